@@ -1,0 +1,79 @@
+"""What a pass asks of retrieval: the task, what is known about it, and what a failed attempt showed to be missing."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+Role = Literal["classifier", "reasoning", "coding"]
+Mode = Literal["plan", "implement", "train_plan", "curate_data"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackFrame:
+    """One frame of a stack trace; `line` is 1-based, 0 where unknown."""
+
+    path: str
+    line: int = 0
+    function: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What a run of the tests showed, normalised (no absolute paths, durations, addresses)."""
+
+    failing_tests: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    """Assertion or error lines."""
+    frames: tuple[StackFrame, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomRequest:
+    """One pass's wish for a context package."""
+
+    pass_id: str
+    mode: Mode
+    role: Role
+    """The role of the model that will read the package: it sets the budget."""
+    task: str
+    """The user's words, unchanged."""
+    focus: str = ""
+    """What this pass is about beyond the task: the part's or the step's description."""
+    files: tuple[str, ...] = ()
+    """Named by a plan: tier 0, in without asking."""
+    symbols: tuple[str, ...] = ()
+    """Named by a plan."""
+    evidence: Evidence = field(default_factory=Evidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskQuery:
+    """A task as retrieval understands it; everything named here exists in the index."""
+
+    task: str
+    focus: str = ""
+    intent: str = ""
+    kind: str = ""
+    """bug, feature, refactoring, test, docs, performance, or "" where nothing says so."""
+    keywords: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    areas: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    error_messages: tuple[str, ...] = ()
+    frames: tuple[StackFrame, ...] = ()
+    test_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefinementRequest:
+    """What a failed attempt showed to be missing from its room."""
+
+    reason: str
+    missing_files: tuple[str, ...] = ()
+    missing_symbols: tuple[str, ...] = ()
+    missing_tests: tuple[str, ...] = ()
+    error_signatures: tuple[str, ...] = ()
+
+    def is_empty(self) -> bool:
+        """Whether the request names nothing to look for."""
+        return not (self.missing_files or self.missing_symbols or self.missing_tests)

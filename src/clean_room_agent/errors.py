@@ -1,0 +1,148 @@
+"""Every exception that `cra` raises on purpose, with the exit code it ends the program with.
+
+    CraError                      1
+    |- UsageError                 2   the command line, a file, or the repository is not fit for the command
+    |  |- ConfigError             2   a configuration value is missing, unknown or wrong
+    |  |- RepositoryError         2   bare, unborn, mid-merge, not a repository, ...
+    |  |- ArtifactError           2   a plan or another artifact file cannot be used
+    |  `- SchemaError             2   a database was written by a newer program, or is not ours
+    |- ModelError                 3   the model server or its window
+    |  |- ServerUnreachable       3   nobody listens, or the connection broke before the first byte
+    |  |- ModelNotFound           3   the server does not have the model
+    |  |- ServerBusy              3   the queue stayed full
+    |  |- ServerFailed            3   the server broke while loading or answering
+    |  |- ServerTimeout           3   no answer within the configured deadlines
+    |  |- DegenerateOutput        3   the stream ended without an end (repetition guard)
+    |  |- TruncatingServer        3   the server cuts over-long prompts instead of refusing them
+    |  `- WindowExceeded          3   a prompt does not fit the window of the model that would read it
+    |- ReplayMismatch             1   a replayed run asked something that was not recorded
+    |- IndexingError              1   a file could not be indexed
+    |- GitError                   1   git failed
+    |- CommandError               1   another program failed
+    |- RecordError                1   the record could not be written or read
+    |- BudgetSpent                4   a budget of the run is used up
+    `- Interrupted              130   Ctrl-C, at a safe point
+
+Expected outcomes (no edit found, tests fail, an unreadable answer) are values, not exceptions.
+"""
+
+from typing import ClassVar
+
+
+class CraError(Exception):
+    """Something that the user has to know of: a message, and a hint that says what to do next."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(CraError):
+    """The command, one of its files, or the repository is not fit for what was asked."""
+
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """A configuration value is missing, unknown or wrong; the message names the key and the file."""
+
+
+class RepositoryError(UsageError):
+    """The repository's state does not allow the command; the hint names the remedy."""
+
+
+class ArtifactError(UsageError):
+    """A plan or another artifact is not usable; the message names the field."""
+
+
+class SchemaError(UsageError):
+    """A database file is newer than this program, or is not one of ours."""
+
+
+class ModelError(CraError):
+    """The model server, or the window of a model, stands in the way."""
+
+    exit_code = 3
+
+
+class ServerUnreachable(ModelError):
+    """Nobody listens at the base URL, or the connection broke before the answer's first byte."""
+
+
+class ModelNotFound(ModelError):
+    """The server does not have the named model."""
+
+
+class ServerBusy(ModelError):
+    """The server's queue stayed full through all retries."""
+
+
+class ServerFailed(ModelError):
+    """The server reported an error, or broke off, while it loaded the model or answered."""
+
+
+class ServerTimeout(ModelError):
+    """The server did not answer, or fell silent, beyond the configured time."""
+
+
+class DegenerateOutput(ModelError):
+    """The stream ended cleanly but without its last line: the server's guard against repetition."""
+
+
+class TruncatingServer(ModelError):
+    """The server cuts over-long prompts in silence."""
+
+
+class WindowExceeded(ModelError):
+    """A prompt does not fit the window of the model that would read it."""
+
+
+class ReplayMismatch(CraError):
+    """A replayed run differs from its recording; the message says where first."""
+
+
+class IndexingError(CraError):
+    """A file could not be read, decoded or parsed; the message names it."""
+
+
+class GitError(CraError):
+    """A git command failed; the message holds git's own words."""
+
+
+class CommandError(CraError):
+    """A program failed; `command`, `returncode`, `stdout` and `stderr` say how."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        command: tuple[str, ...] = (),
+        returncode: int | None = None,
+        stdout: bytes = b"",
+        stderr: bytes = b"",
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.command = command
+        self.returncode = returncode
+        self.stdout = stdout
+        self.stderr = stderr
+
+
+class RecordError(CraError):
+    """The record (raw or session database) could not be written or read."""
+
+
+class BudgetSpent(CraError):
+    """A budget of the run (calls, tokens, minutes) is used up."""
+
+    exit_code = 4
+
+
+class Interrupted(CraError):
+    """The user asked to stop; the run stands at a safe point and can be resumed."""
+
+    exit_code = 130
