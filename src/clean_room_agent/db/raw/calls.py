@@ -1,0 +1,81 @@
+"""Every call of a model, and how its answer was read."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from clean_room_agent.db.raw.passes import OF_TASK, task_range
+from clean_room_agent.db.rows import Connection, Table
+
+Reading = Literal["parsed", "repaired", "unreadable"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRow:
+    """One call; `task_id` is the id of the pass that asked. The columns' meanings stand in the schema."""
+
+    id: int = 0
+    task_id: str
+    call_type: str
+    stage_name: str
+    model: str
+    prompt: str
+    response: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    latency_ms: int
+    timestamp: str
+    system_prompt: str
+    request_body: str
+    provider: str
+    model_digest: str = ""
+    finish: str
+    role: str
+    item: str = ""
+    attempt: int = 0
+    prompt_hash: str
+    estimated_tokens: int
+    thinking: str = ""
+    logprobs: str = ""
+    error: str = ""
+    replayed_from: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadingRow:
+    """How one answer was read."""
+
+    id: int = 0
+    call_id: int
+    reading: Reading
+    fault: str = ""
+    timestamp: str
+
+
+CALLS = Table("retrieval_llm_calls", CallRow)
+READINGS = Table("call_readings", ReadingRow)
+
+
+def append_call(conn: Connection, row: CallRow) -> int:
+    """The call is stored; its id."""
+    return CALLS.insert(conn, row)
+
+
+def append_reading(conn: Connection, row: ReadingRow) -> int:
+    """How the call was read is stored; its id."""
+    return READINGS.insert(conn, row)
+
+
+def get_call(conn: Connection, call_id: int) -> CallRow | None:
+    """The call of this id."""
+    return CALLS.first(conn, "WHERE id = ?", (call_id,))
+
+
+def list_calls(conn: Connection, task_id: str) -> tuple[CallRow, ...]:
+    """All calls of a task and its passes (or of one pass and what stands under it), by id."""
+    return CALLS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+
+def list_readings(conn: Connection, task_id: str) -> tuple[ReadingRow, ...]:
+    """All readings of the calls of a task and its passes, by id."""
+    tail = f"WHERE call_id IN (SELECT id FROM retrieval_llm_calls WHERE {OF_TASK}) ORDER BY id"  # noqa: S608 - a constant condition
+    return READINGS.select(conn, tail, task_range(task_id))

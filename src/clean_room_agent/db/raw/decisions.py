@@ -1,0 +1,48 @@
+"""What became of each candidate of a retrieval, and why."""
+
+from dataclasses import dataclass
+
+from clean_room_agent.db.raw.passes import OF_TASK, task_range
+from clean_room_agent.db.rows import Connection, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionRow:
+    """One candidate at one stage; `task_id` is the id of the pass."""
+
+    id: int = 0
+    task_id: str
+    stage: str
+    file_id: int | None
+    tier: int
+    included: bool
+    reason: str
+    timestamp: str
+    path: str
+    symbol: str | None = None
+    detail: str = ""
+    score: float | None = None
+    call_id: int | None = None
+
+
+DECISIONS = Table("retrieval_decisions", DecisionRow)
+
+
+def append_decision(conn: Connection, row: DecisionRow) -> int:
+    """The decision is stored; its id."""
+    return DECISIONS.insert(conn, row)
+
+
+def append_decisions(conn: Connection, rows: tuple[DecisionRow, ...]) -> tuple[int, ...]:
+    """All decisions are stored, in order; their ids."""
+    return tuple(DECISIONS.insert(conn, row) for row in rows)
+
+
+def list_decisions(conn: Connection, task_id: str) -> tuple[DecisionRow, ...]:
+    """All decisions of a task and its passes (or of one pass), by id."""
+    return DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+
+def list_decisions_about(conn: Connection, task_id: str, path: str) -> tuple[DecisionRow, ...]:
+    """All decisions of a task and its passes about one file and its symbols, by id."""
+    return DECISIONS.select(conn, f"WHERE {OF_TASK} AND path = ? ORDER BY id", (*task_range(task_id), path))

@@ -1,0 +1,126 @@
+"""Training: plans, data sets, adapters and their evaluations."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from clean_room_agent.db.rows import Connection, Table
+
+Source = Literal["logged", "synthetic"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingPlanRow:
+    """One plan; criteria, hyperparameters and targets are JSON text."""
+
+    id: int = 0
+    task_id: str
+    target_stage: str
+    base_model: str
+    source: Source
+    data_criteria: str
+    hyperparameters: str
+    improvement_targets: str
+    raw_plan: str
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetRow:
+    """One data set on disk."""
+
+    id: int = 0
+    training_plan_id: int
+    stage_name: str
+    base_model: str
+    source: Source
+    dataset_path: str
+    example_count: int
+    positive_count: int
+    negative_count: int
+    format: str
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterRow:
+    """One trained adapter; `eval_metrics` is JSON text."""
+
+    id: int = 0
+    dataset_id: int
+    stage_name: str
+    base_model: str
+    model_tag: str
+    training_loss: float | None
+    eval_metrics: str = "{}"
+    deployed: bool = False
+    trained_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationRow:
+    """One comparison of an adapter with its base; `metrics` is JSON text."""
+
+    id: int = 0
+    task_id: str
+    adapter_id: int
+    base_tag: str
+    example_count: int
+    metrics: str
+    passed: bool
+    timestamp: str
+
+
+TRAINING_PLANS = Table("training_plans", TrainingPlanRow)
+TRAINING_DATASETS = Table("training_datasets", DatasetRow)
+ADAPTER_REGISTRY = Table("adapter_registry", AdapterRow)
+ADAPTER_EVALUATIONS = Table("adapter_evaluations", EvaluationRow)
+
+
+def append_training_plan(conn: Connection, row: TrainingPlanRow) -> int:
+    """The plan is stored; its id."""
+    return TRAINING_PLANS.insert(conn, row)
+
+
+def append_dataset(conn: Connection, row: DatasetRow) -> int:
+    """The data set is stored; its id."""
+    return TRAINING_DATASETS.insert(conn, row)
+
+
+def append_adapter(conn: Connection, row: AdapterRow) -> int:
+    """The adapter is stored; its id."""
+    return ADAPTER_REGISTRY.insert(conn, row)
+
+
+def append_evaluation(conn: Connection, row: EvaluationRow) -> int:
+    """The comparison is stored; its id."""
+    return ADAPTER_EVALUATIONS.insert(conn, row)
+
+
+def set_deployed(conn: Connection, adapter_id: int, *, deployed: bool) -> None:
+    """The record says whether this adapter is in use."""
+    ADAPTER_REGISTRY.update(conn, adapter_id, deployed=deployed)
+
+
+def get_training_plan(conn: Connection, plan_id: int) -> TrainingPlanRow | None:
+    """The plan of this id."""
+    return TRAINING_PLANS.first(conn, "WHERE id = ?", (plan_id,))
+
+
+def list_training_plans(conn: Connection) -> tuple[TrainingPlanRow, ...]:
+    """Every plan, newest first."""
+    return TRAINING_PLANS.select(conn, "ORDER BY id DESC")
+
+
+def list_datasets(conn: Connection, plan_id: int) -> tuple[DatasetRow, ...]:
+    """The data sets of a plan, by id."""
+    return TRAINING_DATASETS.select(conn, "WHERE training_plan_id = ? ORDER BY id", (plan_id,))
+
+
+def list_adapters(conn: Connection) -> tuple[AdapterRow, ...]:
+    """Every adapter, by prompt, the newest of each last."""
+    return ADAPTER_REGISTRY.select(conn, "ORDER BY stage_name, id")
+
+
+def list_evaluations(conn: Connection, adapter_id: int) -> tuple[EvaluationRow, ...]:
+    """The comparisons of an adapter, by id."""
+    return ADAPTER_EVALUATIONS.select(conn, "WHERE adapter_id = ? ORDER BY id", (adapter_id,))

@@ -1,0 +1,93 @@
+"""One table, one frozen dataclass: rows go in and come out typed, column by field, with no SQL built from values."""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import fields
+from enum import Enum
+from functools import cached_property
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
+
+from pydantic import TypeAdapter
+
+Connection = sqlite3.Connection
+"""For the layers above, which may not import sqlite3."""
+
+RowT = TypeVar("RowT")
+SqlValue = int | float | str | bytes | None
+PLAIN = frozenset({int, float, str, bytes, type(None)})
+
+
+class Table(Generic[RowT]):
+    """A table and the dataclass of its rows: every field is the column of that name.
+
+    A field `id` is 0 until the row is stored. Booleans stand as 0 and 1, enumerations as their values, and every
+    other type that SQLite lacks as JSON.
+    """
+
+    def __init__(self, name: str, kind: type[RowT]) -> None:
+        self.name = name
+        self.kind = kind
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The dataclass's fields, in order."""
+        return tuple(field.name for field in fields(self.kind))  # type: ignore[arg-type]
+
+    @cached_property
+    def _codecs(self) -> Mapping[str, TypeAdapter[Any] | None]:
+        hints = get_type_hints(self.kind)
+        return {name: _codec(hints[name]) for name in self.columns}
+
+    @cached_property
+    def _insert(self) -> str:
+        names = [name for name in self.columns if name != "id"]
+        marks = ", ".join(f":{name}" for name in names)
+        return f"INSERT INTO {self.name} ({', '.join(names)}) VALUES ({marks})"  # noqa: S608
+
+    def insert(self, conn: Connection, row: RowT) -> int:
+        """The row is stored; its id comes back, whatever `row.id` says."""
+        values = {name: self._encode(name, getattr(row, name)) for name in self.columns if name != "id"}
+        return conn.execute(self._insert, values).lastrowid or 0
+
+    def update(self, conn: Connection, row_id: int, **values: object) -> None:
+        """The row's named columns have these values."""
+        assignments = ", ".join(f"{name} = :{name}" for name in values)
+        encoded = {name: self._encode(name, value) for name, value in values.items()}
+        conn.execute(f"UPDATE {self.name} SET {assignments} WHERE id = :id", {**encoded, "id": row_id})  # noqa: S608
+
+    def select(self, conn: Connection, tail: str, parameters: tuple[SqlValue, ...] = ()) -> tuple[RowT, ...]:
+        """The rows that `tail` (WHERE ... ORDER BY ...) picks, in its order."""
+        query = f"SELECT {', '.join(self.columns)} FROM {self.name} {tail}"  # noqa: S608
+        return tuple(self._decode(row) for row in conn.execute(query, parameters))
+
+    def first(self, conn: Connection, tail: str, parameters: tuple[SqlValue, ...] = ()) -> RowT | None:
+        """The first row that `tail` picks; None where there is none."""
+        return next(iter(self.select(conn, f"{tail} LIMIT 1", parameters)), None)
+
+    def _encode(self, name: str, value: object) -> object:
+        codec = self._codecs[name]
+        if value is None or codec is None:
+            return value
+        if isinstance(value, Enum):
+            return value.value
+        if isinstance(value, bool):
+            return int(value)
+        return codec.dump_json(value).decode()
+
+    def _decode(self, row: tuple[Any, ...]) -> RowT:
+        values = {}
+        for name, value in zip(self.columns, row, strict=True):
+            codec = self._codecs[name]
+            if value is None or codec is None:
+                values[name] = value
+            elif isinstance(value, str) and value[:1] in {"[", "{"}:
+                values[name] = codec.validate_json(value)
+            else:
+                values[name] = codec.validate_python(value)
+        return self.kind(**values)
+
+
+def _codec(hint: Any) -> TypeAdapter[Any] | None:
+    parts = set(get_args(hint)) or {hint}
+    literal = bool(parts) and all(isinstance(part, str) for part in parts)
+    return None if literal or parts <= PLAIN else TypeAdapter(hint)
