@@ -1,0 +1,401 @@
+"""The door to other processes: bounded output, a deadline, and nothing left running afterwards."""
+
+import contextlib
+import errno
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from clean_room_agent.errors import CommandError
+
+DEFAULT_BOUND = 1_000_000
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+CHUNK = 1 << 16
+TICK_S = 0.05
+DRAIN_S = 0.2
+KILL_WAIT_S = 15.0
+SHOWN_CHARACTERS = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completed:
+    """How a command ended. `returncode` is negative for the signal that killed it.
+
+    A stream longer than the bound holds its first and its last half of the bound; `*_cut` bytes stood between.
+    """
+
+    command: tuple[str, ...]
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    timed_out: bool
+    stdout_cut: int
+    stderr_cut: int
+    duration_s: float
+
+
+def run(
+    command: tuple[str, ...] | str,
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    timeout: float | None,
+    input: bytes = b"",  # noqa: A002 - the word that subprocess has taught everybody
+    check: bool = True,
+    bound: int = DEFAULT_BOUND,
+    contain: bool = True,
+) -> Completed:
+    """The command has ended, and so has all that it started, daemons included.
+
+    A string is run by `sh`: for the user's own commands only. `env` None means this program's environment.
+    Whatever still runs when the command itself is gone has 0.2 s to finish writing, then is killed. With
+    `contain` False only the process group is killed: 20 ms cheaper, for programs that start no daemons; on
+    systems other than Linux there is nothing else.
+
+    Raises:
+        CommandError: the program cannot be started; or `check`, and it failed or ran into `timeout` (seconds).
+    """
+    argv = ("/bin/sh", "-c", command) if isinstance(command, str) else command
+    started = time.monotonic()
+    out, err = _Capture(bound), _Capture(bound)
+    child = _start(argv, cwd, env, subprocess.PIPE if input else subprocess.DEVNULL, contain=contain)
+    streams = _Streams(child, input, out.feed, err.feed)
+    try:
+        late = any(_rounds(child, streams, None if timeout is None else started + timeout))
+    finally:
+        returncode = child.end()
+        streams.drain()
+    if child.refusal is not None:
+        raise _not_started(argv, child.refusal)
+    if check and (late or returncode != 0):
+        how = f"stopped after {timeout} s" if late else f"exit {returncode}"
+        raise _failure(argv, how, returncode, out.data(), err.data())
+    return Completed(
+        command=argv,
+        returncode=returncode,
+        stdout=out.data(),
+        stderr=err.data(),
+        timed_out=late,
+        stdout_cut=out.cut(),
+        stderr_cut=err.cut(),
+        duration_s=time.monotonic() - started,
+    )
+
+
+def stream(
+    command: tuple[str, ...],
+    *,
+    cwd: Path,
+    env: Mapping[str, str] | None = None,
+    separator: bytes = b"\n",
+) -> Iterator[bytes]:
+    """What the program writes, cut at `separator`, as it comes; an empty last piece is left out.
+
+    Leaving the loop early kills the program's group.
+
+    Raises:
+        CommandError: the program cannot be started, or, after its last piece, it failed.
+    """
+    pieces, err = _Pieces(separator), _Capture(DEFAULT_BOUND)
+    child = _start(command, cwd, env, subprocess.DEVNULL, contain=False)
+    streams = _Streams(child, b"", pieces.feed, err.feed)
+    try:
+        for _ in _rounds(child, streams, None):
+            yield from pieces.take()
+    finally:
+        returncode = child.end()
+        streams.drain()
+    yield from pieces.rest()
+    if returncode != 0:
+        raise _failure(command, f"exit {returncode}", returncode, b"", err.data())
+
+
+def inherited_environment(*, without: str) -> dict[str, str]:
+    """This program's environment, less the variables whose names begin with `without`."""
+    return {name: value for name, value in sorted(os.environ.items()) if not name.startswith(without)}
+
+
+def marked(data: bytes, cut: int) -> bytes:
+    """A bounded stream with a line where `cut` bytes were left out."""
+    if cut == 0:
+        return data
+    middle = len(data) // 2
+    return data[:middle] + b"\n[... %d bytes left out ...]\n" % cut + data[middle:]
+
+
+class _Capture:
+    """The first and the last half of `bound` bytes of a stream of any length."""
+
+    def __init__(self, bound: int) -> None:
+        self.half = max(1, bound // 2)
+        self.head = bytearray()
+        self.tail = bytearray()
+        self.total = 0
+
+    def feed(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        room = self.half - len(self.head)
+        if room > 0:
+            self.head += chunk[:room]
+            chunk = chunk[room:]
+        self.tail += chunk
+        if len(self.tail) > 2 * self.half + CHUNK:
+            del self.tail[: -self.half]
+
+    def data(self) -> bytes:
+        return bytes(self.head + self.tail[-self.half :])
+
+    def cut(self) -> int:
+        return self.total - len(self.data())
+
+
+class _Pieces:
+    """A stream of bytes cut at a separator; the last piece is what follows the last separator, if anything."""
+
+    def __init__(self, separator: bytes) -> None:
+        self.separator = separator
+        self.whole: list[bytes] = []
+        self.open = b""
+
+    def feed(self, chunk: bytes) -> None:
+        *whole, self.open = (self.open + chunk).split(self.separator)
+        self.whole.extend(whole)
+
+    def take(self) -> list[bytes]:
+        whole, self.whole = self.whole, []
+        return whole
+
+    def rest(self) -> list[bytes]:
+        return [*self.take(), *([self.open] if self.open else [])]
+
+
+class _Child(Protocol):
+    """A started command. `end`, to be called once, kills what is left of it."""
+
+    process: subprocess.Popen[bytes]
+    control: socket.socket | None
+
+    def ended(self) -> bool: ...
+    def end(self) -> int: ...
+    @property
+    def refusal(self) -> int | None: ...
+
+
+class _Group:
+    """A command that is killed with its process group."""
+
+    refusal = None  # what cannot be started has raised
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.control: socket.socket | None = None
+
+    def ended(self) -> bool:
+        if sys.platform != "linux" or self.process.returncode is not None:
+            return self.process.poll() is not None
+        # Looks without reaping: the group's number stays ours until the group is killed.
+        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def end(self) -> int:
+        _kill_group(self.process.pid)
+        return self.process.wait()
+
+
+class _Tree:
+    """A command under a supervisor, which kills all its descendants (see supervisor.py for the protocol)."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
+        self.process = process
+        self.control: socket.socket | None = control
+        self.told = b""
+
+    def ended(self) -> bool:
+        self._listen()
+        return self.control is None or not {"exit", "errno"}.isdisjoint(self._words())
+
+    def end(self) -> int:
+        if self.control is not None:
+            with contextlib.suppress(OSError):
+                self.control.shutdown(socket.SHUT_WR)
+            self.control.settimeout(KILL_WAIT_S)
+            self._listen()
+            self._hang_up()
+            _kill_group(self.process.pid)
+        lost = self.process.wait() or 1
+        words = self._words()
+        if "exit" not in words and "start" in words:
+            _kill_group(words["start"])
+        return os.waitstatus_to_exitcode(words["exit"]) if "exit" in words else lost
+
+    @property
+    def refusal(self) -> int | None:
+        """The error number with which the program could not be started."""
+        return self._words().get("errno")
+
+    def _listen(self) -> None:
+        while self.control is not None:
+            try:
+                chunk = self.control.recv(CHUNK)
+            except (BlockingIOError, TimeoutError):
+                return
+            except ConnectionError:
+                chunk = b""
+            if not chunk:
+                self._hang_up()
+            self.told += chunk
+
+    def _hang_up(self) -> None:
+        if self.control is not None:
+            self.control.close()
+            self.control = None
+
+    def _words(self) -> dict[str, int]:
+        whole = self.told[: self.told.rfind(b"\n") + 1].decode("ascii").splitlines()
+        return {word: int(number) for word, _, number in (line.partition(" ") for line in whole)}
+
+
+def _start(
+    argv: tuple[str, ...], cwd: Path, env: Mapping[str, str] | None, stdin: int, *, contain: bool
+) -> _Child:
+    environment = inherited_environment(without="\0") if env is None else dict(env)
+    if not contain or sys.platform != "linux":
+        return _Group(_open(argv, argv, cwd, environment, stdin))
+    ours, theirs = socket.socketpair()
+    with theirs:
+        supervisor = (sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs.fileno()))
+        try:
+            process = _open(supervisor, argv, cwd, environment, stdin, theirs.fileno())
+        except CommandError:
+            ours.close()
+            raise
+    fields = [str(len(argv)), *argv, *(f"{name}={value}" for name, value in sorted(environment.items()))]
+    body = b"\0".join(os.fsencode(field) for field in fields)
+    with contextlib.suppress(OSError):
+        ours.sendall(b"%d\n" % len(body) + body)
+    ours.setblocking(False)
+    return _Tree(process, ours)
+
+
+def _open(
+    program: tuple[str, ...], argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], stdin: int, *keep: int
+) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            program,
+            bufsize=0,
+            cwd=cwd,
+            env=env,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            pass_fds=keep,
+        )
+    except OSError as exc:
+        if exc.filename is not None and os.fspath(exc.filename) == str(cwd) and not cwd.is_dir():
+            raise CommandError(f"cannot run {argv[0]}: there is no folder {cwd}", command=argv) from exc
+        raise _not_started(argv, exc.errno or 0) from exc
+
+
+def _not_started(argv: tuple[str, ...], number: int) -> CommandError:
+    hint = f"install {argv[0]}, or put it on PATH" if number == errno.ENOENT else ""
+    return CommandError(f"cannot start {argv[0]}: {os.strerror(number)}", hint=hint, command=argv)
+
+
+def _failure(argv: tuple[str, ...], how: str, returncode: int, stdout: bytes, stderr: bytes) -> CommandError:
+    words = stderr.decode("utf-8", "replace").strip()[-SHOWN_CHARACTERS:]
+    return CommandError(
+        f"{' '.join(argv)[:SHOWN_CHARACTERS]}: {how}" + (f": {words}" if words else ""),
+        command=argv,
+        returncode=returncode,
+        stdout=stdout,
+        stderr=stderr,
+    )
+
+
+def _kill_group(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def _rounds(child: _Child, streams: "_Streams", limit: float | None) -> Iterator[bool]:
+    """One item for each turn of input and output until the command is over; True, and the last, past `limit`."""
+    ended_at: float | None = None
+    while True:
+        now = time.monotonic()
+        if ended_at is None and child.ended():
+            ended_at = now
+        if ended_at is not None and (streams.readers == 0 or now > ended_at + DRAIN_S):
+            return
+        if ended_at is None and limit is not None and now > limit:
+            yield True
+            return
+        streams.turn(TICK_S if limit is None else max(0.0, min(TICK_S, limit - now)))
+        yield False
+
+
+class _Streams:
+    """The pipes of a child: what it writes goes to `out` and `err`, `feed` goes to it as it reads."""
+
+    def __init__(
+        self, child: _Child, feed: bytes, out: Callable[[bytes], None], err: Callable[[bytes], None]
+    ) -> None:
+        process = child.process
+        pipes = [pipe for pipe in (process.stdin, process.stdout, process.stderr) if pipe is not None]
+        self.pending = memoryview(feed)
+        self.readers = 2
+        self.selector = selectors.DefaultSelector()
+        self.pipes = {pipe.fileno(): pipe for pipe in pipes}
+        for number, pipe in self.pipes.items():
+            os.set_blocking(number, False)
+            if pipe is process.stdin:
+                self.selector.register(number, selectors.EVENT_WRITE)
+            else:
+                self.selector.register(number, selectors.EVENT_READ, out if pipe is process.stdout else err)
+        if child.control is not None:
+            self.selector.register(child.control, selectors.EVENT_READ)
+
+    def turn(self, wait: float) -> int:
+        """Waits up to `wait` seconds for a pipe that is ready, then moves a chunk on each; how many moved."""
+        moved = 0
+        for key, events in self.selector.select(wait):
+            if events & selectors.EVENT_WRITE:
+                self._write(key.fd)
+            elif key.data is not None:
+                moved += 1
+                self._read(key.fd, key.data)
+        return moved
+
+    def drain(self) -> None:
+        """What the dead have left in the pipes is taken; all is closed."""
+        until = time.monotonic() + DRAIN_S
+        while self.readers and self.turn(0.0) and time.monotonic() < until:
+            pass
+        self.selector.close()
+        for pipe in self.pipes.values():
+            pipe.close()
+
+    def _read(self, number: int, sink: Callable[[bytes], None]) -> None:
+        chunk = os.read(number, CHUNK)
+        if chunk:
+            sink(chunk)
+            return
+        self.selector.unregister(number)
+        self.readers -= 1
+
+    def _write(self, number: int) -> None:
+        try:
+            self.pending = self.pending[os.write(number, self.pending[:CHUNK]) :]
+        except BrokenPipeError:
+            self.pending = self.pending[:0]
+        if not self.pending:
+            self.selector.unregister(number)
+            self.pipes.pop(number).close()
