@@ -1,0 +1,165 @@
+"""The indexed repository and its files."""
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+FILE_COLUMNS = "f.id, f.path, f.language, f.content_hash, f.size_bytes, f.parse_error"
+REPO = "SELECT id, path, remote_url, indexed_at FROM repos ORDER BY id LIMIT 1"
+FILES = f"SELECT {FILE_COLUMNS} FROM files f ORDER BY f.path"  # noqa: S608 - constant columns
+FILES_OF_LANGUAGE = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.language = ? ORDER BY f.path"  # noqa: S608
+FILE_BY_PATH = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.path = ? ORDER BY f.id LIMIT 1"  # noqa: S608
+FILE_BY_ID = f"SELECT {FILE_COLUMNS} FROM files f WHERE f.id = ?"  # noqa: S608
+STAMPS = "SELECT id, path, size_bytes, mtime_ns, inode, content_hash FROM files ORDER BY path"
+INSERT_FILE = """
+INSERT INTO files (id, repo_id, path, language, content_hash, size_bytes, mtime_ns, inode, parse_error)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+UPDATE_FILE = """
+UPDATE files SET language = ?, content_hash = ?, size_bytes = ?, mtime_ns = ?, inode = ?, parse_error = ? WHERE id = ?
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoRow:
+    """The repository that the database describes."""
+
+    id: int
+    path: str
+    """Absolute, of the working tree's root."""
+    remote_url: str | None
+    indexed_at: str
+    """UTC, ISO 8601."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileRow:
+    """An indexed text file."""
+
+    id: int
+    path: str
+    """Relative to the root, with forward slashes."""
+    language: str
+    content_hash: str
+    """Hex SHA-256 of the bytes."""
+    size_bytes: int
+    parse_error: str | None
+    """Where the first syntax error stands; None where all parsed, or nothing is parsed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStamp:
+    """What tells, unread, whether a file is as it was; with its hash for when that does not suffice."""
+
+    id: int
+    path: str
+    size_bytes: int
+    mtime_ns: int
+    inode: int
+    content_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewFile:
+    """A file as it is written: all that `files` holds of it but its id and repository."""
+
+    path: str
+    language: str
+    content_hash: str
+    size_bytes: int
+    mtime_ns: int
+    inode: int
+    parse_error: str | None
+
+
+def file_from(row: sqlite3.Row) -> FileRow:
+    """The file of a row that begins with `FILE_COLUMNS`."""
+    return FileRow(
+        id=row[0], path=row[1], language=row[2], content_hash=row[3], size_bytes=row[4], parse_error=row[5]
+    )
+
+
+def get_repo(conn: sqlite3.Connection) -> RepoRow | None:
+    """The one repository of the database; None before the first index."""
+    row = conn.execute(REPO).fetchone()
+    return None if row is None else RepoRow(id=row[0], path=row[1], remote_url=row[2], indexed_at=row[3])
+
+
+def put_repo(conn: sqlite3.Connection, *, path: str, remote_url: str | None, indexed_at: str) -> int:
+    """The id of the database's one repository, which is now described so."""
+    repo = get_repo(conn)
+    if repo is None:
+        cursor = conn.execute(
+            "INSERT INTO repos (path, remote_url, indexed_at) VALUES (?, ?, ?)",
+            (path, remote_url, indexed_at),
+        )
+        assert cursor.lastrowid is not None
+        return cursor.lastrowid
+    conn.execute(
+        "UPDATE repos SET path = ?, remote_url = ?, indexed_at = ? WHERE id = ?",
+        (path, remote_url, indexed_at, repo.id),
+    )
+    return repo.id
+
+
+def list_files(conn: sqlite3.Connection, *, language: str | None = None) -> tuple[FileRow, ...]:
+    """All files, or those of one language, by path."""
+    cursor = conn.execute(FILES) if language is None else conn.execute(FILES_OF_LANGUAGE, (language,))
+    return tuple(file_from(row) for row in cursor)
+
+
+def get_file_by_path(conn: sqlite3.Connection, path: str) -> FileRow | None:
+    """The file at exactly this path."""
+    row = conn.execute(FILE_BY_PATH, (path,)).fetchone()
+    return None if row is None else file_from(row)
+
+
+def get_file_by_id(conn: sqlite3.Connection, file_id: int) -> FileRow | None:
+    """The file with this id."""
+    row = conn.execute(FILE_BY_ID, (file_id,)).fetchone()
+    return None if row is None else file_from(row)
+
+
+def count_languages(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
+    """How many files there are of each language, the most frequent first, then by name."""
+    cursor = conn.execute(
+        "SELECT language, count(*) AS n FROM files GROUP BY language ORDER BY n DESC, language"
+    )
+    return tuple((row[0], row[1]) for row in cursor)
+
+
+def list_stamps(conn: sqlite3.Connection) -> tuple[FileStamp, ...]:
+    """The stamps of all files, by path."""
+    return tuple(
+        FileStamp(
+            id=row[0], path=row[1], size_bytes=row[2], mtime_ns=row[3], inode=row[4], content_hash=row[5]
+        )
+        for row in conn.execute(STAMPS)
+    )
+
+
+def insert_file(conn: sqlite3.Connection, repo_id: int, file_id: int, file: NewFile) -> None:
+    """The file stands in the database under `file_id`."""
+    stamp = (file.language, file.content_hash, file.size_bytes, file.mtime_ns, file.inode, file.parse_error)
+    conn.execute(INSERT_FILE, (file_id, repo_id, file.path, *stamp))
+
+
+def update_file(conn: sqlite3.Connection, file_id: int, file: NewFile) -> None:
+    """The row of `file_id` describes the file as it is now; its path stays."""
+    stamp = (file.language, file.content_hash, file.size_bytes, file.mtime_ns, file.inode, file.parse_error)
+    conn.execute(UPDATE_FILE, (*stamp, file_id))
+
+
+def update_stamp(conn: sqlite3.Connection, file_id: int, mtime_ns: int, inode: int) -> None:
+    """The file is known by its new stamp; its content is as it was."""
+    conn.execute("UPDATE files SET mtime_ns = ?, inode = ? WHERE id = ?", (mtime_ns, inode, file_id))
+
+
+def delete_files(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
+    """The files and all that was derived from them are gone."""
+    conn.executemany("DELETE FROM files WHERE id = ?", ((file_id,) for file_id in file_ids))
+
+
+def next_file_id(conn: sqlite3.Connection) -> int:
+    """An id above all that files have."""
+    return int(conn.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()[0])

@@ -1,0 +1,93 @@
+"""What cannot be derived from the repository: descriptions promoted by hand, and adapters in use."""
+
+import json
+import sqlite3
+from dataclasses import dataclass
+
+from clean_room_agent.db.curated.files import FILE_COLUMNS, FileRow, file_from
+
+SEARCH = f"""
+SELECT {FILE_COLUMNS} FROM file_metadata m JOIN files f ON f.id = m.file_id
+WHERE (:domain IS NULL OR m.domain = :domain) AND (:module IS NULL OR m.module = :module)
+AND (:concept IS NULL OR EXISTS (SELECT 1 FROM json_each(m.concepts) WHERE value = :concept COLLATE NOCASE))
+ORDER BY f.path
+"""  # noqa: S608 - constant columns
+OF_FILE = """
+SELECT file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes FROM file_metadata
+WHERE file_id = ?
+"""
+ADAPTER = """
+SELECT id, stage_name, base_model, model_tag, version, performance_notes, deployed_at FROM adapter_metadata
+WHERE stage_name = ? AND active = 1 ORDER BY deployed_at DESC, id DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMetadataRow:
+    """A model's description of a file."""
+
+    file_id: int
+    purpose: str | None
+    module: str | None
+    domain: str | None
+    concepts: tuple[str, ...]
+    public_api_surface: tuple[str, ...]
+    complexity_notes: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdapterRow:
+    """The adapter that answers for a prompt."""
+
+    id: int
+    stage_name: str
+    base_model: str
+    model_tag: str
+    version: str
+    performance_notes: str | None
+    deployed_at: str
+
+
+def search_by_metadata(
+    conn: sqlite3.Connection, *, domain: str | None, module: str | None, concept: str | None
+) -> tuple[FileRow, ...]:
+    """The described files that match all that is given, by path."""
+    arguments = {"domain": domain, "module": module, "concept": concept}
+    return tuple(file_from(row) for row in conn.execute(SEARCH, arguments))
+
+
+def get_metadata(conn: sqlite3.Connection, file_id: int) -> FileMetadataRow | None:
+    """The file's description; None where none was promoted."""
+    row = conn.execute(OF_FILE, (file_id,)).fetchone()
+    if row is None:
+        return None
+    return FileMetadataRow(
+        file_id=row[0],
+        purpose=row[1],
+        module=row[2],
+        domain=row[3],
+        concepts=tuple(json.loads(row[4] or "[]")),
+        public_api_surface=tuple(json.loads(row[5] or "[]")),
+        complexity_notes=row[6],
+    )
+
+
+def has_metadata(conn: sqlite3.Connection) -> bool:
+    """Whether any file is described."""
+    return conn.execute("SELECT 1 FROM file_metadata LIMIT 1").fetchone() is not None
+
+
+def get_active_adapter(conn: sqlite3.Connection, stage_name: str) -> AdapterRow | None:
+    """The adapter deployed last for the prompt, while it is active."""
+    row = conn.execute(ADAPTER, (stage_name,)).fetchone()
+    if row is None:
+        return None
+    return AdapterRow(
+        id=row[0],
+        stage_name=row[1],
+        base_model=row[2],
+        model_tag=row[3],
+        version=row[4],
+        performance_notes=row[5],
+        deployed_at=row[6],
+    )
