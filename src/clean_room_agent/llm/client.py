@@ -1,0 +1,277 @@
+"""The one way to ask a model: resolve, measure, send, record, then read."""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.llm import tokens
+from clean_room_agent.llm.answers import AnswerT, BadAnswer, Verdict
+from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
+from clean_room_agent.llm.probe import PROBE_NAME, WindowProbe
+from clean_room_agent.llm.prompt import InputsT, Prompt
+from clean_room_agent.llm.repair import repair_prompt
+from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
+from clean_room_agent.llm.sink import CallSink
+from clean_room_agent.llm.wire import Exchanged, Place, Question, Timing, Wire, request_tokens
+
+ItemT = TypeVar("ItemT")
+
+WARM_TOP_K = 40
+WARM_TOP_P = 0.95
+"""Bounds on the draw where the configured temperature is above 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply(Generic[AnswerT]):
+    """An answer that was read: exactly one of `value` and `bad` is set. Figures are those of the last call."""
+
+    value: AnswerT | None
+    bad: BadAnswer | None
+    call_id: int
+    """The recorded call that gave `value` or `bad`."""
+    text: str
+    finish: str
+    """`stop` or `length`."""
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    latency_ms: int
+    attempts: int
+    """Calls made: 1, and those of retries and of a repair."""
+
+
+class Judgment(NamedTuple, Generic[ItemT]):
+    """An item with a readable verdict."""
+
+    item: ItemT
+    verdict: Verdict
+    call_id: int
+
+
+class Omission(NamedTuple, Generic[ItemT]):
+    """An item without one."""
+
+    item: ItemT
+    bad: BadAnswer
+    call_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged(Generic[ItemT]):
+    """Items with their verdicts, and those that got none, both in the order in which the items were given."""
+
+    verdicts: tuple[Judgment[ItemT], ...]
+    omissions: tuple[Omission[ItemT], ...]
+
+
+class ModelClient:
+    """Asks models. Safe to use from several threads; at most `[models].parallel` requests are under way at a time."""
+
+    def __init__(
+        self,
+        router: ModelRouter,
+        transport: Transport,
+        sink: CallSink,
+        clock: Callable[[], str],
+        *,
+        timer: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        jitter: Callable[[], float] = random.random,  # noqa: S311 - spreads retries, guards nothing
+    ) -> None:
+        self._router = router
+        self._sink = sink
+        timing = Timing(clock=clock, timer=timer, sleep=sleep, jitter=jitter)
+        self._wire = Wire(router.models, transport, sink, timing)
+
+    def ask(
+        self,
+        prompt: Prompt[InputsT, AnswerT],
+        inputs: InputsT,
+        *,
+        pass_id: str,
+        stage: str = "",
+        item: str = "",
+        sampling: Sampling | None = None,
+        repair: bool = True,
+        max_answer_tokens: int | None = None,
+    ) -> Reply[AnswerT]:
+        """The prompt's answer, read.
+
+        An answer that cannot be read is shown its fault once (`repair`), in a prompt of its own, unless it was cut
+        and the prompt's reader finds asking again useless, or the repair would not fit the window.
+        `max_answer_tokens` takes the place of the prompt's own bound.
+
+        Raises:
+            WindowExceeded: the request does not fit the model's window; nothing was sent.
+            ModelError: the server's failure, after the configured retries.
+            ReplayMismatch: the recording holds another call here.
+        """
+        model = self._router.resolve(prompt.role, prompt.name, stage)
+        place = Place(pass_id=pass_id, stage=stage, item=item)
+        question = _question(prompt, model, prompt.render(inputs), sampling, max_answer_tokens)
+        _require_fit(question)
+        first = self._wire.exchange(question, place)
+        value = _read(prompt, first.raw, question.max_tokens)
+        if not isinstance(value, BadAnswer):
+            self._sink.reading(first.call_id, "parsed", "")
+            return _reply(first, first.sent, value=value)
+        self._sink.reading(first.call_id, "unreadable", value.fault)
+        again = _repair(question, prompt, first.raw.text, value) if repair else None
+        if again is None:
+            return _reply(first, first.sent, bad=value)
+        second = self._wire.exchange(again, place)
+        sent = first.sent + second.sent
+        value = _read(prompt, second.raw, question.max_tokens)
+        if isinstance(value, BadAnswer):
+            self._sink.reading(second.call_id, "unreadable", value.fault)
+            return _reply(second, sent, bad=value)
+        self._sink.reading(second.call_id, "repaired", "")
+        return _reply(second, sent, value=value)
+
+    def judge(
+        self,
+        prompt: Prompt[InputsT, Verdict],
+        items: Sequence[ItemT],
+        *,
+        inputs: Callable[[ItemT], InputsT],
+        key: Callable[[ItemT], str],
+        pass_id: str,
+        stage: str = "",
+    ) -> Judged[ItemT]:
+        """A yes or no for each item, one call an item (and one repair), concurrent up to `[models].parallel`.
+
+        An item whose answer stays unreadable is an omission; what that means is the caller's rule.
+
+        Raises:
+            ValueError: two items have the same key.
+            CraError: what `ask` raised for the first item, in order, that failed; calls not yet begun are dropped.
+        """
+        keys = [key(item) for item in items]
+        if len(set(keys)) != len(keys):
+            raise ValueError(f"prompt {prompt.name}: two items to judge have the same key")
+
+        def judge_one(index: int) -> Reply[Verdict]:
+            return self.ask(prompt, inputs(items[index]), pass_id=pass_id, stage=stage, item=keys[index])
+
+        replies = _in_order(judge_one, len(items), workers=self._router.models.parallel)
+        pairs = list(zip(items, replies, strict=True))
+        return Judged(
+            verdicts=tuple(
+                Judgment(item, reply.value, reply.call_id) for item, reply in pairs if reply.value is not None
+            ),
+            omissions=tuple(
+                Omission(item, reply.bad, reply.call_id) for item, reply in pairs if reply.bad is not None
+            ),
+        )
+
+    def measure(self, prompt: Prompt[InputsT, AnswerT], inputs: InputsT, *, stage: str = "") -> int:
+        """Estimated tokens of the whole request, framing included, without the answer."""
+        model = self._router.resolve(prompt.role, prompt.name, stage)
+        return request_tokens(prompt.system, prompt.render(inputs), model)
+
+    def count(self, text: str, role: Role) -> int:  # noqa: ARG002 - one factor serves all roles until it is calibrated by model
+        """Estimated tokens of the text for the role's model."""
+        return tokens.estimate(text, self._router.models.token_factor)
+
+    def window(self, reader: Prompt[Any, Any] | Role) -> Window:
+        """The window of the model that reads the prompt, or that has the role."""
+        return self._router.window(reader.role if isinstance(reader, Prompt) else reader)
+
+    def probe(self, role: Role, *, pass_id: str) -> WindowProbe:
+        """What the server does with a prompt that is too long for the role's model; one recorded request.
+
+        Raises:
+            ModelError: the server runs the model with a smaller window, or failed in another way.
+        """
+        return self._wire.probe(
+            self._router.resolve(role, PROBE_NAME), Place(pass_id=pass_id, stage="", item="")
+        )
+
+
+def _question(
+    prompt: Prompt[InputsT, AnswerT],
+    model: ModelConfig,
+    text: str,
+    sampling: Sampling | None,
+    max_tokens: int | None,
+) -> Question:
+    room = max_tokens or prompt.max_answer_tokens
+    return Question(
+        name=prompt.name,
+        model=model,
+        system=prompt.system,
+        text=text,
+        schema=prompt.schema,
+        wants_logprobs=prompt.answer.wants_logprobs,
+        max_tokens=room if model.max_tokens is None else min(room, model.max_tokens),
+        sampling=sampling or _configured_sampling(model),
+    )
+
+
+def _configured_sampling(model: ModelConfig) -> Sampling:
+    if model.temperature == 0:
+        return Sampling()
+    return Sampling(temperature=model.temperature, top_k=WARM_TOP_K, top_p=WARM_TOP_P)
+
+
+def _require_fit(question: Question) -> None:
+    model = question.model
+    need = request_tokens(question.system, question.text, model)
+    if need + question.max_tokens > model.window:
+        raise WindowExceeded(
+            f"prompt {question.name} needs about {need} tokens and {question.max_tokens} for its answer; "
+            f"{model.tag} has a window of {model.window}",
+            hint="raise context_window in [budget] if the model allows it, or take a model with a larger window",
+        )
+
+
+def _repair(
+    question: Question, prompt: Prompt[InputsT, AnswerT], answer: str, bad: BadAnswer
+) -> Question | None:
+    if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
+        return None
+    again = replace(question, text=repair_prompt(question.text, answer, bad, max_tokens=question.max_tokens))
+    need = request_tokens(again.system, again.text, again.model)
+    return again if need + again.max_tokens <= again.model.window else None
+
+
+def _read(prompt: Prompt[InputsT, AnswerT], raw: RawAnswer, room: int) -> AnswerT | BadAnswer:
+    if raw.finish == "length" and not prompt.answer.reads_cut_answers:
+        return BadAnswer(kind="truncated", fault=f"the answer was cut off after {room} tokens")
+    return prompt.parse(raw.text, raw.tokens)
+
+
+def _reply(
+    last: Exchanged, sent: int, *, value: AnswerT | None = None, bad: BadAnswer | None = None
+) -> Reply[AnswerT]:
+    return Reply(
+        value=value,
+        bad=bad,
+        call_id=last.call_id,
+        text=last.raw.text,
+        finish=last.raw.finish,
+        prompt_tokens=last.raw.prompt_tokens,
+        completion_tokens=last.raw.completion_tokens,
+        latency_ms=last.latency_ms,
+        attempts=sent,
+    )
+
+
+ResultT = TypeVar("ResultT")
+
+
+def _in_order(work: Callable[[int], ResultT], count: int, *, workers: int) -> list[ResultT]:
+    """The results of `work(0..count-1)`; on the first failure in order, what has not begun is dropped."""
+    if count <= 1 or workers == 1:
+        return [work(index) for index in range(count)]
+    with ThreadPoolExecutor(max_workers=min(workers, count), thread_name_prefix="judge") as pool:
+        futures: list[Future[ResultT]] = [pool.submit(work, index) for index in range(count)]
+        try:
+            return [future.result() for future in futures]
+        finally:
+            for future in futures:
+                future.cancel()

@@ -1,0 +1,173 @@
+"""The `[models]` and `[budget]` tables of `config.toml`."""
+
+import ipaddress
+from typing import Generic, Literal, Self, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import Field, field_validator, model_validator
+
+from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.config import ConfigSlice
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.llm.tokens import START_FACTOR
+
+ValueT = TypeVar("ValueT")
+
+
+class PerRole(ConfigSlice, Generic[ValueT]):
+    """One value for each role."""
+
+    coding: ValueT
+    reasoning: ValueT
+    classifier: ValueT
+
+    def of(self, role: Role) -> ValueT:
+        """The role's value."""
+        return {"coding": self.coding, "reasoning": self.reasoning, "classifier": self.classifier}[role]
+
+
+class Temperatures(PerRole[float]):
+    """`[models.temperature]`."""
+
+    coding: float = Field(default=0.0, ge=0, le=2, description="0 takes the likeliest token each time")
+    reasoning: float = Field(default=0.0, ge=0, le=2, description="0 takes the likeliest token each time")
+    classifier: float = Field(default=0.0, ge=0, le=2, description="0 takes the likeliest token each time")
+
+
+class AnswerLimits(PerRole[int | None]):
+    """`[models.max_tokens]`."""
+
+    coding: int | None = Field(
+        default=None, gt=0, description="longest answer in tokens; default: each prompt's own"
+    )
+    reasoning: int | None = Field(
+        default=None, gt=0, description="longest answer in tokens; default: each prompt's own"
+    )
+    classifier: int | None = Field(
+        default=None, gt=0, description="longest answer in tokens; default: each prompt's own"
+    )
+
+
+class Escalation(PerRole[tuple[str, ...]]):
+    """`[models.escalation]`."""
+
+    coding: tuple[str, ...] = Field(
+        default=(), description="stronger models, in order, for a step that is stuck"
+    )
+    reasoning: tuple[str, ...] = Field(default=(), description="stronger models, in order")
+    classifier: tuple[str, ...] = Field(default=(), description="stronger models, in order")
+
+
+class Timeouts(ConfigSlice):
+    """`[models.timeouts]`, in seconds."""
+
+    connect: float = Field(default=5.0, gt=0, description="until the server accepts the connection")
+    first_byte: float = Field(
+        default=600.0, gt=0, description="until the answer begins: queue, loading, reading the prompt"
+    )
+    idle: float = Field(default=120.0, gt=0, description="between two pieces of an answer")
+    total: float = Field(default=1800.0, gt=0, description="for a whole answer")
+
+
+class ModelsConfig(ConfigSlice):
+    """`[models]`."""
+
+    provider: Literal["ollama"] = Field(default="ollama", description="what the server speaks")
+    base_url: str = Field(description="the model server; another machine needs allow_remote = true")
+    coding: str = Field(min_length=1, description="writes the edits")
+    reasoning: str = Field(min_length=1, description="plans and judges")
+    classifier: str | None = Field(
+        default=None, min_length=1, description="yes/no judgments; default: the reasoning model"
+    )
+    overrides: dict[str, str] = Field(
+        default_factory=dict, description="another model for one prompt or stage"
+    )
+    escalation: Escalation = Field(default_factory=Escalation, description="stronger models, by role")
+    temperature: Temperatures = Field(default_factory=Temperatures, description="by role")
+    max_tokens: AnswerLimits = Field(default_factory=AnswerLimits, description="by role")
+    timeouts: Timeouts = Field(default_factory=Timeouts, description="seconds")
+    parallel: int = Field(
+        default=2, gt=0, description="requests at a time; more than the server's slots only queue there"
+    )
+    retries: int = Field(
+        default=3,
+        ge=0,
+        description="after a refused connection, a full queue or a break before the first token",
+    )
+    keep_alive: str = Field(default="30m", description="how long the server keeps a model loaded")
+    token_factor: float = Field(
+        default=START_FACTOR, ge=1, description="tokens per counted piece of text, on the safe side"
+    )
+    allow_remote: bool = Field(
+        default=False, description="true lets prompts, with your code, leave this machine"
+    )
+    allow_truncating_server: bool = Field(
+        default=False, description="true accepts a server that cuts long prompts silently"
+    )
+
+    @field_validator("base_url")
+    @classmethod
+    def _plain_url(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in url or "\\" in url:
+            raise ConfigError(
+                f"[models] base_url: {url!r} is not the address of a server",
+                hint='write it like "http://127.0.0.1:11434"',
+            )
+        return url.rstrip("/")
+
+    @model_validator(mode="after")
+    def _local(self) -> Self:
+        if not self.allow_remote and not is_loopback(self.base_url):
+            raise ConfigError(
+                f"[models] base_url: {self.base_url} is not this machine, and prompts hold your code",
+                hint="use a server on 127.0.0.1, or set allow_remote = true in [models]",
+            )
+        return self
+
+
+class RoleBudget(ConfigSlice):
+    """A window and what of it is kept from content."""
+
+    context_window: int = Field(gt=0, description="tokens that the model is given to read and to answer in")
+    reserved_tokens: int = Field(
+        ge=0, description="of these, kept for instructions, task, retry details and the answer"
+    )
+
+    @model_validator(mode="after")
+    def _reserve_within_window(self) -> Self:
+        if self.reserved_tokens >= self.context_window:
+            raise ConfigError(
+                f"[budget] reserved_tokens: {self.reserved_tokens} leaves nothing of context_window = {self.context_window}",
+                hint="a quarter of the window is a good reserve",
+            )
+        return self
+
+
+class BudgetConfig(RoleBudget):
+    """`[budget]`, with a table of its own for a role whose model has another window."""
+
+    coding: RoleBudget | None = Field(default=None, description="where the coding model's window differs")
+    reasoning: RoleBudget | None = Field(
+        default=None, description="where the reasoning model's window differs"
+    )
+    classifier: RoleBudget | None = Field(default=None, description="where the classifier's window differs")
+
+    def of(self, role: Role) -> RoleBudget:
+        """The role's budget."""
+        return {"coding": self.coding, "reasoning": self.reasoning, "classifier": self.classifier}[
+            role
+        ] or self
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the URL's host is this machine by its very name; nothing is looked up."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    mapped = getattr(address, "ipv4_mapped", None)
+    return (mapped or address).is_loopback

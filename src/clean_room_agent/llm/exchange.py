@@ -1,0 +1,138 @@
+"""One exchange with whatever answers for a model: a server or a recording."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from clean_room_agent.errors import ModelError
+from clean_room_agent.llm.answers import JsonSchema, TokenChoice
+from clean_room_agent.llm.router import ModelConfig
+
+Finish = Literal["stop", "length"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallIdentity:
+    """What stays the same of a call when its task is run again."""
+
+    pass_id: str
+    """Relative to the task."""
+    prompt: str
+    item: str
+    attempt: int
+
+    def __str__(self) -> str:
+        item = f", item {self.item}" if self.item else ""
+        return f"pass {self.pass_id or '(task)'}, prompt {self.prompt}{item}, attempt {self.attempt}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How tokens are drawn; the default takes the likeliest one each time."""
+
+    temperature: float = 0.0
+    seed: int = 1
+    top_k: int = 1
+    """0: no bound."""
+    top_p: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """A request in no server's dialect."""
+
+    identity: CallIdentity
+    model: ModelConfig
+    system: str
+    prompt: str
+    schema: JsonSchema | None
+    wants_logprobs: bool
+    max_tokens: int
+    sampling: Sampling
+
+    @property
+    def prompt_hash(self) -> str:
+        """Hex SHA-256 of the system text and the prompt."""
+        return prompt_hash(self.system, self.prompt)
+
+
+def prompt_hash(system: str, prompt: str) -> str:
+    """Hex SHA-256 of what the model is shown."""
+    return hashlib.sha256(f"{system}\0{prompt}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """The figures of a server that refused a prompt as too long; None where it gives none."""
+
+    prompt_tokens: int | None = None
+    window: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawAnswer:
+    """What came back. With an `error`, the other fields hold what came before it."""
+
+    request_body: str
+    """The JSON text as it was sent (or would have been)."""
+    text: str = ""
+    thinking: str = ""
+    finish: Finish = "stop"
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    tokens: tuple[TokenChoice, ...] = ()
+    error: ModelError | None = None
+    refusal: Refusal | None = None
+    """Set when the error is that the server refused the prompt as too long."""
+    replayed_from: int | None = None
+
+
+class Transport(Protocol):
+    """Answers requests."""
+
+    @property
+    def provider(self) -> str:
+        """The name that the record keeps."""
+
+    @property
+    def live(self) -> bool:
+        """Whether a server answers: only then are there waits between retries, and a probe of its window."""
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """The outcome of one request; what went wrong with the server is its `error`, not an exception.
+
+        Raises:
+            ReplayMismatch: a recording holds no such call.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedModel:
+    """A model that a server offers."""
+
+    tag: str
+    digest: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDetails:
+    """What a server knows of a model."""
+
+    tag: str
+    context_length: int | None
+    """The window it was trained for, in tokens."""
+    capabilities: tuple[str, ...]
+
+
+class ServerInfo(Protocol):
+    """Questions about a server; each raises a `ModelError` when it cannot be asked."""
+
+    def version(self) -> str:
+        """The server's version."""
+
+    def list_models(self) -> tuple[ServedModel, ...]:
+        """What it offers, by tag."""
+
+    def show(self, tag: str) -> ModelDetails:
+        """One model."""

@@ -1,0 +1,76 @@
+"""Proof that a server refuses a prompt beyond its window, where older ones cut it in silence."""
+
+from dataclasses import dataclass
+
+from clean_room_agent.errors import ModelError, TruncatingServer, WindowExceeded
+from clean_room_agent.llm import tokens
+from clean_room_agent.llm.exchange import RawAnswer
+from clean_room_agent.llm.router import ModelConfig
+
+PROBE_NAME = "window_probe"
+"""The call type under which the record keeps probes."""
+CUT_SHARE = 0.8
+"""A server that counts fewer tokens than this share of a prompt's pieces has not read all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowProbe:
+    """What a server did with a prompt that is too long."""
+
+    refused: bool
+    """False: it answered, so it cut."""
+    server_window: int | None
+    """The window that it named in its refusal, in tokens."""
+
+
+def oversized_prompt(window: int) -> str:
+    """Text of more tokens than the window, by any tokeniser: one word is at least one token."""
+    return " x" * (window + window // 8 + 64)
+
+
+def read_probe(raw: RawAnswer, model: ModelConfig) -> WindowProbe:
+    """What the answer to an oversized prompt shows.
+
+    Raises:
+        WindowExceeded: the server runs the model with a smaller window than configured.
+        ModelError: the server failed in another way.
+    """
+    if raw.error is None:
+        return WindowProbe(refused=False, server_window=None)
+    if raw.refusal is None:
+        raise raw.error
+    window = raw.refusal.window
+    if window is not None and window < model.window:
+        raise WindowExceeded(
+            f"the server runs {model.tag} with a window of {window} tokens, not the configured {model.window}",
+            hint=f"set context_window = {window} or less for this model in [budget], or free memory on the server",
+        )
+    return WindowProbe(refused=True, server_window=window)
+
+
+def truncating_error(model: ModelConfig) -> TruncatingServer:
+    """The error for a server that answered an oversized prompt."""
+    return TruncatingServer(
+        f"the server answered a prompt that is longer than {model.tag}'s window of {model.window} tokens: "
+        "it cuts long prompts in silence",
+        hint="update the server (Ollama from 0.12.4 on refuses them), or set allow_truncating_server = true in "
+        "[models]; then each call's token count is compared with the estimate",
+    )
+
+
+def cut_error(system: str, prompt: str, raw: RawAnswer, model: ModelConfig) -> ModelError | None:
+    """The error for a prompt that the server did not read whole, by the count it gave; None where it may have.
+
+    A server that gives no count (some leave it out for a cached prompt) proves nothing either way.
+    """
+    counted = raw.prompt_tokens
+    if counted is None:
+        return None
+    pieces = tokens.count_pieces(system) + tokens.count_pieces(prompt)
+    if counted >= CUT_SHARE * pieces and counted < model.window:
+        return None
+    return TruncatingServer(
+        f"the server read {counted} tokens of a prompt of at least {pieces} for {model.tag} "
+        f"(window {model.window}): it cut the prompt",
+        hint="update the server (Ollama from 0.12.4 on refuses long prompts), or lower context_window in [budget]",
+    )

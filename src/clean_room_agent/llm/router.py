@@ -1,0 +1,126 @@
+"""Which model answers a prompt, with its window and its limits."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import get_args
+
+from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.llm.config import BudgetConfig, ModelsConfig, RoleBudget
+
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """A model's window and what of it is kept from content, in tokens."""
+
+    context: int
+    reserved: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelConfig:
+    """A model as one role uses it."""
+
+    tag: str
+    role: Role
+    provider: str
+    window: int
+    """Tokens; one value for a tag, because another one would make the server load the model again."""
+    reserved: int
+    temperature: float
+    max_tokens: int | None
+    """Upper bound of any answer; None: the prompt's own."""
+    token_factor: float
+
+
+class ModelRouter:
+    """Resolves prompts to models."""
+
+    def __init__(self, models: ModelsConfig, budget: BudgetConfig) -> None:
+        """Pins each model to one window.
+
+        Raises:
+            ConfigError: one model would be used with two windows.
+        """
+        self._models = models
+        self._budget = budget
+        self._windows: dict[str, tuple[int, str]] = {}
+        for role in ROLES:
+            for tag in (self._role_tag(role), *self.escalation(role)):
+                self._pin_window(tag, role, f"role {role}")
+
+    @property
+    def models(self) -> ModelsConfig:
+        """The configuration that is resolved."""
+        return self._models
+
+    def resolve(self, role: Role, name: str, stage: str = "") -> ModelConfig:
+        """The model for a prompt: the override for its name, else for its stage, else its role's.
+
+        Raises:
+            ConfigError: the override's model is used elsewhere with another window.
+        """
+        overrides = self._models.overrides
+        tag = overrides.get(name) or (overrides.get(stage) if stage else None) or self._role_tag(role)
+        self._pin_window(tag, role, f"prompt {name}")
+        budget = self._role_budget(role)
+        return ModelConfig(
+            tag=tag,
+            role=role,
+            provider=self._models.provider,
+            window=budget.context_window,
+            reserved=budget.reserved_tokens,
+            temperature=self._models.temperature.of(role),
+            max_tokens=self._models.max_tokens.of(role),
+            token_factor=self._models.token_factor,
+        )
+
+    def window(self, role: Role) -> Window:
+        """The window of the role's model."""
+        budget = self._role_budget(role)
+        return Window(context=budget.context_window, reserved=budget.reserved_tokens)
+
+    def escalation(self, role: Role) -> tuple[str, ...]:
+        """Stronger models for the role, in order."""
+        return self._models.escalation.of(role)
+
+    def check(self, prompts: Iterable[tuple[str, Role]], stages: Iterable[str]) -> None:
+        """Nothing happens when every override names a prompt or a stage, and no model gets two windows.
+
+        Raises:
+            ConfigError: names the override, or the model and its two windows.
+        """
+        known = sorted(prompts)
+        names = {name for name, _ in known} | set(stages)
+        for key in sorted(self._models.overrides):
+            if key not in names:
+                raise ConfigError(
+                    f"[models.overrides] {key}: there is no prompt or stage of that name",
+                    hint="known names: " + ", ".join(sorted(names)),
+                )
+        for name, role in known:
+            self.resolve(role, name)
+
+    def _role_tag(self, role: Role) -> str:
+        if role == "coding":
+            return self._models.coding
+        if role == "classifier" and self._models.classifier is not None:
+            return self._models.classifier
+        return self._models.reasoning
+
+    def _role_budget(self, role: Role) -> RoleBudget:
+        if role == "classifier" and self._budget.classifier is None and self._models.classifier is None:
+            return self._budget.of("reasoning")
+        return self._budget.of(role)
+
+    def _pin_window(self, tag: str, role: Role, user: str) -> None:
+        window = self._role_budget(role).context_window
+        pinned, by = self._windows.setdefault(tag, (window, user))
+        if pinned != window:
+            raise ConfigError(
+                f"model {tag} would be used with two windows: {pinned} tokens by {by}, {window} by {user}",
+                hint="give both the same context_window in [budget], or name another model: "
+                "each change of window makes the server load the model again",
+            )

@@ -1,0 +1,221 @@
+"""The way to the server: slots, retries, the probe of its window, and the record of every request."""
+
+import json
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.errors import ServerBusy, ServerUnreachable
+from clean_room_agent.llm import tokens
+from clean_room_agent.llm.answers import JsonSchema, TokenChoice
+from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, RawAnswer, Sampling, Transport
+from clean_room_agent.llm.probe import (
+    PROBE_NAME,
+    WindowProbe,
+    cut_error,
+    oversized_prompt,
+    read_probe,
+    truncating_error,
+)
+from clean_room_agent.llm.router import ModelConfig
+from clean_room_agent.llm.sink import CallRecord, CallSink
+
+BACKOFF_SECONDS = 0.5
+BACKOFF_MAX_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Time as the wire knows it; tests put their own in."""
+
+    clock: Callable[[], str]
+    """UTC ISO 8601."""
+    timer: Callable[[], float]
+    """Seconds from any start."""
+    sleep: Callable[[float], None]
+    jitter: Callable[[], float]
+    """0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a call stands in its task."""
+
+    pass_id: str
+    stage: str
+    item: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, of which model."""
+
+    name: str
+    """The prompt's."""
+    model: ModelConfig
+    system: str
+    text: str
+    schema: JsonSchema | None
+    wants_logprobs: bool
+    max_tokens: int
+    sampling: Sampling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchanged:
+    """A recorded exchange without error."""
+
+    raw: RawAnswer
+    call_id: int
+    latency_ms: int
+    sent: int
+    """Requests made, the failed ones before it included."""
+
+
+class Wire:
+    """Sends questions, at most `[models].parallel` at a time, and records each request before its answer is used."""
+
+    def __init__(self, config: ModelsConfig, transport: Transport, sink: CallSink, timing: Timing) -> None:
+        self._config = config
+        self._transport = transport
+        self._sink = sink
+        self._timing = timing
+        self._slots = threading.BoundedSemaphore(config.parallel)
+        self._attempts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
+        self._attempts_lock = threading.Lock()
+        self._probed: set[tuple[str, int]] = set()
+        self._probe_lock = threading.Lock()
+
+    def exchange(self, question: Question, place: Place) -> Exchanged:
+        """The answer to the question. A refused connection, a full queue and a break before the first token are
+        retried; each try is a call of its own in the record.
+
+        Raises:
+            ModelError: the last try's.
+            ReplayMismatch: from a recording.
+        """
+        if self._transport.live:
+            self._require_refusal(question.model, place)
+        sent = 0
+        while True:
+            raw, call_id, latency_ms = self._once(question, place)
+            sent += 1
+            if raw.error is None:
+                return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=sent)
+            if not isinstance(raw.error, ServerUnreachable | ServerBusy) or sent > self._config.retries:
+                raise raw.error
+            if self._transport.live:
+                wait = min(BACKOFF_SECONDS * 2 ** (sent - 1), BACKOFF_MAX_SECONDS)
+                self._timing.sleep(wait * (0.5 + self._timing.jitter() / 2))
+
+    def probe(self, model: ModelConfig, place: Place) -> WindowProbe:
+        """What the server does with a prompt that is longer than the model's window; one recorded request.
+
+        Raises:
+            WindowExceeded: the server runs the model with a smaller window than configured.
+            ModelError: the server failed in another way.
+        """
+        question = Question(
+            name=PROBE_NAME,
+            model=model,
+            system="",
+            text=oversized_prompt(model.window),
+            schema=None,
+            wants_logprobs=False,
+            max_tokens=1,
+            sampling=Sampling(),
+        )
+        raw, _, _ = self._once(question, Place(pass_id=place.pass_id, stage=place.stage, item=model.tag))
+        return read_probe(raw, model)
+
+    def _require_refusal(self, model: ModelConfig, place: Place) -> None:
+        with self._probe_lock:
+            if (model.tag, model.window) in self._probed:
+                return
+            if not self.probe(model, place).refused and not self._config.allow_truncating_server:
+                raise truncating_error(model)
+            self._probed.add((model.tag, model.window))
+
+    def _once(self, question: Question, place: Place) -> tuple[RawAnswer, int, int]:
+        request = ChatRequest(
+            identity=self._next_identity(question.name, place),
+            model=question.model,
+            system=question.system,
+            prompt=question.text,
+            schema=question.schema,
+            wants_logprobs=question.wants_logprobs,
+            max_tokens=question.max_tokens,
+            sampling=question.sampling,
+        )
+        with self._slots:
+            timestamp, start = self._timing.clock(), self._timing.timer()
+            raw = self._transport.send(request)
+            latency_ms = round((self._timing.timer() - start) * 1000)
+        if raw.error is None and self._config.allow_truncating_server and question.name != PROBE_NAME:
+            raw = replace(raw, error=cut_error(question.system, question.text, raw, question.model))
+        call_id = self._sink.record(self._as_record(request, raw, place, timestamp, latency_ms))
+        return raw, call_id, latency_ms
+
+    def _next_identity(self, name: str, place: Place) -> CallIdentity:
+        with self._attempts_lock:
+            key = (place.pass_id, name, place.item)
+            attempt = self._attempts[key]
+            self._attempts[key] += 1
+        return CallIdentity(
+            pass_id=relative_pass(place.pass_id), prompt=name, item=place.item, attempt=attempt
+        )
+
+    def _as_record(
+        self, request: ChatRequest, raw: RawAnswer, place: Place, timestamp: str, latency_ms: int
+    ) -> CallRecord:
+        return CallRecord(
+            pass_id=place.pass_id,
+            call_type=request.identity.prompt,
+            stage_name=place.stage,
+            role=request.model.role,
+            item=place.item,
+            attempt=request.identity.attempt,
+            model=request.model.tag,
+            provider=self._transport.provider,
+            system_prompt=request.system,
+            prompt=request.prompt,
+            prompt_hash=request.prompt_hash,
+            request_body=raw.request_body,
+            response=raw.text,
+            thinking=raw.thinking,
+            logprobs=dump_logprobs(raw.tokens),
+            finish=raw.finish if raw.error is None else f"error:{type(raw.error).__name__}",
+            error="" if raw.error is None else raw.error.message,
+            prompt_tokens=raw.prompt_tokens,
+            completion_tokens=raw.completion_tokens,
+            estimated_tokens=request_tokens(request.system, request.prompt, request.model),
+            latency_ms=latency_ms,
+            timestamp=timestamp,
+            replayed_from=raw.replayed_from,
+        )
+
+
+def request_tokens(system: str, prompt: str, model: ModelConfig) -> int:
+    """Estimated tokens of a whole request, without its answer."""
+    factor = model.token_factor
+    return tokens.estimate(system, factor) + tokens.estimate(prompt, factor) + tokens.FRAMING_TOKENS
+
+
+def dump_logprobs(choices: tuple[TokenChoice, ...]) -> str:
+    """JSON text `[[token, [[token, logprob], ...]], ...]`; "" for none."""
+    if not choices:
+        return ""
+    return json.dumps([[choice.token, choice.top] for choice in choices], separators=(",", ":"))
+
+
+def load_logprobs(text: str) -> tuple[TokenChoice, ...]:
+    """The inverse of `dump_logprobs`."""
+    if not text:
+        return ()
+    return tuple(
+        TokenChoice(token=token, top=tuple((likely, logprob) for likely, logprob in top))
+        for token, top in json.loads(text)
+    )
