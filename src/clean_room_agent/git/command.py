@@ -1,0 +1,145 @@
+"""One git call: nothing of the caller's environment or configuration can make it run another program."""
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from clean_room_agent import proc
+from clean_room_agent.errors import CommandError, GitError
+
+OUTPUT_BOUND = 1 << 30
+
+# On the command line they win over every configuration file.
+SAFE = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.splitIndex=false",  # a split index would be written beside the user's own
+    "core.sparseCheckout=false",
+    "core.safecrlf=false",
+    "core.editor=true",
+    "core.askPass=",
+    "core.sshCommand=false",
+    "core.quotePath=false",
+    "core.protectNTFS=true",
+    "core.protectHFS=true",
+    "credential.helper=",
+    "commit.gpgSign=false",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "submodule.recurse=false",
+    "protocol.allow=never",
+    "checkout.workers=0",
+    "i18n.commitEncoding=UTF-8",
+    "i18n.logOutputEncoding=UTF-8",
+    "diff.noprefix=false",
+    "diff.mnemonicPrefix=false",
+    "diff.orderFile=/dev/null",
+    "diff.context=3",
+    "diff.interHunkContext=0",
+    "diff.algorithm=default",
+    "diff.suppressBlankEmpty=false",
+    "diff.renames=true",
+    "diff.renameLimit=1000",
+    "diff.submodule=short",
+    "diff.ignoreSubmodules=none",
+    "color.ui=false",
+    "apply.ignoreWhitespace=no",
+    "log.showSignature=false",
+    "log.mailmap=false",
+)
+
+FIXED = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "LC_ALL": "C",
+}
+
+
+def git(
+    *arguments: str,
+    cwd: Path,
+    pins: Mapping[str, str] | None = None,
+    filters: tuple[str, ...] = (),
+    input: bytes = b"",  # noqa: A002 - as in proc.run
+    ok: tuple[int, ...] = (0,),
+) -> bytes:
+    """What git wrote. `pins` are variables such as GIT_DIR; the `filters` named do nothing.
+
+    Raises:
+        GitError: git is missing, or ended with a code that is not in `ok`; the message holds its own words.
+    """
+    try:
+        done = proc.run(
+            command_line(*arguments),
+            cwd=cwd,
+            env=environment(pins or {}, filters),
+            timeout=None,
+            input=input,
+            check=False,
+            bound=OUTPUT_BOUND,
+            contain=False,
+        )
+    except CommandError as exc:
+        raise GitError(exc.message, hint=exc.hint) from exc
+    if done.returncode not in ok:
+        raise GitError(f"git {arguments[0]} (exit {done.returncode}): {_words(done.stderr)}")
+    if done.stdout_cut:
+        raise GitError(f"git {arguments[0]}: more than {OUTPUT_BOUND} bytes of output")
+    return done.stdout
+
+
+def stream_git(*arguments: str, cwd: Path, separator: bytes) -> Iterator[bytes]:
+    """The pieces of git's output as they come.
+
+    Raises:
+        GitError: as `git`, after the last piece.
+    """
+    try:
+        yield from proc.stream(
+            command_line(*arguments), cwd=cwd, env=environment({}, ()), separator=separator
+        )
+    except CommandError as exc:
+        words = _words(exc.stderr) or exc.message
+        raise GitError(f"git {arguments[0]}: {words}", hint=exc.hint) from exc
+
+
+def command_line(*arguments: str) -> tuple[str, ...]:
+    """The whole command, hardened."""
+    flags = (part for setting in SAFE for part in ("-c", setting))
+    return ("git", "--no-pager", "--literal-pathspecs", *flags, *arguments)
+
+
+def environment(pins: Mapping[str, str], filters: tuple[str, ...]) -> dict[str, str]:
+    """What git may see: nothing inherited that steers it, filter drivers without their programs."""
+    # By environment, not by -c: a driver's name may hold "=".
+    emptied = [
+        (f"filter.{name}.{key}", value)
+        for name in filters
+        for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+    ]
+    counted = {"GIT_CONFIG_COUNT": str(len(emptied))} if emptied else {}
+    for number, (key, value) in enumerate(emptied):
+        counted[f"GIT_CONFIG_KEY_{number}"] = key
+        counted[f"GIT_CONFIG_VALUE_{number}"] = value
+    return proc.inherited_environment(without="GIT_") | FIXED | counted | dict(pins)
+
+
+def names(output: bytes) -> tuple[str, ...]:
+    """The NUL-ended names in git's output, in its order; what is not UTF-8 is kept by surrogates."""
+    return tuple(os.fsdecode(name) for name in output.split(b"\0") if name)
+
+
+def joined(paths: tuple[str, ...]) -> bytes:
+    """Names as git reads them with `-z --stdin`."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def one_line(output: bytes) -> str:
+    """Output that is one value, which may itself hold line breaks, less the line break at its end."""
+    return os.fsdecode(output.removesuffix(b"\n"))
+
+
+def _words(stderr: bytes) -> str:
+    return stderr.decode("utf-8", "replace").strip()[-1000:]

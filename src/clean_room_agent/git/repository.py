@@ -1,0 +1,158 @@
+"""The user's repository as it was found: where it stands, whether it is fit for a run, what it lists."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from clean_room_agent.errors import GitError, RepositoryError
+from clean_room_agent.git.command import git, names, one_line
+
+DEFAULT_AUTHOR = ("cra", "cra@localhost")
+IN_PROGRESS = (
+    ("MERGE_HEAD", "merge", "git merge --abort"),
+    ("CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --abort"),
+    ("REVERT_HEAD", "revert", "git revert --abort"),
+    ("rebase-merge", "rebase", "git rebase --abort"),
+    ("rebase-apply", "rebase (or am)", "git rebase --abort, or git am --abort"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """A repository with a work tree and a commit. `head` is that commit.
+
+    `filters` are the filter drivers found in its configuration (LFS, git-crypt, ...): they never run for us.
+    """
+
+    top: Path
+    git_dir: Path
+    common_dir: Path
+    head: str
+    filters: tuple[str, ...]
+
+    @property
+    def zero(self) -> str:
+        """The object name that stands for "nothing"."""
+        return "0" * len(self.head)
+
+    def git(
+        self,
+        *arguments: str,
+        index: Path | None = None,
+        work_tree: Path | None = None,
+        git_dir: Path | None = None,
+        input: bytes = b"",  # noqa: A002 - as in proc.run
+        ok: tuple[int, ...] = (0,),
+    ) -> bytes:
+        """What git wrote, called on this repository and no other, whatever stands in its folders now.
+
+        Raises:
+            GitError: git ended with a code that is not in `ok`.
+        """
+        where = work_tree or self.top
+        pins = {"GIT_DIR": str(git_dir or self.git_dir), "GIT_WORK_TREE": str(where)}
+        if index is not None:
+            pins["GIT_INDEX_FILE"] = str(index)
+        return git(*arguments, cwd=where, pins=pins, filters=self.filters, input=input, ok=ok)
+
+
+def open_repository(path: Path) -> Repository:
+    """The repository that `path` stands in.
+
+    Raises:
+        RepositoryError: none there, bare, without a commit, or in the middle of a merge or the like.
+    """
+    top = find_top(path)
+    git_dir = Path(one_line(git("rev-parse", "--absolute-git-dir", cwd=top)))
+    common_dir = Path(one_line(git("rev-parse", "--path-format=absolute", "--git-common-dir", cwd=top)))
+    head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
+    if not head:
+        raise RepositoryError(
+            f"{top} has no commit yet", hint="make a first one: git add -A && git commit -m 'first commit'"
+        )
+    for marker, name, abort in IN_PROGRESS:
+        if (git_dir / marker).exists():
+            raise RepositoryError(
+                f"a {name} is in progress in {top}", hint=f"finish it, or give it up: {abort}"
+            )
+    unmerged = sorted({entry.partition("\t")[2] for entry in names(git("ls-files", "-u", "-z", cwd=top))})
+    if unmerged:
+        raise RepositoryError(
+            f"unresolved conflicts in {', '.join(unmerged[:5])}", hint="resolve them, then: git add <file>"
+        )
+    return Repository(top=top, git_dir=git_dir, common_dir=common_dir, head=head, filters=filter_drivers(top))
+
+
+def find_top(path: Path) -> Path:
+    """The top folder of the work tree that `path` stands in.
+
+    Raises:
+        RepositoryError: there is none, or git refuses it.
+    """
+    if not path.is_dir():
+        raise RepositoryError(f"no folder {path}", hint="give the path of a git repository")
+    try:
+        if one_line(git("rev-parse", "--is-bare-repository", cwd=path)) == "true":
+            raise RepositoryError(
+                f"{path} is a bare repository: it has no files to work on", hint="clone it first"
+            )
+        return Path(one_line(git("rev-parse", "--show-toplevel", cwd=path)))
+    except GitError as exc:
+        raise _unfit(path, exc) from exc
+
+
+def filter_drivers(top: Path) -> tuple[str, ...]:
+    """The filter drivers that the configuration defines, sorted."""
+    pattern = r"^filter\..*\.(clean|smudge|process)$"
+    found = git("config", "-z", "--name-only", "--get-regexp", pattern, cwd=top, ok=(0, 1))
+    return tuple(sorted({key.partition(".")[2].rpartition(".")[0] for key in names(found)}))
+
+
+def list_files(top: Path) -> tuple[str, ...]:
+    """Relative paths of the regular files that git tracks or would offer to add, sorted.
+
+    What is ignored, deleted, a link, or inside a submodule or another repository is left out. A name that is
+    not UTF-8 carries surrogates.
+    """
+    listed = names(git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=top))
+    return tuple(sorted(path for path in set(listed) if _is_regular(top, path)))
+
+
+def author_of(repo: Repository) -> tuple[str, str]:
+    """The user's name and address as git would write them; `DEFAULT_AUTHOR` where either is not configured."""
+    name, mail = (one_line(repo.git("config", key, ok=(0, 1))) for key in ("user.name", "user.email"))
+    return (name, mail) if name and mail else DEFAULT_AUTHOR
+
+
+def remote_url(top: Path) -> str | None:
+    """Where `origin`, or else the first remote, points to, without any user name or password."""
+    remotes = one_line(git("remote", cwd=top)).split()
+    if not remotes:
+        return None
+    remote = "origin" if "origin" in remotes else remotes[0]
+    url = one_line(git("config", "--get", f"remote.{remote}.url", cwd=top, ok=(0, 1)))
+    parts = urlsplit(url)
+    if parts.scheme in {"http", "https"}:
+        url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+    return url or None
+
+
+def _is_regular(top: Path, path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(top / path).st_mode)
+    except OSError:
+        return False
+
+
+def _unfit(path: Path, exc: GitError) -> RepositoryError:
+    if "dubious ownership" in exc.message:
+        hint = f"it belongs to another user; if you trust it: git config --global --add safe.directory {path}"
+    elif "not a git repository" in exc.message:
+        hint = "run the command inside a repository, or make one: git init && git add -A && git commit"
+    elif "must be run in a work tree" in exc.message:
+        hint = "run the command in the work tree, not in .git"
+    else:
+        hint = exc.hint
+    return RepositoryError(f"{path}: {exc.message}", hint=hint)
