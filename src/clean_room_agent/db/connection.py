@@ -1,0 +1,199 @@
+"""The one place that opens databases: role, path, mode, pragmas, and whether a file is ours."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations, version_of
+from clean_room_agent.errors import RecordError, SchemaError, UsageError
+from clean_room_agent.workspace import Workspace, hold
+
+Role = Literal["curated", "raw", "session"]
+
+BUSY_TIMEOUT = 10.0
+APPLICATION_IDS: dict[Role, int] = {"curated": 0x43524143, "raw": 0x43524152, "session": 0x43524153}
+"""In the file's header: "CRA" and the role's letter."""
+SYNCHRONOUS: dict[Role, str] = {"curated": "NORMAL", "raw": "FULL", "session": "FULL"}
+"""NORMAL loses acknowledged rows at power loss; what can be indexed again may."""
+MISSING: dict[Role, str] = {
+    "curated": "run `cra index` in the repository",
+    "raw": "nothing has been recorded here yet: the first task makes it",
+    "session": "the task has ended, or never began; `cra runs` lists the tasks",
+}
+NOT_A_DATABASE = (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT)
+
+
+def database_path(role: Role, repo_path: Path, task_id: str | None = None) -> Path:
+    """Where the database stands; for role curated, a task's id means that run's own copy.
+
+    Raises:
+        UsageError: a session was asked for without a task, or the id cannot be a task's.
+    """
+    workspace = Workspace(repo=repo_path)
+    if role == "raw":
+        return workspace.raw
+    if role == "curated":
+        return workspace.curated if task_id is None else workspace.run_copy(task_id)
+    if task_id is None:
+        raise UsageError("a session belongs to a task, and none was named")
+    return workspace.session(task_id)
+
+
+def get_connection(
+    role: Role, *, repo_path: Path, task_id: str | None = None, read_only: bool = False
+) -> sqlite3.Connection:
+    """An open connection to the role's database, of this program's schema; see `connect_file`.
+
+    Raises:
+        UsageError: read-only, and the file does not exist.
+        SchemaError: the file is newer than the program, or not ours.
+        RecordError: it cannot be opened.
+    """
+    path = database_path(role, repo_path, task_id)
+    if not read_only:
+        Workspace(repo=repo_path).create()
+    return connect_file(role, path, read_only=read_only)
+
+
+def connect_file(
+    role: Role, path: Path, *, read_only: bool = False, any_thread: bool = False, schema: Path = SCHEMA_FOLDER
+) -> sqlite3.Connection:
+    """An open connection to the database at `path`, in autocommit mode with `sqlite3.Row`; its folder must exist.
+
+    Opened for writing, a missing file is made (0600) and an older one is brought up to date. Opened read-only,
+    nothing is made or changed, and an older one is an error.
+
+    Args:
+        role: what the file holds.
+        path: the file.
+        read_only: whether writing is refused.
+        any_thread: whether threads other than this one may use the connection, one at a time.
+        schema: the folder of the roles' migrations.
+
+    Raises:
+        UsageError: read-only, and the file does not exist.
+        SchemaError: the file is newer than the program, older and read-only, or not ours.
+        RecordError: it cannot be opened.
+    """
+    if read_only and not path.exists():
+        raise UsageError(f"there is no {role} database at {path}", hint=MISSING[role])
+    with _translated(path), contextlib.ExitStack() as on_error:
+        # One process at a time in a folder: switching a new file to WAL does not wait for others by itself.
+        locked = contextlib.nullcontext() if read_only else hold(path.parent, timeout=BUSY_TIMEOUT)
+        with locked:
+            conn = _open(path, read_only=read_only, any_thread=any_thread)
+            on_error.callback(conn.close)
+            _set_up(conn, role, read_only=read_only)
+            _check(conn, role, path, schema / role, read_only=read_only)
+            if not read_only:
+                conn.execute("PRAGMA journal_mode = WAL")
+                migrate(conn, schema / role, application_id=APPLICATION_IDS[role])
+        on_error.pop_all()
+    return conn
+
+
+def backup(source: sqlite3.Connection, target_path: Path) -> None:
+    """A whole copy of the database stands at `target_path` (0600), replacing what was there.
+
+    Copying the file would miss what still stands in the journal.
+
+    Raises:
+        RecordError: the copy cannot be written.
+    """
+    temporary = target_path.with_name(f"{target_path.name}.part")
+    with _translated(target_path):
+        remove_database(temporary)
+        target = _open(temporary, read_only=False, any_thread=False)
+        with contextlib.closing(target):
+            source.backup(target)
+        remove_database(target_path)
+        temporary.replace(target_path)
+
+
+def remove_database(path: Path) -> None:
+    """The database and its journal are gone; no matter whether they were there."""
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm", f"{path.name}-journal"):
+        path.with_name(name).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def transaction(conn: sqlite3.Connection) -> Iterator[None]:
+    """All of it is committed, or, after an exception, none. IMMEDIATE: a deferred one fails as busy when it upgrades."""
+    conn.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        conn.execute("COMMIT")
+    finally:
+        if conn.in_transaction:
+            conn.execute("ROLLBACK")
+
+
+def _open(path: Path, *, read_only: bool, any_thread: bool) -> sqlite3.Connection:
+    if not read_only:
+        # SQLite would make it by the umask; its journals inherit the file's mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        if path.stat().st_mode & 0o077:
+            path.chmod(0o600)
+    uri = f"file:{quote(os.fspath(path))}?mode={'ro' if read_only else 'rw'}"
+    return sqlite3.connect(
+        uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=not any_thread
+    )
+
+
+def _set_up(conn: sqlite3.Connection, role: Role, *, read_only: bool) -> None:
+    conn.row_factory = sqlite3.Row
+    conn.execute("PRAGMA trusted_schema = OFF")
+    conn.execute("PRAGMA foreign_keys = ON")
+    conn.execute("PRAGMA recursive_triggers = ON")  # without it, REPLACE deletes rows and no trigger sees it
+    conn.execute(f"PRAGMA synchronous = {SYNCHRONOUS[role]}")
+    if read_only:
+        conn.execute("PRAGMA query_only = ON")
+
+
+def _check(conn: sqlite3.Connection, role: Role, path: Path, folder: Path, *, read_only: bool) -> None:
+    version = version_of(conn)
+    newest = migrations(folder)[-1].number
+    blank = version == 0 and conn.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
+    if blank and not read_only:
+        return
+    application = conn.execute("PRAGMA application_id").fetchone()[0]
+    if application != APPLICATION_IDS[role]:
+        kind = "empty" if blank else "not one of ours"
+        raise SchemaError(
+            f"{path} is {kind}: no {role} database", hint="move it away, then run the command again"
+        )
+    if version > newest:
+        raise SchemaError(
+            f"{path} has schema {version}; this program knows {newest}",
+            hint="use the newer version of the program",
+        )
+    if version < newest and read_only:
+        raise SchemaError(
+            f"{path} has schema {version}; this program needs {newest}", hint=_how_to_update(role)
+        )
+
+
+def _how_to_update(role: Role) -> str:
+    return (
+        "run `cra index`: it brings the file up to date"
+        if role == "curated"
+        else "any task brings it up to date"
+    )
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.DatabaseError as exc:
+        if getattr(exc, "sqlite_errorcode", 0) & 0xFF in NOT_A_DATABASE:
+            raise SchemaError(
+                f"{path} is not a usable database: {exc}", hint="move it away, then try again"
+            ) from exc
+        raise RecordError(f"cannot open {path}: {exc}") from exc
+    except OSError as exc:
+        raise RecordError(f"cannot open {path}: {exc}") from exc

@@ -1,0 +1,199 @@
+"""The way into raw.sqlite: one thread writes, many submit, and what stands in the queue shares one synced commit."""
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+
+from clean_room_agent.db.connection import connect_file, transaction
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import RecordError
+from clean_room_agent.workspace import Workspace, hold
+
+ResultT = TypeVar("ResultT")
+P = ParamSpec("P")
+
+GROUP = 256
+"""Events of one transaction, at most."""
+POST_DELAY = 0.05
+"""Seconds that posted events wait for a write to share its commit."""
+
+
+class _Item:
+    """One event in the queue; `done` is None where nobody waits."""
+
+    __slots__ = ("done", "error", "event", "result")
+
+    def __init__(self, event: Callable[[Connection], Any], done: Future[Any] | None) -> None:
+        self.event = event
+        self.done = done
+        self.result: Any = None
+        self.error: BaseException | None = None
+
+
+class Record:
+    """The record of a repository, open for writing. Usable by any number of threads; other processes may write too.
+
+    Events (functions of `db.raw` that take a connection first) are carried out in the order of their submission.
+    Each stands in a savepoint: one that fails leaves nothing behind and does not disturb the others.
+    """
+
+    def __init__(self, conn: Connection, *, lock: Path, clock: Callable[[], str]) -> None:
+        self._conn = conn
+        self._lock = lock
+        self._clock = clock
+        self._queue: deque[_Item] = deque()
+        self._changed = threading.Condition()
+        self._waiting = 0
+        """Items in the queue that somebody waits for."""
+        self._closing = False
+        self._lost: RecordError | None = None
+        """The first failure of a posted event that nobody has heard of."""
+        self._thread = threading.Thread(target=self._run, name="record", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def open(cls, repo_path: Path, *, clock: Callable[[], str]) -> Self:
+        """The repository's record, made where it is missing.
+
+        Args:
+            repo_path: the working tree's root.
+            clock: the time as UTC, ISO 8601.
+
+        Raises:
+            SchemaError: the file is newer than the program, or not ours.
+            RecordError: it cannot be opened.
+        """
+        workspace = Workspace(repo=repo_path)
+        workspace.create()
+        conn = connect_file("raw", workspace.raw, any_thread=True)
+        return cls(conn, lock=workspace.raw_lock, clock=clock)
+
+    def now(self) -> str:
+        """The time for a row."""
+        return self._clock()
+
+    def write(
+        self, event: Callable[Concatenate[Connection, P], ResultT], *args: P.args, **kwargs: P.kwargs
+    ) -> ResultT:
+        """The event's result, once it is committed and synced.
+
+        Raises:
+            RecordError: the database refused it, could not commit it, or an event posted before it was lost.
+            Whatever the event itself raises.
+        """
+        if threading.current_thread() is self._thread:
+            raise RecordError("an event cannot write to the record: it is given the connection")
+        done: Future[ResultT] = Future()
+        self._submit(_Item(lambda conn: event(conn, *args, **kwargs), done))
+        return done.result()
+
+    def post(
+        self, event: Callable[Concatenate[Connection, P], object], *args: P.args, **kwargs: P.kwargs
+    ) -> None:
+        """The event is queued, and committed no later than the next write or the close, which tells if it failed."""
+        self._submit(_Item(lambda conn: event(conn, *args, **kwargs), None))
+
+    def close(self) -> None:
+        """Everything submitted is committed and the file is closed; closing twice is closing once.
+
+        Raises:
+            RecordError: a posted event was lost.
+        """
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join()
+        self._tell_lost()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _submit(self, item: _Item) -> None:
+        with self._changed:
+            if self._closing:
+                raise RecordError("the record is closed")
+            self._queue.append(item)
+            self._waiting += item.done is not None
+            self._changed.notify_all()
+
+    def _tell_lost(self) -> None:
+        lost, self._lost = self._lost, None
+        if lost is not None:
+            raise lost
+
+    def _run(self) -> None:
+        while group := self._next_group():
+            self._carry_out(group)
+            for item in group:
+                self._answer(item)
+        self._shut()
+
+    def _next_group(self) -> list[_Item]:
+        """What to commit next; nothing once the record is closing and the queue is empty."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._queue or self._closing)
+            self._changed.wait_for(lambda: self._waiting or self._closing, timeout=POST_DELAY)
+            group = [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
+            self._waiting -= sum(item.done is not None for item in group)
+            return group
+
+    def _carry_out(self, group: list[_Item]) -> None:
+        """Every item has its result or its error, and what has a result is committed."""
+        try:
+            with hold(self._lock, what="the record"), transaction(self._conn):
+                for item in group:
+                    self._carry_out_one(item)
+        except (sqlite3.Error, OSError, RecordError) as exc:
+            for item in group:
+                if item.error is None:
+                    self._fail(item, RecordError(f"the record cannot be written: {exc}"), exc)
+
+    def _carry_out_one(self, item: _Item) -> None:
+        if item.done is not None and self._lost is not None:
+            item.error, self._lost = self._lost, None
+            return
+        self._conn.execute("SAVEPOINT event")
+        try:
+            item.result = item.event(self._conn)
+        except sqlite3.Error as exc:
+            self._fail(item, RecordError(f"the record refused an event: {exc}"), exc)
+        except BaseException as exc:  # noqa: BLE001 - it is its submitter's to handle, in the submitter's thread
+            self._fail(item, exc)
+        if item.error is not None:
+            # Where SQLite itself gave up the whole transaction (disk full), this fails, and with it the group.
+            self._conn.execute("ROLLBACK TO event")
+        self._conn.execute("RELEASE event")
+
+    def _fail(self, item: _Item, error: BaseException, cause: Exception | None = None) -> None:
+        if cause is not None:
+            error.__cause__ = cause
+        item.error = error
+        if item.done is None and self._lost is None:
+            self._lost = RecordError(f"a posted event was lost: {error}")
+            self._lost.__cause__ = error
+
+    def _answer(self, item: _Item) -> None:
+        if item.done is None:
+            return
+        if item.error is not None:
+            item.done.set_exception(item.error)
+        else:
+            item.done.set_result(item.result)
+
+    def _shut(self) -> None:
+        try:
+            # The last connection moves the journal into the file, which is a write as well.
+            with hold(self._lock, what="the record"):
+                self._conn.close()
+        except (RecordError, OSError):
+            self._conn.close()

@@ -1,0 +1,145 @@
+"""Working memory of one task: keys and JSON values in a file of its own, archived into the record at the task's end."""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.db.connection import connect_file, database_path, remove_database
+from clean_room_agent.db.raw.archives import ArchiveRow, append_archive
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import RecordError
+from clean_room_agent.workspace import Workspace
+
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+
+PUT = """
+INSERT INTO kv (key, value, updated_at) VALUES (?, ?, ?)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
+"""
+GET = "SELECT value FROM kv WHERE key = ?"
+DELETE = "DELETE FROM kv WHERE key = ?"
+LIST = "SELECT key FROM kv WHERE substr(key, 1, length(?1)) = ?1 ORDER BY key"
+ALL = "SELECT key, value FROM kv ORDER BY key"
+
+
+class States:
+    """The keys below one prefix. Each change is committed and synced when its call returns."""
+
+    def __init__(
+        self, conn: Connection, mutex: threading.Lock, clock: Callable[[], str], prefix: str
+    ) -> None:
+        self._conn = conn
+        self._mutex = mutex
+        self._clock = clock
+        self._prefix = prefix
+
+    def set_state(self, key: str, value: JsonValue) -> None:
+        """The key has this value."""
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+        self._execute(PUT, (self._prefix + key, text, self._clock()))
+
+    def get_state(self, key: str) -> JsonValue:
+        """The key's value; None where it has none."""
+        rows = self._execute(GET, (self._prefix + key,))
+        value: JsonValue = json.loads(rows[0][0]) if rows else None
+        return value
+
+    def delete_state(self, key: str) -> None:
+        """The key has no value, whether it had one or not."""
+        self._execute(DELETE, (self._prefix + key,))
+
+    def list_keys(self, prefix: str = "") -> tuple[str, ...]:
+        """The keys that begin with `prefix`, sorted, named as `get_state` wants them."""
+        rows = self._execute(LIST, (self._prefix + prefix,))
+        return tuple(row[0][len(self._prefix) :] for row in rows)
+
+    def _execute(self, statement: str, parameters: tuple[str, ...]) -> list[tuple[str, ...]]:
+        with self._mutex:
+            try:
+                return self._conn.execute(statement, parameters).fetchall()
+            except sqlite3.Error as exc:
+                raise RecordError(f"the session cannot be used: {exc}") from exc
+
+
+class Session(States):
+    """A task's session, open. Usable by any number of threads."""
+
+    def __init__(self, conn: Connection, *, path: Path, task_id: str, clock: Callable[[], str]) -> None:
+        super().__init__(conn, threading.Lock(), clock, "")
+        self._path = path
+        self.task_id = task_id
+
+    @classmethod
+    def open(cls, repo_path: Path, task_id: str, *, clock: Callable[[], str]) -> Self:
+        """The session of the task (or of the task that the pass belongs to), made where it is missing.
+
+        Raises:
+            SchemaError: the file is newer than the program, or not ours.
+            RecordError: it cannot be opened.
+        """
+        task = task_of(task_id)
+        path = database_path("session", repo_path, task)
+        Workspace(repo=repo_path).create()
+        conn = connect_file("session", path, any_thread=True)
+        return cls(conn, path=path, task_id=task, clock=clock)
+
+    def for_pass(self, pass_id: str) -> States:
+        """The keys of one pass: they stand under its id; those of the task itself have no prefix."""
+        prefix = "" if pass_id == self.task_id else f"{pass_id}/"
+        return States(self._conn, self._mutex, self._clock, prefix)
+
+    def archive(self, record: Record) -> int:
+        """The session is in the record and its file is gone; the archive's id. The session is closed.
+
+        Raises:
+            RecordError: somebody else has it open, or the record refused it; the file is still there.
+        """
+        # Leaving WAL moves the whole journal into the file, and fails while another connection is open.
+        self._execute("PRAGMA journal_mode = DELETE", ())
+        self.close()
+        row = ArchiveRow(
+            task_id=self.task_id, session_blob=self._path.read_bytes(), archived_at=self._clock()
+        )
+        archive_id = record.write(append_archive, row)
+        remove_database(self._path)
+        return archive_id
+
+    def close(self) -> None:
+        """The file is closed and kept; closing twice is closing once."""
+        with self._mutex:
+            self._conn.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def archived_states(blob: bytes) -> Mapping[str, JsonValue]:
+    """Every key and value of an archived session, by key.
+
+    Raises:
+        RecordError: the bytes are not a session.
+    """
+    conn = sqlite3.connect(":memory:")
+    try:
+        conn.deserialize(blob)
+        return {key: json.loads(value) for key, value in conn.execute(ALL)}
+    except sqlite3.Error as exc:
+        raise RecordError(f"the archived session cannot be read: {exc}") from exc
+    finally:
+        conn.close()
+
+
+def has_session(repo_path: Path, task_id: str) -> bool:
+    """Whether the task's session is still there: it can be resumed, or is running."""
+    return database_path("session", repo_path, task_id).exists()

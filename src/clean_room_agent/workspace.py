@@ -1,0 +1,158 @@
+"""Where things stand on disk: a repository's `.clean_room` folder, its worktrees' folder, and locks between processes."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.errors import RecordError, UsageError
+
+FOLDER = ".clean_room"
+LOCK_TIMEOUT = 10.0
+LOCK_POLL = 0.001
+TASK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workspace:
+    """The paths of one repository. Nothing is made or read before `create`."""
+
+    repo: Path
+    """Absolute, of the working tree's root."""
+
+    @property
+    def folder(self) -> Path:
+        """All that the program keeps in the repository."""
+        return self.repo / FOLDER
+
+    @property
+    def config(self) -> Path:
+        """Written by `cra init`."""
+        return self.folder / "config.toml"
+
+    @property
+    def curated(self) -> Path:
+        """What is known of the repository."""
+        return self.folder / "curated.sqlite"
+
+    @property
+    def raw(self) -> Path:
+        """The record of everything that happened."""
+        return self.folder / "raw.sqlite"
+
+    @property
+    def raw_lock(self) -> Path:
+        """Held by whoever writes the record."""
+        return self.folder / "raw.lock"
+
+    @property
+    def index_lock(self) -> Path:
+        """Held by whoever indexes."""
+        return self.folder / "index.lock"
+
+    @property
+    def log(self) -> Path:
+        """Where the traceback of a bug goes."""
+        return self.folder / "error.log"
+
+    @property
+    def sessions(self) -> Path:
+        """Working memories of tasks in flight."""
+        return self.folder / "sessions"
+
+    def session(self, task_id: str) -> Path:
+        """The working memory of a task, or of the task that a pass belongs to."""
+        return self.sessions / f"session_{_file_part(task_id)}.sqlite"
+
+    def run_copy(self, task_id: str) -> Path:
+        """A run's own copy of the curated database, removed at its end."""
+        return self.sessions / f"curated_{_file_part(task_id)}.sqlite"
+
+    def task_lock(self, task_id: str) -> Path:
+        """Held by the process that runs the task."""
+        return self.sessions / f"task_{_file_part(task_id)}.lock"
+
+    def worktrees(self, cache: Path) -> Path:
+        """Where this repository's worktrees stand below the user's cache folder: the name and a short hash of its path."""
+        path = str(self.repo.resolve())
+        name = re.sub(r"[^A-Za-z0-9._-]", "_", self.repo.resolve().name) or "repository"
+        return cache / "worktrees" / f"{name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
+
+    def create(self) -> None:
+        """The folders exist, readable by the user alone, and git ignores them; the user's .gitignore is untouched.
+
+        Raises:
+            UsageError: the folder is a link, or cannot be made.
+        """
+        if self.folder.is_symlink():
+            raise UsageError(
+                f"{self.folder} is a link", hint="remove it: the record belongs into the repository itself"
+            )
+        try:
+            for folder in (self.folder, self.sessions):
+                make_private(folder)
+            ignore = self.folder / ".gitignore"
+            if not ignore.exists():
+                ignore.touch(mode=0o600)
+                ignore.write_text("*\n", encoding="utf-8")
+        except OSError as exc:
+            raise UsageError(
+                f"cannot make {self.folder}: {exc}", hint="the repository's folder must be writable"
+            ) from exc
+
+
+def make_private(folder: Path) -> None:
+    """The folder exists and only the user can look into it; its parent must exist."""
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.stat().st_mode & 0o077:
+        folder.chmod(0o700)
+
+
+@contextlib.contextmanager
+def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterator[None]:
+    """Nobody else holds `lock` (a file, or a folder that exists) meanwhile; the kernel frees it when a process dies.
+
+    Args:
+        lock: a missing file is made; it stays.
+        timeout: seconds; 0 tries once.
+        what: what the lock protects, for the message.
+
+    Raises:
+        RecordError: another process, or another `hold` of this one, kept it all the time.
+    """
+    flags = os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT
+    handle = os.open(lock, flags | os.O_CLOEXEC, 0o600)
+    try:
+        _acquire(handle, lock, timeout, what)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _acquire(handle: int, lock: Path, timeout: float, what: str) -> None:
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as exc:
+            if time.monotonic() >= deadline:
+                raise RecordError(
+                    f"another process holds {what or lock.name} ({lock})",
+                    hint="wait for it, or look for another `cra` in this repository",
+                ) from exc
+            time.sleep(LOCK_POLL)
+        else:
+            return
+
+
+def _file_part(task_id: str) -> str:
+    task = task_of(task_id)
+    if TASK_ID.match(task) is None:
+        raise UsageError(f"{task!r} cannot be the id of a task")
+    return task
