@@ -105,9 +105,9 @@ class JsonAnswer(Generic[ModelT]):
             first_fault = first_fault or value
         return first_fault or BadAnswer(kind="not_json", fault=_why_not_json(shown))
 
-    def _validate(self, candidate: dict[str, Any]) -> ModelT | BadAnswer:
+    def _validate(self, candidate: str) -> ModelT | BadAnswer:
         try:
-            return self.model.model_validate(candidate)
+            return self.model.model_validate_json(candidate.encode("utf-8", "replace"))
         except ValidationError as exc:
             errors = exc.errors(include_url=False, include_context=False)
             faults = [
@@ -165,17 +165,17 @@ def visible(text: str) -> str:
     return (text[thinking.end() :] if thinking else text).strip().removeprefix("\ufeff")
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The outermost JSON objects of the text, in order."""
+def _objects(text: str) -> Iterator[str]:
+    """The outermost JSON objects of the text, in order, as they are written."""
     decoder = json.JSONDecoder()
     start = text.find("{")
     while start != -1:
         try:
-            value, end = decoder.raw_decode(text, start)
+            _, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            yield value
+            yield text[start:end]
         start = text.find("{", end)
 
 

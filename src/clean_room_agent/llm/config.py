@@ -108,8 +108,7 @@ class ModelsConfig(ConfigSlice):
     @field_validator("base_url")
     @classmethod
     def _plain_url(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in url or "\\" in url:
+        if not _is_server_address(url):
             raise ConfigError(
                 f"[models] base_url: {url!r} is not the address of a server",
                 hint='write it like "http://127.0.0.1:11434"',
@@ -171,3 +170,13 @@ def is_loopback(url: str) -> bool:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
     return (mapped or address).is_loopback
+
+
+def _is_server_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    plain = url.isascii() and url.isprintable() and not set(url) & set("@\\?# ")
+    return plain and parts.scheme in {"http", "https"} and bool(parts.hostname) and port != 0

@@ -1,6 +1,7 @@
 """One exchange with whatever answers for a model: a server or a recording."""
 
 import hashlib
+import json
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -125,6 +126,15 @@ class ModelDetails:
     capabilities: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel:
+    """A model that a server holds in memory."""
+
+    tag: str
+    context_length: int | None
+    """The window it was loaded with, in tokens."""
+
+
 class ServerInfo(Protocol):
     """Questions about a server; each raises a `ModelError` when it cannot be asked."""
 
@@ -136,3 +146,23 @@ class ServerInfo(Protocol):
 
     def show(self, tag: str) -> ModelDetails:
         """One model."""
+
+    def loaded(self) -> tuple[LoadedModel, ...]:
+        """What it holds in memory, by tag."""
+
+
+def dump_logprobs(choices: tuple[TokenChoice, ...]) -> str:
+    """JSON text `[[token, [[token, logprob], ...]], ...]`; "" for none."""
+    if not choices:
+        return ""
+    return json.dumps([[choice.token, choice.top] for choice in choices], separators=(",", ":"))
+
+
+def load_logprobs(text: str) -> tuple[TokenChoice, ...]:
+    """The inverse of `dump_logprobs`."""
+    if not text:
+        return ()
+    return tuple(
+        TokenChoice(token=token, top=tuple((likely, logprob) for likely, logprob in top))
+        for token, top in json.loads(text)
+    )

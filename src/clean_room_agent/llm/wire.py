@@ -1,6 +1,5 @@
 """The way to the server: slots, retries, the probe of its window, and the record of every request."""
 
-import json
 import threading
 from collections import defaultdict
 from collections.abc import Callable
@@ -9,9 +8,16 @@ from dataclasses import dataclass, replace
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.errors import ServerBusy, ServerUnreachable
 from clean_room_agent.llm import tokens
-from clean_room_agent.llm.answers import JsonSchema, TokenChoice
+from clean_room_agent.llm.answers import JsonSchema
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, RawAnswer, Sampling, Transport
+from clean_room_agent.llm.exchange import (
+    CallIdentity,
+    ChatRequest,
+    RawAnswer,
+    Sampling,
+    Transport,
+    dump_logprobs,
+)
 from clean_room_agent.llm.probe import (
     PROBE_NAME,
     WindowProbe,
@@ -202,20 +208,3 @@ def request_tokens(system: str, prompt: str, model: ModelConfig) -> int:
     """Estimated tokens of a whole request, without its answer."""
     factor = model.token_factor
     return tokens.estimate(system, factor) + tokens.estimate(prompt, factor) + tokens.FRAMING_TOKENS
-
-
-def dump_logprobs(choices: tuple[TokenChoice, ...]) -> str:
-    """JSON text `[[token, [[token, logprob], ...]], ...]`; "" for none."""
-    if not choices:
-        return ""
-    return json.dumps([[choice.token, choice.top] for choice in choices], separators=(",", ":"))
-
-
-def load_logprobs(text: str) -> tuple[TokenChoice, ...]:
-    """The inverse of `dump_logprobs`."""
-    if not text:
-        return ()
-    return tuple(
-        TokenChoice(token=token, top=tuple((likely, logprob) for likely, logprob in top))
-        for token, top in json.loads(text)
-    )

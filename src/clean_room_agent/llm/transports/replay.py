@@ -1,0 +1,147 @@
+"""Answers from a recording, by call identity, as long as what is asked is what was asked then."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+from pydantic import TypeAdapter, ValidationError
+
+from clean_room_agent import errors
+from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed
+from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, Finish, RawAnswer, load_logprobs
+from clean_room_agent.llm.probe import PROBE_NAME
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedCall:
+    """A call as the record keeps it; `CallRecord` describes the fields of the same name."""
+
+    call_id: int
+    identity: CallIdentity
+    system_prompt: str
+    prompt: str
+    prompt_hash: str
+    request_body: str
+    response: str
+    thinking: str
+    logprobs: str
+    finish: str
+    error: str
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+class ReplayTransport:
+    """Answers as recorded, errors included. Of two calls with one identity (a resumed run), the later one counts."""
+
+    provider = "replay"
+    live = False
+
+    def __init__(self, calls: Iterable[RecordedCall]) -> None:
+        self._calls = {call.identity: call for call in calls if call.identity.prompt != PROBE_NAME}
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """The recorded answer.
+
+        Raises:
+            ReplayMismatch: no such call was recorded, or it showed the model another text.
+        """
+        call = self._calls.get(request.identity)
+        if call is None:
+            raise ReplayMismatch(
+                f"the recording holds no call for {request.identity}{self._nearest(request.identity)}",
+                hint="the run now takes another way than the recorded one; `cra replay` needs the same program, "
+                "configuration and repository state",
+            )
+        if call.prompt_hash != request.prompt_hash:
+            raise ReplayMismatch(
+                f"{request.identity} asks something else than recorded call {call.call_id}: "
+                f"{_first_difference(call, request)}",
+                hint="the program, its configuration or the repository differ from the recorded run at this point",
+            )
+        finish, error = _outcome(call)
+        return RawAnswer(
+            request_body=call.request_body,
+            text=call.response,
+            thinking=call.thinking,
+            finish=finish,
+            prompt_tokens=call.prompt_tokens,
+            completion_tokens=call.completion_tokens,
+            tokens=load_logprobs(call.logprobs),
+            error=error,
+            replayed_from=call.call_id,
+        )
+
+    def _nearest(self, identity: CallIdentity) -> str:
+        same_pass = [known for known in self._calls if known.pass_id == identity.pass_id]
+        if not same_pass:
+            return "; none for that pass at all"
+        same_prompt = [known for known in same_pass if known.prompt == identity.prompt]
+        if not same_prompt:
+            return f"; for that pass it holds: {', '.join(sorted({known.prompt for known in same_pass}))}"
+        near = sorted(f"item {known.item or '(none)'} attempt {known.attempt}" for known in same_prompt)
+        return f"; for that prompt it holds: {', '.join(near[:5])}{', ...' if len(near) > 5 else ''}"
+
+
+def dump_calls(calls: Iterable[RecordedCall]) -> str:
+    """The calls as JSON lines, the first naming the format."""
+    lines = [json.dumps({"format": "cra-recording", "version": FORMAT_VERSION})]
+    lines += [json.dumps(asdict(call), ensure_ascii=False, sort_keys=True) for call in calls]
+    return "\n".join(lines) + "\n"
+
+
+def load_calls(text: str, *, source: str) -> tuple[RecordedCall, ...]:
+    """The inverse of `dump_calls`; `source` is named in errors.
+
+    Raises:
+        ArtifactError: names the line that is not of the format.
+    """
+    header, *lines = text.split("\n")
+    if header != json.dumps({"format": "cra-recording", "version": FORMAT_VERSION}):
+        raise ArtifactError(
+            f"{source}: not a recording of version {FORMAT_VERSION}",
+            hint="record it again with this version of cra",
+        )
+    adapter = TypeAdapter(RecordedCall)
+    calls = []
+    for number, line in enumerate(lines, start=2):
+        if not line:
+            continue
+        try:
+            calls.append(adapter.validate_json(line))
+        except ValidationError as exc:
+            fault = exc.errors(include_url=False)[0]
+            field = ".".join(str(part) for part in fault["loc"])
+            raise ArtifactError(f"{source}, line {number}: {field}: {fault['msg']}") from exc
+    return tuple(calls)
+
+
+def _outcome(call: RecordedCall) -> tuple[Finish, ModelError | None]:
+    name = call.finish.removeprefix("error:")
+    if name == call.finish:
+        return ("length" if call.finish == "length" else "stop"), None
+    kind = getattr(errors, name, ServerFailed)
+    if not (isinstance(kind, type) and issubclass(kind, ModelError)):
+        kind = ServerFailed
+    return "stop", kind(call.error, hint="this failure was recorded, and is replayed")
+
+
+def _first_difference(call: RecordedCall, request: ChatRequest) -> str:
+    for part, recorded, asked in (
+        ("system text", call.system_prompt, request.system),
+        ("prompt", call.prompt, request.prompt),
+    ):
+        if recorded == asked:
+            continue
+        then, now = recorded.split("\n"), asked.split("\n")
+        number = next(
+            (n for n, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), min(len(then), len(now))
+        )
+        return f"line {number + 1} of the {part} was {_line(then, number)} and now is {_line(now, number)}"
+    return "the recording's own hash does not fit its text"
+
+
+def _line(lines: list[str], number: int) -> str:
+    return repr(lines[number][:200]) if number < len(lines) else "(not there)"
