@@ -1,0 +1,166 @@
+"""A large file as pieces that can be shown one by one: definitions whole, heads of classes, and the code between.
+
+Every line that is not blank belongs to exactly one piece, so whatever an edit has to touch can be chosen.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+PieceKind = Literal["symbol", "head", "code"]
+
+CONTAINER_LINES = 60
+"""A class up to this long is one piece; a longer one is its head, its members and what stands between them."""
+CODE_LINES = 80
+"""Code outside of definitions is split at blank lines into pieces of about this length."""
+LONG_VARIABLE_LINES = 8
+"""A variable with a shorter value belongs to the code around it."""
+CONTAINERS = frozenset({"class", "interface", "enum"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A symbol of the index, as far as dividing its file goes."""
+
+    symbol_id: int
+    name: str
+    """Qualified: `Class.method`."""
+    kind: str
+    start_line: int
+    """1-based, inclusive, decorators included."""
+    end_line: int
+    signature: str
+    doc: str = ""
+    """Its documentation, without quotes or comment marks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Some whole lines of a file."""
+
+    name: str
+    """The definition's qualified name; `Class (head)`; `(header)`, or `(lines a-b)` for other code."""
+    kind: PieceKind
+    start_line: int
+    """1-based, inclusive."""
+    end_line: int
+    signature: str
+    """The definition's; for other pieces their first line that is not blank."""
+    doc: str = ""
+
+
+def split_file(
+    lines: Sequence[str], definitions: Iterable[Definition], *, max_lines: int
+) -> tuple[Piece, ...]:
+    """The file's pieces in order of their lines.
+
+    Args:
+        lines: of the file, without line ends.
+        definitions: of the file, in any order.
+        max_lines: a definition with members that is longer than this is divided, whatever its kind.
+    """
+    ordered = sorted(
+        (entry for entry in definitions if _stands_alone(entry) and entry.end_line <= len(lines)),
+        key=lambda entry: (entry.start_line, -entry.end_line, entry.kind == "variable", entry.name),
+    )
+    return tuple(_split(lines, ordered, 1, len(lines), owner="", max_lines=max_lines))
+
+
+def enclosing_head(pieces: Iterable[Piece], piece: Piece) -> Piece | None:
+    """The head of the class that `piece` is a member of, where the class was divided."""
+    owner = piece.name.rpartition(".")[0] if piece.kind == "symbol" else ""
+    heads = {entry.name: entry for entry in pieces if entry.kind == "head"}
+    return heads.get(head_name(owner)) if owner else None
+
+
+def file_header(pieces: Sequence[Piece]) -> Piece | None:
+    """The file's first lines (imports, as a rule), where they are not a definition."""
+    return pieces[0] if pieces and pieces[0].kind == "code" else None
+
+
+def head_name(owner: str) -> str:
+    """How the head of the class `owner` is called."""
+    return f"{owner} (head)"
+
+
+def _stands_alone(entry: Definition) -> bool:
+    return entry.kind != "variable" or entry.end_line - entry.start_line + 1 >= LONG_VARIABLE_LINES
+
+
+def _split(
+    lines: Sequence[str], ordered: Sequence[Definition], first: int, last: int, *, owner: str, max_lines: int
+) -> list[Piece]:
+    pieces: list[Piece] = []
+    line = first
+    index = 0
+    while index < len(ordered):
+        entry = ordered[index]
+        index += 1
+        inside = []
+        while index < len(ordered) and ordered[index].start_line <= entry.end_line:
+            if ordered[index].end_line <= entry.end_line:
+                inside.append(ordered[index])
+            index += 1
+        if entry.start_line < line or entry.end_line > last:
+            continue
+        pieces.extend(_code(lines, line, entry.start_line - 1, owner=owner))
+        pieces.extend(_definition(lines, entry, inside, max_lines=max_lines))
+        line = entry.end_line + 1
+    pieces.extend(_code(lines, line, last, owner=owner))
+    return pieces
+
+
+def _definition(
+    lines: Sequence[str], entry: Definition, inside: Sequence[Definition], *, max_lines: int
+) -> list[Piece]:
+    length = entry.end_line - entry.start_line + 1
+    members = [
+        member
+        for member in inside
+        if (member.start_line, member.end_line) != (entry.start_line, entry.end_line)
+    ]
+    divided = members and (length > max_lines or (entry.kind in CONTAINERS and length > CONTAINER_LINES))
+    if not divided:
+        whole = Piece(
+            name=entry.name, kind="symbol", start_line=entry.start_line, end_line=entry.end_line,
+            signature=entry.signature, doc=entry.doc,
+        )  # fmt: skip
+        return [whole]
+    body = members[0].start_line
+    pieces = []
+    if body > entry.start_line:
+        head = Piece(
+            name=head_name(entry.name), kind="head", start_line=entry.start_line,
+            end_line=_last_text_line(lines, entry.start_line, body - 1), signature=entry.signature, doc=entry.doc,
+        )  # fmt: skip
+        pieces.append(head)
+    return pieces + _split(lines, members, body, entry.end_line, owner=entry.name, max_lines=max_lines)
+
+
+def _code(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[Piece]:
+    """The lines between definitions, cut at blank lines; nothing where all are blank."""
+    bounds = [first]
+    for number in range(first, last):
+        if number - bounds[-1] >= CODE_LINES and not lines[number - 1].strip():
+            bounds.append(number + 1)
+    bounds.append(last + 1)
+    pieces = []
+    for start, stop in pairwise(bounds):
+        begin = _first_text_line(lines, start, stop - 1)
+        if begin is None:
+            continue
+        end = _last_text_line(lines, begin, stop - 1)
+        name = f"(lines {begin}-{end})" if owner or start > 1 else "(header)"
+        label = f"{owner} {name}" if owner else name
+        signature = lines[begin - 1].strip()
+        pieces.append(Piece(name=label, kind="code", start_line=begin, end_line=end, signature=signature))
+    return pieces
+
+
+def _first_text_line(lines: Sequence[str], first: int, last: int) -> int | None:
+    return next((number for number in range(first, last + 1) if lines[number - 1].strip()), None)
+
+
+def _last_text_line(lines: Sequence[str], first: int, last: int) -> int:
+    return next((number for number in range(last, first - 1, -1) if lines[number - 1].strip()), first)

@@ -1,0 +1,54 @@
+"""The code to be edited does not fit: what of it is needed most?"""
+
+from pydantic import BaseModel
+
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.stage import BatchInputs
+
+KEEP = "keep"
+
+
+class RefilterAnswer(BaseModel):
+    """Numbers of the list, from 1."""
+
+    keep: list[int]
+
+    def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The one label."""
+        return ((KEEP, tuple(self.keep)),)
+
+
+TEMPLATE = """\
+A programmer will do a task, but not all of the chosen code fits on the page. Some of it has to go.
+
+Rules:
+- Keep a piece if the task will change it.
+- Let a piece go if it is only useful to know.
+- Each piece has its size in tokens. .
+- Answer with one JSON object and nothing else: the numbers of the pieces to keep.
+
+Example answer:
+{{ example }}
+
+{{ question }}
+
+## Code
+{% for option in options %}
+{{ loop.index }}. {{ option }}
+{% endfor %}
+
+{{ remark }}
+Which of these pieces must stay? Answer with the JSON object.
+"""
+
+REFILTER: Prompt[BatchInputs, RefilterAnswer] = Prompt(
+    name="refilter",
+    role="reasoning",
+    title="Keep the code that a task needs most",
+    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    template=TEMPLATE,
+    answer=JsonAnswer(RefilterAnswer),
+    max_answer_tokens=256,
+    example='{"keep": [1, 3]}',
+)

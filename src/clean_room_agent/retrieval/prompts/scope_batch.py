@@ -1,0 +1,54 @@
+"""Which files of a list matter for the task?"""
+
+from pydantic import BaseModel
+
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.stage import BatchInputs
+
+RELEVANT = "relevant"
+
+
+class ScopeBatchAnswer(BaseModel):
+    """Numbers of the list, from 1."""
+
+    relevant: list[int]
+
+    def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """The one label."""
+        return ((RELEVANT, tuple(self.relevant)),)
+
+
+TEMPLATE = """\
+You choose files for a programmer. You get a task and a numbered list of files of the repository.
+
+Rules:
+- Choose a file if the task will change it.
+- Choose a file if the change cannot be written without reading it.
+- Leave a file out if it only has a similar name or topic.
+- Each file has its path, why it was found, and some names that it defines.
+- Answer with one JSON object and nothing else: the numbers of the chosen files. The list may be empty.
+
+Example answer:
+{{ example }}
+
+{{ question }}
+
+## Files
+{% for option in options %}
+{{ loop.index }}. {{ option }}
+{% endfor %}
+
+Which of these files matter for the task? Answer with the JSON object.
+"""
+
+SCOPE_BATCH: Prompt[BatchInputs, ScopeBatchAnswer] = Prompt(
+    name="scope_batch",
+    role="reasoning",
+    title="Choose the files that matter for a task",
+    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    template=TEMPLATE,
+    answer=JsonAnswer(ScopeBatchAnswer),
+    max_answer_tokens=256,
+    example='{"relevant": [1, 4]}',
+)

@@ -1,0 +1,33 @@
+"""Does one file matter for the task?"""
+
+from clean_room_agent.llm.answers import YES_NO_TOKENS, Verdict, YesNo
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.stage import SingleInputs
+
+TEMPLATE = """\
+You choose files for a programmer. You get a task and one file of the repository.
+
+Rules:
+- Say yes if the task will change the file.
+- Say yes if the change cannot be written without reading the file.
+- Say no if the file only has a similar name or topic.
+- Answer with one word: yes or no.
+
+{{ question }}
+
+## File
+{{ option }}
+
+Does this file matter for the task? Answer yes or no.
+"""
+
+SCOPE_JUDGMENT: Prompt[SingleInputs, Verdict] = Prompt(
+    name="scope_judgment",
+    role="classifier",
+    title="Judge whether a file matters for a task",
+    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    template=TEMPLATE,
+    answer=YesNo(),
+    max_answer_tokens=YES_NO_TOKENS,
+    example="yes",
+)

@@ -1,0 +1,77 @@
+"""What does the task want, and what is it likely to be about?"""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskAnalysisInputs:
+    """The task, and the folders that it may be about."""
+
+    folders: tuple[str, ...]
+    task: str
+    focus: str
+    evidence: str
+
+
+class TaskAnalysisAnswer(BaseModel):
+    """Names that may or may not exist: they are looked up."""
+
+    intent: str
+    areas: list[str]
+    keywords: list[str]
+    symbols: list[str]
+
+
+TEMPLATE = """\
+You read a task for a programmer and say where in the code to look. You do not solve the task.
+
+Rules:
+- intent: one short sentence that says what must be different afterwards.
+- areas: folders or files from the list of folders that the task is likely about. At most 5.
+- keywords: words that the code to be changed is likely to contain. At most 10.
+- symbols: names of functions, classes, methods or variables that the task is likely about. At most 10.
+- Write only names that the task or the list gives you, or that follow from them. Leave a list empty if you are not sure.
+- Answer with one JSON object and nothing else.
+
+Example answer:
+{{ example }}
+
+## Folders
+{% for folder in folders %}
+{{ folder }}
+{% endfor %}
+
+## Task
+{{ task }}
+{% if focus %}
+
+## The part of it to do now
+{{ focus }}
+{% endif %}
+{% if evidence %}
+
+## What the tests showed
+{{ evidence }}
+{% endif %}
+
+Where in the code is this? Answer with the JSON object.
+"""
+
+TASK_ANALYSIS: Prompt[TaskAnalysisInputs, TaskAnalysisAnswer] = Prompt(
+    name="task_analysis",
+    role="reasoning",
+    title="Say where in the code a task is to be looked for",
+    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    template=TEMPLATE,
+    answer=JsonAnswer(TaskAnalysisAnswer),
+    max_answer_tokens=400,
+    example=(
+        '{"intent": "Redirects keep the query string.", "areas": ["src/shop/http"], '
+        '"keywords": ["redirect", "query", "location"], "symbols": ["build_redirect", "Response.location"]}'
+    ),
+)

@@ -1,0 +1,96 @@
+"""How near each piece of the files in scope is to the task, without a model."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.tasks import StackFrame
+from clean_room_agent.indexer.terms import count_terms
+from clean_room_agent.retrieval.pieces import Piece
+from clean_room_agent.retrieval.side_files import TEST_WEIGHT, is_test_file
+from clean_room_agent.retrieval.source import FileView
+
+SATURATION = 2.0
+NAME_WEIGHT = 3.0
+"""A term in a piece's name counts as often."""
+PLAN_GAIN = 1.0
+FRAME_GAIN = 0.5
+NAMED_GAIN = 0.5
+
+PieceKey = tuple[str, int]
+"""Path and first line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hints:
+    """What speaks for a piece beside its words."""
+
+    planned: frozenset[str]
+    """Symbols that a plan names."""
+    named: frozenset[str]
+    """Symbols and identifiers that the task names."""
+    frames: tuple[StackFrame, ...]
+    wants_tests: bool
+
+
+def score_pieces(
+    views: Sequence[FileView], terms: Mapping[str, float], hints: Hints
+) -> dict[PieceKey, float]:
+    """A score from 0 to 1 for every piece; the best has 1 (where any has more than 0)."""
+    bags = {
+        (view.row.path, piece.start_line): _bag(view, piece, terms) for view in views for piece in view.pieces
+    }
+    document_counts = Counter(term for bag in bags.values() for term in bag)
+    total = len(bags)
+    idf = {term: math.log(1 + (total - held + 0.5) / (held + 0.5)) for term, held in document_counts.items()}
+    words = {
+        key: sum(terms[term] * idf[term] * tf / (tf + SATURATION) for term, tf in sorted(bag.items()))
+        for key, bag in bags.items()
+    }
+    words = _relative(words)
+    scores = {}
+    for view in views:
+        weight = 1.0 if hints.wants_tests or not is_test_file(view.row.path) else TEST_WEIGHT
+        for piece in view.pieces:
+            key = (view.row.path, piece.start_line)
+            scores[key] = weight * (words[key] + _gain(view.row.path, piece, hints))
+    return {key: round(score, 4) for key, score in _relative(scores).items()}
+
+
+def is_named(piece: Piece, names: frozenset[str]) -> bool:
+    """Whether any of the plain or dotted names means the piece (or, for a head, its class)."""
+    own = piece.name.removesuffix(" (head)")
+    return piece.kind != "code" and any(own == name or own.endswith("." + name) for name in names)
+
+
+def holds_frame(path: str, piece: Piece, frames: Sequence[StackFrame]) -> bool:
+    """Whether a stack frame lies in the piece."""
+    return any(frame.path == path and piece.start_line <= frame.line <= piece.end_line for frame in frames)
+
+
+def _gain(path: str, piece: Piece, hints: Hints) -> float:
+    gain = 0.0
+    if is_named(piece, hints.planned):
+        gain += PLAN_GAIN
+    if holds_frame(path, piece, hints.frames):
+        gain += FRAME_GAIN
+    if is_named(piece, hints.named):
+        gain += NAMED_GAIN
+    return gain
+
+
+def _bag(view: FileView, piece: Piece, wanted: Mapping[str, float]) -> dict[str, float]:
+    """How often each wanted term stands in the piece; its name counts more."""
+    found = count_terms(view.text.span(piece.start_line, piece.end_line))
+    bag = {term: float(count) for term, count in found.items() if term in wanted}
+    if piece.kind != "code":
+        for term in count_terms(piece.name):
+            if term in wanted:
+                bag[term] = bag.get(term, 0.0) + NAME_WEIGHT
+    return bag
+
+
+def _relative(scores: Mapping[PieceKey, float]) -> dict[PieceKey, float]:
+    top = max(scores.values(), default=0.0)
+    return {key: score / top if top > 0 else 0.0 for key, score in scores.items()}

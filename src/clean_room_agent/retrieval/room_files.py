@@ -1,0 +1,74 @@
+"""The bytes that a room shows: files of one folder, checked against what the index knows of them."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.errors import RepositoryError
+from clean_room_agent.textfile import NotTextError, decode
+
+REFRESH = "the index no longer describes the files: run `cra index`, then start again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileText:
+    """A file as it stands in the folder."""
+
+    path: str
+    lines: tuple[str, ...]
+    """Without line ends; a final newline adds no empty line."""
+    content_hash: str
+    """Hex SHA-256 of the whole file's bytes."""
+
+    def span(self, start_line: int, end_line: int) -> str:
+        """Lines `start_line..end_line` (1-based, inclusive), each ended by `\\n`."""
+        return "".join(f"{line}\n" for line in self.lines[start_line - 1 : end_line])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotEditable:
+    """A file that cannot be shown or edited as text, and why."""
+
+    path: str
+    reason: str
+
+
+class RoomFiles:
+    """The files of `root`, each read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root.resolve()
+        self._read: dict[str, FileText | NotEditable] = {}
+
+    def read(self, path: str, indexed_hash: str) -> FileText | NotEditable:
+        """The file at `path` (relative, forward slashes), which the index knows with `indexed_hash`.
+
+        Raises:
+            RepositoryError: it is gone, or it is not the file that was indexed (its symbols' lines would be wrong).
+        """
+        known = self._read.get(path)
+        if known is None:
+            known = self._read[path] = self._load(path, indexed_hash)
+        return known
+
+    def _load(self, path: str, indexed_hash: str) -> FileText | NotEditable:
+        place = (self._root / path).resolve()
+        if not place.is_relative_to(self._root):
+            return NotEditable(path=path, reason="it leads out of the repository")
+        try:
+            data = place.read_bytes()
+        except FileNotFoundError as exc:
+            raise RepositoryError(f"{path} was indexed and is gone", hint=REFRESH) from exc
+        except OSError as exc:
+            raise RepositoryError(f"cannot read {path}: {exc}", hint=REFRESH) from exc
+        digest = hashlib.sha256(data).hexdigest()
+        if digest != indexed_hash:
+            raise RepositoryError(f"{path} changed after it was indexed", hint=REFRESH)
+        try:
+            text = decode(data).text
+        except NotTextError as exc:
+            return NotEditable(path=path, reason=f"not editable: {exc}")
+        lines = text.split("\n")
+        if lines[-1] == "":
+            lines.pop()
+        return FileText(path=path, lines=tuple(lines), content_hash=digest)

@@ -1,0 +1,127 @@
+"""What the stages of a code task read: the knowledge base, and the files that it describes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from clean_room_agent.db.curated.files import FileRow
+from clean_room_agent.db.curated.symbols import SymbolRow
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.retrieval.pieces import Definition, Piece, split_file
+from clean_room_agent.retrieval.room_files import FileText, NotEditable, RoomFiles
+
+FRAME_PREFIXES_TRIED = 12
+"""Leading folders taken off a foreign path (`/home/me/project/src/a.py`) until a file of the index is left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileView:
+    """A file with its text and its pieces."""
+
+    row: FileRow
+    text: FileText
+    definitions: tuple[Definition, ...]
+    """By first line, the enclosing before the enclosed."""
+    pieces: tuple[Piece, ...]
+
+
+class RepositorySource:
+    """One state of a repository: its index, and the folder that the index was made from."""
+
+    def __init__(self, kb: KnowledgeBase, files: RoomFiles, count: Callable[[str], int]) -> None:
+        """`count` gives the estimated tokens of a text for the model that will read the package."""
+        self.kb = kb
+        self.files = files
+        self.count = count
+        self._rows: dict[str, FileRow] | None = None
+        self._symbols: dict[str, tuple[SymbolRow, ...]] = {}
+
+    def paths(self) -> tuple[str, ...]:
+        """All indexed paths, sorted."""
+        return tuple(self._by_path())
+
+    def file(self, path: str) -> FileRow | None:
+        """The indexed file at exactly this path."""
+        return self._by_path().get(path)
+
+    def resolve_path(self, name: str, *, most: int) -> tuple[str, ...]:
+        """The indexed paths that `name` may mean, sorted: itself, what ends with it, or what it ends with.
+
+        Nothing where more than `most` fit: then the name says too little.
+        """
+        wanted = name.replace("\\", "/").removeprefix("./")
+        if not wanted.strip("/"):
+            return ()
+        known = self._by_path()
+        if wanted in known:
+            return (wanted,)
+        ending = [path for path in known if path.endswith("/" + wanted.lstrip("/"))]
+        if ending:
+            return tuple(ending) if len(ending) <= most else ()
+        parts = wanted.strip("/").split("/")
+        for start in range(1, min(len(parts) - 1, FRAME_PREFIXES_TRIED) + 1):
+            shorter = "/".join(parts[start:])
+            if shorter in known:
+                return (shorter,)
+        return ()
+
+    def find_symbols(self, name: str) -> tuple[SymbolRow, ...]:
+        """The symbols that a plain or dotted name names, by path and line."""
+        if name not in self._symbols:
+            self._symbols[name] = self.kb.search_symbols_by_name(name)
+        return self._symbols[name]
+
+    def path_of(self, file_id: int) -> str:
+        """The path of an indexed file.
+
+        Raises:
+            KeyError: no file has this id.
+        """
+        row = self.kb.get_file_by_id(file_id)
+        if row is None:
+            raise KeyError(file_id)
+        return row.path
+
+    def view(self, path: str, *, max_lines: int) -> FileView | NotEditable:
+        """The file at an indexed path, divided; definitions longer than `max_lines` are divided where they can be.
+
+        Raises:
+            RepositoryError: the file is not what was indexed.
+            KeyError: the path is not indexed.
+        """
+        row = self._by_path()[path]
+        text = self.files.read(path, row.content_hash)
+        if isinstance(text, NotEditable):
+            return text
+        definitions = self.definitions(row)
+        pieces = split_file(text.lines, definitions, max_lines=max_lines)
+        return FileView(row=row, text=text, definitions=definitions, pieces=pieces)
+
+    def definitions(self, row: FileRow) -> tuple[Definition, ...]:
+        """The file's definitions with their documentation."""
+        docs = {
+            doc.symbol_id: doc.content.strip() for doc in reversed(self.kb.get_docstrings_for_file(row.id))
+        }
+        return tuple(
+            Definition(
+                symbol_id=symbol.id,
+                name=symbol.qualified_name,
+                kind=symbol.kind,
+                start_line=symbol.start_line,
+                end_line=symbol.end_line,
+                signature=symbol.signature,
+                doc=docs.get(symbol.id, ""),
+            )
+            for symbol in self.kb.get_symbols_for_file(row.id)
+        )
+
+    def _by_path(self) -> dict[str, FileRow]:
+        if self._rows is None:
+            self._rows = {row.path: row for row in self.kb.get_files()}
+        return self._rows
+
+
+def top_names(definitions: Sequence[Definition], *, most: int) -> tuple[str, ...]:
+    """The first names that a file defines at its top level; classes and functions before variables."""
+    top = [entry for entry in definitions if "." not in entry.name]
+    top.sort(key=lambda entry: entry.kind == "variable")
+    return tuple(entry.name for entry in top[:most])

@@ -1,0 +1,170 @@
+"""What a retrieval stage is, and what passes from one to the next.
+
+A stage is one narrowing: it gets the context so far, its data source, the understood task and a judge, and
+returns the context that the next stage gets. It keeps nothing. To add one: write `stages/<name>.py`, add its
+line to `registry.py`, add `tests/retrieval/stages/test_<name>.py`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from clean_room_agent.artifacts.package import Detail
+from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.llm.answers import Verdict
+from clean_room_agent.llm.prompt import Prompt
+
+SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A file that may matter, with all that speaks for it."""
+
+    path: str
+    file_id: int
+    tier: int
+    """0 named by a plan, 1 by the task or a failure, 2 imports or is imported, 3 changes together, 4 search or metadata."""
+    score: float
+    """0..1 within one request; larger is nearer."""
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """A file, or a piece of one, that is to be shown, before the budget is known to hold it."""
+
+    path: str
+    symbol: str | None
+    """Name of the piece (see `pieces.py`); None for the whole file."""
+    start_line: int
+    """1-based, inclusive."""
+    end_line: int
+    detail: Detail
+    tier: int
+    score: float
+    reason: str
+    outline: str = ""
+    """What is shown where the detail is not primary; "" means its own lines (a failing test: read, not edited)."""
+    fill: bool = False
+    """Nobody asked for it: it is shown if the budget has room left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One verdict for the record: what was let in or kept out, by whom, and why."""
+
+    stage: str
+    path: str
+    symbol: str | None = None
+    file_id: int | None = None
+    tier: int = 4
+    score: float | None = None
+    included: bool
+    detail: Detail | Literal[""] = ""
+    reason: str
+    call_id: int | None = None
+    """The model call that judged; None where the program decided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageContext:
+    """What is known after a stage."""
+
+    request: RoomRequest
+    room_tokens: int
+    """What the package may hold, frames included."""
+    candidates: tuple[Candidate, ...]
+    """Every file found, best first: tier 0 and 1 before the rest, then by score."""
+    files: tuple[Candidate, ...] = ()
+    """What is in scope, in the same order."""
+    selections: tuple[Selection, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    """Of all stages so far, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One thing to be judged."""
+
+    key: str
+    """Names it in the record: a path, or `path :: symbol`."""
+    text: str
+    """What the model is shown."""
+    score: float
+    """0..1; what stands in for the model's opinion when none is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ruling:
+    """What became of one option."""
+
+    label: str
+    """One of the answer's labels; "" for out."""
+    reason: str
+    call_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchInputs:
+    """A prompt that sorts numbered options (from 1)."""
+
+    question: str
+    """The task and what is known of it: the same bytes in every call of one request (see `questions.py`)."""
+    options: tuple[str, ...]
+    remark: str = ""
+    """What else the prompt has to know, e.g. how much room there is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleInputs:
+    """A prompt that asks yes or no about one option."""
+
+    question: str
+    option: str
+
+
+class Sorted(Protocol):
+    """The answer to a batch prompt."""
+
+    def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
+        """Each label with the numbers of its options; where a number stands twice, the first label counts."""
+
+
+SortedT = TypeVar("SortedT", bound=Sorted)
+
+
+class Judge(Protocol):
+    """Whoever decides what the deterministic part could not: a model, or score thresholds in its place."""
+
+    def sort(
+        self,
+        prompt: Prompt[BatchInputs, SortedT],
+        options: Sequence[Option],
+        *,
+        labels: tuple[str, ...],
+        stage: str,
+        remark: str = "",
+    ) -> tuple[Ruling, ...]:
+        """One ruling an option, in order; an option without a readable verdict is out.
+
+        `labels` are those of the answer, from the one that says most for an option to the one that says least.
+        """
+
+    def each(
+        self, prompt: Prompt[SingleInputs, Verdict], options: Sequence[Option], *, label: str, stage: str
+    ) -> tuple[Ruling, ...]:
+        """The same by one yes-or-no question an option; `label` is what a yes means."""
+
+
+class RetrievalStage(Protocol[SourceT_contra]):
+    """One narrowing of the context."""
+
+    @property
+    def name(self) -> str:
+        """What the registry, `--stages` and the record call it."""
+
+    def run(
+        self, context: StageContext, source: SourceT_contra, task: TaskQuery, models: Judge
+    ) -> StageContext:
+        """The context after this stage; what it decided is appended to the decisions."""

@@ -1,0 +1,72 @@
+"""The stage `scope`: which files are in."""
+
+from dataclasses import replace
+
+from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.prompts.scope_batch import RELEVANT, SCOPE_BATCH
+from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.source import RepositorySource, top_names
+from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Ruling, StageContext
+
+NAMES_SHOWN = 8
+REASONS_SHOWN = 3
+
+
+class ScopeStage:
+    """Tier 0 and 1 are in; the best of the rest are judged; what nobody speaks for is out."""
+
+    name = "scope"
+
+    def __init__(self, config: JudgmentsConfig) -> None:
+        self._config = config
+
+    def run(
+        self, context: StageContext, source: RepositorySource, task: TaskQuery, models: Judge
+    ) -> StageContext:  # noqa: ARG002 - the judge already knows the task
+        """The context with the files in scope, in the candidates' order."""
+        judged = [entry for entry in context.candidates if entry.tier > 1][: self._config.top_k]
+        top = max((entry.score for entry in judged), default=0.0) or 1.0
+        options = [
+            Option(key=entry.path, text=_describe(entry, source), score=entry.score / top) for entry in judged
+        ]
+        if self._config.route == "each":
+            rulings = models.each(SCOPE_JUDGMENT, options, label=RELEVANT, stage=self.name)
+        else:
+            rulings = models.sort(SCOPE_BATCH, options, labels=(RELEVANT,), stage=self.name)
+        ruled = dict(zip((entry.path for entry in judged), rulings, strict=True))
+        decisions = [self._decide(entry, ruled.get(entry.path)) for entry in context.candidates]
+        included = {decision.path for decision in decisions if decision.included}
+        return replace(
+            context,
+            files=tuple(entry for entry in context.candidates if entry.path in included),
+            decisions=(*context.decisions, *decisions),
+        )
+
+    def _decide(self, entry: Candidate, ruling: Ruling | None) -> Decision:
+        why = "; ".join(entry.reasons[:REASONS_SHOWN])
+        if entry.tier <= 1:
+            included, reason = True, f"in without asking: {why}"
+        elif ruling is None:
+            included, reason = False, f"ranks below the first {self._config.top_k}: {why}"
+        else:
+            included, reason = ruling.label == RELEVANT, f"{ruling.reason}: {why}"
+        return Decision(
+            stage=self.name,
+            path=entry.path,
+            file_id=entry.file_id,
+            tier=entry.tier,
+            score=entry.score,
+            included=included,
+            reason=reason,
+            call_id=ruling.call_id if ruling is not None else None,
+        )
+
+
+def _describe(entry: Candidate, source: RepositorySource) -> str:
+    row = source.file(entry.path)
+    names = top_names(source.definitions(row), most=NAMES_SHOWN) if row is not None else ()
+    parts = [entry.path, f"found: {'; '.join(entry.reasons[:REASONS_SHOWN])}"]
+    if names:
+        parts.append(f"defines: {', '.join(names)}")
+    return " | ".join(parts)

@@ -1,0 +1,98 @@
+"""The files that a plan names: shown whole where they fit, else by the pieces that the task needs."""
+
+from collections.abc import Mapping, Sequence
+
+from clean_room_agent.retrieval.pieces import Piece, enclosing_head, file_header
+from clean_room_agent.retrieval.relevance import Hints, PieceKey, holds_frame, is_named
+from clean_room_agent.retrieval.source import FileView
+from clean_room_agent.retrieval.stage import Candidate, Selection
+
+FRAME_TOKENS = 24
+"""About what an item's frame costs, for deciding what fits whole; the assembly counts exactly."""
+HEADER_SCORE = 1.0
+HEAD_SCORE = 0.95
+"""Heads of classes come before all other code that nobody asked for, after the file's imports."""
+
+
+def choose_whole(sizes: Mapping[str, int], room: int) -> frozenset[str]:
+    """The files that are shown whole: from the smallest on, each that fits an even share of what is left.
+
+    `sizes` are tokens by path; a large file so cannot push out a small one, nor the other way round.
+    """
+    whole: set[str] = set()
+    left = room
+    waiting = sorted(sizes, key=lambda path: (sizes[path], path))
+    while waiting:
+        path = waiting.pop(0)
+        need = sizes[path] + FRAME_TOKENS
+        if need > left // (len(waiting) + 1):
+            break
+        whole.add(path)
+        left -= need
+    return frozenset(whole)
+
+
+def asked_pieces(view: FileView, hints: Hints) -> dict[PieceKey, str]:
+    """The pieces that are in without asking, with the reason."""
+    asked = {}
+    for piece in view.pieces:
+        if is_named(piece, hints.planned):
+            asked[view.row.path, piece.start_line] = "named by the plan"
+        elif holds_frame(view.row.path, piece, hints.frames):
+            asked[view.row.path, piece.start_line] = "in a stack trace"
+    return asked
+
+
+def fill_selections(
+    view: FileView,
+    entry: Candidate,
+    primary: frozenset[PieceKey],
+    scores: Mapping[PieceKey, float],
+    outlines: Mapping[PieceKey, str],
+) -> tuple[Selection, ...]:
+    """What else of a target file is shown while there is room: its imports, the heads of the classes whose members
+    are primary, then its other pieces by score; those without any word of the task are left out.
+    """
+    path = view.row.path
+    header = file_header(view.pieces)
+    heads = _heads_of(view.pieces, path, primary)
+    selections = []
+    for piece in view.pieces:
+        key = (path, piece.start_line)
+        if key in primary:
+            continue
+        score, reason = scores[key], "fill: room is left in a file to be changed"
+        if piece is header:
+            score, reason = HEADER_SCORE, "fill: the file's first lines (imports)"
+        elif piece in heads:
+            score, reason = HEAD_SCORE, "fill: head of a class whose member is shown"
+        if score > 0:
+            selections.append(
+                piece_selection(
+                    piece, entry, score=score, reason=reason, outline=outlines.get(key, ""), fill=True
+                )
+            )
+    return tuple(selections)
+
+
+def piece_selection(
+    piece: Piece, entry: Candidate, *, score: float, reason: str, outline: str = "", fill: bool = False
+) -> Selection:
+    """The piece shown whole."""
+    return Selection(
+        path=entry.path,
+        symbol=piece.name,
+        start_line=piece.start_line,
+        end_line=piece.end_line,
+        detail="primary",
+        tier=entry.tier,
+        score=score,
+        reason=reason,
+        outline=outline,
+        fill=fill,
+    )
+
+
+def _heads_of(pieces: Sequence[Piece], path: str, primary: frozenset[PieceKey]) -> list[Piece]:
+    shown = [piece for piece in pieces if (path, piece.start_line) in primary]
+    return [head for piece in shown if (head := enclosing_head(pieces, piece)) is not None]

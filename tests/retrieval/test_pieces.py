@@ -1,0 +1,96 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clean_room_agent.retrieval.pieces import Definition, Piece, enclosing_head, file_header, split_file
+
+
+def define(name: str, start: int, end: int, kind: str = "function") -> Definition:
+    return Definition(
+        symbol_id=start, name=name, kind=kind, start_line=start, end_line=end, signature=f"def {name}()"
+    )
+
+
+def numbered(count: int) -> list[str]:
+    return [f"line {number}" for number in range(1, count + 1)]
+
+
+def spans(pieces: tuple[Piece, ...]) -> list[tuple[str, int, int]]:
+    return [(piece.name, piece.start_line, piece.end_line) for piece in pieces]
+
+
+def test_code_around_definitions_becomes_pieces_of_its_own() -> None:
+    lines = ["import os", "", "def f():", "    pass", "", "X = 1"]
+    pieces = split_file(lines, [define("f", 3, 4)], max_lines=100)
+    assert spans(pieces) == [("(header)", 1, 1), ("f", 3, 4), ("(lines 6-6)", 6, 6)]
+    header = file_header(pieces)
+    assert header is not None
+    assert header.signature == "import os"
+
+
+def test_a_long_class_is_divided_into_head_members_and_the_code_between() -> None:
+    members = [define("Big.one", 5, 40, "method"), define("Big.two", 50, 90, "method")]
+    pieces = split_file(numbered(90), [define("Big", 1, 90, "class"), *members], max_lines=1000)
+    assert spans(pieces) == [
+        ("Big (head)", 1, 4),
+        ("Big.one", 5, 40),
+        ("Big (lines 41-49)", 41, 49),
+        ("Big.two", 50, 90),
+    ]
+    head = enclosing_head(pieces, pieces[3])
+    assert head == pieces[0]
+    assert file_header(pieces) is None
+
+
+def test_a_short_class_is_one_piece() -> None:
+    pieces = split_file(
+        numbered(20), [define("C", 1, 20, "class"), define("C.m", 3, 9, "method")], max_lines=1000
+    )
+    assert spans(pieces) == [("C", 1, 20)]
+    assert enclosing_head(pieces, pieces[0]) is None
+
+
+def test_a_function_stays_whole_unless_it_is_longer_than_allowed_and_has_members() -> None:
+    definitions = [define("outer", 1, 100), define("outer.inner", 10, 30)]
+    assert spans(split_file(numbered(100), definitions, max_lines=100)) == [("outer", 1, 100)]
+    divided = split_file(numbered(100), definitions, max_lines=99)
+    assert [piece.name for piece in divided] == ["outer (head)", "outer.inner", "outer (lines 31-100)"]
+
+
+def test_two_definitions_with_one_range_are_one_piece() -> None:
+    definitions = [define("handler", 1, 10, "variable"), define("handle", 1, 10)]
+    assert spans(split_file(numbered(10), definitions, max_lines=100)) == [("handle", 1, 10)]
+
+
+def test_long_code_without_definitions_is_cut_at_blank_lines_only() -> None:
+    lines = ["describe()" if number % 100 else "" for number in range(1, 251)]
+    pieces = split_file(lines, [], max_lines=10)
+    assert spans(pieces) == [
+        ("(header)", 1, 99),
+        ("(lines 101-199)", 101, 199),
+        ("(lines 201-250)", 201, 250),
+    ]
+
+
+def test_definitions_beyond_the_end_of_the_file_are_left_out() -> None:
+    assert spans(split_file(["x"], [define("gone", 5, 9)], max_lines=10)) == [("(header)", 1, 1)]
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 60), st.integers(0, 40), st.sampled_from(["class", "function", "variable"])),
+        max_size=12,
+    ),
+    st.integers(1, 80),
+)
+def test_each_line_with_text_is_in_exactly_one_piece(
+    ranges: list[tuple[int, int, str]], max_lines: int
+) -> None:
+    definitions = [
+        define(f"n{index}", start, start + more, kind) for index, (start, more, kind) in enumerate(ranges)
+    ]
+    lines = ["" if number % 7 == 0 else "text" for number in range(1, 81)]
+    covered: list[int] = []
+    for piece in split_file(lines, definitions, max_lines=max_lines):
+        covered.extend(range(piece.start_line, piece.end_line + 1))
+    assert covered == sorted(set(covered))
+    assert {number for number, line in enumerate(lines, 1) if line} <= set(covered)
