@@ -1,0 +1,148 @@
+"""What the stand-in model server is told to answer, what it tells the answerer, and the stream that comes of it."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+BUSY = "server busy, please try again.  maximum pending requests exceeded"
+CREATED = "2026-01-01T00:00:00Z"
+
+Close = Literal["before_headers", "before_token", "in_answer", "in_line"]
+
+TOKEN = re.compile(r"[A-Za-z_]{1,6}|\d|[^\sA-Za-z_\d]|\n+")
+
+
+def count_tokens(text: str) -> int:
+    """Tokens by this server's own, simple tokeniser."""
+    return len(TOKEN.findall(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatCall:
+    """What the model is asked, as it reads it."""
+
+    number: int
+    """0-based among the calls that reached the model."""
+    model: str
+    system: str
+    prompt: str
+    schema: dict[str, Any] | None
+    options: dict[str, Any]
+    body: dict[str, Any]
+    """The whole request, as it was sent."""
+
+    @property
+    def title(self) -> str:
+        """The first line of the prompt, without its "# "."""
+        return self.prompt.split("\n", 1)[0].removeprefix("# ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the model says, and what goes wrong on the way."""
+
+    text: str = ""
+    thinking: str = ""
+    likely: tuple[tuple[str, float], ...] = ()
+    """Probabilities (not logarithms) at the first token; made up from the first word where empty."""
+    done_reason: str = "stop"
+    status: int = 200
+    """Another one: the request is refused with `error`."""
+    error: str = ""
+    """With status 200, a line in the stream after `error_after` pieces."""
+    error_after: int = 1
+    raw_body: str | None = None
+    """Sent in place of all else."""
+    headers_first: bool = False
+    """Send the headers before the wait for loading, as llama-server does."""
+    load_seconds: float = 0.0
+    """Before the first token."""
+    pause_seconds: float = 0.0
+    """Before each piece but the first."""
+    piece_chars: int = 24
+    """Characters a line of the stream."""
+    chunk_bytes: int = 0
+    """Send the stream in chunks of so many bytes, wherever that cuts; 0: a line a chunk."""
+    no_end: bool = False
+    """The stream ends cleanly without its last line."""
+    close: Close | None = None
+    """The connection breaks."""
+    cached: bool = False
+    """The prompt stood in the cache: its count is 0, and so absent."""
+
+
+Answerer = Callable[[ChatCall], Answer | str]
+
+
+def busy() -> Answer:
+    """The queue is full."""
+    return Answer(status=503, error=BUSY)
+
+
+def stream_lines(
+    body: dict[str, Any], answer: Answer, need: int, *, logprobs: bool
+) -> Iterator[dict[str, Any]]:
+    """The stream's lines. An answer longer than `num_predict` ends there, for length."""
+    text, reason = answer.text, answer.done_reason
+    limit = body.get("options", {}).get("num_predict", -1)
+    found = list(TOKEN.finditer(text))
+    if 0 <= limit < len(found):
+        text, reason = text[: found[limit - 1].end()] if limit else "", "length"
+    said = [("thinking", piece) for piece in _pieces(answer.thinking, answer.piece_chars)]
+    said += [("content", piece) for piece in _pieces(text, answer.piece_chars)]
+    stop = _stop_after(answer, len(said))
+    base = {"model": body["model"], "created_at": CREATED}
+    for number, (kind, piece) in enumerate(said[:stop]):
+        message = {"role": "assistant", "content": ""} | {kind: piece}
+        line = base | {"message": message, "done": False}
+        if logprobs and body.get("logprobs") and (number == 0 or said[number - 1][0] == "thinking"):
+            line["logprobs"] = _logprobs(text, answer.likely)
+        yield line
+    if answer.error:
+        yield {"error": answer.error}
+    elif not answer.no_end and answer.close is None:
+        counts = {"prompt_eval_count": 0 if answer.cached else need, "eval_count": count_tokens(text)}
+        times = {"total_duration": 2_000_000, "prompt_eval_duration": 1_000_000, "load_duration": 0}
+        figures = {name: value for name, value in (counts | times).items() if value}
+        message = {"role": "assistant", "content": ""}
+        yield base | {"message": message, "done": True, "done_reason": reason} | figures
+
+
+def _stop_after(answer: Answer, pieces: int) -> int:
+    if answer.error:
+        return answer.error_after
+    if answer.close is not None:
+        return max(pieces // 2, 1)
+    return pieces
+
+
+def _pieces(text: str, size: int) -> list[str]:
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def stream_chunks(lines: Iterator[dict[str, Any]], answer: Answer) -> Iterator[bytes]:
+    encoded = [json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines]
+    if answer.close == "in_line" and encoded:
+        encoded[-1] = encoded[-1][: len(encoded[-1]) // 2]
+    if not answer.chunk_bytes:
+        yield from encoded
+        return
+    whole = b"".join(encoded)
+    for start in range(0, len(whole), answer.chunk_bytes):
+        yield whole[start : start + answer.chunk_bytes]
+
+
+def _logprobs(text: str, likely: tuple[tuple[str, float], ...]) -> list[dict[str, Any]]:
+    """The first token with what might have stood in its place."""
+    first = re.match(r"\s*(?:[A-Za-z]+|\S)", text)
+    if first is None:
+        return []
+    word = first[0]
+    if not likely:
+        other = {"yes": "No", "no": "Yes"}.get(word.strip().lower(), "the")
+        likely = ((word, 0.9), (other, 0.08))
+    top = [{"token": token, "logprob": math.log(share)} for token, share in likely]
+    return [{"token": word, "logprob": top[0]["logprob"], "top_logprobs": top}]

@@ -1,0 +1,316 @@
+"""A model server on 127.0.0.1 that speaks Ollama's protocol; only the model's mind is a script.
+
+It does what real ones do, the bad habits included. Faults of the server are arguments of `OllamaServer`; faults of
+one answer are fields of `Answer`. What the model "reads" is what is left after the server cut it, so an answerer
+that looks at its prompt cannot know more than a model would.
+"""
+
+import json
+import socket
+import struct
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from tests.fakes.ollama_script import (
+    TOKEN,
+    Answer,
+    Answerer,
+    ChatCall,
+    count_tokens,
+    stream_chunks,
+    stream_lines,
+)
+
+DEFAULT_MODELS = ("coder:3b", "thinker:4b")
+DEFAULT_WINDOW = 4096
+TRAINED_WINDOW = 262_144
+FRAMING = 12
+LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "num_thread", "use_mmap")
+
+Overflow = Literal["plain", "json", "silent"]
+
+
+@dataclass(slots=True, kw_only=True)
+class _State:
+    """What the server has seen. Guarded by `lock`."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[ChatCall] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    loaded: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    reloads: int = 0
+    active: int = 0
+    peak: int = 0
+
+
+class OllamaServer:
+    """Use as a context manager. `script` is an answerer, or a list of answers that are given in order."""
+
+    def __init__(
+        self,
+        script: Answerer | Iterable[Answer | str],
+        *,
+        models: Sequence[str] = DEFAULT_MODELS,
+        overflow: Overflow = "plain",
+        largest_window: int = TRAINED_WINDOW,
+        logprobs: bool = True,
+        version: str = "0.15.0",
+    ) -> None:
+        self.models = tuple(models)
+        self.overflow = overflow
+        self.largest_window = largest_window
+        self.logprobs = logprobs
+        self.version = version
+        self.stopping = threading.Event()
+        self.state = _State()
+        self._answerer = script if callable(script) else _in_turn(script)
+        self._http = _Http(("127.0.0.1", 0), _Handler)
+        self._http.owner = self
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stopping.set()
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+    @property
+    def base_url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self._http.server_address[1]}"
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """The bodies of all chat requests, refused ones too."""
+        return self.state.requests
+
+    @property
+    def calls(self) -> list[ChatCall]:
+        """The chat requests that reached the model."""
+        return self.state.calls
+
+    @property
+    def reloads(self) -> int:
+        """How often a loaded model had to be loaded again because its load options changed."""
+        return self.state.reloads
+
+    @property
+    def peak(self) -> int:
+        """The most chat requests that were under way at a time."""
+        return self.state.peak
+
+    def window(self, body: dict[str, Any]) -> int:
+        """The window that the request gets, in tokens."""
+        return min(int(body.get("options", {}).get("num_ctx", DEFAULT_WINDOW)), self.largest_window)
+
+    def load(self, body: dict[str, Any]) -> None:
+        """Holds the model in memory as the request wants it."""
+        options = body.get("options", {})
+        wanted = (*(options.get(name) for name in LOAD_OPTIONS), body.get("shift"))
+        with self.state.lock:
+            held = self.state.loaded.get(body["model"])
+            self.state.reloads += held is not None and held != wanted
+            self.state.loaded[body["model"]] = wanted
+
+    def answer(self, body: dict[str, Any], system: str, prompt: str) -> Answer:
+        """The model's answer to what it reads."""
+        schema = body.get("format")
+        with self.state.lock:
+            call = ChatCall(
+                number=len(self.state.calls),
+                model=body["model"],
+                system=system,
+                prompt=prompt,
+                schema=schema if isinstance(schema, dict) else None,
+                options=body.get("options", {}),
+                body=body,
+            )
+            self.state.calls.append(call)
+        answer = self._answerer(call)
+        return Answer(text=answer) if isinstance(answer, str) else answer
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+    request_queue_size = 128
+    owner: OllamaServer
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Http
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Quiet."""
+
+    def do_GET(self) -> None:
+        owner = self.server.owner
+        owner.state.paths.append(self.path)
+        if self.path == "/api/version":
+            self._json(200, {"version": owner.version})
+        elif self.path == "/api/tags":
+            self._json(200, {"models": [_described(tag) for tag in owner.models]})
+        elif self.path == "/api/ps":
+            running = sorted(owner.state.loaded.items())
+            self._json(
+                200, {"models": [_described(tag) | {"context_length": held[0]} for tag, held in running]}
+            )
+        else:
+            self._plain(404, "404 page not found")
+
+    def do_POST(self) -> None:
+        owner = self.server.owner
+        owner.state.paths.append(self.path)
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path == "/api/show":
+            self._show(body)
+        elif self.path == "/api/chat":
+            with owner.state.lock:
+                owner.state.requests.append(body)
+                owner.state.active += 1
+                owner.state.peak = max(owner.state.peak, owner.state.active)
+            try:
+                self._chat(body)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True
+            finally:
+                with owner.state.lock:
+                    owner.state.active -= 1
+        else:
+            self._plain(404, "404 page not found")
+
+    def _show(self, body: dict[str, Any]) -> None:
+        if body["model"] not in self.server.owner.models:
+            self._json(404, {"error": f"model '{body['model']}' not found"})
+            return
+        info = {"general.architecture": "qwen3", "qwen3.context_length": TRAINED_WINDOW}
+        self._json(200, {"model_info": info, "capabilities": ["completion", "tools"]})
+
+    def _chat(self, body: dict[str, Any]) -> None:
+        owner = self.server.owner
+        if body["model"] not in owner.models:
+            self._json(404, {"error": f"model '{body['model']}' not found"})
+            return
+        texts = {message["role"]: message["content"] for message in body["messages"]}
+        system, prompt = texts.get("system", ""), texts["user"]
+        window = owner.window(body)
+        need = count_tokens(system) + count_tokens(prompt) + FRAMING
+        if need > window:
+            refuses = (
+                owner.overflow != "silent" and body.get("truncate") is False and body.get("shift") is False
+            )
+            if refuses:
+                self._json(400, {"error": _overflow_message(owner.overflow, need, window)})
+                return
+            system, prompt = _cut(system, prompt, window)
+            need = window
+        owner.load(body)
+        self._send(body, owner.answer(body, system, prompt), need)
+
+    def _send(self, body: dict[str, Any], answer: Answer, need: int) -> None:
+        if answer.status != 200:
+            self._json(answer.status, {"error": answer.error})
+            return
+        if answer.raw_body is not None:
+            self._plain(200, answer.raw_body)
+            return
+        if answer.close == "before_headers":
+            self._break()
+            return
+        if answer.headers_first:
+            self._begin()
+        self.server.owner.stopping.wait(answer.load_seconds)
+        if not answer.headers_first:
+            self._begin()
+        if answer.close == "before_token":
+            self._break()
+            return
+        lines = stream_lines(body, answer, need, logprobs=self.server.owner.logprobs)
+        for number, data in enumerate(stream_chunks(lines, answer)):
+            if number and answer.pause_seconds:
+                self.server.owner.stopping.wait(answer.pause_seconds)
+            self._chunk(data)
+        if answer.close is not None:
+            self.close_connection = True
+            return
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _begin(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "application/x-ndjson")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        self.wfile.flush()
+
+    def _chunk(self, data: bytes) -> None:
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
+
+    def _break(self) -> None:
+        """The connection is reset, as when a process dies."""
+        self.close_connection = True
+        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+
+    def _json(self, status: int, data: dict[str, Any]) -> None:
+        self._plain(status, json.dumps(data), kind="application/json")
+
+    def _plain(self, status: int, text: str, *, kind: str = "text/plain") -> None:
+        data = text.encode()
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+def _in_turn(answers: Iterable[Answer | str]) -> Answerer:
+    waiting = iter(answers)
+    lock = threading.Lock()
+
+    def answerer(call: ChatCall) -> Answer | str:
+        with lock:
+            return next(waiting, Answer(status=500, error=f"the script has no answer for call {call.number}"))
+
+    return answerer
+
+
+def _described(tag: str) -> dict[str, Any]:
+    return {"name": tag, "model": tag, "size": 2_000_000_000, "digest": f"{sum(tag.encode()):064x}"}
+
+
+def _overflow_message(form: Overflow, need: int, window: int) -> str:
+    if form == "plain":
+        return "the input length exceeds the context length"
+    inner = {
+        "code": 400,
+        "message": "the request exceeds the available context size, try increasing it",
+        "type": "exceed_context_size_error",
+        "n_prompt_tokens": need,
+        "n_ctx": window,
+    }
+    return json.dumps({"error": inner})
+
+
+def _cut(system: str, prompt: str, window: int) -> tuple[str, str]:
+    """The system text goes first, then the middle of the prompt, until the rest fits the window."""
+    tokens = list(TOKEN.finditer(prompt))
+    room = max(window - FRAMING, 0)
+    if len(tokens) <= room:
+        return "", prompt
+    head = tokens[room // 2].start()
+    tail = tokens[len(tokens) - (room - room // 2)].start()
+    return "", prompt[:head] + prompt[tail:]
