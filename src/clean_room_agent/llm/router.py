@@ -2,13 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import get_args
 
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig, RoleBudget
 
-ROLES: tuple[Role, ...] = get_args(Role)
+ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,105 @@
+"""Model clients for tests: a small configuration, a clock that stands still, waits that are noted and not waited."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel
+
+from clean_room_agent.llm.answers import JsonAnswer, TextAnswer, Verdict, YesNo
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.sink import CallSink
+
+NOW = "2026-01-02T03:04:05Z"
+WINDOW = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Inputs of the prompts below."""
+
+    text: str
+
+
+class Colour(BaseModel):
+    """Answer of `COLOUR`."""
+
+    name: str
+    shades: tuple[int, ...] = ()
+
+
+COLOUR: Prompt[Note, Colour] = Prompt(
+    name="colour",
+    role="reasoning",
+    title="Name the colour",
+    system="You answer with JSON.",
+    template="Answer with one JSON object of this schema: {{ schema }}\n\nThe thing: {{ text }}",
+    answer=JsonAnswer(Colour),
+    max_answer_tokens=64,
+    example='{"name": "red", "shades": [1, 2]}',
+)
+RELEVANT: Prompt[Note, Verdict] = Prompt(
+    name="relevant",
+    role="classifier",
+    title="Is it relevant?",
+    system="You answer yes or no.",
+    template="Answer with one word.\n\nThe thing: {{ text }}",
+    answer=YesNo(),
+    max_answer_tokens=3,
+    example="yes",
+)
+SHOUT: Prompt[Note, str] = Prompt(
+    name="shout",
+    role="coding",
+    title="Write it in capitals",
+    system="You write text.",
+    template="The thing: {{ text }}",
+    answer=TextAnswer(str.upper),
+    max_answer_tokens=16,
+    example="HELLO",
+)
+
+
+@dataclass(slots=True)
+class Waits:
+    """The seconds that a client wanted to wait."""
+
+    seconds: list[float] = field(default_factory=list)
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+def models_config(base_url: str = "http://127.0.0.1:11434", **fields: Any) -> ModelsConfig:
+    """`[models]` for the stand-in server's models; no retries unless asked for."""
+    given = {"base_url": base_url, "coding": "coder:3b", "reasoning": "thinker:4b", "retries": 0} | fields
+    return ModelsConfig.model_validate(given)
+
+
+def budget_config(window: int = WINDOW) -> BudgetConfig:
+    """`[budget]` with a quarter of the window in reserve."""
+    return BudgetConfig(context_window=window, reserved_tokens=window // 4)
+
+
+def model_client(
+    transport: Transport,
+    sink: CallSink,
+    *,
+    config: ModelsConfig | None = None,
+    window: int = WINDOW,
+    waits: Waits | None = None,
+) -> ModelClient:
+    """A client whose clock stands still."""
+    router = ModelRouter(config or models_config(), budget_config(window))
+    return ModelClient(
+        router,
+        transport,
+        sink,
+        lambda: NOW,
+        timer=lambda: 0.0,
+        sleep=(waits or Waits()).sleep,
+        jitter=lambda: 1.0,
+    )

@@ -1,0 +1,129 @@
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from clean_room_agent.llm.answers import BadAnswer, JsonAnswer, TextAnswer, TokenChoice, Verdict, YesNo
+
+
+class Plan(BaseModel):
+    summary: str
+    steps: tuple[int, ...]
+
+
+READER = JsonAnswer(Plan)
+GOOD = '{"steps": [1, 2], "summary": "s"}'
+
+
+def choice(token: str, **shares: float) -> TokenChoice:
+    return TokenChoice(token=token, top=tuple((word, math.log(share)) for word, share in shares.items()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        f"Here it is:\n```json\n{GOOD}\n```\nAnything else?",
+        f"I use {{braces}} first. {GOOD}",
+        f"<think>what about {{}}?</think>\n{GOOD}",
+        f'{{"summary": "wrong"}} no, rather: {GOOD}',
+        f"\ufeff{GOOD}",
+    ],
+)
+def test_an_object_is_found_among_prose_fences_and_thinking(text: str) -> None:
+    assert READER.read(text) == Plan(summary="s", steps=(1, 2))
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "fault"),
+    [
+        ("", "empty", "the answer is empty"),
+        ("<think>hm</think>", "empty", "the answer is empty"),
+        ("I cannot do that.", "not_json", "no JSON object"),
+        ('{"summary": "s", "steps": [1,', "not_json", "line 1, column"),
+        ("[1, 2]", "not_json", "no JSON object"),
+        ('{"summary": 5}', "schema", "summary: Input should be a valid string; steps: Field required"),
+        ('{"summary": "\\ud800", "steps": []}', "schema", "Invalid JSON"),
+        ('{"summary": "s", "steps": [' + "[" * 100_000, "not_json", ""),
+        ('{"summary": "s", "steps": [' + "9" * 5000 + "]}", "not_json", ""),
+    ],
+)
+def test_a_broken_object_is_a_typed_fault(text: str, kind: str, fault: str) -> None:
+    answer = READER.read(text)
+    assert isinstance(answer, BadAnswer)
+    assert answer.kind == kind
+    assert fault in answer.fault
+
+
+def test_only_the_first_faults_are_named() -> None:
+    answer = READER.read(json.dumps({"summary": "s", "steps": ["x"] * 9}))
+    assert isinstance(answer, BadAnswer)
+    assert answer.fault.endswith("; and 4 more")
+
+
+@given(st.text())
+def test_any_text_is_an_answer_or_a_fault(text: str) -> None:
+    assert isinstance(READER.read(text), Plan | BadAnswer)
+    assert isinstance(YesNo().read(text), Verdict | BadAnswer)
+
+
+@given(st.text(), st.lists(st.integers()), st.text(alphabet="abc \n`"), st.text(alphabet="abc \n`"))
+def test_an_object_survives_any_dress(summary: str, steps: list[int], before: str, after: str) -> None:
+    text = json.dumps({"summary": summary, "steps": steps})
+    assert READER.read(before + text + after) == Plan(summary=summary, steps=tuple(steps))
+
+
+@pytest.mark.parametrize(
+    ("text", "yes"),
+    [
+        ("yes", True),
+        (" Yes.", True),
+        ("**No**", False),
+        ("NO, because", False),
+        ("Answer: yes", True),
+        ("yes, no doubt", True),
+    ],
+)
+def test_the_word_is_the_verdict_without_probabilities(text: str, yes: bool) -> None:
+    assert YesNo().read(text) == Verdict(yes=yes, confidence=None)
+
+
+@pytest.mark.parametrize("text", ["maybe", "either yes or no", "Not sure", "nothing", "42"])
+def test_what_is_neither_yes_nor_no_is_no_verdict(text: str) -> None:
+    answer = YesNo().read(text)
+    assert isinstance(answer, BadAnswer)
+    assert answer.kind == "not_a_verdict"
+
+
+def test_probabilities_give_verdict_and_confidence() -> None:
+    tokens = (choice("\n", yes=1.0), choice("Yes", Yes=0.5, No=0.2, yes=0.1, Maybe=0.2))
+    verdict = YesNo().read("\nYes", tokens)
+    assert isinstance(verdict, Verdict)
+    assert verdict.yes
+    assert verdict.confidence == pytest.approx(0.6 / 0.8)
+
+
+def test_probabilities_count_for_more_than_the_word() -> None:
+    verdict = YesNo().read("No", (choice("No", No=0.35, Yes=0.3, yes=0.2),))
+    assert isinstance(verdict, Verdict)
+    assert verdict.yes
+
+
+def test_the_word_decides_where_the_probabilities_are_of_other_things() -> None:
+    tokens = (choice("The", The=0.9, Yes=0.02, No=0.01),)
+    assert YesNo().read("The answer: no", tokens) == Verdict(yes=False, confidence=None)
+
+
+def test_free_text_reaches_its_function_without_thinking_and_otherwise_unchanged() -> None:
+    reader: TextAnswer[str] = TextAnswer(lambda text: text)
+    assert reader.read("<think>hm</think>\n  a\n") == "\n  a\n"
+    assert reader.read("  a <think>\n") == "  a <think>\n"
+
+
+def test_empty_free_text_is_a_fault() -> None:
+    answer = TextAnswer(str.upper).read(" \n")
+    assert isinstance(answer, BadAnswer)
+    assert answer.kind == "empty"

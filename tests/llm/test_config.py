@@ -1,0 +1,98 @@
+from typing import Any
+
+import pytest
+
+from clean_room_agent.config import load_slice
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+
+MODELS = {"base_url": "http://127.0.0.1:11434", "coding": "c:3b", "reasoning": "r:4b"}
+BUDGET = {"context_window": 8192, "reserved_tokens": 2048}
+
+
+def load_models(**fields: Any) -> ModelsConfig:
+    return load_slice({"models": MODELS | fields}, "models", ModelsConfig, source="config.toml")
+
+
+def load_budget(**fields: Any) -> BudgetConfig:
+    return load_slice({"budget": BUDGET | fields}, "budget", BudgetConfig, source="config.toml")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:11434",
+        "http://localhost:1/",
+        "http://[::1]:8080",
+        "http://127.8.9.1",
+        "http://a.localhost",
+    ],
+)
+def test_this_machine_needs_no_permission(url: str) -> None:
+    assert load_models(base_url=url).base_url == url.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://10.0.0.5:11434",
+        "https://example.org",
+        "http://localhost.example.org",
+        "http://0.0.0.0:11434",
+        "http://[::2]",
+    ],
+)
+def test_another_machine_is_refused_unless_allowed(url: str) -> None:
+    with pytest.raises(ConfigError, match="is not this machine") as caught:
+        load_models(base_url=url)
+    assert "allow_remote = true" in caught.value.hint
+    assert caught.value.exit_code == 2
+    assert load_models(base_url=url, allow_remote=True).allow_remote
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:11434",
+        "ftp://127.0.0.1",
+        "http://",
+        "http://127.0.0.1@example.org",
+        "http://127.0.0.1\\@x",
+        "http://[::1",
+        "http://127.0.0.1:99999",
+        "http://127.0.0.1/?a",
+    ],
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="not the address of a server"):
+        load_models(base_url=url)
+
+
+def test_an_unknown_key_is_named_with_the_nearest_known_one() -> None:
+    with pytest.raises(ConfigError, match=r"unknown key \(did you mean 'parallel'\?\)"):
+        load_models(paralel=3)
+
+
+def test_a_missing_model_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"\[models\] coding: required"):
+        load_slice(
+            {"models": {"base_url": MODELS["base_url"], "reasoning": "r"}}, "models", ModelsConfig, source="c"
+        )
+
+
+def test_a_reserve_as_large_as_the_window_is_refused() -> None:
+    with pytest.raises(ConfigError, match="leaves nothing of context_window = 8192"):
+        load_budget(reserved_tokens=8192)
+    with pytest.raises(ConfigError, match="leaves nothing"):
+        load_budget(coding={"context_window": 10, "reserved_tokens": 11})
+
+
+@pytest.mark.parametrize("fields", [{"context_window": 0}, {"reserved_tokens": -1}])
+def test_a_window_must_be_positive_and_a_reserve_not_negative(fields: dict[str, int]) -> None:
+    with pytest.raises(ConfigError):
+        load_budget(**fields)
+
+
+def test_every_field_says_what_it_is_for() -> None:
+    for kind in (ModelsConfig, BudgetConfig):
+        assert all(field.description for field in kind.model_fields.values())
