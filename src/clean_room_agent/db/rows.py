@@ -67,7 +67,7 @@ class Table(Generic[RowT]):
     def _encode(self, name: str, value: object) -> object:
         codec = self._codecs[name]
         if value is None or codec is None:
-            return value
+            return _storable(value) if isinstance(value, str) else value
         if isinstance(value, Enum):
             return value.value
         if isinstance(value, bool):
@@ -85,6 +85,15 @@ class Table(Generic[RowT]):
             else:
                 values[name] = codec.validate_python(value)
         return self.kind(**values)
+
+
+def _storable(text: str) -> str:
+    """The text, with lone surrogates (a model may answer with some) as their escapes: SQLite takes UTF-8 only."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+    return text
 
 
 def _codec(hint: Any) -> TypeAdapter[Any] | None:

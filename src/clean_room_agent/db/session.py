@@ -41,7 +41,7 @@ class States:
 
     def set_state(self, key: str, value: JsonValue) -> None:
         """The key has this value."""
-        text = json.dumps(value, ensure_ascii=False, sort_keys=True)
+        text = json.dumps(value, sort_keys=True)
         self._execute(PUT, (self._prefix + key, text, self._clock()))
 
     def get_state(self, key: str) -> JsonValue:

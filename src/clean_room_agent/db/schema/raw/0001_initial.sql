@@ -1,11 +1,12 @@
 -- The record of everything that happened: append-only, and the corpus that training reads.
+-- All timestamps are UTC, ISO 8601. JSON stands in TEXT columns that say so.
 -- Nothing is ever deleted. What may be updated, and nothing else, enforced by the triggers at the end:
 --   task_runs          success, total_tokens, total_latency_ms, final_diff, final_plan, detail, completed_at
 --   orchestrator_runs  total_parts, total_steps, parts_completed, steps_completed, status, completed_at, branch,
 --                      result_commit, reason; snapshot_commit and snapshot once, while they are empty
 --   enrichment_outputs promoted
 --   adapter_registry   deployed
--- All timestamps are UTC, ISO 8601. JSON stands in TEXT columns that say so.
+
 -- Every run of the indexer, successful or not.
 CREATE TABLE index_runs (
     id INTEGER PRIMARY KEY,

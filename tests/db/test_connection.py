@@ -1,0 +1,207 @@
+import os
+import sqlite3
+import stat
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from clean_room_agent.db.connection import (
+    APPLICATION_IDS,
+    Role,
+    backup,
+    connect_file,
+    database_path,
+    get_connection,
+    remove_database,
+    transaction,
+)
+from clean_room_agent.errors import RecordError, SchemaError, UsageError
+
+TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
+ROLES: tuple[Role, ...] = ("curated", "raw", "session")
+INSERT = "INSERT INTO events (task_id, kind, timestamp) VALUES ('t', 'k', 'now')"
+COUNT = "SELECT count(*) FROM events"
+
+
+def pragma(conn: sqlite3.Connection, name: str) -> object:
+    return conn.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_new_database_is_private_and_set_up_for_safety(tmp_path: Path, role: Role) -> None:
+    with closing(
+        get_connection(role, repo_path=tmp_path, task_id=TASK if role == "session" else None)
+    ) as conn:
+        path = database_path(role, tmp_path, TASK if role == "session" else None)
+        assert pragma(conn, "journal_mode") == "wal"
+        assert pragma(conn, "foreign_keys") == 1
+        assert pragma(conn, "trusted_schema") == 0
+        assert pragma(conn, "busy_timeout") == 10_000
+        assert pragma(conn, "application_id") == APPLICATION_IDS[role]
+        assert pragma(conn, "user_version") == 1
+        assert pragma(conn, "synchronous") == (1 if role == "curated" else 2)
+        assert conn.isolation_level is None
+        files = sorted(path.parent.glob(f"{path.name}*"))
+        assert [file.name for file in files] == [path.name, f"{path.name}-shm", f"{path.name}-wal"]
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_an_open_umask_does_not_open_the_files(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        get_connection("raw", repo_path=tmp_path).close()
+    finally:
+        os.umask(before)
+    raw = database_path("raw", tmp_path)
+    assert stat.S_IMODE(raw.stat().st_mode) == 0o600
+    assert stat.S_IMODE(raw.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_reading_what_does_not_exist_names_the_remedy_and_makes_nothing(tmp_path: Path, role: Role) -> None:
+    with pytest.raises(UsageError) as caught:
+        get_connection(role, repo_path=tmp_path, task_id=TASK, read_only=True)
+    assert caught.value.hint
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_read_only_connection_reads_beside_a_writer_and_cannot_write(tmp_path: Path) -> None:
+    with (
+        closing(get_connection("raw", repo_path=tmp_path)) as writer,
+        closing(get_connection("raw", repo_path=tmp_path, read_only=True)) as reader,
+    ):
+        writer.execute(INSERT)
+        assert reader.execute(COUNT).fetchone()[0] == 1
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reader.execute(INSERT)
+    with closing(get_connection("raw", repo_path=tmp_path, read_only=True)) as reader:
+        assert reader.execute(COUNT).fetchone()["count(*)"] == 1
+
+
+def test_a_path_with_odd_characters_is_the_path_that_is_opened(tmp_path: Path) -> None:
+    repo = tmp_path / "a?mode=memory&x=#1 100%41 ü"
+    repo.mkdir()
+    get_connection("raw", repo_path=repo).close()
+    assert database_path("raw", repo).is_file()
+    get_connection("raw", repo_path=repo, read_only=True).close()
+
+
+def test_a_session_needs_a_task_and_a_run_has_its_own_copy(tmp_path: Path) -> None:
+    with pytest.raises(UsageError):
+        get_connection("session", repo_path=tmp_path)
+    own = database_path("curated", tmp_path, TASK)
+    assert own != database_path("curated", tmp_path)
+    assert own.parent == database_path("session", tmp_path, TASK).parent
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "raw.sqlite"
+    path.write_bytes(b"not a database at all, but long enough to be looked at" * 20)
+    before = path.read_bytes()
+    for read_only in (True, False):
+        with pytest.raises(SchemaError, match=r"raw\.sqlite") as caught:
+            connect_file("raw", path, read_only=read_only)
+        assert caught.value.hint
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_somebody_else_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "raw.sqlite"
+    with closing(sqlite3.connect(path)) as conn:
+        conn.execute("CREATE TABLE theirs (x)")
+    before = path.read_bytes()
+    for read_only in (True, False):
+        with pytest.raises(SchemaError, match="not one of ours"):
+            connect_file("raw", path, read_only=read_only)
+    assert path.read_bytes() == before
+
+
+def test_a_database_of_another_role_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "some.sqlite"
+    connect_file("curated", path).close()
+    with pytest.raises(SchemaError, match="no raw database"):
+        connect_file("raw", path)
+
+
+def test_an_empty_file_becomes_a_database_but_cannot_be_read_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "raw.sqlite"
+    path.touch(mode=0o644)
+    with pytest.raises(SchemaError, match="empty"):
+        connect_file("raw", path, read_only=True)
+    connect_file("raw", path).close()
+    connect_file("raw", path, read_only=True).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_newer_file_is_refused_by_number(tmp_path: Path) -> None:
+    path = tmp_path / "raw.sqlite"
+    with closing(connect_file("raw", path)) as conn:
+        conn.execute("PRAGMA user_version = 99")
+    for read_only in (True, False):
+        with pytest.raises(SchemaError, match="schema 99; this program knows 1"):
+            connect_file("raw", path, read_only=read_only)
+
+
+def test_a_folder_in_the_files_place_is_an_error_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "raw.sqlite"
+    path.mkdir()
+    with pytest.raises(RecordError, match="cannot open"):
+        connect_file("raw", path)
+
+
+def test_many_threads_open_a_new_database_at_once(tmp_path: Path) -> None:
+    failures: list[BaseException] = []
+    barrier = threading.Barrier(8)
+
+    def open_it() -> None:
+        barrier.wait()
+        try:
+            get_connection("raw", repo_path=tmp_path).close()
+        except Exception as exc:  # noqa: BLE001 - reported below
+            failures.append(exc)
+
+    threads = [threading.Thread(target=open_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_a_backup_holds_what_still_stands_in_the_journal(tmp_path: Path) -> None:
+    target = tmp_path / "copy.sqlite"
+    target.write_text("an older copy")
+    with closing(get_connection("raw", repo_path=tmp_path)) as conn:
+        conn.execute(INSERT)
+        backup(conn, target)
+        conn.execute(INSERT)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".clean_room", "copy.sqlite"]
+    with closing(connect_file("raw", target)) as copy:
+        assert copy.execute(COUNT).fetchone()[0] == 1
+        copy.execute(INSERT)
+    remove_database(target)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".clean_room"]
+
+
+def test_a_backup_into_nowhere_is_an_error_of_ours(tmp_path: Path) -> None:
+    with closing(get_connection("raw", repo_path=tmp_path)) as conn, pytest.raises(RecordError):
+        backup(conn, tmp_path / "nowhere" / "copy.sqlite")
+
+
+def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
+    def fail_halfway(conn: sqlite3.Connection) -> None:
+        with transaction(conn):
+            conn.execute(INSERT)
+            raise KeyError
+
+    with closing(get_connection("raw", repo_path=tmp_path)) as conn:
+        with pytest.raises(KeyError):
+            fail_halfway(conn)
+        assert conn.execute(COUNT).fetchone()[0] == 0
+        with transaction(conn):
+            conn.execute(INSERT)
+        assert conn.execute(COUNT).fetchone()[0] == 1

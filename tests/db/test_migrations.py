@@ -1,0 +1,146 @@
+import shutil
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from clean_room_agent.db.connection import Role, connect_file
+from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations, version_of
+from clean_room_agent.errors import SchemaError
+
+EVENT = "INSERT INTO events (task_id, kind, detail, timestamp) VALUES ('t', 'k', 'kept', 'now')"
+SECOND = """
+-- A column with a default, and a table; a comment with a ; in it.
+ALTER TABLE events ADD COLUMN weight INTEGER NOT NULL DEFAULT 7;
+CREATE TABLE extra (id INTEGER PRIMARY KEY, event_id INTEGER REFERENCES events(id)) STRICT;
+CREATE TRIGGER extra_keep BEFORE DELETE ON extra
+    BEGIN SELECT RAISE(ABORT, 'kept; always'); END;
+INSERT INTO extra (event_id) SELECT id FROM events;
+"""
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> Path:
+    """The program's schema in a place where it can grow."""
+    return Path(shutil.copytree(SCHEMA_FOLDER, tmp_path / "schema"))
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    """A record of the first schema, with a row."""
+    path = tmp_path / "raw.sqlite"
+    with closing(connect_file("raw", path)) as conn:
+        conn.execute(EVENT)
+    return path
+
+
+def tables(conn: sqlite3.Connection) -> set[str]:
+    return {row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+@pytest.mark.parametrize("role", ["curated", "raw", "session"])
+def test_the_programs_migrations_are_numbered_without_a_gap(role: Role) -> None:
+    assert [one.number for one in migrations(SCHEMA_FOLDER / role)][:1] == [1]
+
+
+def test_an_old_file_is_brought_up_with_its_rows(schema: Path, old: Path) -> None:
+    (schema / "raw" / "0002_weights.sql").write_text(SECOND)
+    with closing(connect_file("raw", old, schema=schema)) as conn:
+        assert version_of(conn) == 2
+        assert conn.execute("SELECT detail, weight FROM events").fetchall()[0][:] == ("kept", 7)
+        assert conn.execute("SELECT event_id FROM extra").fetchone()[0] == 1
+        with pytest.raises(sqlite3.IntegrityError, match="kept; always"):
+            conn.execute("DELETE FROM extra")
+        assert conn.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+
+
+def test_a_blank_file_ends_like_an_old_one(schema: Path, old: Path, tmp_path: Path) -> None:
+    (schema / "raw" / "0002_weights.sql").write_text(SECOND)
+    listing = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name"
+    with (
+        closing(connect_file("raw", old, schema=schema)) as upgraded,
+        closing(connect_file("raw", tmp_path / "new.sqlite", schema=schema)) as blank,
+    ):
+        assert [tuple(row) for row in upgraded.execute(listing)] == [
+            tuple(row) for row in blank.execute(listing)
+        ]
+
+
+def test_the_second_opening_changes_nothing(schema: Path, old: Path) -> None:
+    (schema / "raw" / "0002_weights.sql").write_text(SECOND)
+    connect_file("raw", old, schema=schema).close()
+    with closing(connect_file("raw", old, schema=schema)) as conn:
+        assert conn.execute("SELECT count(*) FROM extra").fetchone()[0] == 1
+
+
+def test_a_failing_migration_leaves_the_file_as_it_was(schema: Path, old: Path) -> None:
+    (schema / "raw" / "0002_broken.sql").write_text(
+        "CREATE TABLE half (id INTEGER) STRICT;\nCREATE TABLE oops (;\n"
+    )
+    with pytest.raises(SchemaError, match=r"0002_broken\.sql failed"):
+        connect_file("raw", old, schema=schema)
+    with closing(connect_file("raw", old)) as conn:
+        assert version_of(conn) == 1
+        assert "half" not in tables(conn)
+        assert conn.execute("SELECT detail FROM events").fetchone()[0] == "kept"
+
+
+def test_the_migrations_before_a_failing_one_stay(schema: Path, old: Path) -> None:
+    (schema / "raw" / "0002_weights.sql").write_text(SECOND)
+    (schema / "raw" / "0003_broken.sql").write_text("CREATE TABLE events (id INTEGER);\n")
+    with pytest.raises(SchemaError, match=r"0003_broken\.sql failed"):
+        connect_file("raw", old, schema=schema)
+    with closing(sqlite3.connect(old)) as conn:
+        assert version_of(conn) == 2
+
+
+def test_a_migration_that_breaks_a_reference_is_refused(schema: Path, old: Path) -> None:
+    text = "INSERT INTO call_readings (call_id, reading, timestamp) VALUES (99, 'parsed', 'now');\n"
+    (schema / "raw" / "0002_dangling.sql").write_text(text)
+    with pytest.raises(SchemaError, match="refer to nothing"):
+        connect_file("raw", old, schema=schema)
+    with closing(connect_file("raw", old)) as conn:
+        assert version_of(conn) == 1
+
+
+def test_an_unfinished_statement_is_refused(schema: Path, old: Path) -> None:
+    (schema / "raw" / "0002_open.sql").write_text("CREATE TABLE half (id INTEGER)\n")
+    with pytest.raises(SchemaError, match="has no end"):
+        connect_file("raw", old, schema=schema)
+
+
+def test_an_old_file_is_not_read_by_a_newer_program_before_it_is_brought_up(schema: Path, old: Path) -> None:
+    (schema / "raw" / "0002_weights.sql").write_text(SECOND)
+    with pytest.raises(SchemaError, match="has schema 1; this program needs 2") as caught:
+        connect_file("raw", old, read_only=True, schema=schema)
+    assert caught.value.hint
+
+
+def test_a_gap_in_the_numbers_is_refused(schema: Path) -> None:
+    (schema / "raw" / "0003_late.sql").write_text("SELECT 1;\n")
+    with pytest.raises(SchemaError, match="without a gap"):
+        migrations(schema / "raw")
+
+
+def test_two_programs_that_migrate_at_once_migrate_once(schema: Path, old: Path) -> None:
+    (schema / "raw" / "0002_weights.sql").write_text(SECOND)
+    failures: list[BaseException] = []
+    barrier = threading.Barrier(4)
+
+    def open_it() -> None:
+        barrier.wait()
+        try:
+            connect_file("raw", old, schema=schema).close()
+        except Exception as exc:  # noqa: BLE001 - reported below
+            failures.append(exc)
+
+    threads = [threading.Thread(target=open_it) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    with closing(connect_file("raw", old, schema=schema)) as conn:
+        assert conn.execute("SELECT count(*) FROM extra").fetchone()[0] == 1

@@ -1,0 +1,147 @@
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clean_room_agent.artifacts.ids import implement_pass
+from clean_room_agent.db.connection import database_path
+from clean_room_agent.db.raw.archives import get_archive
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.session import JsonValue, Session, archived_states, has_session
+from clean_room_agent.errors import RecordError
+
+TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters()),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+def now() -> str:
+    return "2026-01-02T03:04:05Z"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Iterator[Session]:
+    with Session.open(tmp_path, TASK, clock=now) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def any_session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with Session.open(tmp_path_factory.mktemp("repo"), TASK, clock=now) as opened:
+        yield opened
+
+
+@given(key=st.text(st.characters(exclude_categories=["Cs"]), min_size=1), value=JSON)
+def test_whatever_json_holds_comes_back(any_session: Session, key: str, value: JsonValue) -> None:
+    any_session.set_state(key, value)
+    assert any_session.get_state(key) == value
+
+
+def test_a_key_has_its_last_value_until_it_is_deleted(session: Session) -> None:
+    assert session.get_state("a") is None
+    session.set_state("a", 1)
+    session.set_state("a", {"b": [1, None, "ü"]})
+    assert session.get_state("a") == {"b": [1, None, "ü"]}
+    session.delete_state("a")
+    session.delete_state("a")
+    assert session.get_state("a") is None
+
+
+def test_keys_are_listed_by_prefix_and_sorted(session: Session) -> None:
+    for key in ("step_result:p:s2", "step_result:p:s10", "meta_plan", "step%"):
+        session.set_state(key, 0)
+    assert session.list_keys("step_") == ("step_result:p:s10", "step_result:p:s2")
+    assert session.list_keys() == ("meta_plan", "step%", "step_result:p:s10", "step_result:p:s2")
+
+
+def test_the_keys_of_a_pass_stand_under_its_id(session: Session) -> None:
+    first = session.for_pass(implement_pass(TASK, "p", "s"))
+    second = session.for_pass(implement_pass(TASK, "p", "s", 2))
+    first.set_state("final_context", "one")
+    second.set_state("final_context", "two")
+    session.set_state("final_context", "own")
+    assert first.get_state("final_context") == "one"
+    assert second.list_keys() == ("final_context",)
+    assert session.for_pass(TASK).get_state("final_context") == "own"
+    assert f"{TASK}:impl:p:s/final_context" in session.list_keys()
+
+
+def test_what_was_set_is_there_when_the_session_is_opened_again(tmp_path: Path) -> None:
+    with Session.open(tmp_path, TASK, clock=now) as first:
+        first.set_state("orchestrator_progress", {"step": 3})
+    assert has_session(tmp_path, TASK)
+    with Session.open(tmp_path, f"{TASK}:meta_plan", clock=now) as again:
+        assert again.get_state("orchestrator_progress") == {"step": 3}
+
+
+def test_threads_may_share_a_session(session: Session) -> None:
+    def fill(name: str) -> None:
+        for number in range(20):
+            session.set_state(f"{name}:{number}", number)
+
+    threads = [threading.Thread(target=fill, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(session.list_keys()) == 80
+
+
+def test_an_archived_session_is_whole_in_the_record_and_its_files_are_gone(tmp_path: Path) -> None:
+    with Record.open(tmp_path, clock=now) as record:
+        session = Session.open(tmp_path, TASK, clock=now)
+        for number in range(200):
+            session.set_state(f"key:{number:03}", "x" * number)
+        archive_id = session.archive(record)
+        row = record.write(get_archive, TASK)
+    assert row is not None
+    assert (row.id, row.task_id, row.archived_at) == (archive_id, TASK, now())
+    states = archived_states(row.session_blob)
+    assert len(states) == 200
+    assert states["key:150"] == "x" * 150
+    assert not has_session(tmp_path, TASK)
+    assert list(database_path("session", tmp_path, TASK).parent.iterdir()) == []
+
+
+def test_a_session_that_is_open_elsewhere_is_not_archived(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clean_room_agent.db.connection.BUSY_TIMEOUT", 0.05)
+    with Record.open(tmp_path, clock=now) as record, Session.open(tmp_path, TASK, clock=now) as other:
+        other.set_state("a", 1)
+        session = Session.open(tmp_path, TASK, clock=now)
+        with pytest.raises(RecordError):
+            session.archive(record)
+        assert record.write(get_archive, TASK) is None
+        assert other.get_state("a") == 1
+        session.close()
+
+
+def test_a_session_that_cannot_be_recorded_is_kept(tmp_path: Path) -> None:
+    record = Record.open(tmp_path, clock=now)
+    record.close()
+    session = Session.open(tmp_path, TASK, clock=now)
+    session.set_state("a", 1)
+    with pytest.raises(RecordError, match="closed"):
+        session.archive(record)
+    with Session.open(tmp_path, TASK, clock=now) as again:
+        assert again.get_state("a") == 1
+
+
+def test_a_closed_session_says_so(tmp_path: Path) -> None:
+    session = Session.open(tmp_path, TASK, clock=now)
+    session.close()
+    session.close()
+    with pytest.raises(RecordError):
+        session.get_state("a")
+
+
+def test_bytes_that_are_no_session_are_refused() -> None:
+    with pytest.raises(RecordError):
+        archived_states(b"no database" * 100)

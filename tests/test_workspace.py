@@ -1,0 +1,113 @@
+import multiprocessing
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from clean_room_agent.errors import RecordError, UsageError
+from clean_room_agent.workspace import Workspace, hold
+
+TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_create_makes_a_private_folder_that_ignores_itself(tmp_path: Path) -> None:
+    Workspace(repo=tmp_path).create()
+    folder = tmp_path / ".clean_room"
+    assert mode_of(folder) == 0o700
+    assert mode_of(folder / "sessions") == 0o700
+    assert (folder / ".gitignore").read_text() == "*\n"
+
+
+def test_create_leaves_the_users_gitignore_alone(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("build/\n")
+    Workspace(repo=tmp_path).create()
+    assert (tmp_path / ".gitignore").read_text() == "build/\n"
+
+
+def test_create_closes_a_folder_that_others_could_read_and_keeps_what_is_in_it(tmp_path: Path) -> None:
+    workspace = Workspace(repo=tmp_path)
+    workspace.folder.mkdir(mode=0o755)
+    workspace.config.write_text("[models]\n")
+    (workspace.folder / ".gitignore").write_text("mine\n")
+    workspace.create()
+    assert mode_of(workspace.folder) == 0o700
+    assert workspace.config.read_text() == "[models]\n"
+    assert (workspace.folder / ".gitignore").read_text() == "mine\n"
+
+
+def test_create_refuses_a_folder_that_is_a_link(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    repo = tmp_path / "repo"
+    elsewhere.mkdir()
+    repo.mkdir()
+    (repo / ".clean_room").symlink_to(elsewhere)
+    with pytest.raises(UsageError, match="is a link"):
+        Workspace(repo=repo).create()
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_create_names_the_remedy_where_the_repository_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        Workspace(repo=tmp_path / "nowhere").create()
+    assert "writable" in caught.value.hint
+
+
+def test_a_pass_has_the_session_and_the_copy_of_its_task(tmp_path: Path) -> None:
+    workspace = Workspace(repo=tmp_path)
+    assert workspace.session(f"{TASK}:impl:a:b") == tmp_path / f".clean_room/sessions/session_{TASK}.sqlite"
+    assert workspace.run_copy(f"{TASK}:meta_plan") == tmp_path / f".clean_room/sessions/curated_{TASK}.sqlite"
+    assert workspace.task_lock(TASK).parent == workspace.sessions
+
+
+@pytest.mark.parametrize("task_id", ["", "../../etc/passwd", "a/b", "a b", "x" * 65, ":meta_plan", "a\n"])
+def test_an_id_that_could_leave_the_folder_is_refused(tmp_path: Path, task_id: str) -> None:
+    with pytest.raises(UsageError):
+        Workspace(repo=tmp_path).session(task_id)
+
+
+def test_worktrees_of_repositories_with_the_same_name_stand_apart_outside_of_them(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    one = Workspace(repo=tmp_path / "a" / "my project").worktrees(cache)
+    two = Workspace(repo=tmp_path / "b" / "my project").worktrees(cache)
+    assert one != two
+    assert one.parent == two.parent == cache / "worktrees"
+    assert one.name.startswith("my_project-")
+    assert one == Workspace(repo=tmp_path / "a" / ".." / "a" / "my project").worktrees(cache)
+
+
+def test_a_lock_is_held_once_and_free_afterwards(tmp_path: Path) -> None:
+    lock = tmp_path / "some.lock"
+    with (
+        hold(lock),
+        pytest.raises(RecordError, match="the index") as caught,
+        hold(lock, timeout=0, what="the index"),
+    ):
+        pytest.fail("both hold it")
+    assert "wait" in caught.value.hint
+    with hold(lock, timeout=0):
+        assert mode_of(lock) == 0o600
+
+
+def test_a_folder_can_be_held(tmp_path: Path) -> None:
+    with hold(tmp_path), pytest.raises(RecordError), hold(tmp_path, timeout=0):
+        pytest.fail("both hold it")
+
+
+def die_holding(lock: Path) -> None:
+    with hold(lock):
+        os.kill(os.getpid(), 9)
+
+
+def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
+    lock = tmp_path / "some.lock"
+    process = multiprocessing.get_context("spawn").Process(target=die_holding, args=(lock,))
+    process.start()
+    process.join()
+    assert process.exitcode == -9
+    with hold(lock, timeout=0):
+        pass
