@@ -1,0 +1,83 @@
+"""The environment that tests run in: the worktree's code is imported, not the user's, and nothing of git leaks in."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+SOURCE_FOLDERS = ("src", "lib")
+VENV_FOLDERS = (".venv", "venv")
+DROPPED = ("GIT_", "PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "PYTEST_VERSION")
+"""Beginnings of names: git's own variables, and those of a pytest that we may ourselves be running under."""
+
+REPORT_OPTIONS = ("-o", "junit_family=xunit1", "-o", "junit_logging=no", "--continue-on-collection-errors")
+"""xunit1 names each test's file, and `record_property` warns under xunit2; captured output would swell the report;
+and a file that cannot be imported must not hide the results of all others: such a run fails with or without them."""
+
+
+def test_environment(
+    inherited: Mapping[str, str], worktree: Path, repo_top: Path, report: Path
+) -> dict[str, str]:
+    """`inherited` made fit for tests in `worktree`, a copy of `repo_top`.
+
+    PYTHONPATH has the worktree's import roots first; pytest, should the command run it, leaves its results at
+    `report`; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
+    bytecode is written (a retry within a second could be taken for the attempt before it); hashes of strings are the
+    same in each run unless the user set otherwise, so that messages are.
+    """
+    env = {name: value for name, value in inherited.items() if not name.startswith(DROPPED)}
+    roots = import_roots(inherited, worktree, repo_top)
+    others = [entry for entry in env.get("PYTHONPATH", "").split(":") if entry]
+    env["PYTHONPATH"] = ":".join(_once([*map(str, roots), *others]))
+    options = shlex.join((f"--junitxml={report}", *REPORT_OPTIONS))
+    env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
+    env["PYTHONDONTWRITEBYTECODE"] = "1"
+    env.setdefault("PYTHONHASHSEED", "0")
+    if "PATH" in env:
+        env["PATH"] = ":".join(_moved(entry, worktree, repo_top) for entry in env["PATH"].split(":"))
+    if "VIRTUAL_ENV" in env:
+        env["VIRTUAL_ENV"] = _moved(env["VIRTUAL_ENV"], worktree, repo_top)
+    return env
+
+
+def import_roots(inherited: Mapping[str, str], worktree: Path, repo_top: Path) -> tuple[Path, ...]:
+    """The folders of the worktree that imports start from: `src` and `lib` where they hold Python, the top, and
+    whatever the user's own PYTHONPATH and editable installs name inside `repo_top`. In that order, each once.
+    """
+    usual = [worktree / name for name in SOURCE_FOLDERS if _holds_python(worktree / name)]
+    named = [
+        moved
+        for entry in (*inherited.get("PYTHONPATH", "").split(":"), *_editable(inherited, repo_top))
+        if entry and (moved := _moved(entry, worktree, repo_top)) != entry
+    ]
+    return tuple(Path(entry) for entry in _once([*map(str, usual), str(worktree), *named]))
+
+
+def _editable(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
+    """The folders that `.pth` files of the active or an in-tree virtual environment add, in the order of the files."""
+    active = inherited.get("VIRTUAL_ENV", "")
+    homes = [Path(active)] if active else []
+    homes.extend(repo_top / name for name in VENV_FOLDERS)
+    for home in homes:
+        for file in sorted(home.glob("lib/python3*/site-packages/*.pth")):
+            for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+                if line.startswith("/"):
+                    yield line.rstrip()
+
+
+def _moved(entry: str, worktree: Path, repo_top: Path) -> str:
+    """The same place in the worktree, if `entry` lies in the user's tree and the worktree has it; else `entry`."""
+    for top in (repo_top, repo_top.resolve()):
+        if Path(entry).is_relative_to(top):
+            moved = worktree / Path(entry).relative_to(top)
+            return str(moved) if moved.exists() else entry
+    return entry
+
+
+def _holds_python(folder: Path) -> bool:
+    if not folder.is_dir():
+        return False
+    return any(folder.glob("*.py")) or any(folder.glob("*/__init__.py")) or any(folder.glob("*/*.py"))
+
+
+def _once(entries: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(entries))

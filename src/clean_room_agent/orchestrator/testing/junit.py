@@ -1,0 +1,105 @@
+"""Reading pytest's JUnit report (family xunit1, which also says each test's file) back into node ids."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+
+from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, merge, worst
+
+MAX_REPORT_BYTES = 100_000_000
+
+
+def read_report(report: Path, exists: Callable[[str], bool]) -> Reading:
+    """What the report at `report` says; not whole when it is cut, too large, or tells of a broken pytest.
+
+    `exists` knows the files below the folder that the tests ran in, by relative path.
+    """
+    if report.stat().st_size > MAX_REPORT_BYTES:
+        return _unreadable(f"pytest's report is larger than {MAX_REPORT_BYTES} bytes")
+    data = report.read_bytes()
+    if b"<!DOCTYPE" in data[:1000] or b"<!ENTITY" in data[:1000]:
+        return _unreadable("the report is not one that pytest writes")
+    try:
+        root = ET.fromstring(data)  # noqa: S314 - see above; expat expands nothing without a document type
+    except ET.ParseError:
+        return _unreadable("pytest's report is cut short: its process ended before the report was complete")
+    return _read(root, exists)
+
+
+def _unreadable(problem: str) -> Reading:
+    return Reading(runner="pytest", whole=False, problem=problem)
+
+
+def _read(root: ET.Element, exists: Callable[[str], bool]) -> Reading:
+    results: list[tuple[str, Outcome]] = []
+    failures: list[Failure] = []
+    uncollected: set[str] = set()
+    broken = False
+    for case in root.iter("testcase"):
+        classname, name = case.get("classname", ""), case.get("name", "")
+        broken = broken or (classname, name) == ("pytest", "internal")
+        node = node_id(classname, name, case.get("file", ""), exists)
+        outcome = _outcome(case)
+        if not classname:
+            uncollected.add(node)
+        results.append((node, outcome))
+        failures.extend(_failures(case, node))
+    outcomes = merge(results)
+    return Reading(
+        runner="pytest",
+        outcomes=outcomes,
+        collected=len(outcomes.keys() - uncollected),
+        passed=sum(outcome == "passed" for outcome in outcomes.values()),
+        named=True,
+        failures=tuple(failures),
+        whole=not broken,
+        problem="pytest itself broke (INTERNALERROR): see the output" if broken else "",
+    )
+
+
+def _outcome(case: ET.Element) -> Outcome:
+    found: list[Outcome] = ["passed"]
+    for child in case:
+        if child.tag == "failure":
+            found.append("failed")
+        elif child.tag == "error":
+            found.append("error")
+        elif child.tag == "skipped":
+            found.append("xfailed" if child.get("type") == "pytest.xfail" else "skipped")
+    return worst(found)
+
+
+def _failures(case: ET.Element, node: str) -> list[Failure]:
+    zero_based = case.get("line", "")
+    return [
+        Failure(
+            name=node,
+            detail=child.text or "",
+            message=child.get("message", ""),
+            path=case.get("file", ""),
+            line=int(zero_based) + 1 if zero_based.isdecimal() else 0,
+        )
+        for child in case
+        if child.tag in {"failure", "error"}
+    ]
+
+
+def node_id(classname: str, name: str, file: str, exists: Callable[[str], bool]) -> str:
+    """The node id, pytest's own name of a test (`path::Class::test[param]`), as well as the report tells it.
+
+    `classname` is the test file's path with dots, then its classes; `file` is where the function is written, which
+    for an inherited test is another file: then the longest prefix of `classname` that `exists` is taken. A file that
+    could not be collected has no `classname`; its path is its name.
+    """
+    if not classname:
+        return file or name
+    dotted = file.removesuffix(".py").replace("/", ".")
+    if dotted and (classname == dotted or classname.startswith(dotted + ".")):
+        classes = classname[len(dotted) + 1 :]
+        return "::".join((file, *filter(None, classes.split(".")), name))
+    parts = classname.split(".")
+    for count in range(len(parts), 0, -1):
+        path = "/".join(parts[:count]) + ".py"
+        if exists(path):
+            return "::".join((path, *parts[count:], name))
+    return f"{classname}::{name}"

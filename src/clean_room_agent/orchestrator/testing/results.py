@@ -1,0 +1,100 @@
+"""What a run of a test command showed: the shared words of the readers, the runner and the gate."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from clean_room_agent.artifacts.edits import FailingTest
+from clean_room_agent.artifacts.tasks import StackFrame
+
+Outcome = Literal["passed", "failed", "error", "skipped", "xfailed"]
+Runner = Literal["pytest", "unittest", "mocha", "jest", "vitest", "node", "unknown"]
+
+RED: frozenset[Outcome] = frozenset({"failed", "error"})
+EXCERPT_BOUND = 20_000
+SEVERITY: tuple[Outcome, ...] = ("passed", "skipped", "xfailed", "failed", "error")
+"""When one name stands for several results, the last of these counts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A failing test in its runner's own words, not normalised."""
+
+    name: str
+    detail: str
+    """The whole report of this failure."""
+    message: str = ""
+    path: str = ""
+    line: int = 0
+    """1-based; 0 where unknown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What a reader understood of one runner's report or output."""
+
+    runner: Runner
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    collected: int | None = None
+    """Tests that were found; None where the runner did not say."""
+    passed: int = 0
+    named: bool = False
+    """Whether `outcomes` names every test that ran, or (False) only those that failed."""
+    failures: tuple[Failure, ...] = ()
+    whole: bool = True
+    problem: str = ""
+    """Why the run cannot be judged; "" when it can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestRun:
+    """One run of a test command, read as far as its runner allows; all but `output` is normalised."""
+
+    __test__: ClassVar[bool] = False  # its name must not make pytest collect it
+
+    command: str
+    returncode: int
+    timed_out: bool = False
+    whole: bool = True
+    """Whether the run came to its end and reported it: no time-out, no report that is missing or cut."""
+    problem: str = ""
+    """Why the run is not whole, and what to do; "" when it is."""
+    runner: Runner = "unknown"
+    """With "unknown", nothing but the exit code is known."""
+    outcomes: Mapping[str, Outcome] = field(default_factory=dict)
+    """By test name, sorted; pytest's names are node ids."""
+    named: bool = False
+    """Whether `outcomes` names every test that ran, or (False) only those that failed."""
+    collected: int | None = None
+    passed: int = 0
+    output: str = ""
+    """As it was printed, for the record: standard output, then standard error; over-long streams as head and tail
+    with the cut marked."""
+    excerpt: str = ""
+    """The output normalised, as a prompt may hold it; beyond `EXCERPT_BOUND` characters head and tail, cut marked."""
+    duration_ms: int = 0
+    failing: tuple[FailingTest, ...] = ()
+    """Files that could not be collected first, then by name."""
+    frames: tuple[StackFrame, ...] = ()
+    """Of the failures, in their order, innermost first, each once; only files of the tree."""
+
+    def red(self) -> frozenset[str]:
+        """The names that failed or broke."""
+        return frozenset(name for name, outcome in self.outcomes.items() if outcome in RED)
+
+    def green(self) -> frozenset[str]:
+        """The names that passed."""
+        return frozenset(name for name, outcome in self.outcomes.items() if outcome == "passed")
+
+
+def worst(outcomes: Iterable[Outcome]) -> Outcome:
+    """The result that counts where one name has several; `outcomes` is not empty."""
+    return max(outcomes, key=SEVERITY.index)
+
+
+def merge(pairs: Iterable[tuple[str, Outcome]]) -> dict[str, Outcome]:
+    """One outcome a name, sorted by name; the worst where a name comes more than once."""
+    found: dict[str, Outcome] = {}
+    for name, outcome in pairs:
+        found[name] = worst((outcome, found.get(name, outcome)))
+    return dict(sorted(found.items()))

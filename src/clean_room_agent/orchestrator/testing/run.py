@@ -1,0 +1,136 @@
+"""Running the repository's test command and reading what it says."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from clean_room_agent import proc
+from clean_room_agent.orchestrator.testing.failures import describe, frames_of, once
+from clean_room_agent.orchestrator.testing.javascript import read_jest, read_mocha, read_vitest
+from clean_room_agent.orchestrator.testing.junit import read_report
+from clean_room_agent.orchestrator.testing.node_output import read_node
+from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name, strip_escapes
+from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, Failure, Reading, TestRun, merge
+from clean_room_agent.orchestrator.testing.unittest_output import read_unittest
+
+READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)
+"""Tried in this order on the output; the first that finds its own summary counts."""
+
+PYTEST_WORD = re.compile(r"(?:^|[\s/;&|(])(?:py\.test|pytest)(?=\s|$|[;&|)])")
+UNITTEST_WORD = re.compile(r"-m unittest(?=\s|$)")
+PYTEST_TRACE = re.compile(
+    r"^=+ test session starts =+$|^(?:=+ )?(?:\d+ \w+, )*\d+ \w+ in [\d.]+s.*$", re.MULTILINE
+)
+
+
+def run_tests(
+    command: str,
+    *,
+    cwd: Path,
+    env: Mapping[str, str],
+    timeout: float,
+    report: Path,
+    roots: Sequence[Path] = (),
+    bound: int = proc.DEFAULT_BOUND,
+) -> TestRun:
+    """`command` has run in `cwd` by the shell, and none of its processes is left.
+
+    `env` comes from `environment.test_environment` with the same `report`, the file that pytest, if the command runs
+    it, leaves its results in; an older file there is deleted first. `timeout` is in seconds, `bound` in bytes a stream.
+    Paths below `cwd` and `roots` (the user's own tree) are normalised to relative ones.
+
+    Raises:
+        CommandError: the shell could not be started.
+    """
+    report.parent.mkdir(parents=True, exist_ok=True)
+    report.unlink(missing_ok=True)
+    done = proc.run(command, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound)
+    streams = [proc.marked(done.stdout, done.stdout_cut), proc.marked(done.stderr, done.stderr_cut)]
+    output = "\n".join(stream.decode("utf-8", "replace") for stream in streams if stream)
+    reading = _read(command, done.returncode, strip_escapes(output), report, cwd)
+    if done.timed_out:
+        reading = _timed_out(reading, timeout)
+    return _settle(command, done, output, reading, (cwd, *roots))
+
+
+def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:
+    if report.is_file():
+        return read_report(report, lambda path: (cwd / path).is_file())
+    if PYTEST_WORD.search(command) or PYTEST_TRACE.search(text):
+        return Reading(runner="pytest", whole=False, problem=_without_report(returncode, text))
+    for reader in READERS:
+        reading = reader(text)
+        if reading is not None:
+            return reading
+    if UNITTEST_WORD.search(command):
+        return Reading(runner="unittest", whole=False, problem="unittest ended before it printed its summary")
+    return Reading(runner="unknown")
+
+
+def _without_report(returncode: int, text: str) -> str:
+    if returncode == 4:
+        said = [line for line in text.split("\n") if "error" in line.lower()][-3:]
+        return "pytest refused its command line or configuration: " + " ".join(line.strip() for line in said)
+    if returncode in {126, 127}:
+        return "the test command could not be started: " + text.strip()[-300:]
+    return (
+        f"pytest left no report (exit {returncode}): its process ended before the tests did, or the command sets "
+        "--junitxml itself, or does not pass PYTEST_ADDOPTS on (tox: add it to pass_env)"
+    )
+
+
+def _timed_out(reading: Reading, timeout: float) -> Reading:
+    return Reading(
+        runner=reading.runner,
+        outcomes=reading.outcomes,
+        collected=reading.collected,
+        passed=reading.passed,
+        named=reading.named,
+        failures=reading.failures,
+        whole=False,
+        problem=f"stopped after {timeout:g} s ([testing].timeout); all its processes were ended",
+    )
+
+
+def _settle(
+    command: str, done: proc.Completed, output: str, reading: Reading, roots: Sequence[Path]
+) -> TestRun:
+    outcomes = merge((normalise_name(name, roots), outcome) for name, outcome in reading.outcomes.items())
+    shown = normalise(output, roots)
+
+    def exists(path: str) -> bool:
+        return (roots[0] / path).is_file()
+
+    described = [describe(failure, roots, exists) for failure in sorted(reading.failures, key=_order)]
+    frames = once(frame for _, frames in described for frame in frames)
+    if not frames and done.returncode != 0:
+        frames = frames_of(shown, exists)
+    return TestRun(
+        command=command,
+        returncode=done.returncode,
+        timed_out=done.timed_out,
+        whole=reading.whole,
+        problem=normalise(reading.problem, roots),
+        runner=reading.runner,
+        outcomes=outcomes,
+        named=reading.named,
+        collected=reading.collected,
+        passed=reading.passed,
+        output=output,
+        excerpt=_excerpt(shown),
+        duration_ms=round(done.duration_s * 1000),
+        failing=tuple(test for test, _ in described),
+        frames=frames,
+    )
+
+
+def _order(failure: Failure) -> tuple[bool, str]:
+    """Files that could not be collected (no test part in the name) first, then by name."""
+    return ("::" in failure.name or " > " in failure.name, failure.name)
+
+
+def _excerpt(text: str) -> str:
+    if len(text) <= EXCERPT_BOUND:
+        return text
+    half = EXCERPT_BOUND // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"

@@ -1,0 +1,42 @@
+"""Tiny projects whose tests are run for real, and the run of them."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
+
+from clean_room_agent.orchestrator.testing import environment
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.run import run_tests
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "tree"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def write(project: Path) -> Write:
+    def write(files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            (project / name).parent.mkdir(parents=True, exist_ok=True)
+            (project / name).write_text(text, encoding="utf-8")
+
+    return write
+
+
+@pytest.fixture
+def run(project: Path, tmp_path: Path) -> Runner:
+    report = tmp_path / "run" / "report.xml"
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    inherited["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # tiny projects start quicker without our plugins
+
+    def run(command: str = PYTEST, *, timeout: float = 60.0, bound: int = 1_000_000) -> TestRun:
+        env = environment.test_environment(inherited, project, project, report)
+        return run_tests(command, cwd=project, env=env, timeout=timeout, report=report, bound=bound)
+
+    return run

@@ -1,0 +1,168 @@
+import pytest
+
+from clean_room_agent.orchestrator.testing.gate import is_in, judge_final, judge_step, newly_failing
+from clean_room_agent.orchestrator.testing.results import Outcome, Runner, TestRun, merge
+
+
+def pytest_run(returncode: int | None = None, command: str = "pytest", **outcomes: Outcome) -> TestRun:
+    """Keyword `a` is the test t.py::a."""
+    red = any(outcome in {"failed", "error"} for outcome in outcomes.values())
+    return TestRun(
+        command=command,
+        returncode=int(red) if returncode is None else returncode,
+        runner="pytest",
+        outcomes={f"t.py::{name}": outcome for name, outcome in sorted(outcomes.items())},
+        named=True,
+        collected=len(outcomes),
+        passed=list(outcomes.values()).count("passed"),
+    )
+
+
+def counted_run(passed: int, *red: str, runner: Runner = "mocha") -> TestRun:
+    """A run whose runner names only what fails."""
+    return TestRun(
+        command="npm test",
+        returncode=len(red),
+        runner=runner,
+        outcomes=merge((name, "failed") for name in red),
+        collected=passed + len(red),
+        passed=passed,
+    )
+
+
+def unread_run(returncode: int, *, timed_out: bool = False) -> TestRun:
+    return TestRun(command="./t", returncode=returncode, timed_out=timed_out, whole=not timed_out)
+
+
+def test_a_red_test_that_the_task_is_about_may_stay_red() -> None:
+    verdict = judge_step(pytest_run(a="passed", b="failed"), pytest_run(a="passed", b="failed"))
+    assert verdict.passed
+    assert verdict.reason == "1 pass, 1 still red"
+
+
+def test_a_new_test_may_be_red_in_a_step_and_not_in_the_result() -> None:
+    before, after = pytest_run(a="passed"), pytest_run(a="passed", new="failed")
+    assert judge_step(before, after).passed
+    for accept in ("all-pass", "no-new-failures"):
+        verdict = judge_final(before, after, accept)
+        assert (verdict.complete, verdict.newly_failing) == (False, ("t.py::new",))
+
+
+@pytest.mark.parametrize("outcome", ["failed", "error", "skipped", "xfailed"])
+def test_what_passed_must_pass_again(outcome: Outcome) -> None:
+    before, after = pytest_run(a="passed", b="passed"), pytest_run(a=outcome, b="passed")
+    assert judge_step(before, after).newly_failing == ("t.py::a",)
+    assert not judge_final(before, after, "all-pass").complete
+    assert not judge_final(before, after, "no-new-failures").complete
+
+
+def test_a_missing_test_fails_unless_the_plan_deletes_its_file() -> None:
+    before, after = pytest_run(a="passed"), pytest_run(b="passed")
+    assert judge_step(before, after).newly_failing == ("t.py::a",)
+    assert not judge_step(before, after, deleted=("sub/t.py",)).passed
+    assert judge_step(before, after, deleted=("t.py",)).passed
+    assert judge_final(before, after, "all-pass", deleted=("t.py",)).complete
+    assert judge_final(before, after, "no-new-failures", deleted=("t.py",)).complete
+
+
+def test_runs_of_two_commands_are_compared_by_the_tests_that_both_know() -> None:
+    before = pytest_run(a="passed", b="passed")
+    assert judge_step(before, pytest_run(command="pytest -k b", b="passed")).passed
+    assert judge_step(before, pytest_run(command="pytest -k b", b="failed")).newly_failing == ("t.py::b",)
+
+
+def test_an_unstable_test_leaves_the_gate_and_is_reported() -> None:
+    before, after = pytest_run(a="passed", b="passed"), pytest_run(a="failed", b="passed")
+    assert judge_step(before, after, unstable=("t.py::a",)).passed
+    verdict = judge_final(before, after, "all-pass", unstable=("t.py::a",))
+    assert verdict.complete
+    assert "unstable, not counted: t.py::a" in verdict.reason
+
+
+def test_fixed_and_still_failing_are_told_apart() -> None:
+    before = pytest_run(a="failed", b="error", c="passed")
+    verdict = judge_final(before, pytest_run(a="passed", b="failed", c="passed"), "no-new-failures")
+    assert (verdict.complete, verdict.fixed, verdict.still_failing) == (True, ("t.py::a",), ("t.py::b",))
+    assert not judge_final(before, pytest_run(a="passed", b="failed", c="passed"), "all-pass").complete
+
+
+def test_no_new_failures_wants_as_many_tests_as_before() -> None:
+    verdict = judge_final(pytest_run(a="passed", b="failed"), pytest_run(a="passed"), "no-new-failures")
+    assert (verdict.complete, verdict.reason) == (False, "2 tests ran at the start, 1 now")
+
+
+def test_an_exit_code_that_no_test_explains_fails() -> None:
+    green = pytest_run(a="passed")
+    assert not judge_step(green, pytest_run(returncode=2, a="passed")).passed
+    assert not judge_final(green, pytest_run(returncode=2, a="passed"), "all-pass").complete
+    assert judge_step(pytest_run(returncode=2, a="passed"), pytest_run(returncode=2, a="passed")).passed
+
+
+def test_a_run_in_which_everything_was_skipped_completes_nothing() -> None:
+    skipped = pytest_run(a="skipped")
+    assert not judge_final(skipped, skipped, "all-pass").complete
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        TestRun(command="pytest", returncode=0, runner="pytest", whole=False, problem="no report"),
+        TestRun(
+            command="pytest", returncode=-9, runner="pytest", timed_out=True, whole=False, problem="stopped"
+        ),
+        TestRun(command="pytest", returncode=0, runner="unknown"),
+        TestRun(command="pytest", returncode=0, runner="pytest", collected=0, named=True),
+    ],
+    ids=["cut", "timed out", "not pytest any more", "collected nothing"],
+)
+def test_exit_0_or_not_a_run_that_is_not_whole_passes_nothing(after: TestRun) -> None:
+    before = pytest_run(a="failed")
+    assert not judge_step(before, after).passed
+    assert not judge_final(before, after, "all-pass").complete
+    assert not judge_final(before, after, "no-new-failures").complete
+
+
+def test_after_a_broken_start_only_a_green_run_is_complete() -> None:
+    cut = TestRun(command="pytest", returncode=1, runner="pytest", whole=False, problem="no report")
+    assert judge_step(cut, pytest_run(a="failed", b="passed")).passed
+    assert not judge_final(cut, pytest_run(a="failed", b="passed"), "no-new-failures").complete
+    assert judge_final(cut, pytest_run(a="passed"), "no-new-failures").complete
+
+
+def test_where_only_failures_have_names_the_counts_must_hold() -> None:
+    assert judge_step(counted_run(3, "x"), counted_run(3, "x")).passed
+    assert judge_step(counted_run(3, "x"), counted_run(2, "x", "y")).newly_failing == ("y",)
+    assert not judge_step(counted_run(3), counted_run(2)).passed
+    assert judge_step(counted_run(3), counted_run(2), deleted=("gone.js",)).passed
+    assert judge_final(counted_run(3, "x"), counted_run(4), "all-pass").fixed == ("x",)
+    assert not judge_final(counted_run(3), counted_run(2), "all-pass").complete
+    assert not judge_final(counted_run(3, "x"), counted_run(2, "x"), "no-new-failures").complete
+
+
+def test_for_an_unread_runner_the_exit_code_decides() -> None:
+    assert judge_step(unread_run(0), unread_run(0)).passed
+    assert not judge_step(unread_run(0), unread_run(1)).passed
+    assert judge_final(unread_run(1), unread_run(0), "no-new-failures").complete
+    assert not judge_final(unread_run(1), unread_run(1), "no-new-failures").complete
+
+
+def test_for_an_unread_runner_with_a_red_baseline_only_the_final_run_gates() -> None:
+    verdict = judge_step(unread_run(1), unread_run(1))
+    assert (verdict.passed, "the final run decides" in verdict.reason) == (True, True)
+    assert not judge_step(unread_run(1), unread_run(-9, timed_out=True)).passed
+
+
+def test_names_are_found_in_their_files() -> None:
+    assert is_in("tests/test_a.py::T::t", ["tests/test_a.py"])
+    assert not is_in("a.py::t", ["sub/a.py"])
+    assert is_in("tests/test_a.py", ["tests/test_a.py"])
+    assert is_in("test_a.Case.test_x", ["tests/test_a.py"])
+    assert is_in("v/a.test.js > suite > t", ["v/a.test.js"])
+    assert not is_in("outer > t", ["outer.js"])
+
+
+def test_newly_failing_names_are_sorted_and_few_are_spelt_out() -> None:
+    before = pytest_run(**dict.fromkeys("hgfedcba", "passed"))  # type: ignore[arg-type]
+    after = pytest_run(z="passed")
+    assert newly_failing(before, after) == tuple(f"t.py::{name}" for name in "abcdefgh")
+    assert judge_step(before, after).reason.endswith("t.py::e and 3 more")

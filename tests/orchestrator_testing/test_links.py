@@ -1,0 +1,74 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from clean_room_agent.errors import RepositoryError
+from clean_room_agent.orchestrator.testing.links import prepare_links
+from clean_room_agent.orchestrator.testing.run import run_tests
+
+
+@pytest.fixture
+def trees(tmp_path: Path) -> tuple[Path, Path]:
+    user, worktree = tmp_path / "user", tmp_path / "w1"
+    (user / "node_modules" / "dep").mkdir(parents=True)
+    (user / "node_modules" / "dep" / "index.js").write_text("module.exports = 'dep'\n")
+    (user / "node_modules" / ".bin").mkdir()
+    (user / "node_modules" / ".bin" / "dep").symlink_to("../dep/index.js")
+    (user / "node_modules" / "own").symlink_to("../packages/own")
+    worktree.mkdir()
+    return user, worktree
+
+
+def test_a_copy_is_the_worktree_s_own(trees: tuple[Path, Path]) -> None:
+    user, worktree = trees
+    assert prepare_links(worktree, user, ("node_modules", "venv"), how="copy") == ("node_modules: copied",)
+    (worktree / "node_modules" / "dep" / "index.js").write_text("changed")
+    assert (user / "node_modules" / "dep" / "index.js").read_text() == "module.exports = 'dep'\n"
+    assert (worktree / "node_modules" / ".bin" / "dep").readlink() == Path("../dep/index.js")
+    assert (worktree / "node_modules" / "own").readlink() == Path("../packages/own"), (
+        "workspace packages follow"
+    )
+
+
+def test_a_link_is_announced_each_time_it_is_made(trees: tuple[Path, Path]) -> None:
+    user, worktree = trees
+    said = ("node_modules: linked to yours; tests can change it",)
+    assert prepare_links(worktree, user, ("node_modules",), how="link") == said
+    assert prepare_links(worktree, user, ("node_modules",), how="link") == ()
+    (worktree / "node_modules").unlink()
+    assert prepare_links(worktree, user, ("node_modules",), how="link") == said
+
+
+def test_a_folder_that_is_itself_a_link_stays_one(trees: tuple[Path, Path], tmp_path: Path) -> None:
+    user, worktree = trees
+    (tmp_path / "shared").mkdir()
+    (user / ".venv").symlink_to("../shared")
+    prepare_links(worktree, user, (".venv",), how="copy")
+    assert (worktree / ".venv").readlink() == (tmp_path / "shared").resolve()
+
+
+def test_what_stands_in_the_worktree_stays(trees: tuple[Path, Path]) -> None:
+    user, worktree = trees
+    (worktree / "node_modules").mkdir()
+    assert prepare_links(worktree, user, ("node_modules",), how="copy") == ()
+    assert list((worktree / "node_modules").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["../other", "/etc", "."])
+def test_a_name_outside_the_repository_is_refused(name: str, trees: tuple[Path, Path]) -> None:
+    user, worktree = trees
+    with pytest.raises(RepositoryError, match="link"):
+        prepare_links(worktree, user, (name,), how="copy")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+@pytest.mark.parametrize("how", ["copy", "link"])
+def test_a_script_in_the_worktree_finds_its_dependency(
+    how: str, trees: tuple[Path, Path], tmp_path: Path
+) -> None:
+    user, worktree = trees
+    prepare_links(worktree, user, ("node_modules",), how="copy" if how == "copy" else "link")
+    (worktree / "t.js").write_text("if (require('dep') !== 'dep') process.exit(1)\n")
+    path = {"PATH": str(Path(shutil.which("node") or "").parent)}
+    assert run_tests("node t.js", cwd=worktree, env=path, timeout=30, report=tmp_path / "r").returncode == 0

@@ -1,0 +1,58 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name, strip_escapes
+
+ROOTS = (Path("/cache/cra/w1"), Path("/home/u/repo"))
+
+
+@pytest.mark.parametrize(
+    ("printed", "kept"),
+    [
+        ("\x1b[1;31mE   boom\x1b[0m", "E   boom"),
+        ("\x1b]0;title\x07\x1b]8;;http://x\x1b\\text", "text"),
+        ("10%\r50%\r100%", "100%"),
+        ("a\x00b\u202ec", "a\\x00b\\u202ec"),
+        ("/cache/cra/w1/src/a.py:3: in f", "src/a.py:3: in f"),
+        ("/home/u/repo/tests/t.py and /home/u/repo2/x", "tests/t.py and /home/u/repo2/x"),
+        ("cwd is /cache/cra/w1", "cwd is ."),
+        ("at f (file:///home/u/repo/a.js:1:2)", "at f (a.js:1:2)"),
+        ("../../usr/lib/python3.11/json/decoder.py:3: in g", "python/json/decoder.py:3: in g"),
+        ("/v/lib/python3.12/site-packages/x/y.py:1", "site-packages/x/y.py:1"),
+        ("/tmp/pytest-of-u/pytest-12/test_a0/f.txt", "<tmp>/test_a0/f.txt"),
+        ("'/tmp/tmpab12_x9z/f'", "'<tmp>/f'"),
+        ("<Thing object at 0x7fb3b81eeed0>", "<Thing object at 0x…>"),
+        ("flags 0xdeadbeef", "flags 0xdeadbeef"),
+        ("id 123e4567-e89b-42d3-a456-426614174000", "id <uuid>"),
+        ("http://127.0.0.1:49213/ not :5000", "http://127.0.0.1:<port>/ not :5000"),
+        ("=== 1 failed, 2 passed in 0.31s ===", "=== 1 failed, 2 passed ==="),
+        ("=== 2 passed in 71.31s (0:01:11) ===", "=== 2 passed ==="),
+        ("Ran 3 tests in 0.001s", "Ran 3 tests"),
+        ("    ✔ works (12ms)", "    ✔ works"),
+        ("# duration_ms 12.5", "# duration_ms"),
+        ("0.02s call     t.py::a", "call     t.py::a"),
+        ("E   assert '5s' == '6s'", "E   assert '5s' == '6s'"),
+        ("2026-01-02 10:11:12,123 INFO x", "<time> INFO x"),
+        ("E   assert '2026-01-02T10:11:12' == 1", "E   assert '2026-01-02T10:11:12' == 1"),
+        ("a\n>       f()\n        ^^^\n    x ~~~^~~~", "a\n>       f()\n    x ~~~^~~~"),
+        ("platform linux -- Python 3.11.7, pytest-9\nplugins: a-1, b-2\nrootdir: /x\nok", "ok"),
+        ("----- generated xml file: /run/r.xml -----\nok", "ok"),
+    ],
+)
+def test_what_differs_between_runs_goes_and_what_tells_stays(printed: str, kept: str) -> None:
+    assert normalise(printed, ROOTS) == kept
+
+
+def test_names_keep_all_but_places_and_addresses() -> None:
+    assert normalise_name("t.py::a[/home/u/repo/x.py-at 0x7fb3b81eeed0]", ROOTS) == "t.py::a[x.py-at 0x…]"
+
+
+@given(st.text())
+def test_no_text_breaks_it_and_no_escape_survives(text: str) -> None:
+    once = strip_escapes(text)
+    assert "\x1b" not in once
+    assert strip_escapes(once) == once
+    normalise(text, ROOTS)

@@ -1,0 +1,282 @@
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
+
+from clean_room_agent.artifacts.tasks import StackFrame
+from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
+from clean_room_agent.orchestrator.testing.rerun import passed_alone, rerun_command
+
+EVERY_OUTCOME = """
+import unittest
+import pytest
+from base import Inherited
+from tool import deep
+
+def test_ok(): pass
+def test_deep():
+    deep(0)
+@pytest.mark.xfail
+def test_expected(): assert 0
+@pytest.mark.xfail(strict=True)
+def test_strict(): pass
+@pytest.mark.skip
+def test_skipped(): pass
+@pytest.mark.parametrize("v", ["a::b", "x/y.py", "q [z]", "é\\n", "$(x) 'y\\""])
+def test_odd(v): assert v != "x/y.py"
+class TestOuter(Inherited):
+    class TestInner:
+        def test_nested(self): assert {"a": 1} == {"a": 2}, "words"
+@pytest.fixture
+def boom(): raise RuntimeError("fixture")
+def test_setup(boom): pass
+@pytest.fixture
+def late():
+    yield
+    raise RuntimeError("teardown")
+def test_teardown(late): pass
+class Old(unittest.TestCase):
+    def test_u(self): self.assertEqual(1, 2)
+"""
+
+
+def test_every_outcome_of_pytest_is_read_under_its_node_id(write: Write, run: Runner) -> None:
+    write(
+        {
+            "tests/test_all.py": EVERY_OUTCOME,
+            "base.py": "class Inherited:\n    def test_inherited(self): assert 1 == 2\n",
+            "tool.py": "def deep(n):\n    raise ValueError(f'n is {n}')\n",
+        }
+    )
+    got = run()
+    here = "tests/test_all.py::"
+    assert dict(got.outcomes) == {
+        here + "Old::test_u": "failed",
+        here + "TestOuter::TestInner::test_nested": "failed",
+        here + "TestOuter::test_inherited": "failed",
+        here + "test_deep": "failed",
+        here + "test_expected": "xfailed",
+        here + "test_odd[$(x) 'y\"]": "passed",
+        here + "test_odd[\\xe9\\n]": "passed",
+        here + "test_odd[a::b]": "passed",
+        here + "test_odd[q [z]]": "passed",
+        here + "test_odd[x/y.py]": "failed",
+        here + "test_ok": "passed",
+        here + "test_setup": "error",
+        here + "test_skipped": "skipped",
+        here + "test_strict": "failed",
+        here + "test_teardown": "error",
+    }
+    assert (got.runner, got.whole, got.named, got.collected, got.returncode) == ("pytest", True, True, 15, 1)
+    by_name = {test.name.removeprefix(here): test for test in got.failing}
+    assert by_name["test_deep"].message == "ValueError: n is 0"
+    assert (by_name["test_deep"].path, by_name["test_deep"].line) == ("tool.py", 2)
+    assert by_name["TestOuter::TestInner::test_nested"].message.startswith(
+        "AssertionError: words\nassert {'a': 1}"
+    )
+    last = EVERY_OUTCOME.count("\n")
+    assert got.frames[0] == StackFrame(path="tests/test_all.py", line=last, function="test_u")
+    assert StackFrame(path="tests/test_all.py", line=9, function="test_deep") in got.frames
+    assert StackFrame(path="tool.py", line=2, function="deep") in got.frames
+
+
+def test_one_test_runs_again_alone_whatever_its_name(write: Write, run: Runner) -> None:
+    write(
+        {
+            "tests/test_odd.py": "import pytest\n@pytest.mark.parametrize('v', ['a b', '$(x)\"', \"it's [;]\", 'x::y'])\n"
+            "def test_v(v): assert v != 'a b'\ndef test_other(): assert 0\n"
+        }
+    )
+    first = run(PYTEST + " tests -k 'test_v or test_other'")
+    for name in first.outcomes:
+        command = rerun_command(first, name)
+        assert command is not None
+        again = run(command)
+        assert again.outcomes == {name: first.outcomes[name]}
+        assert passed_alone(again, name) is (first.outcomes[name] == "passed")
+
+
+def test_a_file_that_cannot_be_imported_hides_no_other_results(write: Write, run: Runner) -> None:
+    write(
+        {
+            "test_a.py": "def test_ok(): pass\n",
+            "test_b.py": "from nothing_here import x\ndef test_b(): pass\n",
+            "sub/test_c.py": "import pytest\npytest.skip('all', allow_module_level=True)\n",
+        }
+    )
+    got = run()
+    assert dict(got.outcomes) == {
+        "sub/test_c.py": "skipped",
+        "test_a.py::test_ok": "passed",
+        "test_b.py": "error",
+    }
+    assert got.collected == 1
+    found = evidence_of(got)
+    assert found.failing_tests == ("test_b.py",)
+    assert found.messages == ("ModuleNotFoundError: No module named 'nothing_here'",)
+    assert found.frames == (StackFrame(path="test_b.py", line=1, function="<module>"),)
+
+
+def test_collecting_nothing_is_a_failure(write: Write, run: Runner) -> None:
+    write({"readme.txt": ""})
+    got = run()
+    assert (got.returncode, got.collected, dict(got.outcomes)) == (5, 0, {})
+    assert judge_step(got, got).reason == "no tests were collected (exit 5)"
+    assert not judge_final(got, got, "no-new-failures").complete
+
+
+@pytest.mark.parametrize("body", ["import os; os._exit(0)", "import os; os.kill(os.getpid(), 9)"])
+def test_a_process_that_ends_early_is_not_whole_even_with_exit_0(
+    body: str, write: Write, run: Runner
+) -> None:
+    write({"test_a.py": "def test_a(): pass\n"})
+    before = run()
+    write({"test_a.py": f"def test_a():\n    {body}\n"})
+    got = run()
+    assert (got.runner, got.whole) == ("pytest", False)
+    assert got.problem.startswith("pytest left no report")
+    assert not judge_step(before, got).passed
+    assert not judge_final(before, got, "all-pass").complete
+    inside = f"{sys.executable} -c 'import pytest; pytest.main()'"
+    hidden = run(f"{inside}; true")
+    assert not judge_step(before, hidden).passed
+
+
+def test_an_exit_code_of_0_hides_no_failing_test(write: Write, run: Runner) -> None:
+    write({"test_a.py": "def test_a(): pass\n"})
+    before = run()
+    write(
+        {
+            "test_a.py": "def test_a(): assert 0\n",
+            "conftest.py": "def pytest_sessionfinish(session): session.exitstatus = 0\n",
+        }
+    )
+    after = run()
+    assert after.returncode == 0
+    assert judge_step(before, after).newly_failing == ("test_a.py::test_a",)
+    assert not judge_final(before, after, "all-pass").complete
+
+
+def test_tests_that_a_conftest_takes_out_of_the_collection_count_as_failing(
+    write: Write, run: Runner
+) -> None:
+    write({"test_a.py": "def test_a(): pass\ndef test_b(): pass\n"})
+    before = run()
+    write({"conftest.py": "def pytest_collection_modifyitems(items): del items[1:]\n"})
+    assert judge_final(before, run(), "all-pass").newly_failing == ("test_a.py::test_b",)
+
+
+def test_a_report_that_is_cut_is_not_whole(write: Write, run: Runner, tmp_path: Path) -> None:
+    write({"test_a.py": "def test_a(): pass\n"})
+    report = tmp_path / "run" / "report.xml"
+    got = run(f"{PYTEST} && truncate -s -20 {report}")
+    assert (got.whole, got.problem.split(":")[0]) == (False, "pytest's report is cut short")
+    forged = run("echo '<!DOCTYPE x [<!ENTITY a \"b\">]><x>&a;</x>' > " + str(report) + " # pytest")
+    assert not forged.whole
+
+
+def test_a_report_of_an_earlier_run_is_not_taken_for_this_one(write: Write, run: Runner) -> None:
+    write({"test_a.py": "def test_a(): pass\n"})
+    assert run().whole
+    got = run(PYTEST + " --no-such-option")
+    assert (got.whole, got.returncode) == (False, 4)
+    assert "--no-such-option" in got.problem
+
+
+def test_pytest_behind_another_command_is_known_by_its_report(write: Write, run: Runner) -> None:
+    write({"test_a.py": "def test_a(): pass\n", "check.sh": PYTEST + "\n"})
+    got = run("sh check.sh")
+    assert (got.runner, dict(got.outcomes)) == ("pytest", {"test_a.py::test_a": "passed"})
+
+
+def test_the_report_survives_tests_that_run_pytest_themselves_and_workers(write: Write, run: Runner) -> None:
+    write(
+        {
+            "test_a.py": "import subprocess, sys\ndef test_a():\n"
+            "    subprocess.run([sys.executable, '-m', 'pytest', 'inner.py'])\n",
+            "inner.py": "def test_inner(): assert 0\n",
+        }
+    )
+    assert dict(run(PYTEST + " -p xdist -n 1 test_a.py").outcomes) == {"test_a.py::test_a": "passed"}
+
+
+def test_a_hanging_run_with_children_ends_at_the_timeout_and_leaves_no_process(
+    write: Write, run: Runner, project: Path
+) -> None:
+    write(
+        {
+            "test_a.py": "import os, subprocess, sys, time\n"
+            "def test_hang():\n"
+            "    code = \"import os, time; os.setsid(); open('pid', 'w').write(str(os.getpid())); time.sleep(600)\"\n"
+            "    subprocess.Popen([sys.executable, '-c', code])\n"
+            "    while not os.path.exists('pid') or not open('pid').read(): time.sleep(0.01)\n"
+            "    print('seen before the end', flush=True)\n"
+            "    time.sleep(600)\n"
+        }
+    )
+    started = time.monotonic()
+    got = run(PYTEST + " -s", timeout=2.5)
+    assert time.monotonic() - started < 20
+    assert (got.timed_out, got.whole, got.problem.split(" s ")[0]) == (True, False, "stopped after 2.5")
+    assert "seen before the end" in got.excerpt
+    assert evidence_of(got).messages[0] == got.problem
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((project / "pid").read_text()), 0)
+    assert not judge_step(got, got).passed
+
+
+def test_gigabytes_of_output_are_cut_in_the_middle_and_the_results_still_read(
+    write: Write, run: Runner
+) -> None:
+    write(
+        {
+            "test_a.py": "import os\ndef test_loud():\n    line = b'x' * 65535 + b'\\n'\n"
+            "    for _ in range(4000): os.write(1, line)\n    assert 0, 'loud'\n"
+        }
+    )
+    got = run(PYTEST + " -s", bound=50_000)
+    assert len(got.output) < 60_000
+    assert "bytes left out" in got.output
+    assert len(got.excerpt) < 21_000
+    assert dict(got.outcomes) == {"test_a.py::test_loud": "failed"}
+    assert got.failing[0].message == "AssertionError: loud\nassert 0"
+
+
+def test_two_runs_of_the_same_code_give_the_same_words(write: Write, run: Runner) -> None:
+    write(
+        {
+            "test_a.py": "import uuid\nclass Thing: pass\n"
+            "def test_a(tmp_path): assert (Thing(), uuid.uuid4(), tmp_path, {'a', 'b', 'c'}) == 1\n"
+        }
+    )
+    command = f"{sys.executable} -m pytest -p no:cacheprovider"
+    first, second = run(command), run(command)
+    assert first.output != second.output
+    assert (first.excerpt, first.failing, first.frames) == (second.excerpt, second.failing, second.frames)
+    assert evidence_of(first) == evidence_of(second)
+
+
+def test_names_with_addresses_are_the_same_test_in_the_next_run(write: Write, run: Runner) -> None:
+    write(
+        {
+            "test_a.py": "import pytest\n@pytest.mark.parametrize('v', [object()], ids=repr)\ndef test_a(v): pass\n",
+        }
+    )
+    first, second = run(), run()
+    assert first.outcomes == second.outcomes == {"test_a.py::test_a[<object object at 0x…>]": "passed"}
+    assert rerun_command(first, next(iter(first.outcomes))) is None
+
+
+def test_a_retry_within_the_same_second_does_not_run_old_bytecode(
+    write: Write, run: Runner, project: Path
+) -> None:
+    write({"test_a.py": "from tool import n\ndef test_a(): assert n == 1\n", "tool.py": "n = 1\n"})
+    os.utime(project / "tool.py", (1_000_000, 1_000_000))
+    assert run().outcomes["test_a.py::test_a"] == "passed"
+    write({"tool.py": "n = 2\n"})
+    os.utime(project / "tool.py", (1_000_000, 1_000_000))
+    assert run().outcomes["test_a.py::test_a"] == "failed"

@@ -1,0 +1,17 @@
+"""The shapes of the fixtures in conftest.py, and the pytest command of the tiny projects."""
+
+import sys
+from collections.abc import Mapping
+from typing import Protocol
+
+from clean_room_agent.orchestrator.testing.results import TestRun
+
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+
+
+class Write(Protocol):
+    def __call__(self, files: Mapping[str, str], /) -> None: ...
+
+
+class Runner(Protocol):
+    def __call__(self, command: str = ..., *, timeout: float = ..., bound: int = ...) -> TestRun: ...
