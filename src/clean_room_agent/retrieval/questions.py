@@ -1,19 +1,24 @@
 """The part that all judgments of one request share: task, focus and evidence as a model reads them."""
 
-from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
+from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, RoomRequest
 
 MAX_LISTED = 12
 """Tests, messages and frames shown; how many more there are is said."""
 
 
-def question_text(request: RoomRequest) -> str:
-    """Task, focus and evidence under their headings, without a line end at the end."""
+def question_text(request: RoomRequest, missing: RefinementRequest | None = None) -> str:
+    """Task, focus, evidence and what a failed attempt missed, under their headings, without a line end at the end."""
     parts = [f"## Task\n{request.task.strip()}"]
     if request.focus.strip():
         parts.append(f"## The part of it to do now\n{request.focus.strip()}")
     evidence = evidence_text(request.evidence)
     if evidence:
         parts.append(f"## What the tests showed\n{evidence}")
+    if missing is not None:
+        words = (missing.reason, *missing.error_signatures[:MAX_LISTED])
+        parts.append(
+            "## What an earlier attempt missed\n" + "\n".join(word.strip() for word in words if word.strip())
+        )
     return "\n\n".join(parts)
 
 

@@ -21,7 +21,7 @@ class FileText:
     """Hex SHA-256 of the whole file's bytes."""
 
     def span(self, start_line: int, end_line: int) -> str:
-        """Lines `start_line..end_line` (1-based, inclusive), each ended by `\\n`."""
+        """Lines `start_line..end_line` (1-based, inclusive), each with a line end."""
         return "".join(f"{line}\n" for line in self.lines[start_line - 1 : end_line])
 
 

@@ -79,6 +79,8 @@ class StageContext:
     files: tuple[Candidate, ...] = ()
     """What is in scope, in the same order."""
     selections: tuple[Selection, ...] = ()
+    detail_chosen: bool = False
+    """Whether a stage has chosen what is shown of each file; without one, files in scope are shown whole."""
     decisions: tuple[Decision, ...] = ()
     """Of all stages so far, in order."""
 

@@ -77,9 +77,8 @@ class _Desk:
 class PrecisionStage:
     """Target files are shown whole where they fit; of everything else, what is judged to be needed."""
 
-    name = STAGE
-
-    def __init__(self, config: JudgmentsConfig) -> None:
+    def __init__(self, config: JudgmentsConfig, *, name: str = STAGE) -> None:
+        self.name = name
         self._config = config
 
     def run(
@@ -117,7 +116,7 @@ class PrecisionStage:
             *passed_over,
         )
         selections = (*given, *chosen, *_fill(desk, asked, judged))
-        return replace(context, selections=selections, decisions=decisions)
+        return replace(context, selections=selections, detail_chosen=True, decisions=decisions)
 
     def _units(
         self, desk: _Desk, asked: Mapping[PieceKey, str], room: int, source: RepositorySource

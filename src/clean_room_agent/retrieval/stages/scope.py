@@ -22,8 +22,12 @@ class ScopeStage:
         self._config = config
 
     def run(
-        self, context: StageContext, source: RepositorySource, task: TaskQuery, models: Judge
-    ) -> StageContext:  # noqa: ARG002 - the judge already knows the task
+        self,
+        context: StageContext,
+        source: RepositorySource,
+        task: TaskQuery,  # noqa: ARG002 - the judge knows the task
+        models: Judge,
+    ) -> StageContext:
         """The context with the files in scope, in the candidates' order."""
         judged = [entry for entry in context.candidates if entry.tier > 1][: self._config.top_k]
         top = max((entry.score for entry in judged), default=0.0) or 1.0

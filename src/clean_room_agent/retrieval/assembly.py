@@ -1,0 +1,310 @@
+"""From what is to be shown to what fits: the package, its order, and the account of what was left out."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from clean_room_agent.artifacts.package import (
+    BudgetAccount,
+    ContextItem,
+    ContextPackage,
+    DroppedItem,
+    frame_items,
+)
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.llm.router import Window
+from clean_room_agent.retrieval.prompts.refilter import KEEP, REFILTER
+from clean_room_agent.retrieval.room_files import FileText
+from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.stage import Decision, Judge, Option, Selection, StageContext
+
+STAGE = "assembly"
+REFERENCE_SHARE = 4
+"""Code to be read only comes before the fill of target files up to this part of the room."""
+DETAIL_ORDER = {"primary": 0, "supporting": 1, "type_context": 2}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """The package, and a decision for each thing that was to be shown."""
+
+    package: ContextPackage
+    decisions: tuple[Decision, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draft:
+    selection: Selection
+    item: ContextItem
+
+    @property
+    def rank(self) -> tuple[int, int, float, str, int]:
+        """By detail, tier, score; then by place, so that the order is total."""
+        chosen = self.selection
+        return (DETAIL_ORDER[chosen.detail], chosen.tier, -chosen.score, chosen.path, chosen.start_line)
+
+
+class _Room:
+    """What is in so far, and what was left out."""
+
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
+        self.used = 0
+        self.drafts: list[_Draft] = []
+        self.left_out: list[tuple[_Draft, str]] = []
+
+    @property
+    def left(self) -> int:
+        return self.tokens - self.used
+
+    def add(self, draft: _Draft) -> None:
+        self.drafts.append(draft)
+        self.used += draft.item.tokens
+
+    def leave_out(self, draft: _Draft, reason: str) -> None:
+        self.left_out.append((draft, reason))
+
+    def offer(self, draft: _Draft, *, bound: int | None = None) -> bool:
+        """Whether the draft came in; it does not where it is larger than what is left, or than `bound`."""
+        fits = draft.item.tokens <= min(self.left, self.left if bound is None else bound)
+        if fits:
+            self.add(draft)
+        return fits
+
+    def shows(self, selection: Selection) -> bool:
+        """Whether a primary item that is in already holds the selection's lines."""
+        return any(
+            draft.item.detail == "primary"
+            and draft.item.path == selection.path
+            and draft.item.start_line <= selection.start_line
+            and selection.end_line <= draft.item.end_line
+            for draft in self.drafts
+        )
+
+
+def assemble(context: StageContext, source: RepositorySource, window: Window, models: Judge) -> Assembled:
+    """The package: primary first, then supporting, then signatures; within each by tier and score.
+
+    What does not fit is left out whole, lowest first, and recorded. Fill of target files comes after supporting
+    code of up to a quarter of the room, and before the rest of it.
+
+    Raises:
+        WindowExceeded: something primary is alone too large for the room.
+        RepositoryError: a file is not what was indexed.
+    """
+    room = _Room(context.room_tokens)
+    drafts = _drafts(context.selections, source)
+    wanted = [draft for draft in drafts if draft.selection.detail == "primary" and not draft.selection.fill]
+    _add_primary(wanted, room, context, source, models)
+    fill = [draft for draft in drafts if draft.selection.fill]
+    others = [draft for draft in drafts if draft.selection.detail != "primary"]
+    late = _add_references(others, room, bound=room.tokens // REFERENCE_SHARE if fill else room.tokens)
+    for draft in fill:
+        _add_fill(draft, room, source)
+    for draft in late:
+        if not room.shows(draft.selection) and not room.offer(draft):
+            room.leave_out(draft, _too_large(draft, room))
+    return _finish(context, room, source, window)
+
+
+def _add_primary(
+    wanted: Sequence[_Draft], room: _Room, context: StageContext, source: RepositorySource, models: Judge
+) -> None:
+    fitting = []
+    for draft in wanted:
+        if draft.item.tokens <= room.tokens:
+            fitting.append(draft)
+        elif context.request.mode == "implement":
+            _refuse_large(draft, room)
+        elif not (draft.selection.outline and room.offer(_shorter(draft, source))):
+            room.leave_out(draft, _too_large(draft, room))
+    if sum(draft.item.tokens for draft in fitting) > room.left:
+        fitting = _refilter(fitting, room, models)
+    for draft in fitting:
+        if not room.shows(draft.selection) and not room.offer(draft):
+            room.leave_out(draft, _too_large(draft, room))
+
+
+def _refuse_large(draft: _Draft, room: _Room) -> None:
+    name = draft.item.path if draft.item.symbol is None else f"{draft.item.path} :: {draft.item.symbol}"
+    raise WindowExceeded(
+        f"{name} (lines {draft.item.start_line}-{draft.item.end_line}) has to be shown whole: about {draft.item.tokens} tokens,"
+        f" and the room for code is {room.tokens}",
+        hint="raise [budget].context_window (or lower reserved_tokens) for the model that reads it, or name smaller symbols in the plan",
+    )
+
+
+def _refilter(fitting: Sequence[_Draft], room: _Room, models: Judge) -> list[_Draft]:
+    """Those that were judged to stay, best first, then the others (which come in where there is room left).
+
+    Where the answer cannot be read, the stated order alone decides.
+    """
+    options = [
+        Option(
+            key=f"{draft.item.path}:{draft.item.start_line}",
+            text=f"{draft.item.path} :: {draft.item.symbol or 'whole file'} | about {draft.item.tokens} tokens | {draft.selection.reason}",
+            score=draft.selection.score,
+        )
+        for draft in fitting
+    ]
+    remark = f"There is room for about {room.left} tokens."
+    rulings = models.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
+    ruled = [
+        replace(
+            draft,
+            selection=replace(draft.selection, reason=f"{draft.selection.reason}; refilter: {ruling.reason}"),
+        )
+        for draft, ruling in zip(fitting, rulings, strict=True)
+    ]
+    kept = [draft for draft, ruling in zip(ruled, rulings, strict=True) if ruling.label == KEEP]
+    gone = [draft for draft, ruling in zip(ruled, rulings, strict=True) if ruling.label != KEEP]
+    if not kept:
+        return gone
+    for draft in gone:
+        room.leave_out(draft, "the primary code does not fit: refilter let it go")
+    return kept
+
+
+def _add_references(others: Sequence[_Draft], room: _Room, *, bound: int) -> list[_Draft]:
+    """Adds what is read only up to `bound` tokens; what did not come in, in order."""
+    late = []
+    spent = 0
+    for draft in others:
+        if room.shows(draft.selection):
+            continue
+        if room.offer(draft, bound=bound - spent):
+            spent += draft.item.tokens
+        else:
+            late.append(draft)
+    return late
+
+
+def _add_fill(draft: _Draft, room: _Room, source: RepositorySource) -> None:
+    if room.shows(draft.selection) or room.offer(draft):
+        return
+    reason = _too_large(draft, room)
+    if draft.selection.outline and room.offer(_shorter(draft, source)):
+        reason = f"{reason}; its outline is shown instead"
+    room.leave_out(draft, reason)
+
+
+def _finish(context: StageContext, room: _Room, source: RepositorySource, window: Window) -> Assembled:
+    while room.drafts:
+        items = _display_order(room.drafts)
+        used = source.count(frame_items(items))
+        if used <= room.tokens:
+            break
+        last = room.drafts.pop()
+        room.leave_out(last, "all frames together need more room than was counted")
+    else:
+        items, used = (), 0
+    ids = {entry.path: entry.file_id for entry in context.candidates}
+    package = ContextPackage(
+        pass_id=context.request.pass_id,
+        task=context.request.task,
+        items=items,
+        dropped=tuple(_dropped(draft, reason) for draft, reason in room.left_out),
+        budget=BudgetAccount(
+            context_window=window.context, reserved_tokens=window.reserved, used_tokens=used
+        ),
+    )
+    shown = [
+        _decide(draft, ids.get(draft.item.path), included=True, reason=draft.selection.reason)
+        for draft in room.drafts
+    ]
+    out = [
+        _decide(draft, ids.get(draft.item.path), included=False, reason=reason)
+        for draft, reason in room.left_out
+    ]
+    return Assembled(package=package, decisions=(*shown, *out))
+
+
+def _drafts(selections: Iterable[Selection], source: RepositorySource) -> list[_Draft]:
+    """One draft a selection (the most detailed where one thing was selected twice), in order of rank."""
+    best: dict[tuple[str, str | None, int, int, bool], _Draft] = {}
+    for selection in selections:
+        draft = _draft(selection, source)
+        if draft is None:
+            continue
+        key = (selection.path, selection.symbol, selection.start_line, selection.end_line, selection.fill)
+        if key not in best or draft.rank < best[key].rank:
+            best[key] = draft
+    return sorted(best.values(), key=lambda draft: draft.rank)
+
+
+def _draft(selection: Selection, source: RepositorySource) -> _Draft | None:
+    row = source.file(selection.path)
+    text = None if row is None else source.files.read(selection.path, row.content_hash)
+    if not isinstance(text, FileText):
+        return None
+    own_lines = selection.detail == "primary" or not selection.outline
+    shown = text.span(selection.start_line, selection.end_line) if own_lines else selection.outline
+    item = ContextItem(
+        path=selection.path,
+        detail=selection.detail,
+        symbol=selection.symbol,
+        start_line=selection.start_line,
+        end_line=selection.end_line,
+        text=shown,
+        tier=selection.tier,
+        score=selection.score,
+        reason=selection.reason,
+        tokens=0,
+        content_hash=text.content_hash,
+    )
+    return _Draft(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
+
+
+def _shorter(draft: _Draft, source: RepositorySource) -> _Draft:
+    """The same as supporting code, by its outline."""
+    selection = replace(draft.selection, detail="supporting", fill=False)
+    item = replace(draft.item, detail="supporting", text=selection.outline)
+    return _Draft(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
+
+
+def _item_tokens(item: ContextItem, count: Callable[[str], int]) -> int:
+    return count(frame_items((item,)) + "\n")
+
+
+def _display_order(drafts: Iterable[_Draft]) -> tuple[ContextItem, ...]:
+    """By detail; within it the file of the best item first, and the items of a file by line."""
+    ordered = sorted(drafts, key=lambda draft: draft.rank)
+    first: dict[tuple[str, str], int] = {}
+    for place, draft in enumerate(ordered):
+        first.setdefault((draft.item.detail, draft.item.path), place)
+    ordered.sort(
+        key=lambda draft: (
+            DETAIL_ORDER[draft.item.detail],
+            first[draft.item.detail, draft.item.path],
+            draft.item.start_line,
+            draft.item.end_line,
+        )
+    )
+    return tuple(draft.item for draft in ordered)
+
+
+def _too_large(draft: _Draft, room: _Room) -> str:
+    return f"does not fit: about {draft.item.tokens} tokens, {room.left} of {room.tokens} are left"
+
+
+def _dropped(draft: _Draft, reason: str) -> DroppedItem:
+    return DroppedItem(
+        path=draft.item.path,
+        symbol=draft.item.symbol,
+        detail=draft.item.detail,
+        tokens=draft.item.tokens,
+        reason=reason,
+    )
+
+
+def _decide(draft: _Draft, file_id: int | None, *, included: bool, reason: str) -> Decision:
+    return Decision(
+        stage=STAGE,
+        path=draft.item.path,
+        symbol=draft.item.symbol,
+        file_id=file_id,
+        tier=draft.item.tier,
+        score=draft.item.score,
+        included=included,
+        detail=draft.item.detail,
+        reason=reason,
+    )

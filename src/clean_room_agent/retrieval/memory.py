@@ -1,0 +1,100 @@
+"""What retrieval keeps in the session under a pass, so that a refinement can go on from there."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.tasks import RefinementRequest, TaskQuery
+from clean_room_agent.db.session import Session, States
+from clean_room_agent.errors import RecordError
+from clean_room_agent.retrieval.stage import Candidate, Selection, StageContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageOutputs:
+    """What the stages decided: enough to assemble the package again."""
+
+    files: tuple[Candidate, ...]
+    selections: tuple[Selection, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remembered:
+    """One finished retrieval."""
+
+    pass_id: str
+    query: TaskQuery
+    outputs: StageOutputs
+    package: ContextPackage
+
+
+QUERY: Final = TypeAdapter(TaskQuery)
+OUTPUTS: Final = TypeAdapter(StageOutputs)
+PACKAGE: Final = TypeAdapter(ContextPackage)
+REQUEST: Final = TypeAdapter(RefinementRequest)
+
+
+def remember_query(states: States, query: TaskQuery) -> None:
+    """The understood task is kept."""
+    states.set_state("task_query", QUERY.dump_python(query, mode="json"))
+
+
+def remember_progress(states: States, done: tuple[str, ...], waiting: tuple[str, ...]) -> None:
+    """Which stages are through, and which are to come."""
+    states.set_state("stage_progress", {"done": done, "waiting": waiting})
+
+
+def remember_outputs(states: States, context: StageContext) -> None:
+    """What the stages decided is kept."""
+    outputs = StageOutputs(files=context.files, selections=context.selections)
+    states.set_state("stage_outputs", OUTPUTS.dump_python(outputs, mode="json"))
+
+
+def remember_package(states: States, package: ContextPackage) -> None:
+    """The package is kept."""
+    states.set_state("final_context", PACKAGE.dump_python(package, mode="json"))
+
+
+def remember_refinement(states: States, request: RefinementRequest) -> None:
+    """What a failed attempt asks for is kept."""
+    states.set_state("refinement_request", REQUEST.dump_python(request, mode="json"))
+
+
+def recall_refinement(states: States) -> RefinementRequest | None:
+    """The kept request; None where there is none."""
+    kept = states.get_state("refinement_request")
+    return None if kept is None else REQUEST.validate_python(kept)
+
+
+def recall(session: Session, pass_id: str) -> Remembered:
+    """The retrieval of the pass, or else of the newest attempt before it (`…:retry_2`, `…:retry_1`, `…`).
+
+    Raises:
+        RecordError: none of them left a package in the session, or what is there cannot be read.
+    """
+    for earlier in _with_earlier_attempts(pass_id):
+        states = session.for_pass(earlier)
+        kept = {key: states.get_state(key) for key in ("task_query", "stage_outputs", "final_context")}
+        if None in kept.values():
+            continue
+        try:
+            return Remembered(
+                pass_id=earlier,
+                query=QUERY.validate_python(kept["task_query"]),
+                outputs=OUTPUTS.validate_python(kept["stage_outputs"]),
+                package=PACKAGE.validate_python(kept["final_context"]),
+            )
+        except ValidationError as exc:
+            raise RecordError(f"the session's context of pass {earlier} cannot be read: {exc}") from exc
+    raise RecordError(
+        f"the session holds no context for pass {pass_id}", hint="retrieve it before it is refined"
+    )
+
+
+def _with_earlier_attempts(pass_id: str) -> tuple[str, ...]:
+    base, marked, number = pass_id.rpartition(":retry_")
+    if not marked or not number.isdecimal():
+        return (pass_id,)
+    return (*(f"{base}:retry_{left}" for left in range(int(number), 0, -1)), base)

@@ -1,0 +1,201 @@
+"""Refinement: what a failed attempt showed to be missing is judged and merged into what was chosen before."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest, TaskQuery
+from clean_room_agent.db.curated.symbols import SymbolRow
+from clean_room_agent.retrieval.analysis import MAX_SAME_NAME
+from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.memory import Remembered
+from clean_room_agent.retrieval.mentions import unique
+from clean_room_agent.retrieval.room_files import FileText
+from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
+from clean_room_agent.retrieval.stages.precision import PrecisionStage
+
+STAGE = "refinement_merge"
+NAMED_SCORE = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Merged:
+    """The context that is to be assembled, and the query with what the failure added."""
+
+    context: StageContext
+    query: TaskQuery
+
+
+def merge_request(
+    request: RefinementRequest,
+    room: RoomRequest,
+    earlier: Remembered,
+    source: RepositorySource,
+    models: Judge,
+    *,
+    config: JudgmentsConfig,
+    room_tokens: int,
+) -> Merged:
+    """What was chosen before, with what the request names: its files like those of a plan (whole where they fit),
+    the files of its symbols by judgment (the symbols themselves at least as supporting), its tests to be read.
+
+    Files that changed since are chosen from anew. The decisions are those of the merge alone.
+    """
+    additions, notes = _additions(request, earlier, source)
+    renewed = {entry.path for entry in additions}
+    kept = tuple(entry for entry in earlier.outputs.selections if entry.path not in renewed)
+    query = replace(
+        earlier.query,
+        focus=room.focus,
+        symbols=unique((*earlier.query.symbols, *request.missing_symbols)),
+        error_messages=unique((*earlier.query.error_messages, *request.error_signatures)),
+        test_names=unique((*request.missing_tests, *earlier.query.test_names)),
+    )
+    wished = replace(room, symbols=unique((*room.symbols, *request.missing_symbols)))
+    before = StageContext(
+        request=wished,
+        room_tokens=max(room_tokens - _primary_tokens(kept, source), 0),
+        candidates=additions,
+        files=additions,
+    )
+    judged = PrecisionStage(config, name=STAGE).run(before, source, query, models)
+    named, named_notes = _named_symbols(request, judged.selections, source)
+    files = {entry.path: entry for entry in (*earlier.outputs.files, *additions)}
+    context = replace(
+        judged,
+        request=room,
+        room_tokens=room_tokens,
+        candidates=tuple(files.values()),
+        files=tuple(files.values()),
+        selections=(*kept, *judged.selections, *named),
+        decisions=(*notes, *(replace(entry, stage=STAGE) for entry in judged.decisions), *named_notes),
+    )
+    return Merged(context=context, query=query)
+
+
+def _additions(
+    request: RefinementRequest, earlier: Remembered, source: RepositorySource
+) -> tuple[tuple[Candidate, ...], list[Decision]]:
+    """The files to choose from, tier 0 first, then by path; and what of the request is not there."""
+    found: dict[str, Candidate] = {}
+    notes: list[Decision] = []
+    for path, tier, reason in (*_named_places(request, source, notes), *_changed_files(earlier, source)):
+        row = source.file(path)
+        if row is not None and (path not in found or tier < found[path].tier):
+            found[path] = Candidate(
+                path=path, file_id=row.id, tier=tier, score=NAMED_SCORE, reasons=(reason,)
+            )
+    ordered = sorted(found.values(), key=lambda entry: (entry.tier, entry.path))
+    notes.extend(_entered(entry) for entry in ordered)
+    return tuple(ordered), notes
+
+
+def _named_places(
+    request: RefinementRequest, source: RepositorySource, notes: list[Decision]
+) -> Iterator[tuple[str, int, str]]:
+    """Path, tier and reason of each file that the request leads to; a name that leads nowhere is noted."""
+    for name in request.missing_files:
+        paths = source.resolve_path(name, most=1)
+        yield from ((path, 0, "named by the failure") for path in paths)
+        if not paths:
+            notes.append(_unknown(name, "file"))
+    for name in request.missing_symbols:
+        symbols = _known(name, source)
+        yield from (
+            (source.path_of(symbol.file_id), 1, f"defines {name}, named by the failure") for symbol in symbols
+        )
+        if not symbols:
+            notes.append(_unknown(name, "symbol"))
+    for name in request.missing_tests:
+        if "::" not in name:
+            yield from (
+                (path, 1, "holds a test named by the failure") for path in source.resolve_path(name, most=1)
+            )
+
+
+def _changed_files(earlier: Remembered, source: RepositorySource) -> Iterator[tuple[str, int, str]]:
+    for item in earlier.package.items:
+        row = source.file(item.path)
+        if row is not None and row.content_hash != item.content_hash:
+            yield item.path, item.tier, "changed since it was chosen from"
+
+
+def _unknown(name: str, what: str) -> Decision:
+    reason = f"{what} named by the failure; unknown to the index, or too common"
+    return Decision(stage=STAGE, path=name, tier=1, included=False, reason=reason)
+
+
+def _named_symbols(
+    request: RefinementRequest, selections: Sequence[Selection], source: RepositorySource
+) -> tuple[list[Selection], list[Decision]]:
+    """The symbols that the failure names and nothing chosen shows: supporting, whatever was judged."""
+    chosen: list[Selection] = []
+    for name in request.missing_symbols:
+        for symbol in _known(name, source):
+            path = source.path_of(symbol.file_id)
+            if not _is_chosen(path, symbol, (*selections, *chosen)):
+                chosen.append(
+                    Selection(
+                        path=path,
+                        symbol=symbol.qualified_name,
+                        start_line=symbol.start_line,
+                        end_line=symbol.end_line,
+                        detail="supporting",
+                        tier=1,
+                        score=NAMED_SCORE,
+                        reason="named by the failure",
+                        outline=f"{symbol.signature}\n",
+                    )
+                )
+    notes = [
+        Decision(
+            stage=STAGE,
+            path=entry.path,
+            symbol=entry.symbol,
+            tier=entry.tier,
+            score=entry.score,
+            included=True,
+            detail=entry.detail,
+            reason="in without asking: named by the failure",
+        )
+        for entry in chosen
+    ]
+    return chosen, notes
+
+
+def _is_chosen(path: str, symbol: SymbolRow, selections: Iterable[Selection]) -> bool:
+    return any(
+        entry.path == path
+        and not entry.fill
+        and entry.start_line <= symbol.start_line
+        and symbol.end_line <= entry.end_line
+        for entry in selections
+    )
+
+
+def _known(name: str, source: RepositorySource) -> tuple[SymbolRow, ...]:
+    symbols = source.find_symbols(name)
+    return symbols if len(symbols) <= MAX_SAME_NAME else ()
+
+
+def _primary_tokens(selections: Iterable[Selection], source: RepositorySource) -> int:
+    total = 0
+    for entry in selections:
+        row = source.file(entry.path)
+        if row is not None and entry.detail == "primary" and not entry.fill:
+            text = source.files.read(entry.path, row.content_hash)
+            if isinstance(text, FileText):
+                total += source.count(text.span(entry.start_line, entry.end_line))
+    return total
+
+
+def _entered(entry: Candidate) -> Decision:
+    return Decision(
+        stage=STAGE,
+        path=entry.path,
+        file_id=entry.file_id,
+        tier=entry.tier,
+        score=entry.score,
+        included=True,
+        reason=f"taken up: {'; '.join(entry.reasons)}",
+    )

@@ -1,0 +1,203 @@
+"""One retrieval: task analysis, candidates, the stages in the caller's order, assembly; all of it on record."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.session import Session
+from clean_room_agent.errors import UsageError
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.retrieval import memory
+from clean_room_agent.retrieval.analysis import analyse
+from clean_room_agent.retrieval.assembly import assemble
+from clean_room_agent.retrieval.candidates import find_candidates
+from clean_room_agent.retrieval.config import RetrievalConfig
+from clean_room_agent.retrieval.judging import ModelJudge, ThresholdJudge
+from clean_room_agent.retrieval.questions import question_text
+from clean_room_agent.retrieval.reentry import merge_request
+from clean_room_agent.retrieval.registry import build_stages
+from clean_room_agent.retrieval.room_files import FileText, RoomFiles
+from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.stage import Decision, Judge, Selection, StageContext
+
+
+class Retriever:
+    """Makes context packages for the passes of one task.
+
+    A knowledge base describes one state of the index: after a refresh, the next packages need a new retriever.
+    """
+
+    def __init__(
+        self,
+        *,
+        kb: KnowledgeBase,
+        root: Path,
+        models: ModelClient,
+        record: Record,
+        session: Session,
+        config: RetrievalConfig,
+        clock: Callable[[], str],
+    ) -> None:
+        """Args:
+            kb: over a connection that is open for reading.
+            root: the folder that was indexed; what is shown is read from it.
+            models: asked, unless the configuration says not to; its windows set the budget in any case.
+            record: gets every decision.
+            session: of the task; gets what a refinement needs.
+            config: the stages and how they judge.
+            clock: the time as UTC, ISO 8601.
+
+        Raises:
+            ConfigError: a stage is unknown.
+        """
+        self._stages = build_stages(config.stages, config.judgments)
+        self._kb = kb
+        self._root = root
+        self._models = models
+        self._record = record
+        self._session = session
+        self._config = config
+        self._clock = clock
+
+    def retrieve(self, request: RoomRequest) -> ContextPackage:
+        """The package for one pass; when it returns, all decisions are committed.
+
+        Raises:
+            UsageError: there is no index.
+            RepositoryError: a file is not what was indexed.
+            WindowExceeded: what has to be shown does not fit the model's window.
+            ModelError: the server.
+        """
+        source = self._source(request)
+        states = self._session.for_pass(request.pass_id)
+        analysis = analyse(request, source, self._models if self._config.use_model else None)
+        self._keep(request.pass_id, analysis.decisions)
+        memory.remember_query(states, analysis.query)
+        candidates, notes = find_candidates(request, analysis.query, source)
+        self._keep(request.pass_id, notes)
+        judge = self._judge(request)
+        names = tuple(stage.name for stage in self._stages)
+        memory.remember_progress(states, (), names)
+        context = StageContext(
+            request=request,
+            room_tokens=self._room_tokens(request),
+            candidates=candidates,
+            files=tuple(entry for entry in candidates if entry.tier <= 1),
+        )
+        for place, stage in enumerate(self._stages, start=1):
+            before = len(context.decisions)
+            context = stage.run(context, source, analysis.query, judge)
+            self._keep(request.pass_id, context.decisions[before:])
+            memory.remember_progress(states, names[:place], names[place:])
+        if not context.detail_chosen:
+            context = replace(context, selections=_whole_files(context, source))
+        return self._assemble(context, source, judge)
+
+    def refine(self, request: RefinementRequest, room: RoomRequest) -> ContextPackage:
+        """The package of `room` (or of the attempt before it) with what `request` names judged and added.
+
+        Raises:
+            RecordError: the session holds no package to go on from.
+            And what `retrieve` raises.
+        """
+        source = self._source(room)
+        states = self._session.for_pass(room.pass_id)
+        memory.remember_refinement(states, request)
+        earlier = memory.recall(self._session, room.pass_id)
+        judge = self._judge(room, request)
+        merged = merge_request(
+            request,
+            room,
+            earlier,
+            source,
+            judge,
+            config=self._config.judgments,
+            room_tokens=self._room_tokens(room),
+        )
+        memory.remember_query(states, merged.query)
+        self._keep(room.pass_id, merged.context.decisions)
+        return self._assemble(merged.context, source, judge)
+
+    def _assemble(self, context: StageContext, source: RepositorySource, judge: Judge) -> ContextPackage:
+        request = context.request
+        states = self._session.for_pass(request.pass_id)
+        memory.remember_outputs(states, context)
+        assembled = assemble(context, source, self._models.window(request.role), judge)
+        rows = self._rows(request.pass_id, assembled.decisions)
+        self._record.write(append_decisions, rows)
+        memory.remember_package(states, assembled.package)
+        return assembled.package
+
+    def _source(self, request: RoomRequest) -> RepositorySource:
+        source = RepositorySource(
+            self._kb, RoomFiles(self._root), lambda text: self._models.count(text, request.role)
+        )
+        if not source.paths():
+            raise UsageError("the repository is not indexed, or holds no text file", hint="run `cra index`")
+        return source
+
+    def _judge(self, request: RoomRequest, missing: RefinementRequest | None = None) -> Judge:
+        judgments = self._config.judgments
+        if not self._config.use_model:
+            return ThresholdJudge(threshold=judgments.threshold)
+        return ModelJudge(
+            self._models,
+            question=question_text(request, missing),
+            pass_id=request.pass_id,
+            batch_size=judgments.batch_size,
+            threshold=judgments.threshold,
+        )
+
+    def _room_tokens(self, request: RoomRequest) -> int:
+        window = self._models.window(request.role)
+        return window.context - window.reserved
+
+    def _keep(self, pass_id: str, decisions: Iterable[Decision]) -> None:
+        rows = self._rows(pass_id, decisions)
+        if rows:
+            self._record.post(append_decisions, rows)
+
+    def _rows(self, pass_id: str, decisions: Iterable[Decision]) -> tuple[DecisionRow, ...]:
+        now = self._clock()
+        return tuple(
+            DecisionRow(
+                task_id=pass_id,
+                stage=decision.stage,
+                file_id=decision.file_id,
+                tier=decision.tier,
+                included=decision.included,
+                reason=decision.reason,
+                timestamp=now,
+                path=decision.path,
+                symbol=decision.symbol,
+                detail=decision.detail,
+                score=decision.score,
+                call_id=decision.call_id,
+            )
+            for decision in decisions
+        )
+
+
+def _whole_files(context: StageContext, source: RepositorySource) -> tuple[Selection, ...]:
+    selections = []
+    for entry in context.files:
+        row = source.file(entry.path)
+        text = None if row is None else source.files.read(entry.path, row.content_hash)
+        if isinstance(text, FileText):
+            selection = Selection(
+                path=entry.path,
+                symbol=None,
+                start_line=1,
+                end_line=len(text.lines),
+                detail="primary",
+                tier=entry.tier,
+                score=entry.score,
+                reason="in scope; no stage chose what of it is shown",
+            )
+            selections.append(selection)
+    return tuple(selections)
