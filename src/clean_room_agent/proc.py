@@ -1,7 +1,6 @@
 """The door to other processes: bounded output, a deadline, and nothing left running afterwards."""
 
 import contextlib
-import errno
 import os
 import selectors
 import signal
@@ -20,9 +19,9 @@ DEFAULT_BOUND = 1_000_000
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 CHUNK = 1 << 16
 TICK_S = 0.05
+SHORT_TICK_S = 0.001  # while nothing would wake us at the end of a command whose pipes are closed
 DRAIN_S = 0.2
 KILL_WAIT_S = 15.0
-SHOWN_CHARACTERS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +236,6 @@ class _Tree:
 
     @property
     def refusal(self) -> int | None:
-        """The error number with which the program could not be started."""
         return self._words().get("errno")
 
     def _listen(self) -> None:
@@ -306,14 +304,14 @@ def _open(
 
 
 def _not_started(argv: tuple[str, ...], number: int) -> CommandError:
-    hint = f"install {argv[0]}, or put it on PATH" if number == errno.ENOENT else ""
+    hint = f"install {argv[0]}, or put it on PATH"
     return CommandError(f"cannot start {argv[0]}: {os.strerror(number)}", hint=hint, command=argv)
 
 
 def _failure(argv: tuple[str, ...], how: str, returncode: int, stdout: bytes, stderr: bytes) -> CommandError:
-    words = stderr.decode("utf-8", "replace").strip()[-SHOWN_CHARACTERS:]
+    words = stderr.decode("utf-8", "replace").strip()[-500:]
     return CommandError(
-        f"{' '.join(argv)[:SHOWN_CHARACTERS]}: {how}" + (f": {words}" if words else ""),
+        f"{' '.join(argv)[:500]}: {how}" + (f": {words}" if words else ""),
         command=argv,
         returncode=returncode,
         stdout=stdout,
@@ -338,7 +336,8 @@ def _rounds(child: _Child, streams: "_Streams", limit: float | None) -> Iterator
         if ended_at is None and limit is not None and now > limit:
             yield True
             return
-        streams.turn(TICK_S if limit is None else max(0.0, min(TICK_S, limit - now)))
+        tick = TICK_S if streams.readers or child.control is not None else SHORT_TICK_S
+        streams.turn(tick if limit is None else max(0.0, min(tick, limit - now)))
         yield False
 
 

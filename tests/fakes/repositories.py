@@ -111,13 +111,16 @@ def _state_marks(top: Path, refs: tuple[str, ...]) -> dict[str, str]:
     skipped = tuple(f"logs/{ref}" for ref in refs)
     marks: dict[str, str] = {}
     for place in sorted({git_dir, common}):
-        found = [place / name for name in STATE_FILES] + sorted(place.glob("sharedindex.*"))
+        found = [place / name for name in STATE_FILES]
         for folder in STATE_FOLDERS:
             found += sorted((place / folder).rglob("*"))
         for path in found:
             relative = str(path.relative_to(place))
             if path.is_file() and not relative.startswith(skipped):
                 marks[f"{place.name}:{relative}"] = _mark(path)
+        # Without its time: whoever reads a split index, git's own status too, touches the shared part.
+        for path in place.glob("sharedindex.*"):
+            marks[f"{place.name}:{path.name}"] = hashlib.sha256(path.read_bytes()).hexdigest()
     return marks
 
 

@@ -29,6 +29,8 @@ SAFE = (
     "maintenance.auto=false",
     "submodule.recurse=false",
     "protocol.allow=never",
+    "worktree.guessRemote=false",
+    "worktree.useRelativePaths=false",  # would be written into the shared configuration
     "checkout.workers=0",
     "i18n.commitEncoding=UTF-8",
     "i18n.logOutputEncoding=UTF-8",
@@ -124,6 +126,13 @@ def environment(pins: Mapping[str, str], filters: tuple[str, ...]) -> dict[str, 
         counted[f"GIT_CONFIG_KEY_{number}"] = key
         counted[f"GIT_CONFIG_VALUE_{number}"] = value
     return proc.inherited_environment(without="GIT_") | FIXED | counted | dict(pins)
+
+
+def filter_drivers(place: Path) -> tuple[str, ...]:
+    """The filter drivers that the configuration defines, sorted."""
+    pattern = r"^filter\..*\.(clean|smudge|process)$"
+    found = git("config", "-z", "--name-only", "--get-regexp", pattern, cwd=place, ok=(0, 1))
+    return tuple(sorted({key.partition(".")[2].rpartition(".")[0] for key in names(found)}))
 
 
 def names(output: bytes) -> tuple[str, ...]:

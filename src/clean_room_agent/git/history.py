@@ -5,10 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import stream_git
+from clean_room_agent.git.command import names, one_line, stream_git
+from clean_room_agent.git.repository import Repository
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
 LOG_FORMAT = "%x00%H%x00%ct%x00a%an%x00e%ae%x00m%B"
+
+PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +38,77 @@ class LoggedCommit:
     email: str
     message: str
     files: tuple[LoggedFile, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStat:
+    """Lines added to and deleted from one file; None where it is binary."""
+
+    path: str
+    added: int | None
+    deleted: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPath:
+    """A path that differs between two commits; `status` is A, M, D or T (its type changed)."""
+
+    path: str
+    status: str
+
+
+def diff(repo: Repository, base: str, commit: str, *paths: str) -> str:
+    """The unified diff, of all or of `paths`, sorted by path, without renames; not UTF-8: bytes are replaced."""
+    return diff_bytes(repo, base, commit, *paths).decode("utf-8", "replace")
+
+
+def diff_bytes(repo: Repository, base: str, commit: str, *paths: str) -> bytes:
+    """The patch as `git apply` takes it, binary files included."""
+    return repo.git(
+        "diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, "--unified=3", base, commit, "--", *paths
+    )  # fmt: skip
+
+
+def diff_stat(repo: Repository, base: str, commit: str) -> tuple[FileStat, ...]:
+    """The lines that changed in each file, sorted by path."""
+    lines = (entry.split("\t", 2) for entry in names(_diff_list(repo, "--numstat", base, commit)))
+    stats = (
+        FileStat(path=path, added=_number(added.encode()), deleted=_number(deleted.encode()))
+        for added, deleted, path in lines
+    )
+    return tuple(sorted(stats, key=lambda entry: entry.path))
+
+
+def changed_paths(repo: Repository, base: str, commit: str) -> tuple[ChangedPath, ...]:
+    """The files, links and submodules that differ, sorted by path; a rename is a deletion and an addition."""
+    fields = names(_diff_list(repo, "--name-status", base, commit))
+    pairs = zip(fields[0::2], fields[1::2], strict=True)
+    changed = (ChangedPath(path=path, status=status) for status, path in pairs)
+    return tuple(sorted(changed, key=lambda entry: entry.path))
+
+
+def read_blob(repo: Repository, commit: str, path: str) -> bytes | None:
+    """A file of a commit as it is stored (line ends may differ from a work tree's); None if it has no such file.
+
+    Raises:
+        GitError: there is no such commit.
+    """
+    entry = _tree_entry(repo, commit, path)
+    return None if entry is None else repo.git("cat-file", "blob", entry[1])
+
+
+def file_mode(repo: Repository, commit: str, path: str) -> str | None:
+    """100644, 100755 or 120000; None if the commit has no such file."""
+    entry = _tree_entry(repo, commit, path)
+    return None if entry is None else entry[0]
+
+
+def list_tree(repo: Repository, commit: str) -> tuple[str, ...]:
+    """The regular files of a commit, sorted; neither links nor submodules."""
+    entries = (
+        entry.partition("\t") for entry in names(repo.git("ls-tree", "-r", "-z", "--full-tree", commit))
+    )
+    return tuple(sorted(path for head, _, path in entries if head.startswith("100")))
 
 
 def log_raw(top: Path, *, since: str | None, limit: int, line_counts: bool = False) -> Iterator[bytes]:
@@ -105,3 +179,15 @@ def _number(text: bytes) -> int | None:
 
 def _name(path: bytes) -> str:
     return path.decode("utf-8", "surrogateescape")
+
+
+def _diff_list(repo: Repository, form: str, base: str, commit: str) -> bytes:
+    return repo.git("diff-tree", "-r", "-z", form, *PLAIN, base, commit)
+
+
+def _tree_entry(repo: Repository, commit: str, path: str) -> tuple[str, str] | None:
+    """The mode and the blob's name."""
+    listed = one_line(repo.git("ls-tree", "-z", "--full-tree", commit, "--", path))
+    mode, _, rest = listed.partition("\t")[0].partition(" ")
+    kind, _, name = rest.partition(" ")
+    return (mode, name) if kind == "blob" else None

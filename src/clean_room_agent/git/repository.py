@@ -2,12 +2,13 @@
 
 import os
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.command import git, names, one_line
+from clean_room_agent.git.command import filter_drivers, git, names, one_line
 
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
 IN_PROGRESS = (
@@ -40,22 +41,20 @@ class Repository:
     def git(
         self,
         *arguments: str,
-        index: Path | None = None,
-        work_tree: Path | None = None,
-        git_dir: Path | None = None,
+        pins: Mapping[str, str] | None = None,
         input: bytes = b"",  # noqa: A002 - as in proc.run
         ok: tuple[int, ...] = (0,),
     ) -> bytes:
         """What git wrote, called on this repository and no other, whatever stands in its folders now.
 
+        `pins` add to, or replace, the variables that name its folders.
+
         Raises:
             GitError: git ended with a code that is not in `ok`.
         """
-        where = work_tree or self.top
-        pins = {"GIT_DIR": str(git_dir or self.git_dir), "GIT_WORK_TREE": str(where)}
-        if index is not None:
-            pins["GIT_INDEX_FILE"] = str(index)
-        return git(*arguments, cwd=where, pins=pins, filters=self.filters, input=input, ok=ok)
+        pinned = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.top)} | dict(pins or {})
+        where = Path(pinned["GIT_WORK_TREE"])
+        return git(*arguments, cwd=where, pins=pinned, filters=self.filters, input=input, ok=ok)
 
 
 def open_repository(path: Path) -> Repository:
@@ -101,13 +100,6 @@ def find_top(path: Path) -> Path:
         return Path(one_line(git("rev-parse", "--show-toplevel", cwd=path)))
     except GitError as exc:
         raise _unfit(path, exc) from exc
-
-
-def filter_drivers(top: Path) -> tuple[str, ...]:
-    """The filter drivers that the configuration defines, sorted."""
-    pattern = r"^filter\..*\.(clean|smudge|process)$"
-    found = git("config", "-z", "--name-only", "--get-regexp", pattern, cwd=top, ok=(0, 1))
-    return tuple(sorted({key.partition(".")[2].rpartition(".")[0] for key in names(found)}))
 
 
 def list_files(top: Path) -> tuple[str, ...]:

@@ -1,0 +1,76 @@
+"""Commits made from bytes that the program holds, never from a folder that tests ran in."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.errors import GitError
+from clean_room_agent.git.command import joined, names, one_line
+from clean_room_agent.git.repository import Repository, author_of
+from clean_room_agent.git.scratch import identity, scratch_index
+
+FILE = "100644"
+EXECUTABLE = "100755"
+LINK = "120000"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """A file as it stands in a work tree after the change; `mode` is FILE, EXECUTABLE or LINK (data: its target)."""
+
+    data: bytes
+    mode: str
+
+
+def commit_files(
+    repo: Repository,
+    parent: str,
+    files: Mapping[str, FileChange | None],
+    message: str,
+    author: tuple[str, str] | None,
+    *,
+    date: str | None = None,
+) -> str:
+    """The name of a new commit on `parent` in which `files` are as given; None deletes. No ref is moved.
+
+    Line ends are stored as `git add` would store them, by the attributes of `parent` and the configuration, so
+    that a checkout gives the same bytes back; filter drivers do not run. `author` (name, address) None is
+    `author_of(repo)`; `date` is in git's forms, None is now.
+
+    Raises:
+        GitError: a path is not relative, leaves the tree, or is not one that git accepts.
+    """
+    deleted = tuple(sorted(path for path, change in files.items() if change is None))
+    written = {path: change for path, change in sorted(files.items()) if change is not None}
+    for path in files:
+        _refuse_bad_path(path)
+    with tempfile.TemporaryDirectory(prefix="cra-commit-") as folder, scratch_index(repo, parent) as index:
+        for path, change in written.items():
+            _write(Path(folder) / path, change)
+        pins = index | {"GIT_WORK_TREE": folder}
+        flags = ("-c", "core.fileMode=true", "-c", "core.symlinks=true", "update-index")
+        repo.git(*flags, "--remove", "-z", "--stdin", pins=pins, input=joined(deleted))
+        repo.git(*flags, "--add", "-z", "--stdin", pins=pins, input=joined(tuple(written)))
+        refused = sorted(set(written) - set(names(repo.git("ls-files", "-z", pins=pins))))
+        if refused:
+            raise GitError(f"git does not accept these names: {', '.join(refused)}")
+        tree = one_line(repo.git("write-tree", pins=pins))
+    pins = dict(identity(author or author_of(repo), date))
+    body = message.encode("utf-8", "replace")
+    return one_line(repo.git("commit-tree", tree, "-p", parent, "-F", "-", pins=pins, input=body))
+
+
+def _refuse_bad_path(path: str) -> None:
+    parts = path.split("/")
+    if "\0" in path or any(part in {"", ".", ".."} or part.lower() == ".git" for part in parts):
+        raise GitError(f"not a path inside the repository: {path!r}")
+
+
+def _write(file: Path, change: FileChange) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if change.mode == LINK:
+        file.symlink_to(change.data.decode("utf-8", "surrogateescape"))
+        return
+    file.write_bytes(change.data)
+    file.chmod(0o755 if change.mode == EXECUTABLE else 0o644)

@@ -1,0 +1,48 @@
+"""An index of our own, so that the user's is only ever read."""
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from clean_room_agent.git.repository import Repository
+
+
+@contextmanager
+def scratch_index(repo: Repository, start: str | None) -> Iterator[dict[str, str]]:
+    """The pins that make git use a temporary index, which holds the tree of `start`, or nothing."""
+    with tempfile.TemporaryDirectory(prefix="cra-index-") as folder:
+        pins = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+        repo.git("read-tree", *([start] if start is not None else ["--empty"]), pins=pins)
+        yield pins
+
+
+@contextmanager
+def copied_index(repo: Repository) -> Iterator[dict[str, str]]:
+    """The pins that make git use a copy of the user's index; where there is none, one of HEAD."""
+    try:
+        source = (repo.git_dir / "index").open("rb")
+    except FileNotFoundError:
+        with scratch_index(repo, repo.head) as pins:
+            yield pins
+        return
+    with source, tempfile.TemporaryDirectory(prefix="cra-index-") as folder:
+        index = Path(folder) / "index"
+        index.write_bytes(source.read())
+        # With a younger time than the original's, git would trust entries that are racily clean.
+        times = os.fstat(source.fileno())
+        os.utime(index, ns=(times.st_atime_ns, times.st_mtime_ns))
+        yield {"GIT_INDEX_FILE": str(index)}
+
+
+def identity(author: tuple[str, str], date: str | None) -> Mapping[str, str]:
+    """The pins that make `author` the author and committer of what is committed, at `date` (git's forms) or now."""
+    name, mail = author
+    who = {
+        f"GIT_{role}_{key}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for key, value in (("NAME", name), ("EMAIL", mail))
+    }
+    when = {} if date is None else {f"GIT_{role}_DATE": date for role in ("AUTHOR", "COMMITTER")}
+    return who | when

@@ -1,0 +1,203 @@
+"""The work tree as the user sees it, kept as a commit, without touching anything of the user's."""
+
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.errors import GitError
+from clean_room_agent.git.command import filter_drivers, git, joined, names, one_line
+from clean_room_agent.git.repository import Repository, author_of
+from clean_room_agent.git.scratch import copied_index, identity
+
+MESSAGE = b"Uncommitted work, as cra found it\n"
+GITLINK = "160000"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """What a run starts from; all paths sorted.
+
+    `commit` is HEAD itself when nothing is uncommitted, else a commit on top of it that no branch names.
+    `excluded` pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are
+    files whose bytes a checkout gives back differently than they stand here (mixed line ends, mostly).
+    """
+
+    commit: str
+    tree: str
+    dirty_tracked: tuple[str, ...]
+    untracked: tuple[str, ...]
+    excluded: tuple[tuple[str, str], ...]
+    reshaped: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Taken:
+    paths: tuple[str, ...]
+    excluded: tuple[tuple[str, str], ...]
+
+
+def snapshot(
+    repo: Repository, task_id: str, *, secrets: Callable[[str], bool], max_untracked_bytes: int
+) -> Snapshot:
+    """HEAD, tracked changes (also those hidden by assume-unchanged), and untracked files that are not ignored.
+
+    Kept by `refs/cra/<task_id>/base`, which must not exist yet. Left out and said so: untracked files over
+    `max_untracked_bytes` or for which `secrets` holds, what a filter driver would have to convert, changed
+    submodules, other repositories. The same tree and HEAD give the same commit.
+
+    Raises:
+        GitError: a tracked file cannot be read, or the task has a snapshot already.
+    """
+    with copied_index(repo) as pins:
+        tracked = _take_tracked(repo, pins)
+        untracked = _take_untracked(repo, pins, secrets, max_untracked_bytes)
+        tree = one_line(repo.git("write-tree", pins=pins))
+        reshaped = _reshaped(repo, pins, (*tracked.paths, *untracked.paths))
+    commit = _commit(repo, tree)
+    repo.git("update-ref", f"refs/cra/{task_id}/base", commit, repo.zero)
+    changed = names(
+        repo.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", repo.head, commit)
+        if commit != repo.head
+        else b""
+    )
+    new = set(untracked.paths)
+    return Snapshot(
+        commit=commit,
+        tree=tree,
+        dirty_tracked=tuple(sorted(path for path in changed if path not in new)),
+        untracked=tuple(sorted(new)),
+        excluded=tuple(sorted({*tracked.excluded, *untracked.excluded})),
+        reshaped=reshaped,
+    )
+
+
+def _commit(repo: Repository, tree: str) -> str:
+    if tree == one_line(repo.git("rev-parse", f"{repo.head}^{{tree}}")):
+        return repo.head
+    date = one_line(repo.git("show", "-s", "--format=%ct +0000", repo.head))
+    pins = identity(author_of(repo), date)
+    return one_line(repo.git("commit-tree", tree, "-p", repo.head, "-F", "-", pins=pins, input=MESSAGE))
+
+
+def _take_tracked(repo: Repository, pins: Mapping[str, str]) -> _Taken:
+    submodules = _unhide(repo, pins)
+    excluded = [(path, reason) for path in submodules for reason in _changes_inside(repo.top / path)]
+    repo.git("update-index", "-q", "--refresh", pins=pins, ok=(0, 1))
+    fields = names(
+        repo.git("diff-files", "-z", "--raw", "--no-renames", "--ignore-submodules=dirty", pins=pins)
+    )
+    paths = []
+    for head, path in zip(fields[0::2], fields[1::2], strict=True):
+        old_mode, new_mode = head.lstrip(":").split(" ")[:2]
+        if GITLINK in {old_mode, new_mode}:
+            excluded.append((path, "a submodule at another commit: left as recorded"))
+        elif _is_special(repo.top / path):
+            excluded.append((path, "neither a file nor a link"))
+        else:
+            paths.append(path)
+    filtered = _filtered(repo, pins, tuple(path for path in paths if os.path.lexists(repo.top / path)))
+    taken = tuple(path for path in paths if path not in filtered)
+    repo.git("update-index", "--add", "--remove", "-z", "--stdin", pins=pins, input=joined(taken))
+    return _Taken(paths=taken, excluded=(*excluded, *filtered.items()))
+
+
+def _take_untracked(
+    repo: Repository, pins: Mapping[str, str], secrets: Callable[[str], bool], max_bytes: int
+) -> _Taken:
+    excluded, paths = [], []
+    for path in names(repo.git("ls-files", "--others", "--exclude-standard", "-z", pins=pins)):
+        reason = _reason_against(repo.top / path, path, secrets, max_bytes)
+        if reason:
+            excluded.append((path, reason))
+        else:
+            paths.append(path)
+    filtered = _filtered(repo, pins, tuple(paths))
+    taken = tuple(path for path in paths if path not in filtered)
+    repo.git("update-index", "--add", "-z", "--stdin", pins=pins, input=joined(taken))
+    return _Taken(paths=taken, excluded=(*excluded, *filtered.items()))
+
+
+def _unhide(repo: Repository, pins: Mapping[str, str]) -> tuple[str, ...]:
+    """The submodules; and no entry that stands on disk is hidden from comparison by a flag any more."""
+    assumed, skipped, submodules = [], [], []
+    for entry in names(repo.git("ls-files", "-z", "-v", "--stage", pins=pins)):
+        head, _, path = entry.partition("\t")
+        tag, mode = head.split(" ")[:2]
+        if mode == GITLINK:
+            submodules.append(path)
+            continue
+        if tag.islower():
+            assumed.append(path)
+        if tag in "Ss" and os.path.lexists(repo.top / path):
+            skipped.append(path)
+    for flag, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+        if paths:
+            repo.git("update-index", flag, "-z", "--stdin", pins=pins, input=joined(tuple(paths)))
+    return tuple(submodules)
+
+
+def _changes_inside(submodule: Path) -> tuple[str, ...]:
+    """Why a submodule is not as recorded: nothing, or one reason."""
+    if not (submodule / ".git").exists():
+        return ()
+    try:
+        status = git(
+            "status", "--porcelain", "-z", "--ignore-submodules=dirty",
+            cwd=submodule, filters=filter_drivers(submodule),
+        )  # fmt: skip
+    except GitError:
+        return ("a submodule that git cannot read: left as recorded",)
+    return ("a submodule with uncommitted changes: left as recorded",) if status else ()
+
+
+def _reason_against(file: Path, path: str, secrets: Callable[[str], bool], max_bytes: int) -> str:
+    if path.endswith("/"):
+        return "another git repository"
+    if secrets(path):
+        return "its name looks like a secret"
+    try:
+        info = file.lstat()
+    except FileNotFoundError:
+        return "gone while the snapshot was taken"
+    if _is_special(file):
+        return "neither a file nor a link"
+    if info.st_size > max_bytes:
+        return f"{info.st_size} bytes are more than the bound of {max_bytes}"
+    return "" if stat.S_ISLNK(info.st_mode) or os.access(file, os.R_OK) else "cannot be read"
+
+
+def _filtered(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
+    """Those of `paths` that belong to a filter driver, with the reason; stored raw they could leak or bloat."""
+    if not repo.filters or not paths:
+        return {}
+    fields = names(repo.git("check-attr", "-z", "--stdin", "filter", pins=pins, input=joined(paths)))
+    pairs = zip(fields[0::3], fields[2::3], strict=True)
+    return {path: f"filter driver {name!r} does not run here" for path, name in pairs if name in repo.filters}
+
+
+def _reshaped(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> tuple[str, ...]:
+    files = tuple(path for path in paths if _is_file(repo.top / path))
+    if not files:
+        return ()
+    with tempfile.TemporaryDirectory(prefix="cra-checkout-") as folder:
+        prefix = f"--prefix={folder}/"
+        repo.git("checkout-index", "-q", "-z", "--stdin", prefix, pins=pins, input=joined(files))
+        differs = (
+            path for path in files if (Path(folder) / path).read_bytes() != (repo.top / path).read_bytes()
+        )
+        return tuple(sorted(differs))
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _is_special(path: Path) -> bool:
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))
