@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clean_room_agent.db.curated import dependencies, files, history, metadata, prose, symbols
-from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.curated.dependencies import DependencyEdge, DependencyRow
 from clean_room_agent.db.curated.files import FileRow, RepoRow
 from clean_room_agent.db.curated.history import CoChangeRow, CommitRow
 from clean_room_agent.db.curated.metadata import AdapterRow, FileMetadataRow
 from clean_room_agent.db.curated.prose import CommentRow, DocstringRow
 from clean_room_agent.db.curated.symbols import NeighborRow, SymbolRow
+from clean_room_agent.db.rows import Connection
 from clean_room_agent.query.ranking import Ranking, SearchHit
 
 RECENT_COMMITS = 10

@@ -1,0 +1,71 @@
+"""What all languages share about comments: joining those that follow one another, kinds, reasons."""
+
+import re
+
+from tree_sitter import Node
+
+from clean_room_agent.indexer.languages.parsed import Comment
+
+KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("todo", re.compile(r"\bTODO\b|^todo\b", re.MULTILINE)),
+    ("fixme", re.compile(r"\b(?:FIXME|XXX)\b|^fixme\b", re.MULTILINE)),
+    ("hack", re.compile(r"\b(?:HACK|KLUDGE)\b|\b(?:hack|kludge|work-?around)\b")),
+    (
+        "bug_ref",
+        re.compile(
+            r"(?:^|[\s(])#\d{2,}\b|\b(?:gh|bpo|issue|bug|ticket|pr)[ -]?#?\d+\b|/(?:issues?|pull|bugs?)/\d+"
+            r"|\bCVE-\d{4}-\d+|\b[A-Z]{2,10}-\d{2,}\b",
+            re.IGNORECASE,
+        ),
+    ),
+    (
+        "note",
+        re.compile(
+            r"\b(?:NOTE|NB|N\.B\.|WARNING|IMPORTANT|CAUTION)\b|^(?:note|warning|important)\s*:", re.MULTILINE
+        ),
+    ),
+)
+REASON = re.compile(
+    r"\b(?:because|since (?:we|it|the|this|that)|so that|in order (?:to|that)|due to|to (?:avoid|prevent|ensure|allow|keep)"
+    r"|otherwise|the reason|reason (?:is|for|why)|that(?:'s| is) why|this is why|which is why|needed (?:for|to|by|because)"
+    r"|required (?:for|by|to)|necessary (?:for|to|because)|on purpose|intentional(?:ly)?|deliberate(?:ly)?|by design"
+    r"|rather than|instead of|for (?:backwards?|performance|compatibility|historical)|backwards?[ -]compat\w*"
+    r"|(?:must|should|can|do|does|did|could|would)(?: not|n't|not) \w+.*\b(?:as|because|since|or)\b|work-?around|workaround)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+LETTER = re.compile(r"[^\W\d_]")
+NOT_PROSE = re.compile(r"!|-\*-|\s*(?:vim|coding)[:=]")
+"""What follows the mark in lines for the system or an editor."""
+
+
+def classify(text: str) -> tuple[str, bool]:
+    """The comment's kind, and whether it gives a reason."""
+    gives_reason = REASON.search(text) is not None
+    for kind, pattern in KINDS:
+        if pattern.search(text):
+            return kind, gives_reason
+    return ("rationale" if gives_reason else "general"), gives_reason
+
+
+def merge_line_comments(comments: list[tuple[Node, str]], source: bytes) -> list[Comment]:
+    """The comments by position; full-line ones in adjacent lines at the same column are one. No letters: left out.
+
+    Args:
+        comments: each with its text without marks.
+        source: the file.
+    """
+    merged: list[Comment] = []
+    last_row, last_column = -2, -1
+    for node, text in sorted(comments, key=lambda pair: pair[0].start_byte):
+        row, column = node.start_point
+        begins = source.rfind(b"\n", 0, node.start_byte) + 1
+        own_line = not source[begins : node.start_byte].strip()
+        if NOT_PROSE.match(text) and row < 2:
+            continue
+        if own_line and row == last_row + 1 and column == last_column:
+            head = merged[-1]
+            merged[-1] = Comment(start=head.start, line=head.line, text=f"{head.text}\n{text}")
+        else:
+            merged.append(Comment(start=node.start_byte, line=row + 1, text=text))
+        last_row, last_column = (node.end_point[0], column) if own_line else (-2, -1)
+    return [comment for comment in merged if LETTER.search(comment.text)]
