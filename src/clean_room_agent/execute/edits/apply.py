@@ -1,0 +1,328 @@
+"""What the edits of an answer make of the texts they name: all of them, or nothing."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.execute.edits.definitions import definition_spans, syntax_fault
+from clean_room_agent.execute.edits.elision import elided_line, elided_search
+from clean_room_agent.execute.edits.match import Hit, Match, find, line_of
+from clean_room_agent.execute.edits.nearest import nearest
+from clean_room_agent.execute.edits.paths import path_fault
+from clean_room_agent.execute.edits.rules import (
+    EditRules,
+    Refusal,
+    only_symbols_shown,
+    refuse_content,
+    refuse_path,
+)
+from clean_room_agent.execute.edits.scopes import SymbolSpan, moved, named, symbol_spans
+from clean_room_agent.execute.edits.splice import Splice, fitted, reindented
+from clean_room_agent.execute.edits.tags import holds_tags, holds_unpaired_tags
+
+UNSHIFTED_TIERS = frozenset({1, 2, 3, 4})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The judgment of an answer, and the texts it leads to."""
+
+    result: PatchResult
+    texts: dict[str, str | None]
+    """Changed files alone, by path in sorted order: the new text, or None for a deleted file. Empty on refusal."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _File:
+    """A file while the edits of one answer are tried on it."""
+
+    text: str | None
+    spans: tuple[SymbolSpan, ...] = ()
+    """Of the symbols that the room shows."""
+    written: list[tuple[int, int]] = field(default_factory=list)
+    """What earlier edits of this answer changed, as character offsets in `text`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    splice: Splice
+    tier: int
+
+
+def paths_named(edits: Iterable[PatchEdit]) -> tuple[str, ...]:
+    """The paths that the edits name and that may name a file of the repository, sorted: what `apply_edits` reads."""
+    return tuple(sorted({edit.file_path for edit in edits if not path_fault(edit.file_path)}))
+
+
+def apply_edits(
+    edits: tuple[PatchEdit, ...], files: Mapping[str, str], room: ContextPackage, rules: EditRules
+) -> Applied:
+    """Every edit judged in answer order, each against the result of those before it; all stand, or none.
+
+    `files` holds the text (as `textfile.decode` gives it) of each existing, editable file that the edits name
+    (`paths_named`). After a refusal the remaining edits are still judged, as if the refused one had not been there, so
+    that one report tells all.
+    """
+    desk = _Desk(files=files, room=room, rules=rules)
+    reports = [desk.judge(index, edit) for index, edit in enumerate(edits)]
+    if all(report.code.accepted for report in reports):
+        reports = desk.check_results(reports)
+    success = bool(reports) and all(report.code.accepted for report in reports)
+    texts = desk.changed() if success else {}
+    result = PatchResult(
+        success=success,
+        files_modified=tuple(texts),
+        error_info="" if success else _summary(reports),
+        reports=tuple(reports),
+    )
+    return Applied(result=result, texts=texts)
+
+
+class _Desk:
+    """The texts of one answer under way."""
+
+    def __init__(self, *, files: Mapping[str, str], room: ContextPackage, rules: EditRules) -> None:
+        self._originals = dict(files)
+        self._room = room
+        self._rules = rules
+        self._files: dict[str, _File] = {}
+        self._tags_shown = any(holds_tags(item.text) for item in room.items)
+
+    def judge(self, index: int, edit: PatchEdit) -> EditReport:
+        """What becomes of one edit; an accepted one is applied to the desk's texts."""
+        file = self._file(edit.file_path)
+        refusal = refuse_path(edit, self._rules, self._room, exists=edit.file_path in self._originals)
+        report = EditReport(index=index, file_path=edit.file_path, code=EditCode.APPLIED)
+        if refusal is None and edit.kind != "delete":
+            refusal = self._refuse_text(edit, file)
+        if refusal is not None:
+            return replace(report, code=refusal.code, detail=refusal.detail)
+        if edit.kind == "create":
+            return self._create(report, edit, file)
+        if edit.kind == "delete":
+            return self._delete(report, file)
+        if file.text is None:
+            return replace(
+                report, code=EditCode.WRONG_FILE, detail="the file does not exist; use <create file=...>"
+            )
+        outcome = (
+            self._locate_symbol(report, edit, file)
+            if edit.kind == "symbol"
+            else self._locate(report, edit, file)
+        )
+        return outcome if isinstance(outcome, EditReport) else self._splice(report, file, outcome)
+
+    def check_results(self, reports: list[EditReport]) -> list[EditReport]:
+        """`reports`, with a refusal at the last edit of each file that no longer parses or sets up tests anew."""
+        checked = list(reports)
+        for path, text in self.changed().items():
+            before = self._originals.get(path)
+            if before is None or text is None:
+                continue
+            refusal = refuse_content(path, before, text, self._rules)
+            fault = syntax_fault(path, before, text)
+            if fault:
+                refusal = Refusal(code=EditCode.SYNTAX, detail=fault)
+            if refusal is not None:
+                last = max(report.index for report in checked if report.file_path == path)
+                checked[last] = replace(checked[last], code=refusal.code, detail=refusal.detail)
+        return checked
+
+    def changed(self) -> dict[str, str | None]:
+        """The texts that differ from what was given, by path in sorted order."""
+        return {
+            path: file.text
+            for path, file in sorted(self._files.items())
+            if file.text != self._originals.get(path)
+        }
+
+    def _file(self, path: str) -> _File:
+        if path not in self._files:
+            text = self._originals.get(path)
+            items = [item for item in self._room.primary() if item.path == path]
+            self._files[path] = _File(text=text, spans=symbol_spans(items, text) if text is not None else ())
+        return self._files[path]
+
+    def _refuse_text(self, edit: PatchEdit, file: _File) -> Refusal | None:
+        """Why the text of an edit cannot be meant as it stands."""
+        current = file.text or ""
+        if (
+            (holds_unpaired_tags(edit.search) or holds_unpaired_tags(edit.replacement))
+            and not self._tags_shown
+            and not holds_tags(current)
+        ):
+            return Refusal(
+                code=EditCode.TRUNCATED, detail="a tag inside the text has no other half: one is missing"
+            )
+        line = elided_line(edit.file_path, edit.replacement, old=self._old(edit, file), file_text=current)
+        if line:
+            return Refusal(code=EditCode.ELISION, detail=f"the text leaves something out: {line}")
+        return None
+
+    def _old(self, edit: PatchEdit, file: _File) -> str:
+        if edit.kind != "symbol" or file.text is None:
+            return edit.search
+        return "\n".join(file.text[span.start : span.end] for span in named(file.spans, edit.symbol))
+
+    def _create(self, report: EditReport, edit: PatchEdit, file: _File) -> EditReport:
+        if file.text is not None and file.text.strip():
+            if file.text == edit.replacement:
+                return replace(report, code=EditCode.ALREADY_APPLIED)
+            if file.text != self._originals.get(report.file_path):
+                return replace(
+                    report, code=EditCode.OVERLAP, detail="an earlier edit of this answer writes the file"
+                )
+            detail = "the file exists and is not empty; change it with <edit file=...>"
+            return replace(report, code=EditCode.WRONG_FILE, detail=detail)
+        if file.text is None and report.file_path in self._originals:
+            return replace(
+                report, code=EditCode.OVERLAP, detail="an earlier edit of this answer deletes the file"
+            )
+        file.text = edit.replacement
+        return report
+
+    def _delete(self, report: EditReport, file: _File) -> EditReport:
+        if file.text is None and report.file_path not in self._originals:
+            return replace(report, code=EditCode.ALREADY_APPLIED, detail="the file does not exist")
+        if file.text != self._originals.get(report.file_path):
+            return replace(
+                report, code=EditCode.OVERLAP, detail="an earlier edit of this answer changes the file"
+            )
+        file.text = None
+        return report
+
+    def _locate(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
+        assert file.text is not None
+        if not edit.search.strip():
+            return replace(report, code=EditCode.NO_MATCH, detail="the search text is empty")
+        whole = not only_symbols_shown(edit.file_path, self._rules, self._room)
+        scopes = tuple((span.start, span.end) for span in file.spans)
+        match = find(file.text, edit.search, replacement=edit.replacement, scopes=scopes, whole_file=whole)
+        if not match.hits:
+            return self._unmatched(report, edit, file, whole=whole)
+        if len(match.hits) > 1:
+            return _ambiguous(report, file.text, match)
+        hit = match.hits[0]
+        shifted = hit.shift.applied(edit.replacement)
+        if shifted is None:
+            detail = (
+                "the search text is indented too far, and the replacement cannot be moved left by as much"
+            )
+            return replace(report, code=EditCode.NO_MATCH, tier=match.tier, detail=detail)
+        return _Found(splice=fitted(file.text, hit.start, hit.end, shifted), tier=match.tier)
+
+    def _unmatched(self, report: EditReport, edit: PatchEdit, file: _File, *, whole: bool) -> EditReport:
+        """The report of a search text that stands nowhere it may."""
+        assert file.text is not None
+        if not whole and find(file.text, edit.search).hits:
+            detail = "the text stands outside what was shown of this file, which is not a target of this step"
+            return replace(report, code=EditCode.WRONG_FILE, detail=detail)
+        original = self._originals.get(edit.file_path, "")
+        if original != file.text and find(original, edit.search).hits:
+            detail = "an earlier edit of this answer already changes this text; join the two into one edit"
+            return replace(report, code=EditCode.OVERLAP, detail=detail)
+        standing = find(file.text, edit.replacement)
+        if (
+            len(standing.hits) == 1
+            and standing.tier in UNSHIFTED_TIERS
+            and _fills_lines(file.text, standing.hits[0])
+        ):
+            return replace(
+                report,
+                code=EditCode.ALREADY_APPLIED,
+                tier=standing.tier,
+                matches=1,
+                lines=_lines(file.text, standing),
+            )
+        line = elided_search(edit.search, file.text)
+        if line:
+            return replace(
+                report, code=EditCode.ELISION, detail=f"the search text leaves something out: {line}"
+            )
+        near = nearest(file.text, edit.search)
+        if near is None:
+            return replace(
+                report, code=EditCode.NO_MATCH, detail="nothing in the file is like the search text"
+            )
+        detail = f"the nearest text begins at line {near.line}"
+        if near.differing_line:
+            detail += f" and first differs at line {near.differing_line}, where the search text has {near.expected!r}"
+        return replace(report, code=EditCode.NO_MATCH, detail=detail, nearest=near.text)
+
+    def _locate_symbol(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
+        """Where a shown symbol stands: as the room gives it, else as the syntax of a file shown whole does."""
+        assert file.text is not None
+        spans = named(file.spans, edit.symbol)
+        whole = any(item.symbol is None and item.path == edit.file_path for item in self._room.primary())
+        if not spans and whole:
+            spans = named(definition_spans(edit.file_path, file.text), edit.symbol)
+        if not spans:
+            shown = ", ".join(dict.fromkeys(span.symbol for span in file.spans))
+            detail = f"the symbol {edit.symbol} is not shown" + (f"; shown: {shown}" if shown else "")
+            return replace(report, code=EditCode.NO_MATCH, detail=detail)
+        if len(spans) > 1:
+            lines = tuple(line_of(file.text, span.start) for span in spans)
+            detail = f"the symbol {edit.symbol} is defined more than once; use <search>"
+            return replace(report, code=EditCode.AMBIGUOUS, matches=len(spans), lines=lines, detail=detail)
+        if not edit.replacement.strip():
+            detail = "the replacement is empty; to remove a symbol, use <search> with its text"
+            return replace(report, code=EditCode.NO_MATCH, detail=detail)
+        old = file.text[spans[0].start : spans[0].end]
+        return _Found(
+            splice=fitted(file.text, spans[0].start, spans[0].end, reindented(edit.replacement, old)), tier=1
+        )
+
+    def _splice(self, report: EditReport, file: _File, found: _Found) -> EditReport:
+        assert file.text is not None
+        splice = found.splice
+        report = replace(report, tier=found.tier, matches=1, lines=(line_of(file.text, splice.start),))
+        if file.text[splice.start : splice.end] == splice.text:
+            return replace(
+                report, code=EditCode.NO_CHANGE, detail="the replacement is the text that stands there"
+            )
+        core = splice.core(file.text)
+        if any(_overlap(core.start, core.end, start, end) for start, end in file.written):
+            detail = "an earlier edit of this answer already changes this place; join the two into one edit"
+            return replace(report, code=EditCode.OVERLAP, detail=detail)
+        delta = len(core.text) - (core.end - core.start)
+        file.written = [
+            (start + delta, end + delta) if start >= core.end else (start, end) for start, end in file.written
+        ]
+        file.written.append((core.start, core.start + len(core.text)))
+        file.spans = moved(file.spans, (splice.start, splice.end), (core.start, core.end), len(core.text))
+        file.text = splice.applied(file.text)
+        return report
+
+
+def _ambiguous(report: EditReport, text: str, match: Match) -> EditReport:
+    return replace(
+        report,
+        code=EditCode.AMBIGUOUS,
+        tier=match.tier,
+        matches=len(match.hits),
+        lines=_lines(text, match),
+    )
+
+
+def _lines(text: str, match: Match) -> tuple[int, ...]:
+    return tuple(line_of(text, hit.start) for hit in match.hits)
+
+
+def _fills_lines(text: str, hit: Hit) -> bool:
+    """Whether the place is whole lines, with a word in them: a lone bracket that stands once proves nothing."""
+    before = text[text.rfind("\n", 0, hit.start) + 1 : hit.start]
+    after = text[hit.end :].partition("\n")[0]
+    return not before.strip() and not after.strip() and any(map(str.isalnum, text[hit.start : hit.end]))
+
+
+def _overlap(start: int, end: int, other_start: int, other_end: int) -> bool:
+    """Whether two spans share characters, or an empty one lies strictly inside the other."""
+    return start < other_end and other_start < end
+
+
+def _summary(reports: list[EditReport]) -> str:
+    refused = [report for report in reports if not report.code.accepted]
+    return "; ".join(
+        f"edit {report.index + 1} ({report.file_path}): {report.code.value}" for report in refused
+    )

@@ -1,0 +1,49 @@
+"""What a model is told of edits that were refused: enough to do better in a fresh prompt, and that nothing was done."""
+
+from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
+
+MAX_LINES_NAMED = 10
+QUOTE_MARK = "| "
+"""Begins each quoted line, so that what is quoted cannot pass for a tag or an instruction."""
+
+ADVICE: dict[EditCode, str] = {
+    EditCode.NO_MATCH: "The search text does not stand in the file. Copy it from the file, character for character.",
+    EditCode.AMBIGUOUS: "The search text stands more than once. Add the lines around it until it stands once.",
+    EditCode.WRONG_FILE: "This step may not edit that file.",
+    EditCode.ELISION: "Write all lines out. Never leave lines out with ... or a comment.",
+    EditCode.OVERLAP: "Two edits change the same lines. Join them into one edit.",
+    EditCode.TRUNCATED: "The edit is not complete. Close every tag.",
+    EditCode.NO_CHANGE: "Search and replacement say the same. Leave this edit out or change something.",
+    EditCode.SYNTAX: "After the edits the file has a syntax error.",
+    EditCode.PROTECTED: "This file must stay as it is. Solve the step in other files.",
+}
+
+
+def render_feedback(result: PatchResult, edits: tuple[PatchEdit, ...]) -> str:
+    """A few lines for each refused edit, then one for the others, then that nothing was applied; "" on success."""
+    if result.success:
+        return ""
+    lines = []
+    for report in result.reports:
+        if not report.code.accepted:
+            lines += _refusal(report, edits[report.index])
+    accepted = [str(report.index + 1) for report in result.reports if report.code.accepted]
+    if accepted:
+        lines.append(f"Without fault: edit {', '.join(accepted)}.")
+    lines.append("Nothing was applied: the files are as shown. Give all edits again.")
+    return "\n".join(lines)
+
+
+def _refusal(report: EditReport, edit: PatchEdit) -> list[str]:
+    what = f"symbol {edit.symbol} of {report.file_path}" if edit.kind == "symbol" else report.file_path
+    lines = [f"Edit {report.index + 1} ({edit.kind}, {what}): {report.code.value}. {ADVICE[report.code]}"]
+    if report.matches > 1:
+        named = ", ".join(str(line) for line in report.lines[:MAX_LINES_NAMED])
+        more = ", ..." if len(report.lines) > MAX_LINES_NAMED else ""
+        lines.append(f"It matched {report.matches} times, at lines {named}{more}.")
+    if report.detail:
+        lines.append(f"Detail: {report.detail}")
+    if report.nearest:
+        lines.append("The nearest text that really stands there:")
+        lines += [QUOTE_MARK + line for line in report.nearest.split("\n")]
+    return lines

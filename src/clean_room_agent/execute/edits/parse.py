@@ -1,0 +1,296 @@
+"""An answer's text as edits.
+
+The text between tags is raw, so it may hold lines that look like tags. Where a content ends is decided by two rules:
+
+1. at the closing tag that pairs with its opening tag (all tags between them pair off as well), if the rest of the
+   answer is then well formed;
+2. else at the first closing tag of its name after which the rest of the answer is well formed.
+
+"Well formed" leaves no tag outside a block. So a whole example of the format survives inside a content, and a lone
+half of one does too wherever it can be told apart. (A forgotten closing tag can look like the latter: `apply` accepts
+unpaired tags only where the file or the room holds tags.) Both rules are tried with tags that stand alone on a line
+from its first column on; if that fails, or overlooks a block, with indented tags and tags that share a line with text.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Literal
+
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute.edits.fences import unfence
+from clean_room_agent.execute.edits.tags import Tag, find_tags, partners
+
+FaultKind = Literal["empty", "truncated", "format"]
+THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+UNWRITABLE = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParseFault:
+    """Why an answer holds no usable edits."""
+
+    kind: FaultKind
+    """empty: no block in it; truncated: it ended too early or a tag is not closed; format: anything else."""
+    fault: str
+    """In words for the model that wrote the answer."""
+    line: int = 0
+    """1-based line of the answer; 0 where the fault has no place."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Block:
+    tag: Tag
+    contents: list[tuple[Tag, str]]
+    """Opening tag and raw text of each search, replacement or creation in it."""
+    end: int = 0
+    """Character offset behind its closing tag."""
+
+
+class _State(Enum):
+    OUTSIDE = auto()
+    EDIT = auto()
+    SYMBOL_EDIT = auto()
+    SEARCH = auto()
+    SEARCHED = auto()
+    REPLACEMENT = auto()
+    REPLACED = auto()
+    CREATE = auto()
+    DELETE = auto()
+
+
+_NEXT: dict[_State, dict[str, _State]] = {
+    _State.OUTSIDE: {
+        "edit": _State.EDIT,
+        "edit symbol": _State.SYMBOL_EDIT,
+        "create": _State.CREATE,
+        "create/": _State.OUTSIDE,
+        "delete": _State.DELETE,
+        "delete/": _State.OUTSIDE,
+    },
+    _State.EDIT: {"search": _State.SEARCH},
+    _State.SYMBOL_EDIT: {"search": _State.SEARCH, "replacement": _State.REPLACEMENT},
+    _State.SEARCHED: {"replacement": _State.REPLACEMENT},
+    _State.REPLACED: {"search": _State.SEARCH, "/edit": _State.OUTSIDE},
+    _State.DELETE: {"/delete": _State.OUTSIDE},
+}
+_CLOSING: dict[_State, tuple[str, _State]] = {
+    _State.SEARCH: ("/search", _State.SEARCHED),
+    _State.REPLACEMENT: ("/replacement", _State.REPLACED),
+    _State.CREATE: ("/create", _State.OUTSIDE),
+}
+_OPENS = {"search": _State.SEARCH, "replacement": _State.REPLACEMENT, "create": _State.CREATE}
+_EXPECTED: dict[_State, str] = {
+    _State.OUTSIDE: "<edit>, <create> or <delete>",
+    _State.EDIT: "<search>",
+    _State.SYMBOL_EDIT: "<replacement>",
+    _State.SEARCHED: "<replacement>",
+    _State.REPLACED: "</edit>",
+    _State.DELETE: "</delete>",
+}
+
+
+def parse_edits(text: str, *, finished: bool = True) -> tuple[PatchEdit, ...] | ParseFault:
+    """The answer's edits in order, at least one, or why there are none. Never raises.
+
+    `finished` is False when generation ended for length: then no edit of the answer is trusted.
+    """
+    if not finished:
+        return ParseFault(kind="truncated", fault="the answer ended before it was complete")
+    body = _normalised(text)
+    bad = UNWRITABLE.search(body)
+    if bad is not None:
+        line = body.count("\n", 0, bad.start()) + 1
+        return ParseFault(
+            kind="format", fault=f"line {line} holds a character that no text file may hold", line=line
+        )
+    strict = find_tags(body, indented=False, inline=False)
+    loose = find_tags(body, indented=True, inline=True)
+    blocks = _blocks(body, strict)
+    if not blocks or _leaves_out(blocks, loose):
+        blocks = _blocks(body, loose)
+    if blocks:
+        return _edits(blocks)
+    broken = any(_opens_block(tag) for tag in strict) and not _blocks(body, strict)
+    return _diagnose(strict if broken else loose)
+
+
+def _normalised(text: str) -> str:
+    r"""`text` with `\n` line ends and blanked thinking; line numbers stay those of the answer."""
+    body = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    thinking = THINKING.match(body)
+    if thinking is not None:
+        body = "\n" * thinking.group().count("\n") + body[thinking.end() :]
+    return body
+
+
+def _blocks(text: str, tags: tuple[Tag, ...]) -> tuple[_Block, ...]:
+    """The blocks of a well-formed answer; none where no reading of these tags is well formed."""
+    closers = _closers(tags)
+    if closers is None:
+        return ()
+    blocks: list[_Block] = []
+    state, index = _State.OUTSIDE, 0
+    while index < len(tags):
+        tag = tags[index]
+        if _opens_block(tag):
+            blocks.append(_Block(tag=tag, contents=[]))
+        state = _NEXT[state][tag.key]
+        if state in _CLOSING:
+            index = closers[index]
+            blocks[-1].contents.append((tag, text[tag.end : tags[index].start]))
+            state = _CLOSING[state][1]
+        blocks[-1].end = tags[index].end
+        index += 1
+    return tuple(blocks)
+
+
+def _leaves_out(blocks: tuple[_Block, ...], loose: tuple[Tag, ...]) -> bool:
+    """Whether a block begins outside `blocks`: an edit must never be overlooked."""
+    spans = iter(blocks)
+    block = next(spans, None)
+    for tag in loose:
+        while block is not None and block.end <= tag.start:
+            block = next(spans, None)
+        if _opens_block(tag) and (block is None or tag.start < block.tag.start):
+            return True
+    return False
+
+
+def _closers(tags: tuple[Tag, ...]) -> dict[int, int] | None:
+    """For each tag that may open a content, where that content ends; None if the whole is not well formed.
+
+    Read from the end, so that "is the rest well formed?" is known at each tag: the work is linear in the tags.
+    """
+    pairs = partners(tags)
+    closers: dict[int, int] = {}
+    rests = [{state: state is _State.OUTSIDE for state in _NEXT}]
+    """rests[n]: in which states the last n tags can be read."""
+    first_end: dict[_State, int | None] = dict.fromkeys(_CLOSING)
+    for index in range(len(tags) - 1, -1, -1):
+        rest = rests[-1]
+        opened = _OPENS.get(tags[index].key)
+        if opened is not None:
+            pair, after = pairs[index], _CLOSING[opened][1]
+            end = pair if pair is not None and rests[len(tags) - pair - 1][after] else first_end[opened]
+            if end is not None:
+                closers[index] = end
+        rests.append({state: _can_read(tags, index, state, rest, closers) for state in _NEXT})
+        for state, (closing, after) in _CLOSING.items():
+            if tags[index].key == closing and rest[after]:
+                first_end[state] = index
+    return closers if rests[-1][_State.OUTSIDE] else None
+
+
+def _can_read(
+    tags: tuple[Tag, ...], index: int, state: _State, rest: dict[_State, bool], closers: dict[int, int]
+) -> bool:
+    following = _NEXT[state].get(tags[index].key)
+    if following is None or (state is not _State.OUTSIDE and not tags[index].tight):
+        return False
+    return index in closers if following in _CLOSING else rest[following]
+
+
+def _opens_block(tag: Tag) -> bool:
+    return not tag.closes and tag.name in {"edit", "create", "delete"}
+
+
+def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
+    edits: list[PatchEdit] = []
+    for block in blocks:
+        line = block.tag.line
+        path = block.tag.attribute("file").removeprefix("./")
+        if not path:
+            return ParseFault(
+                kind="format", fault=f'line {line}: <{block.tag.name}> needs file="..."', line=line
+            )
+        if block.tag.name == "delete":
+            edits.append(PatchEdit(kind="delete", file_path=path, answer_line=line))
+        elif block.tag.name == "create":
+            text = _content(block.contents[0][1]) if block.contents else ""
+            edits.append(
+                PatchEdit(
+                    kind="create", file_path=path, replacement=_whole_file(path, text), answer_line=line
+                )
+            )
+        else:
+            edits.extend(_changes(block, path))
+    return tuple(edits)
+
+
+def _changes(block: _Block, path: str) -> list[PatchEdit]:
+    if block.contents[0][0].name == "replacement":
+        (text,) = unfence(path, (_content(block.contents[0][1]),))
+        symbol = block.tag.attribute("symbol")
+        return [
+            PatchEdit(
+                kind="symbol", file_path=path, symbol=symbol, replacement=text, answer_line=block.tag.line
+            )
+        ]
+    changes = []
+    for index in range(0, len(block.contents), 2):
+        tag, raw = block.contents[index]
+        search, replacement = unfence(path, (_content(raw), _content(block.contents[index + 1][1])))
+        line = tag.line if index else block.tag.line
+        changes.append(
+            PatchEdit(kind="edit", file_path=path, search=search, replacement=replacement, answer_line=line)
+        )
+    return changes
+
+
+def _content(raw: str) -> str:
+    """The text between two tags, without the line break (and blanks on the tag's own line) next to each."""
+    head, line_break, body = raw.partition("\n")
+    text = body if line_break and not head.strip(" \t") else raw
+    body, line_break, tail = text.rpartition("\n")
+    if not tail.strip(" \t"):
+        return body if line_break else ""
+    return text
+
+
+def _whole_file(path: str, text: str) -> str:
+    """The created file: the line break before the closing tag is its last one."""
+    (text,) = unfence(path, (text,))
+    return text + "\n" if text else ""
+
+
+def _diagnose(tags: tuple[Tag, ...]) -> ParseFault:
+    """What is wrong with an answer that is not well formed, read from its beginning."""
+    if not tags:
+        return ParseFault(kind="empty", fault="the answer holds no <edit>, <create> or <delete> block")
+    state, index, opening = _State.OUTSIDE, 0, tags[0]
+    while index < len(tags):
+        tag = tags[index]
+        following = _NEXT[state].get(tag.key)
+        if following is None:
+            return _unexpected(state, tag, opening)
+        if state is not _State.OUTSIDE and not tag.tight:
+            fault = f"line {tag.line}: text stands before {_shown(tag)} where none may be"
+            return ParseFault(kind="format", fault=fault, line=tag.line)
+        opening = tag if _opens_block(tag) else opening
+        state = following
+        if state in _CLOSING:
+            closing, state = _CLOSING[state]
+            end = next((other for other in range(index + 1, len(tags)) if tags[other].key == closing), None)
+            if end is None:
+                return _unclosed(tag)
+            index = end
+        index += 1
+    return _unclosed(opening)
+
+
+def _unexpected(state: _State, tag: Tag, opening: Tag) -> ParseFault:
+    if state is _State.REPLACED or (state is not _State.OUTSIDE and _opens_block(tag)):
+        return _unclosed(opening)
+    fault = f"line {tag.line}: expected {_EXPECTED[state]}, found {_shown(tag)}"
+    return ParseFault(kind="format", fault=fault, line=tag.line)
+
+
+def _unclosed(tag: Tag) -> ParseFault:
+    return ParseFault(
+        kind="truncated", fault=f"line {tag.line}: {_shown(tag)} is never closed", line=tag.line
+    )
+
+
+def _shown(tag: Tag) -> str:
+    return f"</{tag.name}>" if tag.closes else f"<{tag.name}>"

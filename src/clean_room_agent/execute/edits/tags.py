@@ -1,0 +1,137 @@
+"""Where the tags of the edit format stand in a text, and which of them belong together.
+
+A tag counts by its position: it begins a line (tags may follow one another on it), so that the same characters inside
+a line of code are code. Nothing is unescaped, and nothing outside the tags is looked at.
+"""
+
+import re
+from dataclasses import dataclass
+
+TAG = re.compile(
+    r"<(?:/(?P<closing>edit|search|replacement|create|delete)\s*"
+    r"|(?P<content>search|replacement)\s*"
+    r"|(?P<block>edit|create|delete)(?P<attributes>(?:\s+\w+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'))*)\s*(?P<single>/?))>"
+)
+ATTRIBUTE = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)')")
+BLANKS = re.compile(r"[ \t]*")
+CLOSING_TAIL = re.compile(r"(?:</(?:search|replacement|create|edit)[ \t]*>[ \t]*)+\Z")
+FENCE_LINE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w.+#-]*[ \t]*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tag:
+    """One tag. `start` and `end` are character offsets; `line` is 1-based."""
+
+    name: str
+    """edit, search, replacement, create or delete."""
+    closes: bool
+    single: bool = False
+    """Written `<.../>`: opens and closes at once."""
+    start: int
+    end: int
+    line: int
+    attributes: tuple[tuple[str, str], ...] = ()
+    tight: bool = False
+    """Only blank lines and fence lines stand between this tag and the one before it."""
+
+    def attribute(self, name: str) -> str:
+        """The attribute's value, without blanks around it; "" when it is absent."""
+        return dict(self.attributes).get(name, "").strip()
+
+    @property
+    def key(self) -> str:
+        """What the grammar knows the tag by."""
+        if self.closes:
+            return f"/{self.name}"
+        if self.single:
+            return f"{self.name}/"
+        return "edit symbol" if self.name == "edit" and self.attribute("symbol") else self.name
+
+
+def find_tags(text: str, *, indented: bool, inline: bool) -> tuple[Tag, ...]:
+    """The tags of `text` in order.
+
+    A line holds tags when it consists of tags alone, from its first column on. `indented` lets blanks stand before
+    them; `inline` lets text follow them on the line, and lets closing tags end a line of text.
+    """
+    tags: list[Tag] = []
+    offset = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        for match in _line_tags(line, indented=indented, inline=inline):
+            start = offset + match.start()
+            gap = text[tags[-1].end if tags else 0 : start]
+            tags.append(_tag(match, offset=offset, line=number, tight=_is_gap(gap)))
+        offset += len(line) + 1
+    return tuple(tags)
+
+
+def partners(tags: tuple[Tag, ...]) -> tuple[int | None, ...]:
+    """For each opening tag the index of its closing tag, where all tags between them pair off; None elsewhere."""
+    found: list[int | None] = [None] * len(tags)
+    for index in range(len(tags) - 1, -1, -1):
+        if tags[index].closes or tags[index].single:
+            continue
+        inner = index + 1
+        while inner < len(tags) and not tags[inner].closes:
+            partner = inner if tags[inner].single else found[inner]
+            inner = len(tags) if partner is None else partner + 1
+        if inner < len(tags) and tags[inner].name == tags[index].name:
+            found[index] = inner
+    return tuple(found)
+
+
+def holds_tags(text: str) -> bool:
+    """Whether a line of `text` consists of tags."""
+    return "<" in text and bool(find_tags(text, indented=True, inline=False))
+
+
+def holds_unpaired_tags(text: str) -> bool:
+    """Whether `text` holds a tag whose other half is missing from it."""
+    if "<" not in text:
+        return False
+    tags = find_tags(text, indented=True, inline=False)
+    paired = {index for pair in enumerate(partners(tags)) if pair[1] is not None for index in pair}
+    return any(not tag.single and index not in paired for index, tag in enumerate(tags))
+
+
+def _line_tags(line: str, *, indented: bool, inline: bool) -> list[re.Match[str]]:
+    if "<" not in line:
+        return []
+    found: list[re.Match[str]] = []
+    position = _skip_blanks(line, 0) if indented else 0
+    while match := TAG.match(line, position):
+        found.append(match)
+        position = _skip_blanks(line, match.end())
+    if position == len(line):
+        return found
+    if not inline:
+        return []
+    tail = CLOSING_TAIL.search(line, position)
+    if tail is not None:
+        found.extend(TAG.finditer(line, tail.start()))
+    return found
+
+
+def _skip_blanks(line: str, position: int) -> int:
+    match = BLANKS.match(line, position)
+    return position if match is None else match.end()
+
+
+def _tag(match: re.Match[str], *, offset: int, line: int, tight: bool) -> Tag:
+    attributes = tuple(
+        (name, double or single) for name, double, single in ATTRIBUTE.findall(match["attributes"] or "")
+    )
+    return Tag(
+        name=match["closing"] or match["content"] or match["block"],
+        closes=match["closing"] is not None,
+        single=bool(match["single"]),
+        start=offset + match.start(),
+        end=offset + match.end(),
+        line=line,
+        attributes=attributes,
+        tight=tight,
+    )
+
+
+def _is_gap(text: str) -> bool:
+    return all(not line.strip() or FENCE_LINE.match(line) for line in text.split("\n"))

@@ -1,0 +1,386 @@
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from tests.fakes.rooms import room, shown_file, shown_symbol
+
+from clean_room_agent.artifacts.edits import EditCode, PatchEdit
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import TargetFile
+from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
+from clean_room_agent.execute.edits.rules import EditRules
+from clean_room_agent.textfile import decode
+
+A = """\
+import os
+
+
+class Box:
+    def open(self):
+        x = 1
+        return x
+
+    def close(self):
+        x = 1
+        return None
+
+
+def main():
+    return Box()
+"""
+TARGETS = (
+    TargetFile(path="a.py"),
+    TargetFile(path="new.py", role="create"),
+    TargetFile(path="old.py", role="delete"),
+)
+RULES = EditRules(targets=TARGETS, protected=(".env", "*.lock"))
+FILES = {
+    "a.py": A,
+    "old.py": "x\n",
+    "b.py": "def f():\n    return 1\n",
+    "tests/test_a.py": "def test():\n    pass\n",
+}
+ROOM = room(
+    shown_file("a.py", A),
+    shown_file("b.py", FILES["b.py"], detail="supporting"),
+    shown_file("tests/test_a.py", FILES["tests/test_a.py"]),
+)
+NARROW = room(shown_symbol("a.py", A, "Box.open", 5, 7), shown_symbol("a.py", A, "Box.close", 9, 11))
+
+
+def edit(search: str, replacement: str, path: str = "a.py") -> PatchEdit:
+    return PatchEdit(kind="edit", file_path=path, search=search, replacement=replacement)
+
+
+def symbol(name: str, replacement: str, path: str = "a.py") -> PatchEdit:
+    return PatchEdit(kind="symbol", file_path=path, symbol=name, replacement=replacement)
+
+
+def create(path: str, text: str) -> PatchEdit:
+    return PatchEdit(kind="create", file_path=path, replacement=text)
+
+
+def delete(path: str) -> PatchEdit:
+    return PatchEdit(kind="delete", file_path=path)
+
+
+def apply(*edits: PatchEdit, shown: ContextPackage = ROOM, rules: EditRules = RULES) -> Applied:
+    return apply_edits(edits, FILES, shown, rules)
+
+
+def codes(applied: Applied) -> list[str]:
+    return [report.code.value for report in applied.result.reports]
+
+
+def text_of(applied: Applied, path: str = "a.py") -> str:
+    assert applied.result.success, applied.result
+    text = applied.texts[path]
+    assert text is not None
+    return text
+
+
+def test_an_edit_changes_its_span_alone() -> None:
+    applied = apply(edit("    return Box()", "    return Box().open()"))
+    assert text_of(applied) == A.replace("return Box()", "return Box().open()")
+    assert applied.result.files_modified == ("a.py",)
+    assert applied.result.reports[0].lines == (15,)
+    assert applied.result.reports[0].tier == 2
+
+
+def test_edits_are_judged_in_order_each_on_the_result_of_those_before() -> None:
+    applied = apply(
+        edit("import os", "import os\nimport sys"), edit("import sys\n\n", "import sys\nimport re\n\n")
+    )
+    assert codes(applied) == ["APPLIED", "APPLIED"]
+    assert text_of(applied).startswith("import os\nimport sys\nimport re\n")
+
+
+def test_all_stand_or_none() -> None:
+    applied = apply(
+        edit("import os", "import sys"), edit("nowhere at all", "y"), edit("return Box()", "return 1")
+    )
+    assert codes(applied) == ["APPLIED", "NO_MATCH", "APPLIED"]
+    assert not applied.result.success
+    assert applied.texts == {}
+    assert applied.result.files_modified == ()
+    assert applied.result.error_info == "edit 2 (a.py): NO_MATCH"
+
+
+def test_no_edits_are_no_success() -> None:
+    assert not apply().result.success
+
+
+@pytest.mark.parametrize(
+    ("bad", "code"),
+    [
+        (edit("x = 1", "x = 2"), "AMBIGUOUS"),
+        (edit("y = 1", "y = 2"), "NO_MATCH"),
+        (edit("", "y = 2"), "NO_MATCH"),
+        (edit("import os", "import os"), "NO_CHANGE"),
+        (symbol("Box.open", "    def open(self):\n        x = 1\n        return x"), "NO_CHANGE"),
+        (symbol("Box.shut", "def shut(self): pass"), "NO_MATCH"),
+        (symbol("Box.open", ""), "NO_MATCH"),
+        (edit("return 1", "return 2", "b.py"), "WRONG_FILE"),
+        (edit("return 1", "return 2", "c.py"), "WRONG_FILE"),
+        (edit("x", "y", "/etc/passwd"), "WRONG_FILE"),
+        (edit("x", "y", "../a.py"), "WRONG_FILE"),
+        (edit("x", "y", "new.py"), "WRONG_FILE"),
+        (edit("x", "y", ".git/config"), "PROTECTED"),
+        (create(".gitmodules", "x\n"), "PROTECTED"),
+        (create("sub/.env", "KEY=1\n"), "PROTECTED"),
+        (edit("pass", "return", "tests/test_a.py"), "PROTECTED"),
+        (delete("a.py"), "PROTECTED"),
+        (create("a.py", "x = 1\n"), "WRONG_FILE"),
+        (create("unplanned.py", "x = 1\n"), "WRONG_FILE"),
+        (edit("    return Box()", "    # ... rest unchanged"), "ELISION"),
+        (edit("    return Box()", "    return (Box()"), "SYNTAX"),
+        (edit("    return Box()", "</replacement>\n    return 2"), "TRUNCATED"),
+    ],
+)
+def test_a_refused_edit_has_its_code_and_changes_nothing(bad: PatchEdit, code: str) -> None:
+    applied = apply(bad)
+    assert codes(applied) == [code]
+    assert applied.texts == {}
+    assert not applied.result.success
+
+
+def test_the_places_of_an_ambiguous_text_are_named() -> None:
+    report = apply(edit("x = 1", "x = 2")).result.reports[0]
+    assert (report.matches, report.lines, report.tier) == (2, (6, 10), 2)
+
+
+def test_the_nearest_real_text_is_given() -> None:
+    report = apply(edit("    def close(self):\n        x = 2\n        return None", "")).result.reports[0]
+    assert report.nearest == "    def close(self):\n        x = 1\n        return None"
+    assert "first differs at line 10" in report.detail
+
+
+def test_inside_a_shown_symbol_a_text_need_not_be_unique_in_the_file() -> None:
+    shown = room(shown_symbol("a.py", A, "Box.close", 9, 11))
+    applied = apply(edit("        x = 1", "        x = 2"), shown=shown)
+    assert applied.result.reports[0].tier == 1
+    assert text_of(applied).count("x = 2") == 1
+    assert text_of(applied).index("x = 2") > text_of(applied).index("def close")
+
+
+def test_symbols_are_followed_when_earlier_edits_move_them() -> None:
+    applied = apply(
+        edit("import os", "import os\nimport sys\nimport re"),
+        symbol("Box.open", "def open(self):\n    return 7"),
+        symbol("close", "    def close(self):\n        return 8"),
+        shown=NARROW,
+    )
+    assert text_of(applied) == (
+        "import os\nimport sys\nimport re\n\n\nclass Box:\n    def open(self):\n        return 7\n\n"
+        "    def close(self):\n        return 8\n\n\ndef main():\n    return Box()\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "    def open(self):\n        return 2",
+        "def open(self):\n    return 2",
+        "def open(self):\n        return 2",
+        "        def open(self):\n            return 2",
+    ],
+)
+def test_a_symbol_takes_the_indentation_of_its_place(source: str) -> None:
+    expected = A.replace("        x = 1\n        return x\n", "        return 2\n", 1)
+    assert text_of(apply(symbol("Box.open", source), shown=NARROW)) == expected
+
+
+def test_a_symbol_of_a_file_shown_whole_is_found_by_its_syntax() -> None:
+    assert text_of(apply(symbol("main", "def main():\n    return 3"))).endswith("def main():\n    return 3\n")
+    assert "return 4" in text_of(apply(symbol("Box.close", "def close(self):\n    return 4")))
+
+
+def test_outside_its_targets_a_step_edits_only_the_shown_symbols() -> None:
+    files = FILES | {"c.py": A}
+    shown = room(shown_symbol("c.py", A, "Box.open", 5, 7))
+    inside = apply_edits((edit("        return x", "        return 2", "c.py"),), files, shown, RULES)
+    assert codes(inside) == ["APPLIED"]
+    outside = apply_edits((edit("import os", "import re", "c.py"),), files, shown, RULES)
+    assert codes(outside) == ["WRONG_FILE"]
+
+
+def test_what_already_stands_is_accepted_without_a_change() -> None:
+    applied = apply(edit("def start():\n    return Box", "def main():\n    return Box()"))
+    assert codes(applied) == ["ALREADY_APPLIED"]
+    assert applied.result.success
+    assert applied.texts == {}
+
+
+def test_a_lone_bracket_that_stands_once_is_not_already_applied() -> None:
+    files = {"a.py": "f(\n)\n"}
+    assert codes(apply_edits((edit("g(1", ")"),), files, ROOM, RULES)) == ["NO_MATCH"]
+
+
+def test_overlapping_edits_are_refused() -> None:
+    assert codes(apply(edit("return Box()", "return 1"), edit("return 1", "return 2"))) == [
+        "APPLIED",
+        "OVERLAP",
+    ]
+    assert codes(apply(edit("return Box()", "return 1"), edit("return Box()", "return 2"))) == [
+        "APPLIED",
+        "OVERLAP",
+    ]
+    assert codes(apply(delete("old.py"), create("old.py", "y\n"))) == ["APPLIED", "OVERLAP"]
+    assert codes(apply(create("new.py", "y\n"), create("new.py", "z\n"))) == ["APPLIED", "OVERLAP"]
+
+
+def test_two_insertions_at_one_place_stand_both() -> None:
+    applied = apply(edit("import os", "import os\nimport re"), edit("import os", "import os\nimport sys"))
+    assert text_of(applied).startswith("import os\nimport sys\nimport re\n")
+
+
+def test_files_are_created_and_deleted_as_the_plan_says() -> None:
+    applied = apply(create("new.py", "y = 1\n"), delete("old.py"))
+    assert applied.texts == {"new.py": "y = 1\n", "old.py": None}
+    assert applied.result.files_modified == ("new.py", "old.py")
+
+
+def test_creating_what_is_there_and_deleting_what_is_gone_is_already_applied() -> None:
+    rules = EditRules(targets=(TargetFile(path="a.py"), TargetFile(path="gone.py", role="delete")))
+    assert codes(apply(create("a.py", A), delete("gone.py"), rules=rules)) == [
+        "ALREADY_APPLIED",
+        "ALREADY_APPLIED",
+    ]
+
+
+def test_an_empty_file_may_be_created_over() -> None:
+    applied = apply_edits((create("a.py", "x = 1\n"),), {"a.py": "\n"}, ROOM, RULES)
+    assert applied.texts == {"a.py": "x = 1\n"}
+
+
+def test_a_created_file_can_be_edited_in_the_same_answer() -> None:
+    applied = apply(create("new.py", "a = 1\nb = 2\n"), edit("b = 2", "b = 2\nc = 3", "new.py"))
+    assert applied.texts["new.py"] == "a = 1\nb = 2\nc = 3\n"
+
+
+def test_a_test_may_be_edited_where_the_plan_names_it() -> None:
+    rules = EditRules(targets=TARGETS, planned=("tests/test_a.py",))
+    assert codes(apply(edit("pass", "return", "tests/test_a.py"), rules=rules)) == ["APPLIED"]
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "search", "replacement", "code"),
+    [
+        ("pyproject.toml", '[project]\nname = "a"\n[tool.x]\ny = 1\n', 'name = "a"', 'name = "b"', "APPLIED"),
+        ("pyproject.toml", '[project]\nname = "a"\n[tool.x]\ny = 1\n', "y = 1", "y = 2", "PROTECTED"),
+        (
+            "package.json",
+            '{"name": "a", "scripts": {"test": "jest"}}\n',
+            '"name": "a"',
+            '"name": "b"',
+            "APPLIED",
+        ),
+        ("package.json", '{"name": "a", "scripts": {"test": "jest"}}\n', '"jest"', '"true"', "PROTECTED"),
+        ("setup.cfg", "[x]\na = 1\n", "a = 1", "a = 2", "PROTECTED"),
+    ],
+)
+def test_what_steers_the_tests_stays_where_the_plan_does_not_name_it(
+    path: str, before: str, search: str, replacement: str, code: str
+) -> None:
+    shown = room(shown_file(path, before))
+    applied = apply_edits((edit(search, replacement, path),), {path: before}, shown, RULES)
+    assert codes(applied) == [code]
+    planned = EditRules(targets=(TargetFile(path=path),))
+    assert apply_edits((edit(search, replacement, path),), {path: before}, shown, planned).result.success
+
+
+def test_a_file_that_is_no_text_is_protected() -> None:
+    rules = EditRules(targets=TARGETS, uneditable=("new.py",))
+    assert codes(apply(create("new.py", "x\n"), rules=rules)) == ["PROTECTED"]
+
+
+def test_lines_replaced_by_nothing_leave_no_blank_line() -> None:
+    assert text_of(apply(edit("import os", ""))) == A.removeprefix("import os\n")
+    end = apply_edits((edit("b", ""),), {"a.py": "a\nb"}, ROOM, RULES)
+    assert end.texts == {"a.py": "a"}
+
+
+def test_mixed_line_ends_stay_as_they_are_around_an_edit() -> None:
+    text = "a = 1\r\nb = 2\r\nc = 3\nd = 4\n"
+    applied = apply_edits(
+        (edit("b = 2", "b = 5\nb = 6"), edit("c = 3", "c = 5\nc = 6")), {"a.py": text}, ROOM, RULES
+    )
+    assert applied.texts["a.py"] == "a = 1\r\nb = 5\r\nb = 6\r\nc = 5\nc = 6\nd = 4\n"
+
+
+def test_tags_in_a_text_stand_where_the_file_holds_tags() -> None:
+    text = "Write:\n<search>\nx\n</search>\n"
+    shown = room(shown_file("doc.md", text))
+    rules = EditRules(targets=(TargetFile(path="doc.md"),))
+    applied = apply_edits((edit("x\n</search>", "y\n</search>", "doc.md"),), {"doc.md": text}, shown, rules)
+    assert applied.texts == {"doc.md": text.replace("x", "y")}
+
+
+def test_a_file_that_was_broken_before_may_stay_broken() -> None:
+    files = {"a.py": "def f(:\n    pass\nx = 1\n"}
+    assert codes(apply_edits((edit("x = 1", "x = ("),), files, ROOM, RULES)) == ["APPLIED"]
+
+
+def test_the_syntax_error_is_named_at_the_last_edit_of_the_file() -> None:
+    applied = apply(edit("return Box()", "return (Box()"), edit("import os", "import re"))
+    assert codes(applied) == ["APPLIED", "SYNTAX"]
+    assert "syntax error is at line" in applied.result.reports[1].detail
+
+
+def test_only_usable_paths_are_read() -> None:
+    assert paths_named([create("b.py", ""), edit("", "", "a.py"), edit("", "", "../x"), delete("b.py")]) == (
+        "a.py",
+        "b.py",
+    )
+
+
+LINES = st.lists(st.text("abc =#\t", min_size=1, max_size=8), min_size=1, max_size=12)
+
+
+@given(LINES, st.data(), st.sampled_from(["\n", "\r\n"]), st.booleans())
+def test_bytes_outside_the_span_survive(lines: list[str], data: st.DataObject, eol: str, final: bool) -> None:
+    original = (eol.join(lines) + (eol if final else "")).encode()
+    file = decode(original)
+    first = data.draw(st.integers(0, len(lines) - 1))
+    last = data.draw(st.integers(first, len(lines) - 1))
+    new = data.draw(st.lists(st.text("xyz", min_size=1, max_size=4), min_size=1, max_size=3))
+    search = "\n".join(lines[first : last + 1])
+    applied = apply_edits(
+        (edit(search, "\n".join(new), "a.txt"),),
+        {"a.txt": file.text},
+        room(shown_file("a.txt", file.text)),
+        EditRules(targets=(TargetFile(path="a.txt"),)),
+    )
+    report = applied.result.reports[0]
+    assume(report.code is EditCode.APPLIED and report.tier == 2)
+    text = applied.texts["a.txt"]
+    assert text is not None
+    kept_before = "".join(line + eol for line in lines[:first])
+    kept_after = "".join(eol + line for line in lines[last + 1 :]) + (eol if final else "")
+    assert file.encode(text) == (kept_before + eol.join(new) + kept_after).encode()
+
+
+WORDS = st.sampled_from(
+    ["x = 1", "    y", "...", "# ...", "", "def f():", "<search>", "</search>", "import os", "\t)"]
+)
+SOME_TEXT = st.lists(WORDS, max_size=5).map("\n".join)
+SOME_PATHS = st.sampled_from(["a.py", "b.py", "new.py", "old.py", "tests/test_a.py", "../x", ".git/x", ""])
+SOME_EDITS = st.builds(
+    PatchEdit,
+    kind=st.sampled_from(["edit", "symbol", "create", "delete"]),
+    file_path=SOME_PATHS,
+    search=st.one_of(SOME_TEXT, st.text()),
+    replacement=st.one_of(SOME_TEXT, st.text()),
+    symbol=st.sampled_from(["", "main", "Box", "Box.open"]),
+)
+
+
+@given(st.lists(SOME_EDITS, max_size=4), st.sampled_from([ROOM, NARROW]))
+def test_any_edits_are_judged_without_an_exception_and_all_or_none(
+    edits: list[PatchEdit], shown: ContextPackage
+) -> None:
+    applied = apply(*edits, shown=shown)
+    reports = applied.result.reports
+    assert [report.index for report in reports] == list(range(len(edits)))
+    assert applied.result.success is (bool(edits) and all(report.code.accepted for report in reports))
+    assert applied.result.success or applied.texts == {}
+    assert set(applied.texts) <= {"a.py", "new.py", "old.py"}

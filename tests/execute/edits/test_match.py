@@ -1,0 +1,145 @@
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from clean_room_agent.execute.edits.match import Match, Shift, find, line_of
+
+TEXT = """\
+import os
+
+def first():
+    x = 1
+    return x
+
+class A:
+    def second(self):
+        x = 1@@
+        return 10
+""".replace("@", " ")
+
+
+def lines_of(match: Match, text: str = TEXT) -> list[int]:
+    return [line_of(text, hit.start) for hit in match.hits]
+
+
+def scope(text: str, first: int, last: int) -> tuple[int, int]:
+    lines = text.split("\n")
+    return len("\n".join(lines[: first - 1])) + (first > 1), len("\n".join(lines[:last]))
+
+
+@pytest.mark.parametrize(
+    ("search", "scopes", "tier", "lines"),
+    [
+        ("    return x", (), 2, [5]),
+        ("x = 1", (), 2, [4, 9]),
+        ("x = 1", ((3, 5),), 1, [4]),
+        ("x = 1", ((3, 5), (7, 10)), 1, [4, 9]),
+        ("import os", ((3, 5),), 2, [1]),
+        ("        x = 1\n        return 10", (), 4, [9]),
+        ("        x = 1\n        return 10", ((8, 10),), 3, [9]),
+        ("    return x   ", (), 4, [5]),
+        ("def second(self):\n    x = 1\n    return 10", (), 6, [8]),
+        ("def second(self):\n    x = 1\n    return 10", ((8, 10),), 5, [8]),
+        ("        def first():\n            x = 1", (), 6, [3]),
+        ("return 1", (), 0, []),
+        ("Import os", (), 0, []),
+        ("x = 1\n\n    return x", (), 0, []),
+        ("", (), 0, []),
+        (" \n ", (), 0, []),
+    ],
+)
+def test_the_first_tier_that_matches_decides(
+    search: str, scopes: tuple[tuple[int, int], ...], tier: int, lines: list[int]
+) -> None:
+    match = find(TEXT, search, scopes=tuple(scope(TEXT, *pair) for pair in scopes))
+    assert (match.tier, lines_of(match)) == (tier, lines)
+
+
+def test_outside_the_scopes_nothing_is_found_when_the_file_is_closed() -> None:
+    assert find(TEXT, "import os", scopes=(scope(TEXT, 3, 5),), whole_file=False) == Match()
+
+
+def test_a_line_in_nested_scopes_counts_once() -> None:
+    match = find(TEXT, "return 10", scopes=(scope(TEXT, 7, 10), scope(TEXT, 8, 10)))
+    assert (match.tier, len(match.hits)) == (1, 1)
+
+
+def test_overlapping_places_count_each() -> None:
+    assert len(find("a\na\na\n", "a\na").hits) == 2
+
+
+def test_a_word_is_never_cut() -> None:
+    assert find("maximum = 10\n", "imum = 1").hits == ()
+
+
+def test_carriage_returns_are_no_difference_and_stay_outside() -> None:
+    text = "a\r\nb\r\nc\n"
+    match = find(text, "a\nb")
+    assert match.tier == 4
+    assert text[match.hits[0].start : match.hits[0].end] == "a\r\nb"
+
+
+def test_trailing_blanks_of_the_last_line_are_replaced_with_it() -> None:
+    match = find("x = [\n  1,   \n]\n", "x = [\n  1,")
+    assert match.hits[0].end == len("x = [\n  1,")
+    match = find("x = [   \n  1,   \n]\n", "x = [\n  1,")
+    assert match.hits[0].end == len("x = [   \n  1,   ")
+
+
+def test_a_bare_line_with_a_bare_block_in_its_place_is_a_shift() -> None:
+    exact = find(TEXT, "return x", replacement="return y")
+    assert (exact.tier, exact.hits[0].shift) == (2, Shift())
+    shifted = find(TEXT, "return x", replacement="y = x\nreturn y")
+    assert (shifted.tier, shifted.hits[0].shift) == (6, Shift(added="    "))
+    indented = find(TEXT, "return x", replacement="y = x\n    return y")
+    assert indented.tier == 2
+
+
+def test_mixed_shifts_do_not_match() -> None:
+    assert find("    a = 1\n      b = 2\n", "a = 1\nb = 2").hits == ()
+    assert find("\ta = 1\n\tb = 2\n", "    a = 1\n    b = 2").hits == ()
+
+
+@pytest.mark.parametrize(
+    ("shift", "text", "result"),
+    [
+        (Shift(added="  "), "a\n\n  b", "  a\n\n    b"),
+        (Shift(removed="  "), "  a\n\n    b", "a\n\n  b"),
+        (Shift(removed="  "), "a", None),
+    ],
+)
+def test_a_shift_moves_lines_that_are_not_blank(shift: Shift, text: str, result: str | None) -> None:
+    assert shift.applied(text) == result
+
+
+LINES = st.lists(st.text("ab =()\t", max_size=8), min_size=1, max_size=12)
+
+
+@given(LINES, st.data())
+def test_any_run_of_lines_that_stands_once_is_found_in_the_file_at_its_place(
+    lines: list[str], data: st.DataObject
+) -> None:
+    first = data.draw(st.integers(0, len(lines) - 1))
+    last = data.draw(st.integers(first, len(lines) - 1))
+    snippet = "\n".join(lines[first : last + 1])
+    text = "\n".join(lines)
+    assume(snippet.strip() and text.find(snippet) == text.rfind(snippet))
+    match = find(text, snippet)
+    start = sum(len(line) + 1 for line in lines[:first])
+    assert (match.tier, [(hit.start, hit.end) for hit in match.hits]) == (2, [(start, start + len(snippet))])
+
+
+@given(LINES, st.text("ab =()\t\n", max_size=20))
+def test_every_hit_says_the_same_as_the_search_but_for_white_space(lines: list[str], search: str) -> None:
+    text = "\n".join(lines)
+    for hit in find(text, search).hits:
+        assert text[hit.start : hit.end].split() == search.split()
+
+
+@given(LINES.filter(lambda lines: any(line.strip() for line in lines)), st.sampled_from(["  ", "    ", "\t"]))
+def test_a_constant_shift_is_found_both_ways(lines: list[str], added: str) -> None:
+    text = "\n".join(lines)
+    moved = Shift(added=added).applied(text)
+    assert moved is not None
+    assert find(f"x\n{moved}\nx", text).hits
+    assert find(f"x\n{text}\nx", moved).hits
