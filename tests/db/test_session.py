@@ -109,13 +109,11 @@ def test_an_archived_session_is_whole_in_the_record_and_its_files_are_gone(tmp_p
     assert list(database_path("session", tmp_path, TASK).parent.iterdir()) == []
 
 
-def test_a_session_that_is_open_elsewhere_is_not_archived(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("clean_room_agent.db.connection.BUSY_TIMEOUT", 0.05)
+def test_a_session_that_is_open_elsewhere_is_not_archived(tmp_path: Path) -> None:
     with Record.open(tmp_path, clock=now) as record, Session.open(tmp_path, TASK, clock=now) as other:
         other.set_state("a", 1)
         session = Session.open(tmp_path, TASK, clock=now)
+        session._conn.execute("PRAGMA busy_timeout = 50")
         with pytest.raises(RecordError):
             session.archive(record)
         assert record.write(get_archive, TASK) is None

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 from clean_room_agent.db.connection import connect_file, transaction
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
-from clean_room_agent.workspace import Workspace, hold
+from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold
 
 ResultT = TypeVar("ResultT")
 P = ParamSpec("P")
@@ -42,9 +42,10 @@ class Record:
     Each stands in a savepoint: one that fails leaves nothing behind and does not disturb the others.
     """
 
-    def __init__(self, conn: Connection, *, lock: Path, clock: Callable[[], str]) -> None:
+    def __init__(self, conn: Connection, *, lock: Path, clock: Callable[[], str], patience: float) -> None:
         self._conn = conn
         self._lock = lock
+        self._patience = patience
         self._clock = clock
         self._queue: deque[_Item] = deque()
         self._changed = threading.Condition()
@@ -57,12 +58,13 @@ class Record:
         self._thread.start()
 
     @classmethod
-    def open(cls, repo_path: Path, *, clock: Callable[[], str]) -> Self:
+    def open(cls, repo_path: Path, *, clock: Callable[[], str], patience: float = LOCK_TIMEOUT) -> Self:
         """The repository's record, made where it is missing.
 
         Args:
             repo_path: the working tree's root.
             clock: the time as UTC, ISO 8601.
+            patience: seconds that a commit waits for another process that writes.
 
         Raises:
             SchemaError: the file is newer than the program, or not ours.
@@ -71,7 +73,7 @@ class Record:
         workspace = Workspace(repo=repo_path)
         workspace.create()
         conn = connect_file("raw", workspace.raw, any_thread=True)
-        return cls(conn, lock=workspace.raw_lock, clock=clock)
+        return cls(conn, lock=workspace.raw_lock, clock=clock, patience=patience)
 
     def now(self) -> str:
         """The time for a row."""
@@ -150,7 +152,7 @@ class Record:
     def _carry_out(self, group: list[_Item]) -> None:
         """Every item has its result or its error, and what has a result is committed."""
         try:
-            with hold(self._lock, what="the record"), transaction(self._conn):
+            with hold(self._lock, timeout=self._patience, what="the record"), transaction(self._conn):
                 for item in group:
                     self._carry_out_one(item)
         except (sqlite3.Error, OSError, RecordError) as exc:
@@ -193,7 +195,7 @@ class Record:
     def _shut(self) -> None:
         try:
             # The last connection moves the journal into the file, which is a write as well.
-            with hold(self._lock, what="the record"):
+            with hold(self._lock, timeout=self._patience, what="the record"):
                 self._conn.close()
         except (RecordError, OSError):
             self._conn.close()

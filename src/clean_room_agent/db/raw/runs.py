@@ -66,12 +66,12 @@ def find_task(conn: Connection, prefix: str) -> str:
     Raises:
         UsageError: no task begins so, or several do; then the message names them.
     """
-    found = [row[0] for row in conn.execute(FIND_TASKS, (prefix,))]
-    if prefix in found or len(found) == 1:
-        return prefix if prefix in found else str(found[0])
+    found = [str(row[0]) for row in conn.execute(FIND_TASKS, (prefix,))]
     if not found or not prefix:
         raise UsageError(
             f"no task begins with {prefix!r}", hint="`cra runs` lists the tasks of this repository"
         )
+    if len(found) == 1 or prefix in found:
+        return prefix if prefix in found else found[0]
     shown = ", ".join(found[:SHOWN_CANDIDATES]) + (", ..." if len(found) > SHOWN_CANDIDATES else "")
     raise UsageError(f"{len(found)} tasks begin with {prefix!r}: {shown}", hint="give more of the id")

@@ -1,0 +1,231 @@
+"""One row of every table of the record, each referring to the first of the others."""
+
+from typing import Any
+
+from clean_room_agent.artifacts.edits import EditCode, EditReport, FailingTest
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
+from clean_room_agent.db.raw import (
+    archives,
+    attempts,
+    calls,
+    decisions,
+    enrichment,
+    events,
+    index_runs,
+    orchestrator_runs,
+    refinements,
+    task_runs,
+    training,
+)
+from clean_room_agent.db.rows import Table
+
+NOW = "2026-01-02T03:04:05Z"
+TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
+PASS = f"{TASK}:impl:part:step"
+
+
+def call(**changes: object) -> calls.CallRow:
+    values = {
+        "task_id": PASS,
+        "call_type": "implement",
+        "stage_name": "",
+        "model": "coder:3b",
+        "prompt": "# Implement\n…\x00\n",
+        "response": "<edit>",
+        "prompt_tokens": 10,
+        "completion_tokens": None,
+        "latency_ms": 5,
+        "timestamp": NOW,
+        "system_prompt": "You write code.",
+        "request_body": '{"model": "coder:3b"}',
+        "provider": "ollama",
+        "finish": "stop",
+        "role": "coding",
+        "prompt_hash": "ab",
+        "estimated_tokens": 13,
+    }
+    return calls.CallRow(**{**values, **changes})  # type: ignore[arg-type]
+
+
+def task_run(task_id: str = PASS, timestamp: str = NOW) -> task_runs.TaskRunRow:
+    return task_runs.TaskRunRow(
+        task_id=task_id,
+        repo_path="/r",
+        mode="implement",
+        execute_model="coder:3b",
+        context_window=8192,
+        reserved_tokens=2048,
+        stages="scope,precision",
+        timestamp=timestamp,
+    )
+
+
+def run(task_id: str = TASK, timestamp: str = NOW) -> orchestrator_runs.OrchestratorRunRow:
+    return orchestrator_runs.OrchestratorRunRow(
+        task_id=task_id, repo_path="/r", task_description="mend it", timestamp=timestamp, base_commit="b" * 40
+    )
+
+
+# In an order in which no row refers to a later one.
+SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
+    (
+        index_runs.INDEX_RUNS,
+        index_runs.IndexRunRow(
+            repo_path="/r",
+            files_scanned=3,
+            files_changed=2,
+            duration_ms=7,
+            status="partial",
+            failures=(("a.py", "cannot be decoded"),),
+            timestamp=NOW,
+        ),
+    ),
+    (calls.CALLS, call()),
+    (calls.READINGS, calls.ReadingRow(call_id=1, reading="repaired", fault="not JSON", timestamp=NOW)),
+    (
+        decisions.DECISIONS,
+        decisions.DecisionRow(
+            task_id=PASS,
+            stage="scope",
+            file_id=None,
+            tier=2,
+            included=True,
+            reason="imported by a.py",
+            timestamp=NOW,
+            path="b.py",
+            symbol="B.f",
+            detail="primary",
+            score=0.75,
+            call_id=1,
+        ),
+    ),
+    (task_runs.TASK_RUNS, task_run()),
+    (
+        attempts.ATTEMPTS,
+        attempts.AttemptRow(
+            task_run_id=1,
+            attempt=1,
+            prompt_tokens=10,
+            completion_tokens=None,
+            latency_ms=5,
+            raw_response="<edit>",
+            patch_applied=False,
+            timestamp=NOW,
+            outcome=AttemptOutcome.REFUSED,
+            edit_report=(
+                EditReport(
+                    index=0, file_path="a.py", code=EditCode.AMBIGUOUS, matches=2, lines=(3, 9), tier=1
+                ),
+            ),
+            call_id=1,
+        ),
+    ),
+    (
+        attempts.VALIDATIONS,
+        attempts.ValidationRow(
+            attempt_id=1,
+            success=False,
+            test_output="1 failed",
+            failing_tests=(FailingTest(name="t::a", message="assert 1 == 2", path="t.py", line=4),),
+            newly_failing=("t::a",),
+            task_id=PASS,
+            kind="attempt",
+            exit_code=1,
+            tests_run=5,
+            timestamp=NOW,
+        ),
+    ),
+    (orchestrator_runs.ORCHESTRATOR_RUNS, run()),
+    (
+        orchestrator_runs.PASSES,
+        orchestrator_runs.PassRow(
+            orchestrator_run_id=1,
+            task_run_id=1,
+            pass_type=PassType.IMPLEMENT,
+            part_id="part",
+            step_id="step",
+            sequence_order=0,
+            timestamp=NOW,
+        ),
+    ),
+    (events.EVENTS, events.EventRow(task_id=TASK, kind="warning", detail="no sandbox", timestamp=NOW)),
+    (archives.ARCHIVES, archives.ArchiveRow(task_id=TASK, session_blob=b"\x00\xff", archived_at=NOW)),
+    (
+        refinements.REFINEMENTS,
+        refinements.RefinementRow(
+            task_id=PASS, request="{}", evidence="{}", added=("a.py", "b.py::B"), timestamp=NOW
+        ),
+    ),
+    (
+        refinements.RECOVERY_DECISIONS,
+        refinements.RecoveryRow(task_id=PASS, state="{}", rule="retry", action="retry", timestamp=NOW),
+    ),
+    (
+        enrichment.ENRICHMENT_OUTPUTS,
+        enrichment.EnrichmentRow(
+            file_id=4,
+            path="a.py",
+            content_hash="h",
+            model="m",
+            purpose="p",
+            module=None,
+            domain="d",
+            concepts=("x", "y"),
+            raw_prompt="?",
+            raw_response="!",
+            timestamp=NOW,
+        ),
+    ),
+    (
+        training.TRAINING_PLANS,
+        training.TrainingPlanRow(
+            task_id=TASK,
+            target_stage="scope_judgment",
+            base_model="reasoning",
+            source="logged",
+            data_criteria="{}",
+            hyperparameters='{"r": 16}',
+            improvement_targets="{}",
+            raw_plan="...",
+            timestamp=NOW,
+        ),
+    ),
+    (
+        training.TRAINING_DATASETS,
+        training.DatasetRow(
+            training_plan_id=1,
+            stage_name="scope_judgment",
+            base_model="reasoning",
+            source="synthetic",
+            dataset_path="/d",
+            example_count=3,
+            positive_count=2,
+            negative_count=1,
+            format="trl",
+            timestamp=NOW,
+        ),
+    ),
+    (
+        training.ADAPTER_REGISTRY,
+        training.AdapterRow(
+            dataset_id=1,
+            stage_name="scope_judgment",
+            base_model="reasoning",
+            model_tag="m:1",
+            training_loss=0.5,
+            trained_at=NOW,
+        ),
+    ),
+    (
+        training.ADAPTER_EVALUATIONS,
+        training.EvaluationRow(
+            task_id=TASK,
+            adapter_id=1,
+            base_tag="m",
+            example_count=200,
+            metrics="{}",
+            passed=True,
+            timestamp=NOW,
+        ),
+    ),
+)

@@ -1,0 +1,110 @@
+import dataclasses
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.db.raw.samples import SAMPLES, call
+
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.rows import Table
+
+UPDATABLE = {
+    "task_runs": {
+        "success",
+        "total_tokens",
+        "total_latency_ms",
+        "final_diff",
+        "final_plan",
+        "detail",
+        "completed_at",
+    },
+    "orchestrator_runs": {
+        "total_parts",
+        "total_steps",
+        "parts_completed",
+        "steps_completed",
+        "status",
+        "completed_at",
+        "snapshot_commit",
+        "snapshot",
+        "branch",
+        "result_commit",
+        "reason",
+    },
+    "enrichment_outputs": {"promoted"},
+    "adapter_registry": {"deployed"},
+}
+every_table = pytest.mark.parametrize("table", [table for table, _ in SAMPLES], ids=lambda table: table.name)
+
+
+@pytest.fixture
+def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(connect_file("raw", tmp_path / "raw.sqlite")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def filled(conn: sqlite3.Connection) -> sqlite3.Connection:
+    for table, row in SAMPLES:
+        assert table.insert(conn, row) == 1
+    return conn
+
+
+def test_there_is_a_sample_of_every_table(conn: sqlite3.Connection) -> None:
+    names = {row[0] for row in conn.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert names == {table.name for table, _ in SAMPLES}
+
+
+@every_table
+def test_a_row_has_a_field_for_every_column(conn: sqlite3.Connection, table: Table[Any]) -> None:
+    names = {row["name"] for row in conn.execute(f"PRAGMA table_info({table.name})")}
+    assert set(table.columns) == names
+
+
+def test_every_row_comes_back_as_it_went_in(filled: sqlite3.Connection) -> None:
+    for table, row in SAMPLES:
+        assert table.select(filled, "ORDER BY id") == (dataclasses.replace(row, id=1),)
+
+
+@every_table
+def test_no_row_is_deleted(filled: sqlite3.Connection, table: Table[Any]) -> None:
+    with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
+        filled.execute(f"DELETE FROM {table.name}")
+    with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
+        filled.execute(f"REPLACE INTO {table.name} SELECT * FROM {table.name}")
+    assert len(table.select(filled, "")) == 1
+
+
+@every_table
+def test_only_the_listed_columns_change(filled: sqlite3.Connection, table: Table[Any]) -> None:
+    for column in table.columns:
+        statement = f"UPDATE {table.name} SET {column} = {column}"
+        if column in UPDATABLE.get(table.name, set()):
+            filled.execute(statement)
+        else:
+            with pytest.raises(sqlite3.IntegrityError, match="never changed"):
+                filled.execute(statement)
+
+
+def test_a_snapshot_is_written_once(filled: sqlite3.Connection) -> None:
+    filled.execute("UPDATE orchestrator_runs SET snapshot_commit = 'a', snapshot = '{}'")
+    filled.execute("UPDATE orchestrator_runs SET snapshot_commit = 'a', snapshot = '{}'")
+    for column in ("snapshot_commit", "snapshot"):
+        with pytest.raises(sqlite3.IntegrityError, match="snapshot is never changed"):
+            filled.execute(f"UPDATE orchestrator_runs SET {column} = 'b'")
+
+
+def test_a_row_that_refers_to_nothing_is_refused(conn: sqlite3.Connection) -> None:
+    statement = "INSERT INTO call_readings (call_id, reading, timestamp) VALUES (9, 'parsed', 'now')"
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"):
+        conn.execute(statement)
+
+
+def test_text_that_is_no_unicode_is_stored_with_escapes(conn: sqlite3.Connection) -> None:
+    table = SAMPLES[1][0]
+    table.insert(conn, call(response="half \ud83d a pair"))
+    stored = table.select(conn, "ORDER BY id")
+    assert stored[0].response == "half \\ud83d a pair"
