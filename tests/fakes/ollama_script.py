@@ -56,10 +56,8 @@ class Answer:
     error_after: int = 1
     raw_body: str | None = None
     """Sent in place of all else."""
-    headers_first: bool = False
-    """Send the headers before the wait for loading, as llama-server does."""
     load_seconds: float = 0.0
-    """Before the first token."""
+    """Before the headers, which come with the first token."""
     pause_seconds: float = 0.0
     """Before each piece but the first."""
     piece_chars: int = 24
@@ -98,8 +96,8 @@ def stream_lines(
     for number, (kind, piece) in enumerate(said[:stop]):
         message = {"role": "assistant", "content": ""} | {kind: piece}
         line = base | {"message": message, "done": False}
-        if logprobs and body.get("logprobs") and (number == 0 or said[number - 1][0] == "thinking"):
-            line["logprobs"] = _logprobs(text, answer.likely)
+        if logprobs and body.get("logprobs") and (number == 0 or said[number - 1][0] != kind):
+            line["logprobs"] = _logprobs(piece, answer.likely if kind == "content" else ())
         yield line
     if answer.error:
         yield {"error": answer.error}

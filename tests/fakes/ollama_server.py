@@ -230,11 +230,8 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.close == "before_headers":
             self._break()
             return
-        if answer.headers_first:
-            self._begin()
         self.server.owner.stopping.wait(answer.load_seconds)
-        if not answer.headers_first:
-            self._begin()
+        self._begin()
         if answer.close == "before_token":
             self._break()
             return

@@ -100,12 +100,8 @@ class _Collected:
             self.text.append(line.message.content)
         if line.message is not None and line.message.thinking:
             self.thinking.append(line.message.thinking)
-        self.tokens.extend(
-            TokenChoice(
-                token=token.token, top=tuple((likely.token, likely.logprob) for likely in token.top_logprobs)
-            )
-            for token in line.logprobs or ()
-        )
+        if line.message is not None and not line.message.thinking:
+            self.tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:
             self.done = True
             self.done_reason = line.done_reason or "stop"
@@ -319,6 +315,12 @@ def encode(request: ChatRequest, *, keep_alive: str) -> str:
         "stop": [],
     }
     return json.dumps(body, separators=(",", ":"))
+
+
+def _as_choice(token: _Token) -> TokenChoice:
+    return TokenChoice(
+        token=token.token, top=tuple((likely.token, likely.logprob) for likely in token.top_logprobs)
+    )
 
 
 def _bounded_text(response: httpx.Response) -> str:

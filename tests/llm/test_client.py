@@ -1,0 +1,215 @@
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import COLOUR, NOW, RELEVANT, SHOUT, Colour, Note, model_client, models_config
+from tests.fakes.scripted_transport import ScriptedTransport
+
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.llm.client import Judged, ModelClient
+from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Sampling
+from clean_room_agent.llm.router import Window
+
+SKY = Note(text="sky")
+
+
+def setup(*answers: str | RawAnswer, **config: Any) -> tuple[ModelClient, ScriptedTransport, MemorySink]:
+    transport, sink = ScriptedTransport(answers), MemorySink()
+    return model_client(transport, sink, config=models_config(**config)), transport, sink
+
+
+def cut(text: str) -> RawAnswer:
+    return RawAnswer(request_body="{}", text=text, finish="length")
+
+
+def test_a_good_answer_is_recorded_then_read() -> None:
+    client, transport, sink = setup('{"name": "blue"}')
+    reply = client.ask(COLOUR, SKY, pass_id="t:meta_plan", stage="scope", item="x")
+    assert (reply.value, reply.bad, reply.call_id, reply.attempts) == (Colour(name="blue"), None, 1, 1)
+    call = sink.calls[0]
+    assert (call.pass_id, call.call_type, call.stage_name, call.item) == (
+        "t:meta_plan",
+        "colour",
+        "scope",
+        "x",
+    )
+    assert (call.model, call.provider, call.role, call.attempt) == ("thinker:4b", "scripted", "reasoning", 0)
+    assert call.prompt == COLOUR.render(SKY) == transport.requests[0].prompt
+    assert call.system_prompt == COLOUR.system
+    assert (call.finish, call.error, call.timestamp, call.response) == ("stop", "", NOW, '{"name": "blue"}')
+    assert call.estimated_tokens == client.measure(COLOUR, SKY)
+    assert sink.readings == [(1, "parsed", "")]
+
+
+def test_the_record_is_durable_before_the_answer_is_read() -> None:
+    sink = MemorySink()
+    seen: list[int] = []
+
+    class Watching(ScriptedTransport):
+        def send(self, request: ChatRequest) -> RawAnswer:
+            seen.append(len(sink.readings))
+            return super().send(request)
+
+    model_client(Watching(["nothing", "nothing"]), sink).ask(COLOUR, SKY, pass_id="t")
+    assert seen == [0, 1]
+    assert len(sink.calls) == 2
+
+
+def test_a_bad_answer_is_repaired_once_in_a_prompt_that_shows_its_fault() -> None:
+    client, transport, sink = setup('{"shade": 1}', '{"name": "blue"}')
+    reply = client.ask(COLOUR, SKY, pass_id="t:p")
+    assert reply.value == Colour(name="blue")
+    assert (reply.call_id, reply.attempts) == (2, 2)
+    repair = transport.requests[1]
+    assert repair.prompt.startswith(transport.requests[0].prompt)
+    assert '> {"shade": 1}' in repair.prompt
+    assert "name: Field required" in repair.prompt
+    assert repair.schema == COLOUR.schema
+    assert [call.attempt for call in sink.calls] == [0, 1]
+    assert sink.readings == [(1, "unreadable", "name: Field required"), (2, "repaired", "")]
+
+
+def test_an_answer_that_stays_bad_is_a_value_and_not_an_exception() -> None:
+    client, _, sink = setup("one", "two")
+    reply = client.ask(COLOUR, SKY, pass_id="t:p")
+    assert reply.value is None
+    assert reply.bad is not None
+    assert (reply.bad.kind, reply.text, reply.call_id) == ("not_json", "two", 2)
+    assert [reading for _, reading, _ in sink.readings] == ["unreadable", "unreadable"]
+
+
+def test_no_repair_is_made_where_it_is_not_wanted() -> None:
+    client, transport, _ = setup("one")
+    assert client.ask(COLOUR, SKY, pass_id="t:p", repair=False).bad is not None
+    assert len(transport.requests) == 1
+
+
+def test_a_cut_object_is_asked_for_again_shorter() -> None:
+    client, transport, sink = setup(cut('{"name": "bl'), '{"name": "blue"}')
+    assert client.ask(COLOUR, SKY, pass_id="t:p").value == Colour(name="blue")
+    assert "at most 64 tokens" in transport.requests[1].prompt
+    assert sink.calls[0].finish == "length"
+    assert sink.readings[0] == (1, "unreadable", "the answer was cut off after 64 tokens")
+
+
+def test_a_cut_text_is_truncated_and_not_repaired() -> None:
+    client, transport, _ = setup(cut("HALF AN ED"))
+    reply = client.ask(SHOUT, SKY, pass_id="t:p")
+    assert reply.bad is not None
+    assert (reply.bad.kind, reply.finish, reply.value) == ("truncated", "length", None)
+    assert len(transport.requests) == 1
+
+
+def test_a_verdict_may_end_for_length() -> None:
+    client, _, _ = setup(cut("Yes, because"))
+    reply = client.ask(RELEVANT, SKY, pass_id="t:p")
+    assert reply.value is not None
+    assert reply.value.yes
+
+
+def test_a_repair_that_would_not_fit_the_window_is_not_sent() -> None:
+    transport, sink = ScriptedTransport(["\n".join(["word " * 40] * 20)]), MemorySink()
+    client = model_client(transport, sink, window=300)
+    reply = client.ask(COLOUR, SKY, pass_id="t:p")
+    assert reply.bad is not None
+    assert len(transport.requests) == 1
+
+
+def test_a_prompt_beyond_the_window_is_refused_before_anything_is_sent() -> None:
+    client, transport, sink = setup("x")
+    with pytest.raises(WindowExceeded) as caught:
+        client.ask(COLOUR, Note(text="word " * 4000), pass_id="t:p")
+    need = client.measure(COLOUR, Note(text="word " * 4000))
+    assert caught.value.message == (
+        f"prompt colour needs about {need} tokens and 64 for its answer; thinker:4b has a window of 4096"
+    )
+    assert caught.value.exit_code == 3
+    assert (transport.requests, sink.calls) == ([], [])
+
+
+def test_the_room_for_the_answer_counts_in_the_window() -> None:
+    client, _, _ = setup("x")
+    with pytest.raises(WindowExceeded, match="4090 for its answer"):
+        client.ask(SHOUT, SKY, pass_id="t:p", max_answer_tokens=4090)
+
+
+def test_configuration_bounds_the_answer_and_sets_the_draw() -> None:
+    client, transport, _ = setup("a", "b", "c", max_tokens={"coding": 9}, temperature={"coding": 0.5})
+    client.ask(SHOUT, SKY, pass_id="t:p")
+    client.ask(
+        SHOUT, SKY, pass_id="t:p", max_answer_tokens=5, sampling=Sampling(temperature=1.0, seed=7, top_k=0)
+    )
+    first, second = transport.requests
+    assert (first.max_tokens, first.sampling) == (9, Sampling(temperature=0.5, top_k=40, top_p=0.95))
+    assert (second.max_tokens, second.sampling.seed) == (5, 7)
+
+
+def test_attempts_are_counted_for_each_pass_prompt_and_item() -> None:
+    client, transport, _ = setup(*["x"] * 5)
+    for pass_id, item in [("t:p", ""), ("t:p", ""), ("t:q", ""), ("t:p", "i"), ("t:p", "")]:
+        client.ask(SHOUT, SKY, pass_id=pass_id, item=item)
+    identities = [str(request.identity) for request in transport.requests]
+    assert identities == [
+        "pass p, prompt shout, attempt 0",
+        "pass p, prompt shout, attempt 1",
+        "pass q, prompt shout, attempt 0",
+        "pass p, prompt shout, item i, attempt 0",
+        "pass p, prompt shout, attempt 2",
+    ]
+
+
+def test_judgments_come_in_the_order_of_their_items_with_omissions_apart() -> None:
+    def script(request: ChatRequest) -> str:
+        number = int(request.identity.item)
+        return "perhaps" if number % 5 == 0 else "yes" if number % 2 else "no"
+
+    transport, sink = ScriptedTransport(script), MemorySink()
+    client = model_client(transport, sink, config=models_config(parallel=4))
+    judged = client.judge(
+        RELEVANT, range(20), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p", stage="scope"
+    )
+    assert [(item, verdict.yes) for item, verdict, _ in judged.verdicts] == [
+        (n, n % 2 == 1) for n in range(20) if n % 5
+    ]
+    assert [(item, bad.kind) for item, bad, _ in judged.omissions] == [
+        (n, "not_a_verdict") for n in (0, 5, 10, 15)
+    ]
+    for item, _, call_id in judged.verdicts:
+        assert sink.calls[call_id - 1].item == str(item)
+    assert len(transport.requests) == 24
+
+
+def test_items_share_the_prompt_up_to_the_question() -> None:
+    transport = ScriptedTransport(["yes", "no"])
+    client = model_client(transport, MemorySink())
+    client.judge(
+        RELEVANT, ["a", "b"], inputs=lambda text: Note(text=text), key=lambda text: text, pass_id="t:p"
+    )
+    assert len({request.prompt.removesuffix(request.identity.item) for request in transport.requests}) == 1
+
+
+def test_two_items_with_one_key_are_a_mistake() -> None:
+    client, _, _ = setup()
+    with pytest.raises(ValueError, match="same key"):
+        client.judge(RELEVANT, [1, 2], inputs=lambda n: Note(text=str(n)), key=lambda _: "k", pass_id="t:p")
+
+
+def test_nothing_to_judge_is_no_call() -> None:
+    client, _, _ = setup()
+    judged: Judged[str] = client.judge(
+        RELEVANT, [], inputs=lambda text: Note(text=text), key=str, pass_id="t:p"
+    )
+    assert (judged.verdicts, judged.omissions) == ((), ())
+
+
+def test_windows_and_counts_are_those_of_the_model_that_reads() -> None:
+    client, _, _ = setup()
+    assert client.window("coding") == client.window(COLOUR) == Window(context=4096, reserved=1024)
+    assert client.count("hello world", "coding") == 3
+
+
+def test_the_client_loads_no_http_library() -> None:
+    code = "import sys, clean_room_agent.llm.client; sys.exit('httpx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,397 @@
+"""Every fault of a real model server: what the caller sees, and what the record holds."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Colour, Note, Waits, model_client, models_config
+from tests.fakes.ollama_script import Answer, Answerer, busy
+from tests.fakes.ollama_server import OllamaServer
+
+from clean_room_agent.errors import (
+    DegenerateOutput,
+    ModelError,
+    ModelNotFound,
+    ServerBusy,
+    ServerFailed,
+    ServerTimeout,
+    ServerUnreachable,
+    TruncatingServer,
+    WindowExceeded,
+)
+from clean_room_agent.llm.sink import CallRecord
+from clean_room_agent.llm.transports.ollama import connect
+
+SKY = Note(text="sky")
+LONG = "abcdefgh " * 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """An answer that goes wrong, and what must come of it."""
+
+    answer: Answer
+    error: type[ModelError]
+    said: str
+    hint: str
+    kept: str = ""
+    """The start of the response that the record holds."""
+
+
+FAULTS = {
+    "error before the stream": Fault(
+        answer=Answer(status=500, error="llama runner process has unexpectedly stopped"),
+        error=ServerFailed,
+        said="coder:3b at http://127.0.0.1:{port} failed with status 500: llama runner process has unexpectedly",
+        hint="a smaller model or context_window needs less memory",
+    ),
+    "request refused": Fault(
+        answer=Answer(status=400, error='"coder:3b" does not support chat'),
+        error=ServerFailed,
+        said="status 400",
+        hint="see `cra check`",
+    ),
+    "host refused": Fault(
+        answer=Answer(status=403), error=ServerFailed, said="status 403", hint="use 127.0.0.1"
+    ),
+    "cancelled": Fault(
+        answer=Answer(status=499, error="request cancelled"),
+        error=ServerFailed,
+        said="cancelled",
+        hint="log says more",
+    ),
+    "error in the stream": Fault(
+        answer=Answer(text=LONG, error="an error was encountered while running the model"),
+        error=ServerFailed,
+        said="failed in the middle of its answer: an error was encountered",
+        hint="log says more",
+        kept="abcdefgh abcdefgh",
+    ),
+    "end without done": Fault(
+        answer=Answer(text="ha ha ha ha", no_end=True),
+        error=DegenerateOutput,
+        said="'ha ha ha ha'",
+        hint="another seed",
+        kept="ha ha ha ha",
+    ),
+    "abrupt close in the answer": Fault(
+        answer=Answer(text=LONG, close="in_answer"),
+        error=ServerFailed,
+        said="broke off in the middle of coder:3b's answer",
+        hint="may have died",
+        kept="abcdefgh abcdefgh",
+    ),
+    "abrupt close in a line": Fault(
+        answer=Answer(text=LONG, close="in_line"),
+        error=ServerFailed,
+        said="broke off in the middle",
+        hint="may have died",
+        kept="abcdefgh abcdefgh",
+    ),
+    "abrupt close without a byte": Fault(
+        answer=Answer(close="before_headers"),
+        error=ServerUnreachable,
+        said="broke before the first token",
+        hint="run out of memory",
+    ),
+    "abrupt close before the first token": Fault(
+        answer=Answer(close="before_token"),
+        error=ServerUnreachable,
+        said="broke before the first token",
+        hint="run out of memory",
+    ),
+    "busy": Fault(
+        answer=busy(),
+        error=ServerBusy,
+        said="server busy, please try again.  maximum pending",
+        hint="OLLAMA_MAX_QUEUE",
+    ),
+    "load too slow": Fault(
+        answer=Answer(text="late", load_seconds=5),
+        error=ServerTimeout,
+        said="did not begin to answer within 0.3 s",
+        hint="raise first_byte",
+    ),
+    "silence in the answer": Fault(
+        answer=Answer(text=LONG, pause_seconds=5),
+        error=ServerTimeout,
+        said="fell silent for 0.2 s",
+        hint="raise idle",
+        kept="abcdefgh",
+    ),
+    "unloaded": Fault(
+        answer=Answer(text="half", done_reason="unload"),
+        error=ServerFailed,
+        said="with the reason 'unload'",
+        hint="memory",
+        kept="half",
+    ),
+    "something else than a model server": Fault(
+        answer=Answer(raw_body="<html>Welcome</html>"),
+        error=ServerFailed,
+        said="does not speak Ollama's protocol",
+        hint="base_url",
+    ),
+}
+
+
+def answered(sink: MemorySink) -> list[CallRecord]:
+    return [call for call in sink.calls if call.call_type != "window_probe"]
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_a_fault_is_an_error_with_a_remedy_and_a_row_with_what_came(name: str) -> None:
+    fault = FAULTS[name]
+    sink = MemorySink()
+    with OllamaServer([fault.answer]) as server:
+        config = models_config(server.base_url, timeouts={"first_byte": 0.3, "idle": 0.2})
+        with pytest.raises(fault.error) as caught:
+            model_client(connect(config), sink, config=config).ask(
+                SHOUT, SKY, pass_id="t:p", max_answer_tokens=500
+            )
+        assert len(server.calls) == 1
+        sent = server.requests[-1]
+    assert type(caught.value) is fault.error
+    assert fault.said.format(port=server.base_url.rsplit(":", 1)[1]) in caught.value.message
+    assert fault.hint in caught.value.hint
+    assert caught.value.exit_code == 3
+    (row,) = answered(sink)
+    assert row.finish == f"error:{fault.error.__name__}"
+    assert row.error == caught.value.message
+    assert row.response.startswith(fault.kept)
+    assert bool(row.response) == bool(fault.kept)
+    assert json.loads(row.request_body) == sent
+    assert sink.readings == []
+
+
+def test_nobody_listening_is_told_with_the_address_and_recorded() -> None:
+    sink = MemorySink()
+    config = models_config("http://127.0.0.1:9")
+    client = model_client(connect(config), sink, config=config)
+    with pytest.raises(
+        ServerUnreachable, match=r"no model server answers at http://127\.0\.0\.1:9: "
+    ) as caught:
+        client.ask(SHOUT, SKY, pass_id="t:p")
+    assert "`ollama serve`" in caught.value.hint
+    assert sink.calls[0].finish == "error:ServerUnreachable"
+
+
+def test_a_missing_model_is_told_with_how_to_get_it_and_what_there_is() -> None:
+    sink = MemorySink()
+    with OllamaServer(["x"]) as server:
+        config = models_config(server.base_url, coding="coder:7b")
+        with pytest.raises(ModelNotFound) as caught:
+            model_client(connect(config), sink, config=config).ask(SHOUT, SKY, pass_id="t:p")
+    assert caught.value.message == f"{server.base_url} does not have the model 'coder:7b'"
+    assert (
+        caught.value.hint
+        == "run `ollama pull coder:7b`, or name another one in [models]; it has: coder:3b, thinker:4b"
+    )
+    assert sink.calls[0].finish == "error:ModelNotFound"
+
+
+@pytest.mark.parametrize(
+    ("first", "finish"),
+    [
+        (busy(), "error:ServerBusy"),
+        (Answer(close="before_headers"), "error:ServerUnreachable"),
+        (Answer(close="before_token"), "error:ServerUnreachable"),
+    ],
+)
+def test_what_is_safe_to_repeat_is_repeated_with_growing_waits(first: Answer, finish: str) -> None:
+    sink, waits = MemorySink(), Waits()
+    with OllamaServer([first, first, "hello"]) as server:
+        config = models_config(server.base_url, retries=2)
+        client = model_client(connect(config), sink, config=config, waits=waits)
+        reply = client.ask(SHOUT, SKY, pass_id="t:p")
+    assert (reply.value, reply.attempts) == ("HELLO", 3)
+    assert waits.seconds == [0.5, 1.0]
+    assert [(call.attempt, call.finish) for call in answered(sink)] == [(0, finish), (1, finish), (2, "stop")]
+
+
+def test_retries_end() -> None:
+    waits = Waits()
+    with OllamaServer(lambda _: busy()) as server:
+        config = models_config(server.base_url, retries=2)
+        with pytest.raises(ServerBusy):
+            model_client(connect(config), MemorySink(), config=config, waits=waits).ask(
+                SHOUT, SKY, pass_id="t:p"
+            )
+        assert len(server.calls) == 3
+    assert len(waits.seconds) == 2
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_a_stream_cut_in_lines_and_characters_is_read_whole(size: int) -> None:
+    text = "\u8a9e\U0001f600\u00e9 end"
+    with OllamaServer([Answer(text=text, chunk_bytes=size, piece_chars=2)]) as server:
+        reply = model_client(connect(models_config(server.base_url)), MemorySink()).ask(
+            SHOUT, SKY, pass_id="t:p"
+        )
+    assert reply.text == text
+
+
+def test_counts_that_the_server_leaves_out_are_unknown_and_not_zero() -> None:
+    sink = MemorySink()
+    with OllamaServer([Answer(text="ok", cached=True), Answer(text="")]) as server:
+        client = model_client(connect(models_config(server.base_url)), sink)
+        assert client.ask(SHOUT, SKY, pass_id="t:p").prompt_tokens is None
+        empty = client.ask(SHOUT, SKY, pass_id="t:p", repair=False)
+    assert empty.completion_tokens == 0
+    assert empty.bad is not None
+    assert empty.bad.kind == "empty"
+    assert answered(sink)[0].prompt_tokens is None
+
+
+def test_an_answer_cut_for_length_in_an_edit_is_truncated() -> None:
+    sink = MemorySink()
+    with OllamaServer([LONG]) as server:
+        reply = model_client(connect(models_config(server.base_url)), sink).ask(SHOUT, SKY, pass_id="t:p")
+    assert reply.bad is not None
+    assert (reply.bad.kind, reply.finish, reply.completion_tokens) == ("truncated", "length", 16)
+    assert answered(sink)[0].finish == "length"
+    assert sink.readings[-1][1:] == ("unreadable", "the answer was cut off after 16 tokens")
+
+
+def test_an_answer_cut_for_length_in_json_is_repaired() -> None:
+    sink = MemorySink()
+    with OllamaServer(['{"name": "' + LONG, '{"name": "blue"}']) as server:
+        reply = model_client(connect(models_config(server.base_url)), sink).ask(COLOUR, SKY, pass_id="t:p")
+    assert reply.value == Colour(name="blue")
+    assert [call.finish for call in answered(sink)] == ["length", "stop"]
+    assert [reading for _, reading, _ in sink.readings] == ["unreadable", "repaired"]
+
+
+def test_an_answer_against_its_schema_is_repaired_and_else_a_value() -> None:
+    sink = MemorySink()
+    with OllamaServer(['{"name": 1}', '{"name": 2}']) as server:
+        reply = model_client(connect(models_config(server.base_url)), sink).ask(COLOUR, SKY, pass_id="t:p")
+        assert server.requests[-1]["format"] == COLOUR.schema
+    assert reply.bad is not None
+    assert reply.bad.kind == "schema"
+    assert [fault for _, _, fault in sink.readings] == ["name: Input should be a valid string"] * 2
+
+
+def test_thinking_is_recorded_and_not_read() -> None:
+    sink = MemorySink()
+    with OllamaServer([Answer(text="Yes", thinking="No, no, no.")]) as server:
+        reply = model_client(connect(models_config(server.base_url)), sink).ask(RELEVANT, SKY, pass_id="t:p")
+    assert reply.value is not None
+    assert reply.value.yes
+    assert answered(sink)[0].thinking == "No, no, no."
+
+
+def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them() -> None:
+    said = Answer(text="No", likely=(("No", 0.6), ("Yes", 0.2)))
+    sink = MemorySink()
+    for logprobs, confidence in ((True, 0.75), (False, None)):
+        with OllamaServer([said], logprobs=logprobs) as server:
+            reply = model_client(connect(models_config(server.base_url)), sink).ask(
+                RELEVANT, SKY, pass_id="t:p"
+            )
+        assert reply.value is not None
+        assert not reply.value.yes
+        assert reply.value.confidence == pytest.approx(confidence)
+    assert [bool(call.logprobs) for call in answered(sink)] == [True, False]
+
+
+@pytest.mark.parametrize("overflow", ["plain", "json"])
+def test_a_server_that_refuses_long_prompts_is_probed_once_for_each_model(overflow: str) -> None:
+    sink = MemorySink()
+    with OllamaServer(
+        lambda _: '{"name": "blue"}', overflow="json" if overflow == "json" else "plain"
+    ) as server:
+        client = model_client(connect(models_config(server.base_url)), sink)
+        for prompt in (COLOUR, COLOUR):
+            assert client.ask(prompt, SKY, pass_id="t:p").value == Colour(name="blue")
+        assert len(server.requests) == 3
+        assert client.probe("coding", pass_id="t:check").server_window == (
+            4096 if overflow == "json" else None
+        )
+    assert [call.call_type for call in sink.calls] == ["window_probe", "colour", "colour", "window_probe"]
+    assert (sink.calls[0].finish, sink.calls[0].item) == ("error:WindowExceeded", "thinker:4b")
+
+
+@pytest.mark.parametrize(
+    ("overflow", "said"),
+    [("plain", "refused a prompt as too long"), ("json", "tokens as too long for coder:3b: it exceeds")],
+)
+def test_a_prompt_that_was_estimated_too_short_is_refused_and_recorded(overflow: str, said: str) -> None:
+    sink = MemorySink()
+    with OllamaServer(["x"], overflow="json" if overflow == "json" else "plain") as server:
+        client = model_client(connect(models_config(server.base_url)), sink)
+        with pytest.raises(WindowExceeded, match=said) as caught:
+            client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
+    assert "raise token_factor" in caught.value.hint
+    assert answered(sink)[0].finish == "error:WindowExceeded"
+
+
+def test_a_server_with_a_smaller_window_than_configured_is_found_by_the_probe() -> None:
+    with OllamaServer(["x"], overflow="json", largest_window=1024) as server:
+        client = model_client(connect(models_config(server.base_url)), MemorySink())
+        with pytest.raises(
+            WindowExceeded, match="with a window of 1024 tokens, not the configured 4096"
+        ) as caught:
+            client.ask(SHOUT, SKY, pass_id="t:p")
+    assert "context_window = 1024" in caught.value.hint
+
+
+def test_a_server_that_cuts_in_silence_is_refused_before_the_first_question() -> None:
+    sink = MemorySink()
+    with OllamaServer(lambda _: "x", overflow="silent") as server:
+        client = model_client(connect(models_config(server.base_url)), sink)
+        with pytest.raises(TruncatingServer, match="it cuts long prompts in silence") as caught:
+            client.ask(SHOUT, SKY, pass_id="t:p")
+    assert "allow_truncating_server = true" in caught.value.hint
+    assert answered(sink) == []
+    assert sink.calls[0].finish in {"stop", "length"}
+
+
+def test_a_server_that_is_allowed_to_cut_is_watched_at_every_call() -> None:
+    sink = MemorySink()
+    with OllamaServer(lambda _: "fine", overflow="silent") as server:
+        config = models_config(server.base_url, allow_truncating_server=True)
+        client = model_client(connect(config), sink, config=config)
+        assert client.ask(SHOUT, SKY, pass_id="t:p").value == "FINE"
+        with pytest.raises(
+            TruncatingServer, match=r"read 4096 tokens of a prompt of at least .* it cut the prompt"
+        ):
+            client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
+    assert [call.finish for call in answered(sink)] == ["stop", "error:TruncatingServer"]
+
+
+def test_no_prompt_makes_the_server_load_a_model_again() -> None:
+    script: Answerer = lambda call: '{"name": "blue"}' if call.schema else "yes"  # noqa: E731 - a script in a line
+    with OllamaServer(script) as server:
+        client = model_client(connect(models_config(server.base_url)), MemorySink())
+        client.ask(COLOUR, SKY, pass_id="t:p")
+        client.ask(RELEVANT, SKY, pass_id="t:p")
+        client.ask(COLOUR, SKY, pass_id="t:p", max_answer_tokens=200)
+        assert server.reloads == 0
+        client = model_client(connect(models_config(server.base_url)), MemorySink(), window=2048)
+        client.ask(COLOUR, SKY, pass_id="t:p")
+        assert server.reloads == 1
+
+
+def test_no_more_requests_are_under_way_than_configured() -> None:
+    sink = MemorySink()
+    with OllamaServer(lambda _: Answer(text="yes", load_seconds=0.02)) as server:
+        config = models_config(server.base_url, parallel=3)
+        client = model_client(connect(config), sink, config=config)
+        judged = client.judge(RELEVANT, range(12), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p")
+        assert server.peak == 3
+    assert [item for item, _, _ in judged.verdicts] == list(range(12))
+
+
+def test_the_first_failure_in_order_ends_the_judging() -> None:
+    def script(call: object) -> Answer:
+        return Answer(status=500, error="boom")
+
+    sink = MemorySink()
+    with OllamaServer(script) as server:
+        client = model_client(connect(models_config(server.base_url)), sink)
+        with pytest.raises(ServerFailed, match="boom"):
+            client.judge(RELEVANT, range(50), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p")
+        assert len(server.calls) < 50
+    assert len(answered(sink)) == len(server.calls)

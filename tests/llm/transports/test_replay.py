@@ -1,0 +1,191 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Note, model_client, models_config
+from tests.fakes.ollama_script import Answer, ChatCall, busy
+from tests.fakes.ollama_server import OllamaServer
+
+from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.exchange import CallIdentity
+from clean_room_agent.llm.transports.ollama import connect
+from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport, dump_calls, load_calls
+
+SAME = (
+    "call_type",
+    "item",
+    "attempt",
+    "prompt",
+    "request_body",
+    "response",
+    "thinking",
+    "logprobs",
+    "finish",
+    "error",
+)
+COUNTS = (
+    "prompt_tokens",
+    "completion_tokens",
+    "estimated_tokens",
+    "model",
+    "stage_name",
+    "role",
+    "prompt_hash",
+)
+
+
+def recorded(sink: MemorySink) -> tuple[RecordedCall, ...]:
+    return tuple(
+        RecordedCall(
+            call_id=number,
+            identity=CallIdentity(
+                pass_id=relative_pass(call.pass_id),
+                prompt=call.call_type,
+                item=call.item,
+                attempt=call.attempt,
+            ),
+            system_prompt=call.system_prompt,
+            prompt=call.prompt,
+            prompt_hash=call.prompt_hash,
+            request_body=call.request_body,
+            response=call.response,
+            thinking=call.thinking,
+            logprobs=call.logprobs,
+            finish=call.finish,
+            error=call.error,
+            prompt_tokens=call.prompt_tokens,
+            completion_tokens=call.completion_tokens,
+        )
+        for number, call in enumerate(sink.calls, start=1)
+    )
+
+
+def answerer(call: ChatCall) -> Answer | str:
+    if call.title == COLOUR.title:
+        return "no JSON" if "earlier answer" not in call.prompt else '{"name": "blue"}'
+    return Answer(text="No" if "thing: 3" in call.prompt else "Yes", thinking="hm")
+
+
+def run(client: ModelClient, task: str) -> list[Any]:
+    colour = client.ask(COLOUR, Note(text="sky"), pass_id=f"{task}:meta_plan")
+    judged = client.judge(
+        RELEVANT,
+        range(6),
+        inputs=lambda n: Note(text=str(n)),
+        key=str,
+        pass_id=f"{task}:impl:a:b",
+        stage="scope",
+    )
+    return [colour.value, [(item, verdict) for item, verdict, _ in judged.verdicts]]
+
+
+@pytest.fixture
+def recording() -> tuple[MemorySink, list[Any]]:
+    sink = MemorySink()
+    with OllamaServer(answerer) as server:
+        values = run(model_client(connect(models_config(server.base_url)), sink), "task-1")
+    return sink, values
+
+
+def test_a_replay_gives_the_same_answers_and_the_same_record(recording: tuple[MemorySink, list[Any]]) -> None:
+    live, values = recording
+    calls = load_calls(dump_calls(recorded(live)), source="file")
+    assert calls == recorded(live)
+    sink = MemorySink()
+    assert run(model_client(ReplayTransport(calls), sink), "task-2") == values
+
+    def rows(kept: MemorySink) -> list[tuple[Any, ...]]:
+        return sorted(tuple(getattr(call, name) for name in SAME + COUNTS) for call in kept.calls)
+
+    probes = [call for call in live.calls if call.call_type == "window_probe"]
+    assert len(probes) == 1
+    live.calls = [call for call in live.calls if call not in probes]
+    assert rows(sink) == rows(live)
+    assert {call.provider for call in sink.calls} == {"replay"}
+    assert all(call.replayed_from for call in sink.calls)
+
+
+def test_another_prompt_is_refused_with_the_first_line_that_differs(
+    recording: tuple[MemorySink, list[Any]],
+) -> None:
+    client = model_client(ReplayTransport(recorded(recording[0])), MemorySink())
+    with pytest.raises(ReplayMismatch) as caught:
+        client.ask(COLOUR, Note(text="sea"), pass_id="t:meta_plan")
+    assert caught.value.message == (
+        "pass meta_plan, prompt colour, attempt 0 asks something else than recorded call 2: "
+        "line 5 of the prompt was 'The thing: sky' and now is 'The thing: sea'"
+    )
+    with pytest.raises(ReplayMismatch, match=r"line 6 of the prompt was \(not there\) and now is 'more'"):
+        client.ask(COLOUR, Note(text="sky\nmore"), pass_id="u:meta_plan")
+    with pytest.raises(ReplayMismatch, match=r"line 1 of the system text was 'You answer with JSON.'"):
+        client.ask(replace(COLOUR, system="Other."), Note(text="sky"), pass_id="v:meta_plan")
+
+
+@pytest.mark.parametrize(
+    ("pass_id", "item", "said"),
+    [
+        (
+            "t:adjust:a:after_b",
+            "",
+            "no call for pass adjust:a:after_b, prompt relevant, attempt 0; none for that pass",
+        ),
+        ("t:meta_plan", "", "for that pass it holds: colour"),
+        (
+            "t:impl:a:b",
+            "9",
+            "item 9, attempt 0; for that prompt it holds: item 0 attempt 0, item 1 attempt 0",
+        ),
+    ],
+)
+def test_an_unrecorded_call_is_refused_with_what_there_is(
+    recording: tuple[MemorySink, list[Any]], pass_id: str, item: str, said: str
+) -> None:
+    sink = MemorySink()
+    client = model_client(ReplayTransport(recorded(recording[0])), sink)
+    with pytest.raises(ReplayMismatch, match=said):
+        client.ask(RELEVANT, Note(text="1"), pass_id=pass_id, item=item)
+    assert sink.calls == []
+
+
+def test_recorded_failures_are_replayed_without_waiting() -> None:
+    live = MemorySink()
+    with OllamaServer([busy(), "hello", Answer(status=500, error="boom")]) as server:
+        config = models_config(server.base_url, retries=1)
+        client = model_client(connect(config), live, config=config)
+        client.ask(SHOUT, Note(text="a"), pass_id="t:p")
+        with pytest.raises(ServerFailed):
+            client.ask(SHOUT, Note(text="b"), pass_id="t:p")
+    sink = MemorySink()
+    replay = model_client(ReplayTransport(recorded(live)), sink, config=config)
+    assert replay.ask(SHOUT, Note(text="a"), pass_id="t:p").value == "HELLO"
+    with pytest.raises(ModelError, match="boom") as caught:
+        replay.ask(SHOUT, Note(text="b"), pass_id="t:p")
+    assert type(caught.value) is ServerFailed
+    assert [call.finish for call in sink.calls] == ["error:ServerBusy", "stop", "error:ServerFailed"]
+
+
+def test_of_two_calls_with_one_identity_the_later_counts(recording: tuple[MemorySink, list[Any]]) -> None:
+    calls = recorded(recording[0])
+    later = tuple(replace(call, response='{"name": "late"}', call_id=99) for call in calls[1:2])
+    reply = model_client(ReplayTransport(calls + later), MemorySink()).ask(
+        COLOUR, Note(text="sky"), pass_id="t:meta_plan"
+    )
+    assert reply.value is not None
+    assert reply.value.name == "late"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not a recording of version 1"),
+        ('{"format": "cra-recording", "version": 2}\n', "not a recording of version 1"),
+        (dump_calls([]) + "{}\n", "file, line 2: call_id: Field required"),
+        (dump_calls([]) + "\nnonsense\n", "file, line 3: : Invalid JSON"),
+    ],
+)
+def test_what_is_no_recording_is_refused(text: str, said: str) -> None:
+    with pytest.raises(ArtifactError, match=said):
+        load_calls(text, source="file")
