@@ -20,6 +20,8 @@ MAX_TIER_1 = 12
 MAX_NEIGHBORS = 40
 """Imports, importers and co-changed files looked at for one seed, in the order of the index's answer."""
 MIN_CO_CHANGE = 3
+SEARCH_SEEDS = 5
+"""Files that the search found first, whose neighbours are looked at beside those of the named ones."""
 
 NAMED_GAIN = {"path": 1.0, "symbol": 0.5, "frame": 0.5, "test": 0.2, "area": 0.15}
 IMPORT_GAIN = 0.15
@@ -159,17 +161,28 @@ def _bound_tier_1(pool: _Pool, query: TaskQuery) -> list[Decision]:
 
 
 def _add_neighbors(pool: _Pool, source: RepositorySource) -> None:
-    for seed in pool.in_tier(1):
+    for seed, weight in _seeds(pool):
         file_id = pool.files[seed].file_id
         for row in source.kb.get_dependencies(file_id, direction="imports")[:MAX_NEIGHBORS]:
-            pool.add(row.file.path, tier=2, reason=f"imported by {seed}", gain=IMPORT_GAIN)
+            pool.add(row.file.path, tier=2, reason=f"imported by {seed}", gain=IMPORT_GAIN * weight)
         for row in source.kb.get_dependencies(file_id, direction="imported_by")[:MAX_NEIGHBORS]:
-            pool.add(row.file.path, tier=2, reason=f"imports {seed}", gain=IMPORT_GAIN)
+            pool.add(row.file.path, tier=2, reason=f"imports {seed}", gain=IMPORT_GAIN * weight)
         neighbors = source.kb.get_co_change_neighbors(file_id, min_count=MIN_CO_CHANGE, limit=MAX_NEIGHBORS)
         most = max((row.count for row in neighbors), default=1)
         for neighbor in neighbors:
             reason = f"changed together with {seed} {neighbor.count} times"
-            pool.add(neighbor.file.path, tier=3, reason=reason, gain=CO_CHANGE_GAIN * neighbor.count / most)
+            gain = CO_CHANGE_GAIN * weight * neighbor.count / most
+            pool.add(neighbor.file.path, tier=3, reason=reason, gain=gain)
+
+
+def _seeds(pool: _Pool) -> list[tuple[str, float]]:
+    """What is named counts in full; the best that the search found, by its score (1 for the first)."""
+    named = pool.in_tier(1)
+    found = [path for path, entry in pool.files.items() if entry.tier > 1 and entry.search > 0]
+    found.sort(key=lambda path: (-pool.files[path].search, path))
+    return [(path, 1.0) for path in named] + [
+        (path, pool.files[path].search) for path in found[:SEARCH_SEEDS]
+    ]
 
 
 def _add_metadata(query: TaskQuery, pool: _Pool, source: RepositorySource) -> list[Decision]:

@@ -1,6 +1,6 @@
 """One retrieval: task analysis, candidates, the stages in the caller's order, assembly; all of it on record."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,7 +41,6 @@ class Retriever:
         record: Record,
         session: Session,
         config: RetrievalConfig,
-        clock: Callable[[], str],
     ) -> None:
         """Args:
             kb: over a connection that is open for reading.
@@ -50,7 +49,6 @@ class Retriever:
             record: gets every decision.
             session: of the task; gets what a refinement needs.
             config: the stages and how they judge.
-            clock: the time as UTC, ISO 8601.
 
         Raises:
             ConfigError: a stage is unknown.
@@ -62,7 +60,6 @@ class Retriever:
         self._record = record
         self._session = session
         self._config = config
-        self._clock = clock
 
     def retrieve(self, request: RoomRequest) -> ContextPackage:
         """The package for one pass; when it returns, all decisions are committed.
@@ -163,7 +160,7 @@ class Retriever:
             self._record.post(append_decisions, rows)
 
     def _rows(self, pass_id: str, decisions: Iterable[Decision]) -> tuple[DecisionRow, ...]:
-        now = self._clock()
+        now = self._record.now()
         return tuple(
             DecisionRow(
                 task_id=pass_id,

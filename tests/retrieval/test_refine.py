@@ -1,0 +1,113 @@
+import json
+from collections.abc import Callable
+
+import pytest
+from tests.retrieval.test_retriever import IMPORTS, SHOP, choose, large_module
+from tests.retrieval.world import TASK, World, room_request
+
+from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.errors import RecordError
+
+Make = Callable[..., World]
+RETRY = f"{TASK}:impl:p1:s1:retry_1"
+
+
+def test_a_missing_file_comes_in_beside_what_was_there(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    first = world.retriever().retrieve(room_request(files=("shop/cart.py",)))
+    wish = RefinementRequest(
+        reason="unknown name", missing_files=("shop/users.py",), error_signatures=("NameError: greet",)
+    )
+    second = world.retriever().refine(wish, room_request(pass_id=RETRY, files=("shop/cart.py",)))
+    assert {item.path for item in second.primary()} == {"shop/cart.py", "shop/users.py"}
+    assert {item.path for item in first.primary()} == {"shop/cart.py"}
+    assert second.pass_id == RETRY
+
+
+def test_a_missing_symbol_is_shown_at_least_by_its_signature(make: Make) -> None:
+    world = make({**SHOP, "big.py": large_module(20)}, imports=IMPORTS)
+    world.retriever().retrieve(room_request(files=("shop/cart.py",)))
+    wish = RefinementRequest(reason="unknown name", missing_symbols=("task_3", "not_there"))
+    package = world.retriever().refine(wish, room_request(pass_id=RETRY, files=("shop/cart.py",)))
+    added = next(item for item in package.items if item.path == "big.py")
+    assert (added.symbol, added.detail, added.text) == ("task_3", "supporting", "def task_3(value):\n")
+    unknown = [row for row in world.decisions(RETRY) if row.path == "not_there"]
+    assert [row.included for row in unknown] == [False]
+
+
+def test_a_missing_symbol_that_is_judged_primary_is_shown_whole(make: Make) -> None:
+    answers = {"precision_batch": choose("primary", "big.py :: task_3 ")}
+    world = make({**SHOP, "big.py": large_module(20)}, answers, imports=IMPORTS)
+    world.retriever().retrieve(room_request(files=("shop/cart.py",)))
+    wish = RefinementRequest(reason="unknown name", missing_symbols=("task_3",))
+    package = world.retriever().refine(wish, room_request(pass_id=RETRY, files=("shop/cart.py",)))
+    assert ("big.py", "task_3") in {(item.path, item.symbol) for item in package.primary()}
+
+
+def test_a_missing_test_is_shown_to_be_read(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    world.retriever().retrieve(room_request(files=("shop/cart.py",)))
+    wish = RefinementRequest(reason="it fails", missing_tests=("tests/test_cart.py::test_unrelated",))
+    package = world.retriever().refine(wish, room_request(pass_id=RETRY, files=("shop/cart.py",)))
+    assert ("tests/test_cart.py", "test_unrelated", "supporting") in {
+        (item.path, item.symbol, item.detail) for item in package.items
+    }
+
+
+def test_the_merge_is_on_record_under_its_own_name(make: Make) -> None:
+    world = make({**SHOP, "big.py": large_module(20)}, imports=IMPORTS)
+    world.retriever().retrieve(room_request(files=("shop/cart.py",)))
+    wish = RefinementRequest(
+        reason="unknown name", missing_symbols=("task_3",), error_signatures=("NameError: task_3",)
+    )
+    world.retriever().refine(wish, room_request(pass_id=RETRY, files=("shop/cart.py",)))
+    stages = {row.stage for row in world.decisions(RETRY)}
+    assert stages == {"refinement_merge", "assembly"}
+    call = world.transport.requests[-1]
+    assert call.identity.item == "refinement_merge:0"
+    assert "NameError: task_3" in call.prompt
+    kept = world.session.for_pass(RETRY).get_state("refinement_request")
+    assert isinstance(kept, dict)
+    assert kept["missing_symbols"] == ["task_3"]
+
+
+def test_a_second_refinement_goes_on_from_the_first(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    room = room_request(files=("shop/cart.py",))
+    world.retriever().retrieve(room)
+    world.retriever().refine(
+        RefinementRequest(reason="a", missing_files=("shop/users.py",)), room_request(pass_id=RETRY)
+    )
+    wish = RefinementRequest(reason="b", missing_files=("shop/money.py",))
+    package = world.retriever().refine(wish, room_request(pass_id=RETRY.replace("retry_1", "retry_2")))
+    assert {item.path for item in package.primary()} == {"shop/cart.py", "shop/users.py", "shop/money.py"}
+
+
+def test_a_refinement_without_a_retrieval_before_it_is_an_error(make: Make) -> None:
+    world = make(SHOP)
+    with pytest.raises(RecordError, match="no context for pass"):
+        world.retriever().refine(RefinementRequest(reason="x"), room_request(pass_id=RETRY))
+
+
+def test_a_narrowed_file_named_by_the_failure_is_chosen_from_anew(make: Make) -> None:
+    answers = {"precision_batch": choose("primary", "big.py :: task_7 ")}
+    world = make({"big.py": large_module(60)}, answers, window=4096, reserved=1024)
+    world.retriever().retrieve(room_request(task="task_7 fails", files=("big.py",)))
+    wish = RefinementRequest(
+        reason="no match", missing_files=("big.py",), error_signatures=("NO_MATCH: big.py",)
+    )
+    package = world.retriever().refine(
+        wish, room_request(pass_id=RETRY, task="task_7 fails", files=("big.py",))
+    )
+    assert "task_7" in [item.symbol for item in package.primary()]
+    assert package.budget.used_tokens <= 3072
+    spans = [(item.path, item.start_line) for item in package.primary()]
+    assert len(spans) == len(set(spans))
+
+
+def test_the_kept_package_reads_back_as_json(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    request = room_request(files=("shop/cart.py",))
+    package = world.retriever().retrieve(request)
+    kept = json.loads(json.dumps(world.session.for_pass(request.pass_id).get_state("final_context")))
+    assert kept["items"][0]["text"] == package.items[0].text

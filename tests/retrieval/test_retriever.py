@@ -1,0 +1,327 @@
+import json
+from collections.abc import Callable
+
+import pytest
+from tests.retrieval.world import TASK, World, numbers_of, room_request
+
+from clean_room_agent.artifacts.tasks import Evidence, StackFrame
+from clean_room_agent.errors import ConfigError, RepositoryError, UsageError, WindowExceeded
+from clean_room_agent.llm.exchange import ChatRequest
+
+Make = Callable[..., World]
+
+CART = '''\
+"""The shopping cart."""
+
+import decimal
+
+from shop import money
+
+
+class Cart:
+    """Holds what a customer wants."""
+
+    def __init__(self):
+        self.items = []
+
+    def add_item(self, item, count):
+        """Put an item in."""
+        self.items.append((item, count))
+
+    def total_price(self):
+        """What all items cost."""
+        return sum(item.price for item, count in self.items)
+'''
+MONEY = '''\
+"""Amounts."""
+
+
+def round_amount(value):
+    """Round to cents."""
+    return round(value, 2)
+
+
+def format_amount(value):
+    """With two digits."""
+    return f"{value:.2f}"
+'''
+TEST_CART = """\
+from shop.cart import Cart
+
+
+def test_total_price_counts():
+    cart = Cart()
+    assert cart.total_price() == 0
+
+
+def test_unrelated():
+    assert True
+"""
+SHOP = {
+    "shop/cart.py": CART,
+    "shop/money.py": MONEY,
+    "shop/users.py": "def greet(name):\n    return name\n",
+    "tests/test_cart.py": TEST_CART,
+    "README.md": "# Shop\n\nA cart with a total price.\n",
+}
+IMPORTS = {"shop/cart.py": ("shop/money.py",), "tests/test_cart.py": ("shop/cart.py",)}
+
+
+def large_module(functions: int, lines: int = 12) -> str:
+    parts = ["import os", "import sys", "", ""]
+    for number in range(functions):
+        parts.append(f"def task_{number}(value):")
+        parts.append(f'    """Do number {number}."""')
+        parts.extend(
+            f"    value = value + {number} * {line}  # step {line} of {number}" for line in range(lines)
+        )
+        parts.extend(["    return value", "", ""])
+    return "\n".join(parts)
+
+
+def choose(detail: str, *words: str) -> Callable[[ChatRequest], str]:
+    def answer(request: ChatRequest) -> str:
+        return json.dumps({"primary": [], detail: numbers_of(request, *words)})
+
+    return answer
+
+
+def relevant(*words: str) -> Callable[[ChatRequest], str]:
+    return lambda request: json.dumps({"relevant": numbers_of(request, *words)})
+
+
+def test_a_file_named_by_the_plan_is_shown_whole(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    package = world.retriever().retrieve(
+        room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+    )
+    item = package.items[0]
+    assert (item.path, item.symbol, item.detail, item.tier) == ("shop/cart.py", None, "primary", 0)
+    assert item.text == CART
+    assert package.budget.used_tokens <= package.budget.context_window - package.budget.reserved_tokens
+
+
+def test_symbols_of_other_files_are_shown_as_judged(make: Make) -> None:
+    answers = {
+        "scope_batch": relevant("shop/money.py", "shop/users.py"),
+        "precision_batch": choose("supporting", "round_amount", "greet"),
+    }
+    world = make(SHOP, answers, imports=IMPORTS)
+    package = world.retriever().retrieve(
+        room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+    )
+    shown = {(item.path, item.symbol, item.detail) for item in package.items}
+    assert ("shop/money.py", None, "supporting") in shown
+    assert all("return round" not in item.text for item in package.items if item.path == "shop/money.py")
+
+
+def test_every_candidate_has_a_decision_that_names_the_call(make: Make) -> None:
+    world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
+    request = room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+    world.retriever().retrieve(request)
+    scope = {row.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
+    assert scope["shop/cart.py"].included
+    assert scope["shop/cart.py"].call_id is None
+    assert scope["shop/money.py"].included
+    assert scope["shop/money.py"].call_id is not None
+    assert not scope["README.md"].included
+    assert "imported by shop/cart.py" in scope["shop/money.py"].reason
+
+
+def test_an_unreadable_verdict_leaves_the_candidates_out(make: Make) -> None:
+    world = make(SHOP, {"scope_batch": "I cannot say"}, imports=IMPORTS)
+    request = room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+    world.retriever().retrieve(request)
+    judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
+    assert judged
+    assert all(not row.included and "unreadable" in row.reason for row in judged)
+
+
+def test_an_unreadable_task_analysis_is_noted_and_the_rest_goes_on(make: Make) -> None:
+    world = make(SHOP, {"task_analysis": "hm"}, imports=IMPORTS)
+    request = room_request(task="Fix `total_price` in shop/cart.py")
+    package = world.retriever().retrieve(request)
+    notes = [row.reason for row in world.decisions(request.pass_id) if row.stage == "task_analysis"]
+    assert any("could not be read" in reason for reason in notes)
+    assert package.budget.used_tokens >= 0
+
+
+def test_what_the_model_invents_is_dropped_and_noted(make: Make) -> None:
+    invented = {
+        "intent": "x",
+        "areas": ["shop", "nowhere"],
+        "keywords": [],
+        "symbols": ["Cart.add_item", "invented"],
+    }
+    world = make(SHOP, {"task_analysis": json.dumps(invented)}, imports=IMPORTS)
+    request = room_request(task="Fix it")
+    world.retriever().retrieve(request)
+    query = world.session.for_pass(request.pass_id).get_state("task_query")
+    assert isinstance(query, dict)
+    assert query["symbols"] == ["Cart.add_item"]
+    assert query["areas"] == ["shop"]
+    dropped = {row.path for row in world.decisions(request.pass_id) if row.stage == "task_analysis"}
+    assert dropped == {"nowhere", "invented"}
+
+
+def test_each_route_asks_once_for_every_candidate(make: Make) -> None:
+    answers = {
+        "scope_judgment": lambda request: "yes" if "## File\nshop/money.py" in request.prompt else "no"
+    }
+    world = make(SHOP, answers, imports=IMPORTS)
+    request = room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+    world.retriever(route="each").retrieve(request)
+    judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
+    assert len(world.asked("scope_judgment")) == len(judged)
+    assert [row.path for row in judged if row.included] == ["shop/money.py"]
+
+
+def test_without_a_model_nothing_is_asked_and_the_record_says_so(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    request = room_request(task="Fix total_price of the cart", mode="plan", role="reasoning")
+    package = world.retriever(use_model=False).retrieve(request)
+    assert world.transport.requests == []
+    assert "shop/cart.py" in {item.path for item in package.items}
+    assert any("no model asked" in row.reason for row in world.decisions(request.pass_id))
+
+
+def test_a_large_target_file_shows_the_chosen_symbols_its_imports_and_then_what_is_near(make: Make) -> None:
+    world = make(
+        {"big.py": large_module(60)},
+        {"precision_batch": choose("primary", "big.py :: task_41 ")},
+        window=4096,
+        reserved=1024,
+    )
+    package = world.retriever().retrieve(room_request(task="task_41 adds wrongly", files=("big.py",)))
+    symbols = [item.symbol for item in package.items]
+    assert "task_41" in symbols
+    assert "(header)" in symbols
+    assert len(symbols) > 3
+    assert package.budget.used_tokens <= 3072
+    whole = next(item for item in package.items if item.symbol == "task_41")
+    lines = large_module(60).split("\n")
+    for item in package.primary():
+        assert item.text == "".join(f"{line}\n" for line in lines[item.start_line - 1 : item.end_line])
+    assert whole.text.startswith("def task_41(value):")
+    assert all("does not fit" in dropped.reason for dropped in package.dropped)
+
+
+def test_a_stack_frame_in_a_large_target_is_in_without_asking(make: Make) -> None:
+    text = large_module(60)
+    line = text.split("\n").index("def task_33(value):") + 3
+    world = make({"big.py": text}, window=4096, reserved=1024)
+    evidence = Evidence(frames=(StackFrame(path="big.py", line=line, function="task_33"),))
+    package = world.retriever().retrieve(room_request(files=("big.py",), evidence=evidence))
+    shown = next(item for item in package.items if item.symbol == "task_33")
+    assert shown.reason == "in a stack trace"
+
+
+def test_a_primary_symbol_larger_than_the_room_is_an_error_that_names_it(make: Make) -> None:
+    world = make({"big.py": large_module(1, lines=400)}, window=4096, reserved=1024)
+    request = room_request(files=("big.py",), symbols=("task_0",))
+    with pytest.raises(
+        WindowExceeded, match=r"big.py :: task_0 .* about \d+ tokens.* room for code is 3072"
+    ) as caught:
+        world.retriever().retrieve(request)
+    assert "context_window" in caught.value.hint
+
+
+def test_too_much_primary_code_is_refiltered_and_what_goes_is_recorded(make: Make) -> None:
+    answers = {
+        "precision_batch": choose("primary", "big.py"),
+        "refilter": lambda request: json.dumps({"keep": numbers_of(request, "task_7 ")}),
+    }
+    world = make({"big.py": large_module(60)}, answers, window=4096, reserved=1024)
+    request = room_request(task="All of it", files=("big.py",))
+    package = world.retriever().retrieve(request)
+    assert "task_7" in [item.symbol for item in package.primary()]
+    assert any("refilter let it go" in dropped.reason for dropped in package.dropped)
+    assert "room for about" in world.asked("refilter")[0].prompt
+
+
+def test_a_failing_test_is_shown_to_be_read(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    evidence = Evidence(
+        failing_tests=("tests/test_cart.py::test_total_price_counts",), messages=("assert 1 == 0",)
+    )
+    package = world.retriever().retrieve(room_request(files=("shop/cart.py",), evidence=evidence))
+    test = next(item for item in package.items if item.path == "tests/test_cart.py")
+    assert (test.detail, test.symbol) == ("supporting", "test_total_price_counts")
+    assert "cart.total_price() == 0" in test.text
+    assert "test_unrelated" not in package.to_prompt_text()
+
+
+def test_a_planner_sees_the_path_of_every_file_in_scope(make: Make) -> None:
+    world = make(SHOP, {"scope_batch": relevant("shop/")}, imports=IMPORTS)
+    request = room_request(task="Fix the price", mode="plan", role="reasoning")
+    package = world.retriever().retrieve(request)
+    assert {"shop/cart.py", "shop/money.py"} <= {item.path for item in package.items}
+
+
+def test_a_changed_file_asks_for_a_refresh(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    (world.root / "shop/cart.py").write_text(CART + "\n# more\n")
+    with pytest.raises(RepositoryError, match=r"shop/cart\.py changed after it was indexed") as caught:
+        world.retriever().retrieve(room_request(files=("shop/cart.py",)))
+    assert "cra index" in caught.value.hint
+
+
+def test_binary_targets_are_noted_as_not_editable(make: Make) -> None:
+    world = make({**SHOP, "data.txt": b"\x00\x01\x02" * 50}, imports=IMPORTS)
+    request = room_request(files=("data.txt",))
+    package = world.retriever().retrieve(request)
+    assert all(item.path != "data.txt" for item in package.items)
+    notes = [row.reason for row in world.decisions(request.pass_id) if row.path == "data.txt"]
+    assert any("not editable" in reason for reason in notes)
+
+
+def test_a_file_that_the_plan_will_create_is_noted(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    request = room_request(files=("shop/new.py",))
+    world.retriever().retrieve(request)
+    rows = [row for row in world.decisions(request.pass_id) if row.path == "shop/new.py"]
+    assert [row.included for row in rows] == [False]
+
+
+def test_an_empty_index_is_an_error(make: Make) -> None:
+    world = make({})
+    with pytest.raises(UsageError, match="not indexed"):
+        world.retriever().retrieve(room_request())
+
+
+@pytest.mark.parametrize("stages", [("scope", "precison"), (), ("scope", "scope")])
+def test_unusable_stages_are_errors_before_anything_runs(make: Make, stages: tuple[str, ...]) -> None:
+    world = make(SHOP)
+    with pytest.raises(ConfigError):
+        world.retriever(stages=stages)
+
+
+def test_scope_alone_shows_whole_files(make: Make) -> None:
+    world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
+    package = world.retriever(stages=("scope",)).retrieve(
+        room_request(task="Fix the price", files=("shop/cart.py",))
+    )
+    assert {"shop/cart.py", "shop/money.py"} == {item.path for item in package.primary()}
+
+
+def test_the_session_keeps_what_a_refinement_needs(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    request = room_request(files=("shop/cart.py",))
+    world.retriever().retrieve(request)
+    keys = world.session.for_pass(request.pass_id).list_keys()
+    assert keys == ("final_context", "stage_outputs", "stage_progress", "task_query")
+
+
+def test_two_runs_of_one_request_are_the_same(make: Make) -> None:
+    answers = {"scope_batch": relevant("shop/"), "precision_batch": choose("primary", "round_amount")}
+    world = make(SHOP, answers, imports=IMPORTS)
+    packages = [
+        world.retriever().retrieve(
+            room_request(pass_id=f"{TASK}:impl:p1:s{number}", task="Fix the cart's total price")
+        )
+        for number in (1, 2)
+    ]
+    assert packages[0].items == packages[1].items
+    prompts = [request.prompt for request in world.transport.requests]
+    half = len(prompts) // 2
+    assert prompts[:half] == prompts[half:]

@@ -1,0 +1,228 @@
+"""A tiny indexed repository, and everything a retriever needs around it, with a scripted model."""
+
+import ast
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fakes.scripted_transport import Scripted, ScriptedTransport
+
+from clean_room_agent.artifacts.tasks import RoomRequest
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.curated import dependencies, files, postings, prose, symbols
+from clean_room_agent.db.raw.calls import CallRow, ReadingRow, append_call, append_reading
+from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.db.session import Session
+from clean_room_agent.indexer.terms import count_terms
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.exchange import ChatRequest
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.sink import CallRecord, Reading
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
+from clean_room_agent.retrieval.retriever import Retriever
+from clean_room_agent.retrieval.room_files import RoomFiles
+from clean_room_agent.retrieval.source import RepositorySource
+
+TASK = "11111111-2222-4333-8444-555555555555"
+NOTHING_CHOSEN = {
+    "task_analysis": '{"intent": "", "areas": [], "keywords": [], "symbols": []}',
+    "scope_batch": '{"relevant": []}',
+    "scope_judgment": "no",
+    "precision_batch": '{"primary": []}',
+    "refilter": '{"keep": []}',
+}
+
+
+def clock() -> str:
+    return "2026-01-01T00:00:00Z"
+
+
+class RecordSink:
+    """Calls go into the record, so that decisions may name them."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def record(self, call: CallRecord) -> int:
+        row = CallRow(
+            task_id=call.pass_id, call_type=call.call_type, stage_name=call.stage_name, model=call.model,
+            prompt=call.prompt, response=call.response, prompt_tokens=call.prompt_tokens,
+            completion_tokens=call.completion_tokens, latency_ms=call.latency_ms, timestamp=call.timestamp,
+            system_prompt=call.system_prompt, request_body=call.request_body, provider=call.provider,
+            finish=call.finish, role=call.role, item=call.item, attempt=call.attempt,
+            prompt_hash=call.prompt_hash, estimated_tokens=call.estimated_tokens,
+        )  # fmt: skip
+        return self._record.write(append_call, row)
+
+    def reading(self, call_id: int, reading: Reading, fault: str) -> None:
+        row = ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=clock())
+        self._record.write(append_reading, row)
+
+
+def index_folder(conn: Connection, root: Path, imports: Mapping[str, tuple[str, ...]]) -> None:
+    """What the indexer would write, as far as retrieval reads it: Python definitions, docstrings, terms, imports."""
+    repo = files.put_repo(conn, path=str(root), remote_url=None, indexed_at=clock())
+    ids = {}
+    for path in sorted(place.relative_to(root).as_posix() for place in root.rglob("*") if place.is_file()):
+        if path.startswith(".clean_room"):
+            continue
+        data = (root / path).read_bytes()
+        file_id = ids[path] = files.next_file_id(conn)
+        new = files.NewFile(
+            path=path, language="python" if path.endswith(".py") else "text", mtime_ns=0, inode=0,
+            content_hash=hashlib.sha256(data).hexdigest(), size_bytes=len(data), parse_error=None,
+        )  # fmt: skip
+        files.insert_file(conn, repo, file_id, new)
+        text = data.decode("utf-8", "replace")
+        if path.endswith(".py"):
+            _add_symbols(conn, file_id, ast.parse(text), text.split("\n"))
+        _add_terms(conn, file_id, path, text)
+    edges = [(ids[source], ids[target], "import") for source in sorted(imports) for target in imports[source]]
+    dependencies.insert_dependencies(conn, edges)
+
+
+def _add_symbols(
+    conn: Connection,
+    file_id: int,
+    node: ast.AST,
+    lines: list[str],
+    *,
+    owner: str = "",
+    parent: int | None = None,
+) -> None:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.ClassDef):
+            continue
+        symbol_id = symbols.next_symbol_id(conn)
+        name = f"{owner}.{child.name}" if owner else child.name
+        kind = "class" if isinstance(child, ast.ClassDef) else "method" if owner else "function"
+        start = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
+        signature = lines[child.lineno - 1].strip()
+        row = (
+            symbol_id,
+            file_id,
+            child.name,
+            name,
+            kind,
+            start,
+            child.end_lineno or start,
+            signature,
+            parent,
+        )
+        symbols.insert_symbols(conn, [row])
+        doc = ast.get_docstring(child)
+        if doc:
+            prose.insert_docstrings(conn, [(symbol_id, file_id, doc, "plain", None)])
+        _add_symbols(conn, file_id, child, lines, owner=name, parent=symbol_id)
+
+
+def _add_terms(conn: Connection, file_id: int, path: str, text: str) -> None:
+    in_path, body = count_terms(path), count_terms(text)
+    postings.insert_postings(
+        conn,
+        [(term, file_id, in_path[term], 0, 0, 0, body[term], 0) for term in sorted({*in_path, *body})],
+    )
+    postings.insert_lengths(conn, [(file_id, in_path.total(), 0, 0, 0, body.total(), 0)])
+
+
+@dataclass(kw_only=True)
+class World:
+    """An indexed repository with a retriever and what it wrote."""
+
+    root: Path
+    index: Connection
+    record: Record
+    session: Session
+    models: ModelClient
+    transport: ScriptedTransport
+    raw: Connection
+
+    def retriever(
+        self, *, stages: tuple[str, ...] = ("scope", "precision"), use_model: bool = True, **judgments: object
+    ) -> Retriever:
+        config = RetrievalConfig(
+            stages=stages, judgments=JudgmentsConfig.model_validate(judgments), use_model=use_model
+        )
+        return Retriever(
+            kb=KnowledgeBase(self.index), root=self.root, models=self.models, record=self.record,
+            session=self.session, config=config,
+        )  # fmt: skip
+
+    def source(self) -> RepositorySource:
+        return RepositorySource(
+            KnowledgeBase(self.index), RoomFiles(self.root), lambda text: len(text.split())
+        )
+
+    def close(self) -> None:
+        self.session.close()
+        self.record.close()
+        self.raw.close()
+        self.index.close()
+
+    def decisions(self, pass_id: str) -> tuple[DecisionRow, ...]:
+        return list_decisions(self.raw, pass_id)
+
+    def asked(self, prompt: str) -> list[ChatRequest]:
+        return [request for request in self.transport.requests if request.identity.prompt == prompt]
+
+
+def make_world(
+    tmp_path: Path,
+    contents: Mapping[str, str | bytes],
+    answers: Mapping[str, str | Callable[[ChatRequest], Scripted]] | None = None,
+    *,
+    imports: Mapping[str, tuple[str, ...]] | None = None,
+    window: int = 8192,
+    reserved: int = 2048,
+) -> World:
+    """The given files, written and indexed, with a model that is scripted by prompt name (default: it chooses nothing)."""
+    root = tmp_path / "repo"
+    root.mkdir()
+    for path, text in contents.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text if isinstance(text, bytes) else text.encode())
+    script = {**NOTHING_CHOSEN, **(answers or {})}
+
+    def answer(request: ChatRequest) -> Scripted:
+        reply = script[request.identity.prompt]
+        return reply(request) if callable(reply) else reply
+
+    transport = ScriptedTransport(answer)
+    index = connect_file("curated", tmp_path / "curated.sqlite")
+    index_folder(index, root, imports or {})
+    record = Record.open(root, clock=clock)
+    router = ModelRouter(
+        ModelsConfig(base_url="http://127.0.0.1:1", coding="coder", reasoning="thinker"),
+        BudgetConfig(context_window=window, reserved_tokens=reserved),
+    )
+    return World(
+        root=root, index=index, record=record, transport=transport,
+        session=Session.open(root, TASK, clock=clock),
+        models=ModelClient(router, transport, RecordSink(record), clock),
+        raw=connect_file("raw", root / ".clean_room" / "raw.sqlite", read_only=True),
+    )  # fmt: skip
+
+
+def numbers_of(request: ChatRequest, *words: str) -> list[int]:
+    """The numbers of the options in a batch prompt that hold one of the words."""
+    found = []
+    for line in request.prompt.split("\n"):
+        number, dot, text = line.partition(". ")
+        if dot and number.isdecimal() and any(word in text for word in words):
+            found.append(int(number))
+    return found
+
+
+def room_request(**fields: object) -> RoomRequest:
+    values: dict[str, object] = {
+        "pass_id": f"{TASK}:impl:p1:s1",
+        "mode": "implement",
+        "role": "coding",
+        "task": "Fix it",
+    }
+    return RoomRequest(**{**values, **fields})  # type: ignore[arg-type]
