@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import pytest
+from tests.fakes.repositories import fingerprint, git, make_repository, read_tree, write
+
+from clean_room_agent.errors import GitError
+from clean_room_agent.git.commits import EXECUTABLE, FILE, LINK, FileChange, commit_files
+from clean_room_agent.git.history import changed_paths, file_mode
+from clean_room_agent.git.repository import open_repository
+
+WHEN = "1700009999 +0000"
+
+
+def text(data: bytes, mode: str = FILE) -> FileChange:
+    return FileChange(data=data, mode=mode)
+
+
+def test_a_commit_is_made_of_the_given_bytes_alone(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "repo", {"a.py": "a\n", "b.py": "b\n", "c.py": "c\n", "d.py": "d\n"})
+    write(top, {"a.py": "uncommitted\n", "noise": ""})
+    before = fingerprint(top)
+    repo = open_repository(top)
+    made = commit_files(
+        repo,
+        repo.head,
+        {
+            "a.py": text(b"a2\n"),
+            "b.py": None,
+            "c.py": text(b"c\n", EXECUTABLE),
+            "deep/new\xe9 file.py": text(b"\xff\0"),
+            "d.py": None,
+            "d.py/inner": text(b"in\n"),
+            "link": text(b"a.py", LINK),
+        },
+        "Do it\n\nTask: t1\n",
+        None,
+        date=WHEN,
+    )
+    assert read_tree(top, made) == {
+        "a.py": b"a2\n",
+        "c.py": b"c\n",
+        "deep/new\xe9 file.py": b"\xff\0",
+        "d.py/inner": b"in\n",
+        "link": b"a.py",
+    }
+    assert file_mode(repo, made, "c.py") == EXECUTABLE
+    assert file_mode(repo, made, "link") == LINK
+    shown = git(top, "show", "-s", "--format=%an <%ae>|%cn|%ct|%P|%B", made)
+    assert shown == f"Ada Example <ada@example.org>|Ada Example|1700009999|{repo.head}|Do it\n\nTask: t1\n"
+    assert fingerprint(top) == before
+
+
+def test_the_author_can_be_given(tmp_path: Path) -> None:
+    repo = open_repository(make_repository(tmp_path / "repo", {"a.py": ""}))
+    made = commit_files(repo, repo.head, {"a.py": text(b"x")}, "m", ("Bo", "bo@example.org"), date=WHEN)
+    assert git(repo.top, "show", "-s", "--format=%an <%ae> %cn", made) == "Bo <bo@example.org> Bo"
+
+
+@pytest.mark.parametrize(
+    ("setting", "attributes"), [("true", ""), ("false", "* text=auto eol=crlf\n"), ("false", "")]
+)
+def test_line_ends_are_stored_as_git_add_would(tmp_path: Path, setting: str, attributes: str) -> None:
+    top = make_repository(
+        tmp_path / "repo",
+        {".gitattributes": attributes, "lf.txt": b"1\n2\n3\n", "crlf.txt": b"1\r\n2\r\n3\r\n"},
+    )
+    git(top, "config", "core.autocrlf", setting)
+    (top / "lf.txt").unlink()
+    git(top, "checkout", "--", "lf.txt")
+    repo = open_repository(top)
+    files = {name: text((top / name).read_bytes().replace(b"2", b"two")) for name in ("lf.txt", "crlf.txt")}
+    made = commit_files(repo, repo.head, files, "m", None)
+    write(top, {name: change.data for name, change in files.items()})
+    git(top, "add", "-A")
+    assert git(top, "rev-parse", f"{made}^{{tree}}") == git(top, "write-tree")
+    numbers = git(top, "diff", "--numstat", repo.head, made, "--", "lf.txt")
+    assert numbers == "1\t1\tlf.txt"
+
+
+def test_filter_drivers_do_not_run(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "repo", {".gitattributes": "*.bin filter=lock\n", "x.bin": "old"})
+    git(top, "config", "filter.lock.clean", f"touch {tmp_path}/ran; cat")
+    repo = open_repository(top)
+    made = commit_files(repo, repo.head, {"x.bin": text(b"new")}, "m", None)
+    assert read_tree(top, made)["x.bin"] == b"new"
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["../x", "/x", "a//b", "./x", "", ".git/hooks/x", "a/.GIT/x", "git~1/x", ".git /x", ".g\u200cit/x"],
+)
+def test_a_path_that_leaves_the_tree_or_enters_git_is_refused(tmp_path: Path, path: str) -> None:
+    repo = open_repository(make_repository(tmp_path / "repo", {"a.py": ""}))
+    before = fingerprint(tmp_path / "repo")
+    with pytest.raises(GitError):
+        commit_files(repo, repo.head, {path: text(b"x")}, "m", None)
+    assert fingerprint(tmp_path / "repo") == before
+    assert not (tmp_path / "x").exists()
+
+
+def test_nothing_to_change_gives_a_commit_with_the_same_tree(tmp_path: Path) -> None:
+    repo = open_repository(make_repository(tmp_path / "repo", {"a.py": ""}))
+    made = commit_files(repo, repo.head, {}, "m", None)
+    assert changed_paths(repo, repo.head, made) == ()

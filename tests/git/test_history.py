@@ -1,0 +1,129 @@
+import os
+from pathlib import Path
+
+import pytest
+from tests.fakes.repositories import FIRST_DATE, commit, git, make_repository, write
+
+from clean_room_agent.errors import GitError
+from clean_room_agent.git.history import (
+    ChangedPath,
+    FileStat,
+    LoggedCommit,
+    changed_paths,
+    diff,
+    diff_stat,
+    file_mode,
+    list_tree,
+    log_raw,
+    parse_log_record,
+    read_blob,
+)
+from clean_room_agent.git.repository import open_repository
+
+LATIN = os.fsdecode(b"caf\xe9.txt")
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    top = make_repository(
+        tmp_path / "repo", {"a.py": "1\n2\n3\n4\n", "bin": b"\0\1"}, message="Begin\n\nat the start"
+    )
+    commit(top, {"a.py": None, "b.py": "1\n2\n3\n4\n5\n", "bin": b"\0\2", LATIN: b"\xe9\n"}, "Rename")
+    git(top, "commit", "-q", "--allow-empty", "--allow-empty-message", "-m", "")
+    git(top, "checkout", "-q", "-b", "side", "HEAD~1")
+    commit(top, {"sp ace\nline": "x\n"}, "Side")
+    git(top, "checkout", "-q", "main")
+    git(top, "merge", "-q", "--no-ff", "-m", "Merge", "side")
+    return top
+
+
+def read(
+    top: Path, *, since: str | None = None, limit: int = 100, line_counts: bool = False
+) -> list[LoggedCommit]:
+    return [
+        parse_log_record(record) for record in log_raw(top, since=since, limit=limit, line_counts=line_counts)
+    ]
+
+
+def test_the_log_has_every_commit_but_merges(top: Path) -> None:
+    log = {entry.message: entry for entry in read(top)}
+    assert set(log) == {"Side", "", "Rename", "Begin\n\nat the start"}
+    begin = log["Begin\n\nat the start"]
+    assert (begin.author, begin.email, begin.timestamp) == ("Ada Example", "ada@example.org", FIRST_DATE)
+    assert begin.hash == git(top, "rev-list", "--max-parents=0", "HEAD")
+    assert [(file.status, file.path) for file in begin.files] == [("A", "a.py"), ("A", "bin")]
+    assert log[""].files == ()
+    assert [file.path for file in log["Side"].files] == ["sp ace\nline"]
+
+
+@pytest.mark.parametrize("line_counts", [False, True])
+def test_renames_line_counts_and_odd_names_are_read(top: Path, line_counts: bool) -> None:
+    rename = next(entry for entry in read(top, line_counts=line_counts) if entry.message == "Rename")
+    found = {file.path: file for file in rename.files}
+    assert (found["b.py"].status, found["b.py"].old_path) == ("R", "a.py")
+    assert found[LATIN].status == "A"
+    assert (found["b.py"].added, found["b.py"].deleted) == ((1, 0) if line_counts else (None, None))
+    assert (found["bin"].added, found["bin"].deleted) == (None, None)
+
+
+def test_the_log_is_bounded_and_goes_on_from_a_commit(top: Path) -> None:
+    assert len(read(top, limit=2)) == 2
+    first = git(top, "rev-list", "--max-parents=0", "HEAD")
+    assert {entry.message for entry in read(top, since=first)} == {"Side", "", "Rename"}
+    assert read(top, since="HEAD") == []
+    with pytest.raises(GitError, match="bad object"):
+        read(top, since="0" * 40)
+
+
+def test_differences_are_plain_whatever_is_configured(top: Path) -> None:
+    for key, value in (
+        ("diff.external", "false"),
+        ("diff.noprefix", "true"),
+        ("diff.context", "0"),
+        ("diff.renames", "copies"),
+        ("color.ui", "always"),
+        ("diff.x.textconv", "false"),
+        ("diff.x.command", "false"),
+    ):
+        git(top, "config", key, value)
+    write(top, {".git/info/attributes": "* diff=x\n"})
+    repo = open_repository(top)
+    base = git(top, "rev-list", "--max-parents=0", "HEAD")
+    text = diff(repo, base, repo.head, "a.py", "b.py")
+    assert text.startswith("diff --git a/a.py b/a.py\ndeleted file mode 100644\n")
+    assert "\n+++ b/b.py\n" in text
+    assert "caf" not in text
+    assert changed_paths(repo, base, repo.head) == (
+        ChangedPath(path="a.py", status="D"),
+        ChangedPath(path="b.py", status="A"),
+        ChangedPath(path="bin", status="M"),
+        ChangedPath(path=LATIN, status="A"),
+        ChangedPath(path="sp ace\nline", status="A"),
+    )
+    assert diff_stat(repo, base, repo.head)[:3] == (
+        FileStat(path="a.py", added=0, deleted=4),
+        FileStat(path="b.py", added=5, deleted=0),
+        FileStat(path="bin", added=None, deleted=None),
+    )
+    assert diff(repo, base, base) == ""
+
+
+def test_blobs_modes_and_trees_are_read_by_path(top: Path) -> None:
+    (top / "run.sh").write_text("#!/bin/sh\n")
+    (top / "run.sh").chmod(0o755)
+    (top / "link").symlink_to("b.py")
+    commit(top, {"sub/x.py": "x\n", "a[b]*.py": "glob\n"}, "More")
+    repo = open_repository(top)
+    assert read_blob(repo, repo.head, "bin") == b"\0\2"
+    assert read_blob(repo, repo.head, LATIN) == b"\xe9\n"
+    assert read_blob(repo, repo.head, "sp ace\nline") == b"x\n"
+    assert read_blob(repo, repo.head, "a[b]*.py") == b"glob\n"
+    assert read_blob(repo, repo.head, "sub") is None
+    assert read_blob(repo, repo.head, "nothing") is None
+    with pytest.raises(GitError):
+        read_blob(repo, "0" * 40, "bin")
+    modes = [file_mode(repo, repo.head, path) for path in ("run.sh", "link", "b.py", "nothing")]
+    assert modes == ["100755", "120000", "100644", None]
+    assert list_tree(repo, repo.head) == tuple(
+        sorted(["a[b]*.py", "b.py", "bin", LATIN, "run.sh", "sp ace\nline", "sub/x.py"])
+    )

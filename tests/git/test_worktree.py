@@ -1,0 +1,157 @@
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.fakes.repositories import fingerprint, git, make_repository, write
+
+from clean_room_agent.errors import GitError
+from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.git.worktree import Worktree, add_worktree, remove_worktree, reset_worktree
+
+FILES = {"a.py": "a = 1\n", "pkg/b.py": "b = 1\n", ".gitignore": "*.log\nnode_modules\n.venv\n"}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Repository:
+    return open_repository(make_repository(tmp_path / "repo", FILES))
+
+
+@pytest.fixture
+def tree(repo: Repository, tmp_path: Path) -> Worktree:
+    return add_worktree(repo, repo.head, tmp_path / "cache/task", "t1")
+
+
+def contents(tree: Worktree) -> dict[str, bytes]:
+    found = (path for path in sorted(tree.path.rglob("*")) if path.is_file() and path != tree.path / ".git")
+    return {str(path.relative_to(tree.path)): path.read_bytes() for path in found}
+
+
+def reset(tree: Worktree, *keep: str) -> None:
+    reset_worktree(tree, tree.repo.head, keep=keep)
+    assert contents(tree).items() >= {name: text.encode() for name, text in FILES.items()}.items()
+    assert git(tree.path, "status", "--porcelain") == ""
+    assert git(tree.path, "rev-parse", "HEAD") == tree.repo.head
+
+
+def test_a_worktree_is_detached_locked_and_changes_nothing_of_the_users(
+    repo: Repository, tmp_path: Path
+) -> None:
+    before = fingerprint(repo.top)
+    tree = add_worktree(repo, repo.head, tmp_path / "cache/task", "t1")
+    listed = git(repo.top, "worktree", "list", "--porcelain")
+    assert f"worktree {tree.path}\nHEAD {repo.head}\ndetached\nlocked cra t1" in listed
+    assert tree.git_dir == repo.common_dir / "worktrees/task"
+    assert fingerprint(repo.top) == before
+    remove_worktree(tree)
+    assert fingerprint(repo.top) == before
+    assert not tree.path.exists()
+    assert "task" not in git(repo.top, "worktree", "list", "--porcelain")
+
+
+def test_a_worktree_that_cannot_be_made_is_an_error_in_gits_words(repo: Repository, tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken/file").write_text("")
+    with pytest.raises(GitError, match="already exists"):
+        add_worktree(repo, repo.head, tmp_path / "taken", "t1")
+    with pytest.raises(GitError, match="invalid reference"):
+        add_worktree(repo, "0" * 39 + "1", tmp_path / "wt", "t1")
+    assert not (tmp_path / "wt").exists()
+
+
+def test_reset_undoes_edits_additions_deletions_and_commits(tree: Worktree) -> None:
+    write(tree.path, {"a.py": "broken\n", "pkg/b.py": None, "new/x.py": "", "x.log": ""})
+    git(tree.path, "add", "-A")
+    git(tree.path, "commit", "-q", "-m", "By a test")
+    (tree.path / "a.py").chmod(0o755)
+    make_repository(tree.path / "nested", {"n.py": ""})
+    (tree.path / "empty").mkdir()
+    reset(tree)
+    assert contents(tree).keys() == FILES.keys()
+    assert not (tree.path / "empty").exists()
+    assert not os.access(tree.path / "a.py", os.X_OK)
+
+
+def test_reset_keeps_what_it_is_told_to(tree: Worktree, tmp_path: Path) -> None:
+    write(tmp_path / "modules", {"m.js": ""})
+    (tree.path / "node_modules").symlink_to(tmp_path / "modules")
+    write(
+        tree.path,
+        {".venv/lib/v.py": "", "web/node_modules/w.js": "", "we[b]/node_modules/w.js": "", "x.log": ""},
+    )
+    reset(tree, "node_modules", ".venv/", "we[b]/node_modules")
+    assert (tree.path / "node_modules/m.js").exists()
+    assert (tree.path / ".venv/lib/v.py").exists()
+    assert (tree.path / "we[b]/node_modules/w.js").exists()
+    assert not (tree.path / "web").exists()
+    assert not (tree.path / "x.log").exists()
+    remove_worktree(tree)
+    assert (tmp_path / "modules/m.js").exists()
+
+
+def test_a_swapped_git_file_never_runs_anything(tree: Worktree, tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    link = tree.path / ".git"
+    link.unlink()
+    git(tree.path, "init", "-q")
+    git(tree.path, "config", "core.fsmonitor", f"touch {marker}")
+    git(tree.path, "config", "filter.evil.smudge", f"touch {marker}; cat")
+    write(tree.path, {".gitattributes": "* filter=evil\n", "a.py": "x\n"})
+    reset(tree)
+    assert link.read_text() == f"gitdir: {tree.git_dir}\n"
+    link.unlink()
+    reset(tree)
+    link.unlink()
+    link.symlink_to(tmp_path / "elsewhere")
+    reset(tree)
+    assert not marker.exists()
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_reset_mends_a_lock_a_broken_index_and_closed_folders(tree: Worktree) -> None:
+    (tree.git_dir / "index.lock").write_bytes(b"")
+    reset(tree)
+    (tree.git_dir / "index").write_bytes(b"garbage")
+    write(tree.path, {"a.py": "x\n", "junk/deep/x.py": ""})
+    (tree.path / "junk/deep").chmod(0)
+    (tree.path / "junk").chmod(0o500)
+    (tree.path / "pkg").chmod(0o500)
+    reset(tree)
+    assert contents(tree).keys() == FILES.keys()
+
+
+def test_a_change_with_its_old_time_and_size_is_undone(tree: Worktree) -> None:
+    file = tree.path / "a.py"
+    times = file.stat()
+    file.write_text("a = 9\n")
+    os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
+    reset(tree)
+
+
+def test_submodule_folders_are_emptied_but_not_through_links(tmp_path: Path) -> None:
+    make_repository(tmp_path / "library", {"lib.py": ""})
+    top = make_repository(tmp_path / "repo", FILES)
+    git(top, "submodule", "-q", "add", str(tmp_path / "library"), "deep/lib")
+    git(top, "commit", "-q", "-m", "Add library")
+    repo = open_repository(top)
+    tree = add_worktree(repo, repo.head, tmp_path / "wt", "t1")
+    write(tree.path, {"deep/lib/left.py": "", "deep/lib/x/y": ""})
+    reset(tree)
+    assert list((tree.path / "deep/lib").iterdir()) == []
+    write(tmp_path / "users", {"lib/precious": ""})
+    shutil.rmtree(tree.path / "deep")
+    (tree.path / "deep").symlink_to(tmp_path / "users")
+    reset_worktree(tree, repo.head)
+    assert (tmp_path / "users/lib/precious").exists()
+
+
+def test_removal_works_on_a_wrecked_worktree(tree: Worktree) -> None:
+    before = fingerprint(tree.repo.top)
+    (tree.path / ".git").unlink()
+    (tree.path / ".git").mkdir()
+    (tree.path / "pkg").chmod(0)
+    remove_worktree(tree)
+    remove_worktree(tree)
+    assert fingerprint(tree.repo.top) == before
+    assert not tree.path.exists()
+    assert not tree.git_dir.exists()

@@ -1,0 +1,275 @@
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from clean_room_agent import proc
+from clean_room_agent.errors import CommandError
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
+both_ways = pytest.mark.parametrize("contain", [True, False])
+
+# Forks twice, leaves session, environment, folder and streams behind, and writes its number.
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        for number in range(3):
+            os.close(number)
+        os.chdir("/")
+        os.execve(sys.executable, [sys.executable, "-c",
+            "import os,time; open(%r,'w').write(str(os.getpid())); time.sleep(60)"], {})
+    os._exit(0)
+os.wait()
+while not os.path.exists(%r) or not open(%r).read():
+    time.sleep(0.01)
+"""
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def zombies() -> list[str]:
+    stats = (path.read_text().rpartition(")")[2].split() for path in Path("/proc").glob("[0-9]*/stat"))
+    return [state for state, parent, *_ in stats if state == "Z" and int(parent) == os.getpid()]
+
+
+def wait_for_death(pid: int) -> None:
+    until = time.monotonic() + 5
+    while is_alive(pid):
+        assert time.monotonic() < until, "still alive"
+        time.sleep(0.01)
+
+
+def daemon(pid_file: Path) -> str:
+    return DAEMON % (str(pid_file), str(pid_file), str(pid_file))
+
+
+@both_ways
+def test_both_streams_and_the_exit_code_come_back(tmp_path: Path, contain: bool) -> None:
+    done = proc.run(
+        ("sh", "-c", "pwd; echo err >&2; exit 3"), cwd=tmp_path, timeout=20, check=False, contain=contain
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (3, f"{tmp_path}\n".encode(), b"err\n")
+    assert (done.timed_out, done.stdout_cut, done.stderr_cut) == (False, 0, 0)
+    assert 0 < done.duration_s < 20
+
+
+@both_ways
+def test_a_failure_is_an_error_that_carries_everything(tmp_path: Path, contain: bool) -> None:
+    with pytest.raises(CommandError, match="exit 3: why") as caught:
+        proc.run(("sh", "-c", "echo out; echo why >&2; exit 3"), cwd=tmp_path, timeout=20, contain=contain)
+    assert (caught.value.returncode, caught.value.stdout, caught.value.stderr) == (3, b"out\n", b"why\n")
+    assert caught.value.command[0] == "sh"
+
+
+@both_ways
+def test_a_missing_program_or_folder_is_named(tmp_path: Path, contain: bool) -> None:
+    with pytest.raises(CommandError, match="cannot start no-such-program: No such file") as caught:
+        proc.run(("no-such-program",), cwd=tmp_path, timeout=20, contain=contain)
+    assert "install no-such-program" in caught.value.hint
+    with pytest.raises(CommandError, match=r"no folder .*/gone"):
+        proc.run(("true",), cwd=tmp_path / "gone", timeout=20, contain=contain)
+
+
+@both_ways
+def test_death_by_signal_is_negative(tmp_path: Path, contain: bool) -> None:
+    done = proc.run(("sh", "-c", "kill -TERM $$"), cwd=tmp_path, timeout=20, check=False, contain=contain)
+    assert done.returncode == -signal.SIGTERM
+
+
+@both_ways
+def test_the_environment_is_what_is_given_and_nothing_else(tmp_path: Path, contain: bool) -> None:
+    odd = os.fsdecode(b"\xe9=x\ny")
+    done = proc.run(
+        ("/usr/bin/env", "-0"), cwd=tmp_path, env={"A": odd, "B": ""}, timeout=20, contain=contain
+    )
+    assert done.stdout == b"A=\xe9=x\ny\0B=\0"
+
+
+@both_ways
+def test_input_is_fed_and_absent_input_is_empty(tmp_path: Path, contain: bool) -> None:
+    text = b"0123456789" * 300_000
+    done = proc.run(("cat",), cwd=tmp_path, timeout=20, input=text, bound=10_000_000, contain=contain)
+    assert done.stdout == text
+    assert proc.run(("cat",), cwd=tmp_path, timeout=20, contain=contain).stdout == b""
+    assert proc.run(("true",), cwd=tmp_path, timeout=20, input=text, contain=contain).returncode == 0
+
+
+def test_a_string_is_a_shell_command(tmp_path: Path) -> None:
+    assert proc.run("echo a | tr a b && yes | head -n 1", cwd=tmp_path, timeout=20).stdout == b"b\ny\n"
+    assert proc.run("yes | head -n 1 >/dev/null", cwd=tmp_path, timeout=20).stderr == b""
+
+
+@both_ways
+def test_gigabytes_neither_fill_memory_nor_block(tmp_path: Path, contain: bool) -> None:
+    script = "printf HEAD; head -c 150000000 /dev/zero; head -c 150000000 /dev/zero >&2; printf TAIL"
+    done = proc.run(("sh", "-c", script), cwd=tmp_path, timeout=60, bound=1000, contain=contain)
+    assert (len(done.stdout), done.stdout_cut) == (1000, 150_000_008 - 1000)
+    assert done.stdout.startswith(b"HEAD\0")
+    assert done.stdout.endswith(b"\0TAIL")
+    assert done.stderr_cut == 150_000_000 - 1000
+    assert b"\0\n[... 149999008 bytes left out ...]\n\0" in proc.marked(done.stdout, done.stdout_cut)
+
+
+def test_output_within_the_bound_is_whole() -> None:
+    capture = proc._Capture(10)
+    for chunk in (b"0123", b"4567", b"89"):
+        capture.feed(chunk)
+    assert (capture.data(), capture.cut()) == (b"0123456789", 0)
+    capture.feed(b"ab")
+    assert (capture.data(), capture.cut()) == (b"01234789ab"[:5] + b"789ab", 2)
+    assert proc.marked(b"whole", 0) == b"whole"
+
+
+@both_ways
+def test_a_timeout_kills_the_group_and_keeps_what_was_written(tmp_path: Path, contain: bool) -> None:
+    done = proc.run(
+        ("sh", "-c", "echo $$; sleep 60 & echo $!; wait"),
+        cwd=tmp_path,
+        timeout=0.3,
+        check=False,
+        contain=contain,
+    )
+    assert done.timed_out
+    assert done.returncode == -signal.SIGKILL
+    assert done.duration_s < 5
+    pids = [int(word) for word in done.stdout.split()]
+    assert len(pids) == 2
+    for pid in pids:
+        wait_for_death(pid)
+    with pytest.raises(CommandError, match=r"stopped after 0\.1 s"):
+        proc.run(("sleep", "60"), cwd=tmp_path, timeout=0.1, contain=contain)
+
+
+@linux
+def test_a_timeout_kills_daemons_too(tmp_path: Path) -> None:
+    script = daemon(tmp_path / "pid") + "\ntime.sleep(60)"
+    done = proc.run((sys.executable, "-c", script), cwd=tmp_path, timeout=1.0, check=False)
+    assert done.timed_out
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
+@linux
+def test_a_daemon_does_not_outlive_a_command_that_succeeded(tmp_path: Path) -> None:
+    done = proc.run((sys.executable, "-c", daemon(tmp_path / "pid")), cwd=tmp_path, timeout=20)
+    assert done.returncode == 0
+    assert not is_alive(int((tmp_path / "pid").read_text()))
+
+
+@both_ways
+@pytest.mark.parametrize("background", ["sleep 60", "yes"])
+def test_a_child_that_holds_the_pipes_does_not_hold_us(
+    tmp_path: Path, contain: bool, background: str
+) -> None:
+    done = proc.run(
+        ("sh", "-c", f"{background} & echo $! > pid; echo done; exit 4"),
+        cwd=tmp_path,
+        timeout=30,
+        check=False,
+        contain=contain,
+    )
+    assert done.returncode == 4
+    assert b"done\n" in done.stdout
+    assert done.duration_s < 5
+    wait_for_death(int((tmp_path / "pid").read_text()))
+
+
+@both_ways
+def test_a_command_that_closes_its_pipes_is_waited_for(tmp_path: Path, contain: bool) -> None:
+    script = "exec >&- 2>&-; sleep 0.3; exit 5"
+    done = proc.run(("sh", "-c", script), cwd=tmp_path, timeout=20, check=False, contain=contain)
+    assert done.returncode == 5
+    assert done.duration_s >= 0.3
+
+
+@linux
+def test_a_command_that_kills_its_supervisor_fails_and_dies(tmp_path: Path) -> None:
+    done = proc.run("echo $$ > pid; kill -9 $PPID; sleep 60", cwd=tmp_path, timeout=20, check=False)
+    assert done.returncode != 0
+    assert done.duration_s < 10
+    wait_for_death(int((tmp_path / "pid").read_text()))
+
+
+@linux
+def test_what_runs_dies_with_the_program(tmp_path: Path) -> None:
+    script = (
+        "from pathlib import Path; from clean_room_agent import proc;"
+        f"proc.run('setsid sleep 60 & echo $! > {tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid; wait',"
+        " cwd=Path('/'), timeout=None)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script]) as program:
+        while not (tmp_path / "pid").exists():
+            assert program.poll() is None
+            time.sleep(0.01)
+        program.kill()
+    wait_for_death(int((tmp_path / "pid").read_text()))
+
+
+def test_ctrl_c_kills_the_command_and_is_passed_on(tmp_path: Path) -> None:
+    def interrupt() -> None:
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        proc.run("echo $$ > pid.new; mv pid.new pid; sleep 60", cwd=tmp_path, timeout=30)
+    thread.join()
+    wait_for_death(int((tmp_path / "pid").read_text()))
+
+
+def test_runs_in_threads_leave_no_zombie_and_steal_no_child(tmp_path: Path) -> None:
+    def one(number: int) -> bytes:
+        command = f"(setsid sleep 60 &) ; echo {number}"
+        return proc.run(command, cwd=tmp_path, timeout=30).stdout
+
+    with subprocess.Popen(["sh", "-c", "sleep 0.2; exit 7"]) as other:
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(one, range(16)))
+        assert other.wait() == 7
+    assert answers == [b"%d\n" % number for number in range(16)]
+    assert zombies() == []
+
+
+def test_a_stream_comes_in_pieces(tmp_path: Path) -> None:
+    pieces = list(proc.stream(("printf", r"a\0\0bc\0d"), cwd=tmp_path, separator=b"\0"))
+    assert pieces == [b"a", b"", b"bc", b"d"]
+    assert list(proc.stream(("printf", r"a--b--"), cwd=tmp_path, separator=b"--")) == [b"a", b"b"]
+    assert sum(1 for _ in proc.stream(("seq", "200000"), cwd=tmp_path)) == 200_000
+
+
+def test_a_stream_that_fails_says_so_after_its_last_piece(tmp_path: Path) -> None:
+    script = "echo one; head -c 3000000 /dev/zero >&2; echo two; echo broken >&2; exit 2"
+    pieces = proc.stream(("sh", "-c", script), cwd=tmp_path)
+    assert [next(pieces), next(pieces)] == [b"one", b"two"]
+    with pytest.raises(CommandError, match=r"exit 2: .*broken"):
+        next(pieces)
+
+
+def test_leaving_a_stream_early_kills_the_program(tmp_path: Path) -> None:
+    pieces = proc.stream(("sh", "-c", "echo $$; yes"), cwd=tmp_path)
+    pid = int(next(iter(pieces)))
+    pieces.close()  # type: ignore[attr-defined] # it is a generator
+    assert not is_alive(pid)
+
+
+def test_inherited_variables_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GIT_DIR", "/x")
+    monkeypatch.setenv("KEPT", "1")
+    environment = proc.inherited_environment(without="GIT_")
+    assert "GIT_DIR" not in environment
+    assert environment["KEPT"] == "1"
