@@ -67,6 +67,11 @@ def insert_dependencies(conn: sqlite3.Connection, edges: Iterable[DependencyTupl
     )
 
 
+def delete_all(conn: sqlite3.Connection) -> None:
+    """No edge is left."""
+    conn.execute("DELETE FROM dependencies")
+
+
 def delete_imports(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
     """Nothing is known any more of what these files import."""
     conn.executemany(

@@ -21,6 +21,14 @@ INSERT_COMMIT = """
 INSERT INTO commits (id, repo_id, hash, author, message, timestamp, files_changed, insertions, deletions)
 VALUES (?, ?, ?, ?, ?, ?, ?, NULL, NULL)
 """
+MESSAGES_OF_FILE = """
+SELECT c.id, c.message, c.files_changed FROM file_commits fc JOIN commits c ON c.id = fc.commit_id
+WHERE fc.file_id = ? AND c.files_changed <= ? ORDER BY c.id DESC LIMIT ?
+"""
+OLDEST = """
+SELECT c.id, c.files_changed, fc.file_id FROM (SELECT id, files_changed FROM commits ORDER BY id LIMIT ?) c
+LEFT JOIN file_commits fc ON fc.commit_id = c.id ORDER BY c.id, fc.file_id
+"""
 ADD_PAIR = """
 INSERT INTO co_changes (file_a_id, file_b_id, count, last_commit_hash) VALUES (?, ?, ?, ?)
 ON CONFLICT (file_a_id, file_b_id)
@@ -115,6 +123,39 @@ def insert_file_commits(conn: sqlite3.Connection, touches: Iterable[tuple[int, i
 def add_pairs(conn: sqlite3.Connection, pairs: Iterable[PairTuple]) -> None:
     """The counts are added to what is there; the given commits are the newest of their pairs."""
     conn.executemany(ADD_PAIR, pairs)
+
+
+def remove_pairs(conn: sqlite3.Connection, pairs: Iterable[tuple[int, int, int]]) -> None:
+    """Each (first file, second file, count) is taken off what is there; a pair that reaches 0 is gone."""
+    conn.executemany(
+        "UPDATE co_changes SET count = count - ?3 WHERE file_a_id = ?1 AND file_b_id = ?2",
+        pairs,
+    )
+    conn.execute("DELETE FROM co_changes WHERE count <= 0")
+
+
+def list_messages_of_file(
+    conn: sqlite3.Connection, file_id: int, *, max_files: int, limit: int
+) -> tuple[tuple[int, str, int], ...]:
+    """(id, message, files changed) of the newest commits of at most `max_files` that touched the file, newest first."""
+    return tuple(
+        (row[0], row[1], row[2]) for row in conn.execute(MESSAGES_OF_FILE, (file_id, max_files, limit))
+    )
+
+
+def list_oldest(conn: sqlite3.Connection, count: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:
+    """(id, files changed, ids of its files) of the oldest commits, oldest first."""
+    files_of: dict[tuple[int, int], list[int]] = {}
+    for row in conn.execute(OLDEST, (count,)):
+        touched = files_of.setdefault((row[0], row[1]), [])
+        if row[2] is not None:
+            touched.append(row[2])
+    return tuple((commit, changed, tuple(touched)) for (commit, changed), touched in files_of.items())
+
+
+def delete_commits(conn: sqlite3.Connection, commit_ids: Iterable[int]) -> None:
+    """The commits are gone, and what files they touched; pairs stay as they are."""
+    conn.executemany("DELETE FROM commits WHERE id = ?", ((commit_id,) for commit_id in commit_ids))
 
 
 def clear_history(conn: sqlite3.Connection) -> None:

@@ -12,6 +12,10 @@ LENGTHS = """
 SELECT file_id, path_len, symbols_len, docstrings_len, comments_len, body_len, history_len FROM file_lengths
 ORDER BY file_id
 """
+OF_FILE = """
+SELECT term, path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf FROM postings WHERE file_id = ?
+ORDER BY term
+"""
 INSERT_POSTING = """
 INSERT INTO postings (term, file_id, path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -49,6 +53,11 @@ def read_postings(
 ) -> Iterator[tuple[int, float, float, float, float, float, float]]:
     """The files that hold the term, by id, each with its frequency in each of `FIELDS`."""
     return iter(conn.execute(OF_TERM, (term,)))
+
+
+def read_file_postings(conn: sqlite3.Connection, file_id: int) -> dict[str, FieldValues]:
+    """The terms of one file, each with its frequency in each of `FIELDS`."""
+    return {row[0]: tuple(row[1:]) for row in conn.execute(OF_FILE, (file_id,))}
 
 
 def insert_postings(conn: sqlite3.Connection, postings: Iterable[PostingTuple]) -> None:

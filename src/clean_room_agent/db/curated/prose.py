@@ -90,6 +90,12 @@ def insert_comments(conn: sqlite3.Connection, comments: Iterable[CommentTuple]) 
     conn.executemany(INSERT_COMMENT, comments)
 
 
+def delete_prose(conn: sqlite3.Connection, file_id: int) -> None:
+    """The file's documentation and comments are gone."""
+    conn.execute("DELETE FROM docstrings WHERE file_id = ?", (file_id,))
+    conn.execute("DELETE FROM inline_comments WHERE file_id = ?", (file_id,))
+
+
 def _comment(row: sqlite3.Row) -> CommentRow:
     return CommentRow(
         id=row[0],

@@ -15,3 +15,16 @@ def put_state(conn: sqlite3.Connection, key: str, value: str) -> None:
         "INSERT INTO index_state (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         (key, value),
     )
+
+
+def delete_state(conn: sqlite3.Connection, key: str) -> None:
+    """Nothing is kept under `key`."""
+    conn.execute("DELETE FROM index_state WHERE key = ?", (key,))
+
+
+def list_state(conn: sqlite3.Connection, prefix: str) -> tuple[tuple[str, str], ...]:
+    """The keys that begin with `prefix` (ASCII), each with its value, by key."""
+    query = "SELECT key, value FROM index_state WHERE key >= ? AND key < ? ORDER BY key"
+    return tuple(
+        (row[0], row[1]) for row in conn.execute(query, (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)))
+    )

@@ -121,6 +121,16 @@ def insert_symbols(conn: sqlite3.Connection, symbols: Iterable[SymbolTuple]) -> 
     conn.executemany(INSERT_SYMBOL, symbols)
 
 
+def delete_symbols(conn: sqlite3.Connection, file_id: int) -> None:
+    """The file's symbols are gone, with their references and all that was written about them."""
+    conn.execute("DELETE FROM symbols WHERE file_id = ?", (file_id,))
+
+
+def count_symbols(conn: sqlite3.Connection) -> int:
+    """How many symbols there are."""
+    return int(conn.execute("SELECT count(*) FROM symbols").fetchone()[0])
+
+
 def next_symbol_id(conn: sqlite3.Connection) -> int:
     """An id above all that symbols have."""
     return int(conn.execute("SELECT coalesce(max(id), 0) + 1 FROM symbols").fetchone()[0])

@@ -1,0 +1,75 @@
+"""Which files belong into the index, and which of them may have changed since it was made."""
+
+import os
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.db.curated.files import FileStamp
+from clean_room_agent.secrets_names import is_secret_name
+from clean_room_agent.workspace import FOLDER
+
+RACY_NS = 2_000_000_000
+"""A file written within the clock's and the file system's coarseness before the last scan may have changed after it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """The state of the files against the index; each list sorted."""
+
+    present: tuple[str, ...]
+    """All files that belong into the index, as far as that shows unread."""
+    suspects: tuple[str, ...]
+    """New to the index, or not surely as they were: to be read."""
+    gone: tuple[str, ...]
+    """In the index, and not present."""
+
+
+def scan(
+    root: Path, paths: Iterable[str], known: Mapping[str, FileStamp], *, scanned_at: int, max_bytes: int
+) -> Scan:
+    """The files among `paths` that belong into the index, compared with what is `known`.
+
+    Args:
+        root: where the paths begin.
+        paths: relative, with forward slashes.
+        known: what the index holds, by path.
+        scanned_at: when the index was made, in nanoseconds since 1970; 0 for never.
+        max_bytes: larger files do not belong.
+    """
+    present: list[str] = []
+    suspects: list[str] = []
+    for path in sorted(set(paths)):
+        status = _status(root, path)
+        if status is None or status.st_size > max_bytes:
+            continue
+        present.append(path)
+        stamp = known.get(path)
+        if stamp is None or not _is_as_it_was(status, stamp, scanned_at):
+            suspects.append(path)
+    gone = sorted(set(known) - set(present))
+    return Scan(present=tuple(present), suspects=tuple(suspects), gone=tuple(gone))
+
+
+def _status(root: Path, path: str) -> os.stat_result | None:
+    if is_secret_name(path) or path.startswith(f"{FOLDER}/") or not _is_utf8(path):
+        return None
+    try:
+        status = os.lstat(f"{root}/{path}")
+    except OSError:
+        return None
+    return status if stat.S_ISREG(status.st_mode) else None
+
+
+def _is_utf8(path: str) -> bool:
+    return path.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in path)
+
+
+def _is_as_it_was(status: os.stat_result, stamp: FileStamp, scanned_at: int) -> bool:
+    same = (status.st_size, status.st_mtime_ns, status.st_ino) == (
+        stamp.size_bytes,
+        stamp.mtime_ns,
+        stamp.inode,
+    )
+    return same and status.st_mtime_ns < scanned_at - RACY_NS
