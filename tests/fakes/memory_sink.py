@@ -2,6 +2,7 @@
 
 import threading
 
+from clean_room_agent.llm.probe import PROBE_NAME
 from clean_room_agent.llm.sink import CallRecord, Reading
 
 
@@ -17,6 +18,10 @@ class MemorySink:
         with self._lock:
             self.calls.append(call)
             return len(self.calls)
+
+    def asked(self) -> list[CallRecord]:
+        """The calls that some pass asked for: all but the probes of the server's window."""
+        return [call for call in self.calls if call.call_type != PROBE_NAME]
 
     def reading(self, call_id: int, reading: Reading, fault: str) -> None:
         with self._lock:

@@ -17,10 +17,7 @@ from clean_room_agent.errors import (
     ServerFailed,
     ServerTimeout,
     ServerUnreachable,
-    TruncatingServer,
-    WindowExceeded,
 )
-from clean_room_agent.llm.sink import CallRecord
 from clean_room_agent.llm.transports.ollama import connect
 
 SKY = Note(text="sky")
@@ -136,10 +133,6 @@ FAULTS = {
 }
 
 
-def answered(sink: MemorySink) -> list[CallRecord]:
-    return [call for call in sink.calls if call.call_type != "window_probe"]
-
-
 @pytest.mark.parametrize("name", sorted(FAULTS))
 def test_a_fault_is_an_error_with_a_remedy_and_a_row_with_what_came(name: str) -> None:
     fault = FAULTS[name]
@@ -156,7 +149,7 @@ def test_a_fault_is_an_error_with_a_remedy_and_a_row_with_what_came(name: str) -
     assert fault.said.format(port=server.base_url.rsplit(":", 1)[1]) in caught.value.message
     assert fault.hint in caught.value.hint
     assert caught.value.exit_code == 3
-    (row,) = answered(sink)
+    (row,) = sink.asked()
     assert row.finish == f"error:{fault.error.__name__}"
     assert row.error == caught.value.message
     assert row.response.startswith(fault.kept)
@@ -207,7 +200,7 @@ def test_what_is_safe_to_repeat_is_repeated_with_growing_waits(first: Answer, fi
         reply = client.ask(SHOUT, SKY, pass_id="t:p")
     assert (reply.value, reply.attempts) == ("HELLO", 3)
     assert waits.seconds == [0.5, 1.0]
-    assert [(call.attempt, call.finish) for call in answered(sink)] == [(0, finish), (1, finish), (2, "stop")]
+    assert [(call.attempt, call.finish) for call in sink.asked()] == [(0, finish), (1, finish), (2, "stop")]
 
 
 def test_retries_end() -> None:
@@ -241,7 +234,7 @@ def test_counts_that_the_server_leaves_out_are_unknown_and_not_zero() -> None:
     assert empty.completion_tokens == 0
     assert empty.bad is not None
     assert empty.bad.kind == "empty"
-    assert answered(sink)[0].prompt_tokens is None
+    assert sink.asked()[0].prompt_tokens is None
 
 
 def test_an_answer_cut_for_length_in_an_edit_is_truncated() -> None:
@@ -250,7 +243,7 @@ def test_an_answer_cut_for_length_in_an_edit_is_truncated() -> None:
         reply = model_client(connect(models_config(server.base_url)), sink).ask(SHOUT, SKY, pass_id="t:p")
     assert reply.bad is not None
     assert (reply.bad.kind, reply.finish, reply.completion_tokens) == ("truncated", "length", 16)
-    assert answered(sink)[0].finish == "length"
+    assert sink.asked()[0].finish == "length"
     assert sink.readings[-1][1:] == ("unreadable", "the answer was cut off after 16 tokens")
 
 
@@ -259,7 +252,7 @@ def test_an_answer_cut_for_length_in_json_is_repaired() -> None:
     with OllamaServer(['{"name": "' + LONG, '{"name": "blue"}']) as server:
         reply = model_client(connect(models_config(server.base_url)), sink).ask(COLOUR, SKY, pass_id="t:p")
     assert reply.value == Colour(name="blue")
-    assert [call.finish for call in answered(sink)] == ["length", "stop"]
+    assert [call.finish for call in sink.asked()] == ["length", "stop"]
     assert [reading for _, reading, _ in sink.readings] == ["unreadable", "repaired"]
 
 
@@ -279,7 +272,18 @@ def test_thinking_is_recorded_and_not_read() -> None:
         reply = model_client(connect(models_config(server.base_url)), sink).ask(RELEVANT, SKY, pass_id="t:p")
     assert reply.value is not None
     assert reply.value.yes
-    assert answered(sink)[0].thinking == "No, no, no."
+    assert sink.asked()[0].thinking == "No, no, no."
+
+
+def test_the_record_names_the_very_files_of_the_model_that_answered() -> None:
+    sink = MemorySink()
+    with OllamaServer(["a", "b"]) as server:
+        transport = connect(models_config(server.base_url))
+        for _ in range(2):
+            model_client(transport, sink).ask(SHOUT, SKY, pass_id="t:p")
+        digests = {model.tag: model.digest for model in transport.list_models()}
+        assert server.state.paths.count("/api/tags") == 2
+    assert [call.model_digest for call in sink.asked()] == [digests["coder:3b"]] * 2
 
 
 def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them() -> None:
@@ -293,72 +297,7 @@ def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them()
         assert reply.value is not None
         assert not reply.value.yes
         assert reply.value.confidence == pytest.approx(confidence)
-    assert [bool(call.logprobs) for call in answered(sink)] == [True, False]
-
-
-@pytest.mark.parametrize("overflow", ["plain", "json"])
-def test_a_server_that_refuses_long_prompts_is_probed_once_for_each_model(overflow: str) -> None:
-    sink = MemorySink()
-    with OllamaServer(
-        lambda _: '{"name": "blue"}', overflow="json" if overflow == "json" else "plain"
-    ) as server:
-        client = model_client(connect(models_config(server.base_url)), sink)
-        for prompt in (COLOUR, COLOUR):
-            assert client.ask(prompt, SKY, pass_id="t:p").value == Colour(name="blue")
-        assert len(server.requests) == 3
-        assert client.probe("coding", pass_id="t:check").server_window == (
-            4096 if overflow == "json" else None
-        )
-    assert [call.call_type for call in sink.calls] == ["window_probe", "colour", "colour", "window_probe"]
-    assert (sink.calls[0].finish, sink.calls[0].item) == ("error:WindowExceeded", "thinker:4b")
-
-
-@pytest.mark.parametrize(
-    ("overflow", "said"),
-    [("plain", "refused a prompt as too long"), ("json", "tokens as too long for coder:3b: it exceeds")],
-)
-def test_a_prompt_that_was_estimated_too_short_is_refused_and_recorded(overflow: str, said: str) -> None:
-    sink = MemorySink()
-    with OllamaServer(["x"], overflow="json" if overflow == "json" else "plain") as server:
-        client = model_client(connect(models_config(server.base_url)), sink)
-        with pytest.raises(WindowExceeded, match=said) as caught:
-            client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
-    assert "raise token_factor" in caught.value.hint
-    assert answered(sink)[0].finish == "error:WindowExceeded"
-
-
-def test_a_server_with_a_smaller_window_than_configured_is_found_by_the_probe() -> None:
-    with OllamaServer(["x"], overflow="json", largest_window=1024) as server:
-        client = model_client(connect(models_config(server.base_url)), MemorySink())
-        with pytest.raises(
-            WindowExceeded, match="with a window of 1024 tokens, not the configured 4096"
-        ) as caught:
-            client.ask(SHOUT, SKY, pass_id="t:p")
-    assert "context_window = 1024" in caught.value.hint
-
-
-def test_a_server_that_cuts_in_silence_is_refused_before_the_first_question() -> None:
-    sink = MemorySink()
-    with OllamaServer(lambda _: "x", overflow="silent") as server:
-        client = model_client(connect(models_config(server.base_url)), sink)
-        with pytest.raises(TruncatingServer, match="it cuts long prompts in silence") as caught:
-            client.ask(SHOUT, SKY, pass_id="t:p")
-    assert "allow_truncating_server = true" in caught.value.hint
-    assert answered(sink) == []
-    assert sink.calls[0].finish in {"stop", "length"}
-
-
-def test_a_server_that_is_allowed_to_cut_is_watched_at_every_call() -> None:
-    sink = MemorySink()
-    with OllamaServer(lambda _: "fine", overflow="silent") as server:
-        config = models_config(server.base_url, allow_truncating_server=True)
-        client = model_client(connect(config), sink, config=config)
-        assert client.ask(SHOUT, SKY, pass_id="t:p").value == "FINE"
-        with pytest.raises(
-            TruncatingServer, match=r"read 4096 tokens of a prompt of at least .* it cut the prompt"
-        ):
-            client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
-    assert [call.finish for call in answered(sink)] == ["stop", "error:TruncatingServer"]
+    assert [bool(call.logprobs) for call in sink.asked()] == [True, False]
 
 
 def test_no_prompt_makes_the_server_load_a_model_again() -> None:
@@ -394,4 +333,4 @@ def test_the_first_failure_in_order_ends_the_judging() -> None:
         with pytest.raises(ServerFailed, match="boom"):
             client.judge(RELEVANT, range(50), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p")
         assert len(server.calls) < 50
-    assert len(answered(sink)) == len(server.calls)
+    assert len(sink.asked()) == len(server.calls)

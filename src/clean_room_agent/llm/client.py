@@ -209,6 +209,7 @@ def _question(
         wants_logprobs=prompt.answer.wants_logprobs,
         max_tokens=room if model.max_tokens is None else min(room, model.max_tokens),
         sampling=sampling or _configured_sampling(model),
+        estimated=request_tokens(prompt.system, text, model),
     )
 
 
@@ -220,10 +221,9 @@ def _configured_sampling(model: ModelConfig) -> Sampling:
 
 def _require_fit(question: Question) -> None:
     model = question.model
-    need = request_tokens(question.system, question.text, model)
-    if need + question.max_tokens > model.window:
+    if not _fits(question):
         raise WindowExceeded(
-            f"prompt {question.name} needs about {need} tokens and {question.max_tokens} for its answer; "
+            f"prompt {question.name} needs about {question.estimated} tokens and {question.max_tokens} for its answer; "
             f"{model.tag} has a window of {model.window}",
             hint="raise context_window in [budget] if the model allows it, or take a model with a larger window",
         )
@@ -234,9 +234,13 @@ def _repair(
 ) -> Question | None:
     if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
         return None
-    again = replace(question, text=repair_prompt(question.text, answer, bad, max_tokens=question.max_tokens))
-    need = request_tokens(again.system, again.text, again.model)
-    return again if need + again.max_tokens <= again.model.window else None
+    text = repair_prompt(question.text, answer, bad, max_tokens=question.max_tokens)
+    again = replace(question, text=text, estimated=request_tokens(question.system, text, question.model))
+    return again if _fits(again) else None
+
+
+def _fits(question: Question) -> bool:
+    return question.estimated + question.max_tokens <= question.model.window
 
 
 def _read(prompt: Prompt[InputsT, AnswerT], raw: RawAnswer, room: int) -> AnswerT | BadAnswer:

@@ -85,6 +85,8 @@ class RawAnswer:
     error: ModelError | None = None
     refusal: Refusal | None = None
     """Set when the error is that the server refused the prompt as too long."""
+    model_digest: str = ""
+    """Of the model that answered; "" where it is not known."""
     replayed_from: int | None = None
 
 

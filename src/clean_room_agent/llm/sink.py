@@ -22,6 +22,8 @@ class CallRecord:
     attempt: int
     """0-based among the calls of one pass, prompt and item; retries and repairs count."""
     model: str
+    model_digest: str
+    """The server's digest of the model's files; "" where it gives none."""
     provider: str
     system_prompt: str
     prompt: str
@@ -49,10 +51,13 @@ class CallRecord:
 
 
 class CallSink(Protocol):
-    """Keeps calls. Both methods return when what they were given is durable."""
+    """Keeps calls."""
 
     def record(self, call: CallRecord) -> int:
-        """The new call's id."""
+        """The new call's id; the call is durable on return."""
 
     def reading(self, call_id: int, reading: Reading, fault: str) -> None:
-        """Notes how the call's answer was read; `fault` is "" unless it was unreadable."""
+        """Notes how the call's answer was read, durably no later than the next call is recorded.
+
+        `fault` is "" unless the answer was unreadable.
+        """

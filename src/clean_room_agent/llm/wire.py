@@ -68,6 +68,8 @@ class Question:
     wants_logprobs: bool
     max_tokens: int
     sampling: Sampling
+    estimated: int
+    """Tokens of the request, without the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,16 @@ class Exchanged:
     latency_ms: int
     sent: int
     """Requests made, the failed ones before it included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """A request and what came of it, error or not."""
+
+    request: ChatRequest
+    raw: RawAnswer
+    timestamp: str
+    latency_ms: int
 
 
 class Wire:
@@ -124,15 +136,17 @@ class Wire:
             WindowExceeded: the server runs the model with a smaller window than configured.
             ModelError: the server failed in another way.
         """
+        text = oversized_prompt(model.window)
         question = Question(
             name=PROBE_NAME,
             model=model,
             system="",
-            text=oversized_prompt(model.window),
+            text=text,
             schema=None,
             wants_logprobs=False,
             max_tokens=1,
             sampling=Sampling(),
+            estimated=request_tokens("", text, model),
         )
         raw, _, _ = self._once(question, Place(pass_id=place.pass_id, stage=place.stage, item=model.tag))
         return read_probe(raw, model)
@@ -162,8 +176,8 @@ class Wire:
             latency_ms = round((self._timing.timer() - start) * 1000)
         if raw.error is None and self._config.allow_truncating_server and question.name != PROBE_NAME:
             raw = replace(raw, error=cut_error(question.system, question.text, raw, question.model))
-        call_id = self._sink.record(self._as_record(request, raw, place, timestamp, latency_ms))
-        return raw, call_id, latency_ms
+        outcome = _Outcome(request=request, raw=raw, timestamp=timestamp, latency_ms=latency_ms)
+        return raw, self._sink.record(self._as_record(question, place, outcome)), latency_ms
 
     def _next_identity(self, name: str, place: Place) -> CallIdentity:
         with self._attempts_lock:
@@ -174,9 +188,8 @@ class Wire:
             pass_id=relative_pass(place.pass_id), prompt=name, item=place.item, attempt=attempt
         )
 
-    def _as_record(
-        self, request: ChatRequest, raw: RawAnswer, place: Place, timestamp: str, latency_ms: int
-    ) -> CallRecord:
+    def _as_record(self, question: Question, place: Place, outcome: _Outcome) -> CallRecord:
+        request, raw = outcome.request, outcome.raw
         return CallRecord(
             pass_id=place.pass_id,
             call_type=request.identity.prompt,
@@ -185,6 +198,7 @@ class Wire:
             item=place.item,
             attempt=request.identity.attempt,
             model=request.model.tag,
+            model_digest=raw.model_digest,
             provider=self._transport.provider,
             system_prompt=request.system,
             prompt=request.prompt,
@@ -197,9 +211,9 @@ class Wire:
             error="" if raw.error is None else raw.error.message,
             prompt_tokens=raw.prompt_tokens,
             completion_tokens=raw.completion_tokens,
-            estimated_tokens=request_tokens(request.system, request.prompt, request.model),
-            latency_ms=latency_ms,
-            timestamp=timestamp,
+            estimated_tokens=question.estimated,
+            latency_ms=outcome.latency_ms,
+            timestamp=outcome.timestamp,
             replayed_from=raw.replayed_from,
         )
 

@@ -58,6 +58,7 @@ def recorded(sink: MemorySink) -> tuple[RecordedCall, ...]:
             error=call.error,
             prompt_tokens=call.prompt_tokens,
             completion_tokens=call.completion_tokens,
+            model_digest=call.model_digest,
         )
         for number, call in enumerate(sink.calls, start=1)
     )

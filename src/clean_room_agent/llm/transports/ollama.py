@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import httpx
@@ -138,6 +139,7 @@ class OllamaTransport:
         self._keep_alive = config.keep_alive
         self._http = http
         self._timer = timer
+        self._digests: dict[str, str] = {}
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The outcome of one request; what went wrong is its `error`."""
@@ -145,7 +147,8 @@ class OllamaTransport:
         collected = _Collected()
         target = Target(server=self._server, tag=request.model.tag)
         error = self._receive(body, collected, target)
-        return collected.as_answer(body, error)
+        answer = collected.as_answer(body, error)
+        return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))
 
     def version(self) -> str:
         """The server's version.
@@ -252,6 +255,16 @@ class OllamaTransport:
         known = self._known_tags() if status == httpx.codes.NOT_FOUND else ()
         error, collected.refusal = failures.reported(target, status, body, known=known)
         return error
+
+    def _digest(self, tag: str) -> str:
+        """The digest of the model at its first answer; "" where the server does not tell."""
+        if tag not in self._digests:
+            try:
+                found = {model.tag: model.digest for model in self.list_models()}
+            except ModelError:
+                found = {}
+            self._digests[tag] = found.get(tag) or found.get(f"{tag}:latest", "")
+        return self._digests[tag]
 
     def _known_tags(self) -> tuple[str, ...]:
         try:

@@ -31,6 +31,7 @@ class RecordedCall:
     error: str
     prompt_tokens: int | None
     completion_tokens: int | None
+    model_digest: str = ""
 
 
 class ReplayTransport:
@@ -71,6 +72,7 @@ class ReplayTransport:
             completion_tokens=call.completion_tokens,
             tokens=load_logprobs(call.logprobs),
             error=error,
+            model_digest=call.model_digest,
             replayed_from=call.call_id,
         )
 
