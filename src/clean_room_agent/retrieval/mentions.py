@@ -21,7 +21,7 @@ PATH = re.compile(
 QUOTED = re.compile(r"`([^`\n]{1,120})`")
 DOTTED = re.compile(r"(?<![\w.])[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
-CALLED = re.compile(r"([A-Za-z_$][\w$]*)\(")
+CALLED = re.compile(r"(?<![\w$])([A-Za-z_$][\w$]*+)\(")
 ERROR_LINE = re.compile(
     r"^[ \t>]*(?:E[ \t]+)?((?:[A-Za-z_]\w*\.){0,5}[A-Za-z_]\w*(?:Error|Exception|Warning)\b(?::[^\n]*)?)",
     re.MULTILINE,
@@ -34,14 +34,14 @@ JS_FRAME = re.compile(
     r"^[ \t]*at (?:(?:async |new )?([\w$.<>\[\] ]{1,120}?) \()?(?:file://)?([\w./\\@+:-]{1,300}?):(\d{1,7}):\d{1,7}\)?[ \t]*$",
     re.MULTILINE,
 )
-TEST_ID = re.compile(r"(?<![\w/])[\w./-]{1,200}\.\w{1,4}(?:::[\w\[\]. -]{1,120}?)+(?=[\s,;)'\"`]|$)")
+TEST_ID = re.compile(r"(?<![^\s,;()'\"`])[\w./-]++::[^\s,;'\"`)]+")
 TEST_WORD = re.compile(r"\b(?:test_\w+|Test[A-Z]\w+)\b")
 
 KINDS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "bug",
         re.compile(
-            r"\b(?:fix\w*|bugs?|crash\w*|regress\w*|broken|incorrect\w*|wrong\w*|fail(?:s|ed|ing|ure)?|traceback|leaks?)\b|\w+Error\b",
+            r"\b(?:fix\w*|bugs?|crash\w*|regress\w*|broken|incorrect\w*|wrong\w*|fail(?:s|ed|ing|ure)?|traceback|leaks?)\b|\b[A-Za-z]{1,60}Error\b",
             re.IGNORECASE,
         ),
     ),

@@ -25,7 +25,7 @@ A programmer will do a task, but not all of the chosen code fits on the page. So
 Rules:
 - Keep a piece if the task will change it.
 - Let a piece go if it is only useful to know.
-- Each piece has its size in tokens. .
+- Each piece has its size in tokens. What you keep must fit in the room that is named below the list.
 - Answer with one JSON object and nothing else: the numbers of the pieces to keep.
 
 Example answer:
