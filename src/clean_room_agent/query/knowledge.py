@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from clean_room_agent.db.curated import dependencies, files, history, metadata, prose, symbols
+from clean_room_agent.db.curated import dependencies, files, history, metadata, prose, state, symbols
 from clean_room_agent.db.curated.dependencies import DependencyEdge, DependencyRow
 from clean_room_agent.db.curated.files import FileRow, RepoRow
 from clean_room_agent.db.curated.history import CoChangeRow, CommitRow
@@ -55,6 +55,7 @@ class KnowledgeBase:
     def __init__(self, conn: Connection) -> None:
         self._conn = conn
         self._ranking: Ranking | None = None
+        self._ranked = (0, 0)
 
     def get_files(self, *, language: str | None = None) -> tuple[FileRow, ...]:
         """All files, or those of one language, by path."""
@@ -209,10 +210,11 @@ class KnowledgeBase:
     def search(self, terms: Mapping[str, float], *, limit: int) -> tuple[SearchHit, ...]:
         """The files nearest to the weighted terms (of `query.terms.query_terms`), the best first, then by path.
 
-        What the fields' lengths say is read once and kept: a knowledge base lives as long as one state of the index.
+        The fields' lengths are read once for each state of the index.
         """
-        if self._ranking is None:
-            self._ranking = Ranking(self._conn)
+        seen = state.seen_changes(self._conn)
+        if self._ranking is None or self._ranked != seen:
+            self._ranking, self._ranked = Ranking(self._conn), seen
         return self._ranking.search(terms, limit=limit)
 
 

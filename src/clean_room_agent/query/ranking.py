@@ -1,5 +1,6 @@
 """Field-weighted BM25 over the index's own postings (Robertson, Zaragoza, Taylor 2004), with reasons."""
 
+import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,44 +47,42 @@ class Ranking:
 
     def search(self, terms: Mapping[str, float], *, limit: int) -> tuple[SearchHit, ...]:
         """The files that hold any of the terms, the best first, then by path."""
+        gains = {term: self._gains(term, terms[term]) for term in sorted(terms)}
         scores: dict[int, float] = {}
-        for term in sorted(terms):
-            for file_id, gain, _ in self._gains(term, terms[term]):
+        for of_term in gains.values():
+            for file_id, gain in of_term.items():
                 scores[file_id] = scores.get(file_id, 0.0) + gain
-        best = sorted(scores, key=lambda file_id: (-scores[file_id], self._paths[file_id]))[:limit]
-        reasons = self._reasons(terms, frozenset(best))
+        best = heapq.nsmallest(limit, scores, key=lambda file_id: (-scores[file_id], self._paths[file_id]))
         return tuple(
             SearchHit(
-                path=self._paths[file_id], file_id=file_id, score=scores[file_id], reasons=reasons[file_id]
+                path=self._paths[file_id],
+                file_id=file_id,
+                score=scores[file_id],
+                reasons=self._reasons(file_id, gains),
             )
             for file_id in best
         )
 
-    def _gains(self, term: str, weight: float) -> list[tuple[int, float, tuple[float, ...]]]:
+    def _gains(self, term: str, weight: float) -> dict[int, float]:
         rows = list(postings.read_postings(self._conn, term))
-        if not rows:
-            return []
         count = len(self._norms)
-        idf = math.log(1 + (count - len(rows) + 0.5) / (len(rows) + 0.5))
-        gains = []
-        for file_id, *frequencies in rows:
-            shares = tuple(norm * tf for norm, tf in zip(self._norms[file_id], frequencies, strict=True))
-            total = sum(shares)
-            gains.append((file_id, weight * idf * total / (total + SATURATION), shares))
+        gain = weight * math.log(1 + (count - len(rows) + 0.5) / (len(rows) + 0.5))
+        norms = self._norms
+        gains: dict[int, float] = {}
+        for file_id, path, symbols, docstrings, comments, body, history in rows:
+            p, s, d, c, b, h = norms[file_id]
+            total = p * path + s * symbols + d * docstrings + c * comments + b * body + h * history
+            gains[file_id] = gain * total / (total + SATURATION)
         return gains
 
-    def _reasons(self, terms: Mapping[str, float], file_ids: frozenset[int]) -> dict[int, tuple[str, ...]]:
-        found: dict[int, list[tuple[float, str, str]]] = {file_id: [] for file_id in file_ids}
-        for term in sorted(terms):
-            for file_id, gain, shares in self._gains(term, terms[term]):
-                if file_id in file_ids:
-                    found[file_id].append((-gain, term, _fields_of(shares)))
-        return {
-            file_id: tuple(f"{term!r} in {where}" for _, term, where in sorted(gains)[:REASONS_SHOWN])
-            for file_id, gains in found.items()
-        }
+    def _reasons(self, file_id: int, gains: Mapping[str, Mapping[int, float]]) -> tuple[str, ...]:
+        strongest = sorted((-of_term[file_id], term) for term, of_term in gains.items() if file_id in of_term)
+        return tuple(f"{term!r} in {self._fields(file_id, term)}" for _, term in strongest[:REASONS_SHOWN])
 
-
-def _fields_of(shares: tuple[float, ...]) -> str:
-    held = sorted((-share, name) for share, name in zip(shares, postings.FIELDS, strict=True) if share > 0)
-    return ", ".join(name for _, name in held)
+    def _fields(self, file_id: int, term: str) -> str:
+        frequencies = postings.read_posting(self._conn, term, file_id)
+        shares = (norm * tf for norm, tf in zip(self._norms[file_id], frequencies, strict=True))
+        held = sorted(
+            (-share, name) for share, name in zip(shares, postings.FIELDS, strict=True) if share > 0
+        )
+        return ", ".join(name for _, name in held)

@@ -12,6 +12,10 @@ LENGTHS = """
 SELECT file_id, path_len, symbols_len, docstrings_len, comments_len, body_len, history_len FROM file_lengths
 ORDER BY file_id
 """
+OF_TERM_AND_FILE = """
+SELECT path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf FROM postings
+WHERE term = ? AND file_id = ?
+"""
 OF_FILE = """
 SELECT term, path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf FROM postings WHERE file_id = ?
 ORDER BY term
@@ -52,7 +56,15 @@ def read_postings(
     conn: sqlite3.Connection, term: str
 ) -> Iterator[tuple[int, float, float, float, float, float, float]]:
     """The files that hold the term, by id, each with its frequency in each of `FIELDS`."""
-    return iter(conn.execute(OF_TERM, (term,)))
+    cursor = conn.cursor()
+    cursor.row_factory = None  # plain tuples: a common term has thousands of rows
+    return iter(cursor.execute(OF_TERM, (term,)))
+
+
+def read_posting(conn: sqlite3.Connection, term: str, file_id: int) -> FieldValues:
+    """The term's frequency in each of `FIELDS` of one file."""
+    row = conn.execute(OF_TERM_AND_FILE, (term, file_id)).fetchone()
+    return (0, 0, 0, 0, 0, 0) if row is None else tuple(row)
 
 
 def read_file_postings(conn: sqlite3.Connection, file_id: int) -> dict[str, FieldValues]:

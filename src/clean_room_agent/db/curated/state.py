@@ -28,3 +28,8 @@ def list_state(conn: sqlite3.Connection, prefix: str) -> tuple[tuple[str, str], 
     return tuple(
         (row[0], row[1]) for row in conn.execute(query, (prefix, prefix[:-1] + chr(ord(prefix[-1]) + 1)))
     )
+
+
+def seen_changes(conn: sqlite3.Connection) -> tuple[int, int]:
+    """Another value whenever the database was changed, by this connection or by another."""
+    return conn.total_changes, int(conn.execute("PRAGMA data_version").fetchone()[0])
