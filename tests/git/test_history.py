@@ -75,6 +75,16 @@ def test_the_log_is_bounded_and_goes_on_from_a_commit(top: Path) -> None:
         read(top, since="0" * 40)
 
 
+def test_a_partial_clone_has_a_log_and_says_what_it_lacks(top: Path, tmp_path: Path) -> None:
+    git(top, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", "--no-checkout", f"file://{top}", "clone")
+    clone = tmp_path / "clone"
+    assert {entry.message for entry in read(clone)} == {entry.message for entry in read(top)}
+    with pytest.raises(GitError, match="promisor") as caught:
+        read(clone, line_counts=True)
+    assert "git fetch" in caught.value.hint
+
+
 def test_differences_are_plain_whatever_is_configured(top: Path) -> None:
     for key, value in (
         ("diff.external", "false"),

@@ -86,7 +86,8 @@ def git(
     except CommandError as exc:
         raise GitError(exc.message, hint=exc.hint) from exc
     if done.returncode not in ok:
-        raise GitError(f"git {arguments[0]} (exit {done.returncode}): {_words(done.stderr)}")
+        words = _words(done.stderr)
+        raise GitError(f"git {arguments[0]} (exit {done.returncode}): {words}", hint=_remedy(words))
     if done.stdout_cut:
         raise GitError(f"git {arguments[0]}: more than {OUTPUT_BOUND} bytes of output")
     return done.stdout
@@ -104,7 +105,7 @@ def stream_git(*arguments: str, cwd: Path, separator: bytes) -> Iterator[bytes]:
         )
     except CommandError as exc:
         words = _words(exc.stderr) or exc.message
-        raise GitError(f"git {arguments[0]}: {words}", hint=exc.hint) from exc
+        raise GitError(f"git {arguments[0]}: {words}", hint=_remedy(words) or exc.hint) from exc
 
 
 def command_line(*arguments: str) -> tuple[str, ...]:
@@ -152,3 +153,9 @@ def one_line(output: bytes) -> str:
 
 def _words(stderr: bytes) -> str:
     return stderr.decode("utf-8", "replace").strip()[-1000:]
+
+
+def _remedy(words: str) -> str:
+    if "promisor remote" in words:
+        return "this clone lacks objects, and nothing is fetched here; fetch them: git fetch --refetch --no-filter"
+    return ""

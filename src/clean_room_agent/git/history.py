@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import names, one_line, stream_git
-from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.repository import Repository, is_partial_clone
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
 LOG_FORMAT = "%x00%H%x00%ct%x00a%an%x00e%ae%x00m%B"
@@ -120,7 +120,9 @@ def log_raw(top: Path, *, since: str | None, limit: int, line_counts: bool = Fal
     Raises:
         GitError: after the last record, when git failed: `since` is not known, or there is no commit.
     """
-    arguments = ["log", "-z", "--raw", "-M", "--no-abbrev", "--no-merges", f"--max-count={limit}"]
+    # A partial clone lacks the contents that the search for changed renames compares.
+    renames = "-M100%" if is_partial_clone(top) else "-M"
+    arguments = ["log", "-z", "--raw", renames, "--no-abbrev", "--no-merges", f"--max-count={limit}"]
     if line_counts:
         arguments.append("--numstat")
     arguments += ["--no-textconv", "--no-ext-diff", f"--format={LOG_FORMAT}", "HEAD"]

@@ -102,6 +102,12 @@ def find_top(path: Path) -> Path:
         raise _unfit(path, exc) from exc
 
 
+def is_partial_clone(top: Path) -> bool:
+    """Whether contents may be missing here that only a remote has."""
+    found = git("config", "-z", "--name-only", "--get-regexp", r"^remote\..*\.promisor$", cwd=top, ok=(0, 1))
+    return bool(names(found))
+
+
 def list_files(top: Path) -> tuple[str, ...]:
     """Relative paths of the regular files that git tracks or would offer to add, sorted.
 
