@@ -340,6 +340,7 @@ LINES = st.lists(st.text("abc =#\t", min_size=1, max_size=8), min_size=1, max_si
 def test_bytes_outside_the_span_survive(lines: list[str], data: st.DataObject, eol: str, final: bool) -> None:
     original = (eol.join(lines) + (eol if final else "")).encode()
     file = decode(original)
+    eol = eol if eol.encode() in original else "\n"
     first = data.draw(st.integers(0, len(lines) - 1))
     last = data.draw(st.integers(first, len(lines) - 1))
     new = data.draw(st.lists(st.text("xyz", min_size=1, max_size=4), min_size=1, max_size=3))

@@ -4,7 +4,7 @@ from tests.fakes.rooms import room, shown_file
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
-from clean_room_agent.execute.edits.feedback import ADVICE, render_feedback
+from clean_room_agent.execute.edits.feedback import ADVICE, describe
 from clean_room_agent.execute.edits.nearest import nearest
 from clean_room_agent.execute.edits.rules import EditRules
 
@@ -19,10 +19,10 @@ def test_feedback_names_block_code_places_and_nearest_text() -> None:
         PatchEdit(kind="edit", file_path="a.py", search="def f(a):", replacement="def f(a, c):"),
     )
     result = apply_edits(edits, {"a.py": TEXT}, room(shown_file("a.py", TEXT)), RULES).result
-    assert render_feedback(result, edits) == snapshot("""\
-Edit 1 (edit, a.py): AMBIGUOUS. The search text stands more than once. Add the lines around it until it stands once.
+    assert describe(result) == snapshot("""\
+Edit 1 (a.py): AMBIGUOUS. The search text stands more than once. Add the lines around it until it stands once.
 It matched 2 times, at lines 2, 7.
-Edit 2 (edit, a.py): NO_MATCH. The search text does not stand in the file. Copy it from the file, character for character.
+Edit 2 (a.py): NO_MATCH. The search text does not stand in the file. Copy it from the file, character for character.
 Detail: the nearest text begins at line 6 and first differs at line 7, where the search text has '    b = a + 2'
 The nearest text that really stands there:
 | def g(a):
@@ -35,7 +35,7 @@ Nothing was applied: the files are as shown. Give all edits again.\
 def test_success_needs_no_feedback() -> None:
     edits = (PatchEdit(kind="edit", file_path="a.py", search="def f(a):", replacement="def f(c):"),)
     result = apply_edits(edits, {"a.py": TEXT}, room(shown_file("a.py", TEXT)), RULES).result
-    assert render_feedback(result, edits) == ""
+    assert describe(result) == ""
 
 
 def test_every_refusal_has_advice() -> None:

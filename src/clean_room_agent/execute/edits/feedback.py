@@ -1,6 +1,6 @@
 """What a model is told of edits that were refused: enough to do better in a fresh prompt, and that nothing was done."""
 
-from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, PatchResult
+from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchResult
 
 MAX_LINES_NAMED = 10
 QUOTE_MARK = "| "
@@ -19,14 +19,14 @@ ADVICE: dict[EditCode, str] = {
 }
 
 
-def render_feedback(result: PatchResult, edits: tuple[PatchEdit, ...]) -> str:
+def describe(result: PatchResult) -> str:
     """A few lines for each refused edit, then one for the others, then that nothing was applied; "" on success."""
     if result.success:
         return ""
     lines = []
     for report in result.reports:
         if not report.code.accepted:
-            lines += _refusal(report, edits[report.index])
+            lines += _refusal(report)
     accepted = [str(report.index + 1) for report in result.reports if report.code.accepted]
     if accepted:
         lines.append(f"Without fault: edit {', '.join(accepted)}.")
@@ -34,9 +34,8 @@ def render_feedback(result: PatchResult, edits: tuple[PatchEdit, ...]) -> str:
     return "\n".join(lines)
 
 
-def _refusal(report: EditReport, edit: PatchEdit) -> list[str]:
-    what = f"symbol {edit.symbol} of {report.file_path}" if edit.kind == "symbol" else report.file_path
-    lines = [f"Edit {report.index + 1} ({edit.kind}, {what}): {report.code.value}. {ADVICE[report.code]}"]
+def _refusal(report: EditReport) -> list[str]:
+    lines = [f"Edit {report.index + 1} ({report.file_path}): {report.code.value}. {ADVICE[report.code]}"]
     if report.matches > 1:
         named = ", ".join(str(line) for line in report.lines[:MAX_LINES_NAMED])
         more = ", ..." if len(report.lines) > MAX_LINES_NAMED else ""

@@ -15,7 +15,7 @@ def render_edits(edits: Iterable[PatchEdit]) -> str:
         ValueError: the format cannot carry them: half of a tag inside a text, a file without a final newline, ...
     """
     wanted = tuple(edits)
-    text = "\n".join(_rendered(edit) for edit in wanted)
+    text = "\n".join(render_edit(edit) for edit in wanted)
     read = parse_edits(text)
     found = tuple(replace(edit, answer_line=0) for edit in read) if isinstance(read, tuple) else ()
     if found != tuple(replace(edit, answer_line=0) for edit in wanted):
@@ -23,7 +23,8 @@ def render_edits(edits: Iterable[PatchEdit]) -> str:
     return text
 
 
-def _rendered(edit: PatchEdit) -> str:
+def render_edit(edit: PatchEdit) -> str:
+    """One edit as text, whether or not it would read back."""
     quote = "'" if '"' in edit.file_path + edit.symbol else '"'
     head = f"file={quote}{edit.file_path}{quote}"
     if edit.kind == "delete":

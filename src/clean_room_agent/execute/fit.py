@@ -1,0 +1,125 @@
+"""Making a prompt fit its window by leaving out whole things, in a fixed order, each of them named."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Generic
+
+from clean_room_agent.artifacts.package import ContextItem, ContextPackage, frame_items
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.diffs import Hunk, join_hunks, split_hunks
+from clean_room_agent.llm.answers import AnswerT
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.prompt import InputsT, Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """The details of an earlier attempt."""
+
+    number: int
+    edits: str
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """What a prompt carries beyond its fixed text. Of it, all but the primary items may be left out."""
+
+    items: tuple[ContextItem, ...] = ()
+    hunks: tuple[Hunk, ...] = ()
+    retries: tuple[Retry, ...] = ()
+    """Oldest first."""
+
+    @property
+    def context(self) -> str:
+        """The items as the prompt shows them."""
+        return frame_items(self.items)
+
+    @property
+    def diff(self) -> str:
+        """The hunks as the prompt shows them."""
+        return join_hunks(self.hunks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fitted(Generic[InputsT]):
+    """Inputs that fit."""
+
+    inputs: InputsT
+    need: int
+    """Estimated tokens of the request, without the answer."""
+    window: int
+    dropped: tuple[str, ...]
+    """What was left out, in the order in which it went."""
+
+
+def load(room: ContextPackage | None, diff: str = "", retries: tuple[Retry, ...] = ()) -> Load:
+    """Everything that a prompt would like to carry."""
+    return Load(items=room.items if room is not None else (), hunks=split_hunks(diff), retries=retries)
+
+
+def fit(
+    models: ModelClient,
+    prompt: Prompt[InputsT, AnswerT],
+    build: Callable[[Load], InputsT],
+    wanted: Load,
+    *,
+    answer_tokens: int,
+) -> Fitted[InputsT]:
+    """The inputs with as much of `wanted` as fits beside an answer of `answer_tokens`.
+
+    The oldest retry details go first, then the first hunks of the diff, then the items that are not primary, the last
+    shown first; each is left out whole.
+
+    Raises:
+        WindowExceeded: the fixed text and the primary items alone do not fit; the message names them.
+    """
+    window = models.window(prompt).context
+    dropped: list[str] = []
+    kept = wanted
+    while True:
+        inputs = build(kept)
+        need = models.measure(prompt, inputs)
+        if need + answer_tokens <= window:
+            return Fitted(inputs=inputs, need=need, window=window, dropped=tuple(dropped))
+        freed = 0
+        while freed < need + answer_tokens - window:
+            without = _without_next(kept)
+            if without is None:
+                raise _exceeded(prompt.name, kept, need=need, answer=answer_tokens, window=window)
+            kept, name, text = without
+            freed += max(models.count(text, prompt.role), 1)
+            dropped.append(name)
+
+
+def _without_next(kept: Load) -> tuple[Load, str, str] | None:
+    """The load without what has to go next, its name and its text; None when only primary items are left."""
+    if kept.retries:
+        first = kept.retries[0]
+        return (
+            replace(kept, retries=kept.retries[1:]),
+            f"attempt {first.number}",
+            first.edits + first.feedback,
+        )
+    if kept.hunks:
+        hunk = kept.hunks[0]
+        return replace(kept, hunks=kept.hunks[1:]), f"hunk {hunk.name}", hunk.body
+    places = [index for index, item in enumerate(kept.items) if item.detail != "primary"]
+    if not places:
+        return None
+    item = kept.items[places[-1]]
+    items = tuple(other for index, other in enumerate(kept.items) if index != places[-1])
+    return replace(kept, items=items), f"{item.detail} {_name(item)}", item.text
+
+
+def _exceeded(prompt: str, kept: Load, *, need: int, answer: int, window: int) -> WindowExceeded:
+    primary = ", ".join(f"{_name(item)} ({item.tokens} tokens)" for item in kept.items) or "nothing"
+    return WindowExceeded(
+        f"prompt {prompt} needs about {need} tokens and {answer} for its answer, and the window has {window}; "
+        f"what may not be left out: {primary}",
+        hint="raise context_window in [budget] if the model allows it, or name a smaller piece of code in the task",
+    )
+
+
+def _name(item: ContextItem) -> str:
+    return item.path if item.symbol is None else f"{item.path}::{item.symbol}"

@@ -1,0 +1,161 @@
+"""One attempt at a step: the prompt, the answer, and the edits in it. Nothing is applied here."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.edits import PatchEdit, StepResult
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import PlanStep
+from clean_room_agent.execute.edits.parse import parse_edits
+from clean_room_agent.execute.edits.render import render_edit
+from clean_room_agent.execute.fit import Load, Retry, fit, load
+from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
+from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.exchange import Sampling
+
+MIN_ANSWER_TOKENS = 512
+MAX_ANSWER_TOKENS = 8192
+KEPT_ANSWER_TOKENS = 4096
+"""At most so much is kept from content for the answer; what else is free is the answer's too."""
+REPAIR_TOKENS = 800
+"""Of what is free, left over so that a faulty answer can be quoted in a repair."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptSummary:
+    """An earlier attempt at the step."""
+
+    outcome: str
+    edits: tuple[PatchEdit, ...] = ()
+    feedback: str
+    """What was refused, or which tests failed and how."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepInstruction:
+    """What the coder is asked to do. The room stands beside it."""
+
+    task: str
+    """The user's words, unchanged."""
+    part: str
+    """The description of the part; "" where there is none."""
+    step: PlanStep
+    constraints: str = ""
+    """What the part's plan says beyond its steps."""
+    diff: str = ""
+    """What the run has changed so far."""
+    failures: tuple[AttemptSummary, ...] = ()
+    """Earlier attempts at this step, oldest first."""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Implemented:
+    """What the coder answered. Figures are those of the last call."""
+
+    step: StepResult
+    truncated: bool
+    """The answer ended too early, or a tag is not closed."""
+    bad: BadAnswer | None
+    """Why there are no edits; kind "empty": there was no edit block."""
+    dropped: tuple[str, ...]
+    """What did not fit the prompt, in the order in which it went."""
+    call_id: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    latency_ms: int
+    attempts: int
+    """Calls made."""
+
+
+def implement(
+    models: ModelClient,
+    room: ContextPackage,
+    instruction: StepInstruction,
+    *,
+    pass_id: str,
+    sampling: Sampling | None = None,
+    max_answer_tokens: int | None = None,
+) -> Implemented:
+    """The coder's answer to one step. `max_answer_tokens` takes the place of what is reckoned from the window.
+
+    Raises:
+        WindowExceeded: the step and the primary items of the room do not fit the coder's window.
+        ModelError: the server failed.
+    """
+    window = models.window(IMPLEMENT)
+    kept = max_answer_tokens or min(max(window.reserved // 2, MIN_ANSWER_TOKENS), KEPT_ANSWER_TOKENS)
+
+    def build(carried: Load) -> ImplementInputs:
+        return _inputs(instruction, carried)
+
+    wanted = load(room, instruction.diff, _retries(instruction.failures))
+    fitted = fit(models, IMPLEMENT, build, wanted, answer_tokens=kept)
+    free = max(kept, min(MAX_ANSWER_TOKENS, fitted.window - fitted.need - REPAIR_TOKENS))
+    reply = models.ask(
+        IMPLEMENT,
+        fitted.inputs,
+        pass_id=pass_id,
+        sampling=sampling,
+        max_answer_tokens=max_answer_tokens or free,
+    )
+    fault = "" if reply.bad is None else reply.bad.fault
+    return Implemented(
+        step=StepResult(
+            success=reply.bad is None, edits=reply.value or (), error_info=fault, raw_response=reply.text
+        ),
+        truncated=reply.bad is not None and reply.bad.kind == "truncated",
+        bad=reply.bad,
+        dropped=fitted.dropped,
+        call_id=reply.call_id,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        latency_ms=reply.latency_ms,
+        attempts=reply.attempts,
+    )
+
+
+def answer_fingerprint(text: str) -> str:
+    """Equal for answers with the same edits, whatever stands around these; "" for an answer of white space alone."""
+    if not text.strip():
+        return ""
+    read = parse_edits(text)
+    if isinstance(read, tuple):
+        content = json.dumps(
+            [(edit.kind, edit.file_path, edit.symbol, edit.search, edit.replacement) for edit in read]
+        )
+    else:
+        content = " ".join(text.split())
+    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
+
+
+def _retries(failures: tuple[AttemptSummary, ...]) -> tuple[Retry, ...]:
+    return tuple(
+        Retry(
+            number=number,
+            edits="".join(map(render_edit, failure.edits)).rstrip("\n"),
+            feedback=f"Result: {failure.outcome}. {failure.feedback}".rstrip(),
+        )
+        for number, failure in enumerate(failures, 1)
+    )
+
+
+def _inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
+    step = instruction.step
+    return ImplementInputs(
+        context=carried.context,
+        diff=carried.diff,
+        task=instruction.task,
+        part=instruction.part,
+        constraints=instruction.constraints,
+        step=step.description,
+        targets=tuple(f"{target.role} {target.path}" for target in step.target_files),
+        symbols=step.target_symbols,
+        failures=tuple(
+            FailedAttempt(number=retry.number, edits=retry.edits, feedback=retry.feedback)
+            for retry in carried.retries
+        ),
+        hint=instruction.hint,
+    )

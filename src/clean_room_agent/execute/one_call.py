@@ -1,0 +1,250 @@
+"""The one-call route to plans: the model is asked for the whole of it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from clean_room_agent.artifacts.ids import is_plan_id
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
+from clean_room_agent.artifacts.tasks import Evidence
+from clean_room_agent.execute.evidence import describe_evidence
+from clean_room_agent.execute.fit import Load, fit, load
+from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
+from clean_room_agent.execute.prompts.answers import StepAnswer
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
+from clean_room_agent.llm.client import ModelClient
+
+PlanT = TypeVar("PlanT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """An earlier draft and what was wrong with it; both empty for the first."""
+
+    text: str = ""
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft(Generic[PlanT]):
+    """A plan as it was answered, before it is validated."""
+
+    value: PlanT | None
+    text: str
+    """The answer."""
+    fault: str
+    """Why there is no value."""
+    notes: tuple[str, ...]
+    """What the program put right or left out, for the record."""
+    call_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOutcome:
+    """What became of a step that was tried."""
+
+    step: PlanStep
+    succeeded: bool
+    detail: str = ""
+    """Why it failed, or what its tests said."""
+
+
+def draft_meta_plan(
+    models: ModelClient,
+    room: ContextPackage,
+    evidence: Evidence,
+    rejected: Rejected,
+    *,
+    pass_id: str,
+    max_parts: int,
+) -> Draft[MetaPlan]:
+    """The task in parts, as the model answers."""
+
+    def build(carried: Load) -> MetaPlanInputs:
+        return MetaPlanInputs(
+            context=carried.context,
+            evidence=describe_evidence(evidence),
+            max_parts=max_parts,
+            task=room.task,
+            rejected=rejected.text,
+            faults=rejected.faults,
+        )
+
+    fitted = fit(models, META_PLAN, build, load(room), answer_tokens=META_PLAN.max_answer_tokens)
+    reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id)
+    notes = _dropped(fitted.dropped)
+    if reply.value is None:
+        return _unreadable(reply.text, "" if reply.bad is None else reply.bad.fault, notes, reply.call_id)
+    names, renamed = _renamed([part.id for part in reply.value.parts], "p")
+    parts = tuple(
+        Part(
+            id=name,
+            description=part.description.strip(),
+            affected_files=tuple(dict.fromkeys(part.files)),
+            depends_on=_needs(part.needs, renamed),
+        )
+        for name, part in zip(names, reply.value.parts, strict=True)
+    )
+    plan = MetaPlan(task_summary=reply.value.summary, parts=parts, rationale=reply.value.analysis)
+    return Draft(value=plan, text=reply.text, fault="", notes=notes + _notes(renamed), call_id=reply.call_id)
+
+
+def draft_part_plan(
+    models: ModelClient,
+    room: ContextPackage,
+    part: Part,
+    *,
+    goal: str,
+    evidence: Evidence,
+    rejected: Rejected,
+    pass_id: str,
+    diff: str,
+    max_steps: int,
+) -> Draft[PartPlan]:
+    """A part in steps, as the model answers."""
+
+    def build(carried: Load) -> PartPlanInputs:
+        return PartPlanInputs(
+            context=carried.context,
+            diff=carried.diff,
+            evidence=describe_evidence(evidence),
+            task=room.task,
+            goal=goal,
+            part=part.description,
+            files=part.affected_files,
+            max_steps=max_steps,
+            rejected=rejected.text,
+            faults=rejected.faults,
+        )
+
+    fitted = fit(models, PART_PLAN, build, load(room, diff), answer_tokens=PART_PLAN.max_answer_tokens)
+    reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id)
+    notes = _dropped(fitted.dropped)
+    if reply.value is None:
+        return _unreadable(reply.text, "" if reply.bad is None else reply.bad.fault, notes, reply.call_id)
+    steps, renamed = _steps(reply.value.steps)
+    plan = PartPlan(
+        part_id=part.id, task_summary=reply.value.summary, steps=steps, rationale=reply.value.analysis
+    )
+    return Draft(value=plan, text=reply.text, fault="", notes=notes + _notes(renamed), call_id=reply.call_id)
+
+
+def draft_adjustment(
+    models: ModelClient,
+    room: ContextPackage | None,
+    part: Part,
+    remaining: tuple[PlanStep, ...],
+    outcomes: tuple[StepOutcome, ...],
+    *,
+    rejected: Rejected,
+    task: str,
+    pass_id: str,
+    diff: str,
+    max_steps: int,
+) -> Draft[PlanAdjustment]:
+    """What remains of a part, as the model answers."""
+
+    def build(carried: Load) -> AdjustmentInputs:
+        return AdjustmentInputs(
+            context=carried.context,
+            diff=carried.diff,
+            task=task,
+            part=part.description,
+            done=tuple(map(_told, outcomes)),
+            remaining=steps_as_json(remaining),
+            max_steps=max_steps,
+            rejected=rejected.text,
+            faults=rejected.faults,
+        )
+
+    fitted = fit(models, ADJUSTMENT, build, load(room, diff), answer_tokens=ADJUSTMENT.max_answer_tokens)
+    reply = models.ask(ADJUSTMENT, fitted.inputs, pass_id=pass_id)
+    notes = _dropped(fitted.dropped)
+    if reply.value is None:
+        return _unreadable(reply.text, "" if reply.bad is None else reply.bad.fault, notes, reply.call_id)
+    steps, renamed = _steps(reply.value.steps)
+    done = {outcome.step.id: outcome.step for outcome in outcomes if outcome.succeeded}
+    repeated = tuple(step.id for step in steps if step.id in done and _same(step, done[step.id]))
+    plan = PlanAdjustment(
+        revised_steps=tuple(step for step in steps if step.id not in repeated),
+        rationale=reply.value.analysis,
+        changes_made=reply.value.changes,
+    )
+    notes += _notes(renamed) + tuple(f"left out again: step {name}, which is done" for name in repeated)
+    return Draft(value=plan, text=reply.text, fault="", notes=notes, call_id=reply.call_id)
+
+
+def steps_as_json(steps: Sequence[PlanStep]) -> str:
+    """The steps in the shape in which a model answers them, one a line."""
+    shaped = [
+        {
+            "description": step.description,
+            "files": [{"path": target.path, "role": target.role} for target in step.target_files],
+            "id": step.id,
+            "needs": list(step.depends_on),
+            "symbols": list(step.target_symbols),
+        }
+        for step in steps
+    ]
+    return "\n".join(json.dumps(step, ensure_ascii=False) for step in shaped)
+
+
+def _steps(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], dict[str, str]]:
+    names, renamed = _renamed([step.id for step in answers], "s")
+    steps = tuple(
+        PlanStep(
+            id=name,
+            description=step.description.strip(),
+            target_files=tuple(
+                dict.fromkeys(TargetFile(path=file.path, role=file.role) for file in step.files)
+            ),
+            target_symbols=tuple(dict.fromkeys(symbol.strip() for symbol in step.symbols if symbol.strip())),
+            depends_on=_needs(step.needs, renamed),
+        )
+        for name, step in zip(names, answers, strict=True)
+    )
+    return steps, renamed
+
+
+def _renamed(ids: list[str], prefix: str) -> tuple[list[str], dict[str, str]]:
+    """Names that may stand in a pass id, and which old name became which: only those that may not are replaced."""
+    taken = {name for name in ids if is_plan_id(name)}
+    renamed: dict[str, str] = {}
+    for number, name in enumerate(ids, 1):
+        if is_plan_id(name) or name in renamed:
+            continue
+        fresh = f"{prefix}{number}"
+        while fresh in taken:
+            fresh = f"{fresh}x"
+        taken.add(fresh)
+        renamed[name] = fresh
+    return [renamed.get(name, name) for name in ids], renamed
+
+
+def _needs(names: Sequence[str], renamed: dict[str, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(renamed.get(name, name) for name in names))
+
+
+def _told(outcome: StepOutcome) -> str:
+    verdict = "done" if outcome.succeeded else "failed"
+    detail = f" ({outcome.detail})" if outcome.detail else ""
+    return f"- {outcome.step.id}, {verdict}: {outcome.step.description}{detail}"
+
+
+def _same(step: PlanStep, other: PlanStep) -> bool:
+    return step.description == other.description and step.target_files == other.target_files
+
+
+def _notes(renamed: dict[str, str]) -> tuple[str, ...]:
+    return tuple(f"id {old!r} became {new}" for old, new in renamed.items())
+
+
+def _dropped(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"did not fit the prompt: {name}" for name in names)
+
+
+def _unreadable(text: str, fault: str, notes: tuple[str, ...], call_id: int) -> Draft[PlanT]:
+    return Draft(value=None, text=text, fault=fault, notes=notes, call_id=call_id)

@@ -1,0 +1,76 @@
+"""Which edits does a step need?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
+from clean_room_agent.execute.prompts.texts import CODER, template
+from clean_room_agent.llm.answers import BadAnswer, TextAnswer
+from clean_room_agent.llm.prompt import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedAttempt:
+    """An earlier attempt at the step, as the prompt shows it."""
+
+    number: int
+    edits: str
+    """In the edit format; "" where there were none."""
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImplementInputs:
+    """A step with the code that it is about; texts may be empty."""
+
+    context: str
+    diff: str
+    """What the run has changed so far; the context shows the files after it."""
+    task: str
+    part: str
+    constraints: str
+    step: str
+    targets: tuple[str, ...]
+    """Like "modify src/a.py"."""
+    symbols: tuple[str, ...]
+    failures: tuple[FailedAttempt, ...]
+    """Oldest first."""
+    hint: str
+
+
+def read_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
+    """The answer's edits, at least one, or why there are none."""
+    read = parse_edits(text)
+    return BadAnswer(kind=read.kind, fault=read.fault) if isinstance(read, ParseFault) else read
+
+
+EXAMPLE = """\
+<edit file="shop/money.py">
+<search>
+    cents = int(amount * 100)
+    return cents
+</search>
+<replacement>
+    cents = (amount * 100).quantize(ONE, rounding=ROUND_HALF_UP)
+    return int(cents)
+</replacement>
+</edit>
+<edit file="shop/money.py">
+<search>
+from decimal import Decimal
+</search>
+<replacement>
+from decimal import ROUND_HALF_UP, Decimal
+</replacement>
+</edit>"""
+
+IMPLEMENT: Prompt[ImplementInputs, tuple[PatchEdit, ...]] = Prompt(
+    name="implement",
+    role="coding",
+    title="Write the edits for one step",
+    system=CODER,
+    template=template("implement"),
+    answer=TextAnswer(read_edits),
+    max_answer_tokens=4096,
+    example=EXAMPLE,
+)

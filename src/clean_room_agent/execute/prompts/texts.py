@@ -1,0 +1,17 @@
+"""What the prompts of this folder share: the system text of each role, and the templates' files."""
+
+from pathlib import Path
+
+PLANNER = (
+    "You are a senior programmer who plans changes to a code base. You write plans, never code. "
+    "You answer with one JSON object and nothing else."
+)
+CODER = (
+    "You are a careful programmer. You change exactly what is asked for and nothing else. "
+    "You answer with edit blocks and nothing else."
+)
+
+
+def template(name: str) -> str:
+    """The text of the template `name`.j2 of this folder."""
+    return Path(__file__).with_name(f"{name}.j2").read_text(encoding="utf-8")

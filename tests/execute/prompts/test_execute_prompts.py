@@ -1,0 +1,360 @@
+from typing import Any
+
+import pytest
+from inline_snapshot import snapshot
+from tests.fakes.rooms import room, shown_file
+
+from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
+from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
+from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.prompt import Prompt
+
+CONTEXT = room(shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")).to_prompt_text()
+DIFF = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-x\n+y\n"
+META_INPUTS = MetaPlanInputs(
+    context=CONTEXT,
+    evidence="Failing tests:\n- tests/test_calc.py::test_add",
+    max_parts=10,
+    task="add() subtracts.",
+    rejected='{"parts": []}',
+    faults=("at least one part is needed",),
+)
+PART_INPUTS = PartPlanInputs(
+    context=CONTEXT,
+    diff=DIFF,
+    evidence="",
+    task="add() subtracts.",
+    goal="Mend add().",
+    part="Let add() add.",
+    files=("src/calc.py",),
+    max_steps=15,
+    rejected="",
+    faults=(),
+)
+ADJUSTMENT_INPUTS = AdjustmentInputs(
+    context="",
+    diff=DIFF,
+    task="add() subtracts.",
+    part="Let add() add.",
+    done=("- s1, done: Change the sign.",),
+    remaining='{"description": "Export add.", "files": [], "id": "s2", "needs": [], "symbols": []}',
+    max_steps=15,
+    rejected="",
+    faults=(),
+)
+IMPLEMENT_INPUTS = ImplementInputs(
+    context=CONTEXT,
+    diff="",
+    task="add() subtracts.",
+    part="Let add() add.",
+    constraints="Keep the signature.",
+    step="Return the sum.",
+    targets=("modify src/calc.py",),
+    symbols=("add",),
+    failures=(
+        FailedAttempt(
+            number=1, edits='<delete file="src/calc.py"/>', feedback="Result: refused. Not planned."
+        ),
+    ),
+    hint="",
+)
+PROMPTS: list[tuple[Prompt[Any, Any], Any]] = [
+    (META_PLAN, META_INPUTS),
+    (PART_PLAN, PART_INPUTS),
+    (ADJUSTMENT, ADJUSTMENT_INPUTS),
+    (IMPLEMENT, IMPLEMENT_INPUTS),
+]
+IDS = [prompt.name for prompt, _ in PROMPTS]
+
+
+def test_the_meta_plan_prompt_reads_so() -> None:
+    assert META_PLAN.render(META_INPUTS) == snapshot("""\
+# Divide a task into parts
+
+You get a task and the code of a repository that it is about. Divide the task into parts.
+
+Rules:
+- Use as few parts as possible. A small task is one part.
+- A part is a change that makes sense on its own. A change and its callers belong into one part.
+- Do not plan parts for reading, searching, running tests or reviewing.
+- Do not plan tests unless the task asks for them.
+- analysis: one or two sentences: what is wrong or missing, and where.
+- files: the paths that the part changes, exactly as they are written below. New files are allowed.
+- id: a short name in small letters, like "parser" or "p1".
+- needs: the ids of parts that must be done before. Empty if there are none.
+- Write no code.
+- Answer with one JSON object and nothing else.
+
+Example answer:
+{"analysis": "Rounding happens in to_cents, and the invoice calls it too early.", "parts": [{"description": "Make to_cents round half up.", "files": ["shop/money.py"], "id": "rounding", "needs": []}, {"description": "Let the invoice round its total only once.", "files": ["shop/invoice.py"], "id": "invoice", "needs": ["rounding"]}], "summary": "Round invoice totals half up."}
+
+## Code
+===== file: src/calc.py (lines 1-2)
+def add(a, b):
+    return a - b
+===== end
+
+
+## What the tests show now
+Failing tests:
+- tests/test_calc.py::test_add
+
+## Task
+add() subtracts.
+
+## An earlier plan was refused
+{"parts": []}
+Its faults:
+- at least one part is needed
+Write the plan again without these faults.
+
+Which parts does this task have? Use at most 10. Answer with the JSON object.\
+""")
+
+
+def test_the_part_plan_prompt_reads_so() -> None:
+    assert PART_PLAN.render(PART_INPUTS) == snapshot("""\
+# Divide a part of a task into steps
+
+You get one part of a task and the code that it is about. Divide the part into steps. A programmer will do one step at a time, and tests run after each.
+
+Rules:
+- Use as few steps as possible. A small part is one step.
+- After each step the code must work. Changes that only work together are one step.
+- Do not plan steps for reading, searching, running tests or reviewing.
+- analysis: one or two sentences: what must change, and where.
+- description: what the step changes, in one or two sentences, so exact that a programmer needs nothing else.
+- files: each file that the step changes, with its role: modify (it exists), create (it does not exist), delete.
+- Write paths exactly as they are written below.
+- symbols: names of the functions, classes or methods that the step changes, like "parse" or "Parser.parse".
+- id: s1, s2, s3 and so on.
+- needs: the ids of steps that must be done before. Empty if there are none.
+- Write no code.
+- Answer with one JSON object and nothing else.
+
+Example answer:
+{"analysis": "to_cents cuts off instead of rounding; only invoice.py calls it.", "steps": [{"description": "Round half up in to_cents, with Decimal.quantize.", "files": [{"path": "shop/money.py", "role": "modify"}], "id": "s1", "needs": [], "symbols": ["to_cents"]}, {"description": "Call to_cents on the total only, not on each line.", "files": [{"path": "shop/invoice.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": ["Invoice.total"]}], "summary": "Round invoice totals half up."}
+
+## Code
+===== file: src/calc.py (lines 1-2)
+def add(a, b):
+    return a - b
+===== end
+
+
+## Changes made so far
+diff --git a/x.py b/x.py
+--- a/x.py
++++ b/x.py
+@@ -1 +1 @@
+-x
++y
+
+
+## Task
+add() subtracts.
+
+## Plan for the whole task
+Mend add().
+
+## The part to divide now
+Let add() add.
+Files: src/calc.py
+
+Which steps does this part have? Use at most 15. Answer with the JSON object.\
+""")
+
+
+def test_the_adjustment_prompt_reads_so() -> None:
+    assert ADJUSTMENT.render(ADJUSTMENT_INPUTS) == snapshot("""\
+# Revise the remaining steps of a plan
+
+A plan is under way. You get what was done and the steps that remain. Say which steps remain now.
+
+Rules:
+- If the remaining steps still fit, give them back unchanged. This is the usual case.
+- Leave a step out only if what it asks for is already done.
+- Change a step only if what happened makes it wrong.
+- Add a step only if the part cannot be finished without it.
+- Do not give back steps that are done or that failed. Steps that are done cannot be changed.
+- analysis: one or two sentences: what follows from what happened.
+- changes: one short sentence for each step that you left out, changed or added. Empty if there are none.
+- steps: the steps that remain, each with description, files, id, needs and symbols.
+- files: each file that the step changes, with its role: modify (it exists), create (it does not exist), delete.
+- needs: ids of steps that are done or remain. Never the id of a step that failed.
+- Write no code.
+- Answer with one JSON object and nothing else.
+
+Example answer:
+{"analysis": "s1 already changed the caller, so s2 only has the export left.", "changes": ["s2: only the export is left"], "steps": [{"description": "Export to_cents from the package.", "files": [{"path": "shop/__init__.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": []}]}
+
+## Changes made so far
+diff --git a/x.py b/x.py
+--- a/x.py
++++ b/x.py
+@@ -1 +1 @@
+-x
++y
+
+
+## Task
+add() subtracts.
+
+## The part of it under way
+Let add() add.
+
+## Steps so far
+- s1, done: Change the sign.
+
+## Remaining steps
+{"description": "Export add.", "files": [], "id": "s2", "needs": [], "symbols": []}
+
+Which steps remain now? Use at most 15. Answer with the JSON object.\
+""")
+
+
+def test_the_implement_prompt_reads_so() -> None:
+    assert IMPLEMENT.render(IMPLEMENT_INPUTS) == snapshot("""\
+# Write the edits for one step
+
+You get code and one step of a task. Write the edits that do the step.
+
+To change some lines, use this form:
+<edit file="path/as/shown.py">
+<search>
+lines of the file, copied exactly
+</search>
+<replacement>
+the lines that take their place
+</replacement>
+</edit>
+
+To rewrite one whole function, method or class, use this form:
+<edit file="path/as/shown.py" symbol="Class.method">
+<replacement>
+the whole new function, method or class
+</replacement>
+</edit>
+
+To create or delete a file that the step names, use these forms:
+<create file="path/of/new.py">
+the whole file
+</create>
+<delete file="path/of/old.py"/>
+
+Rules:
+- search: copy whole lines from the code below, character for character, with their indentation.
+- search: take enough lines that they stand only once in the file. Three to ten lines are good.
+- replacement: write every line out. Never write "..." or "rest unchanged".
+- Do not change the same lines in two edits.
+- Change only what the step asks for. Keep everything else as it is.
+- Edit only the files that the step names.
+- Write edit blocks and nothing else: no explanation, no other form.
+
+Example answer:
+<edit file="shop/money.py">
+<search>
+    cents = int(amount * 100)
+    return cents
+</search>
+<replacement>
+    cents = (amount * 100).quantize(ONE, rounding=ROUND_HALF_UP)
+    return int(cents)
+</replacement>
+</edit>
+<edit file="shop/money.py">
+<search>
+from decimal import Decimal
+</search>
+<replacement>
+from decimal import ROUND_HALF_UP, Decimal
+</replacement>
+</edit>
+
+## Code
+===== file: src/calc.py (lines 1-2)
+def add(a, b):
+    return a - b
+===== end
+
+
+## Task
+add() subtracts.
+
+## The part of it under way
+Let add() add.
+
+## Keep in mind
+Keep the signature.
+
+## Attempt 1 failed; the code is again as shown above
+<delete file="src/calc.py"/>
+Result: refused. Not planned.
+
+## The step to do now
+Return the sum.
+Files: modify src/calc.py
+Symbols: add
+
+Write edits for this step that avoid what failed before.\
+""")
+
+
+@pytest.mark.parametrize(("prompt", "inputs"), PROMPTS, ids=IDS)
+def test_a_prompt_keeps_the_rules_of_all_prompts(prompt: Prompt[Any, Any], inputs: Any) -> None:
+    text = prompt.render(inputs)
+    assert text.startswith(f"# {prompt.title}\n")
+    assert "nothing else" in text
+    assert text.index(prompt.example) < text.index("## Task")
+    assert not isinstance(prompt.parse(prompt.example), BadAnswer)
+
+
+def test_titles_and_names_are_unique() -> None:
+    assert (
+        len({prompt.title for prompt, _ in PROMPTS})
+        == len({prompt.name for prompt, _ in PROMPTS})
+        == len(PROMPTS)
+    )
+
+
+@pytest.mark.parametrize("prompt", [META_PLAN, PART_PLAN, ADJUSTMENT], ids=lambda prompt: prompt.name)
+def test_keys_of_plans_do_not_mind_being_sorted(prompt: Prompt[Any, Any]) -> None:
+    schema = prompt.schema
+    assert schema is not None
+    for shape in (schema, *schema["$defs"].values()):
+        assert list(shape["properties"]) == sorted(shape["properties"])
+
+
+@pytest.mark.parametrize(
+    ("prompt", "text", "kind"),
+    [
+        (META_PLAN, "", "empty"),
+        (META_PLAN, "no plan", "not_json"),
+        (META_PLAN, META_PLAN.example[:60], "not_json"),
+        (META_PLAN, '{"analysis": "", "parts": [], "summary": ""}', "schema"),
+        (META_PLAN, '{"parts": [{"id": "a"}]}', "schema"),
+        (PART_PLAN, '{"analysis": "", "steps": [{"id": "a", "description": ""}], "summary": ""}', "schema"),
+        (PART_PLAN, PART_PLAN.example.replace('"modify"', '"burn"'), "schema"),
+        (ADJUSTMENT, '{"analysis": ""}', "schema"),
+        (IMPLEMENT, "def f(): pass", "empty"),
+        (IMPLEMENT, IMPLEMENT.example[:-7], "truncated"),
+        (IMPLEMENT, "<edit>\n<search>\nx\n</search>\n<replacement>\ny\n</replacement>\n</edit>", "format"),
+    ],
+)
+def test_a_broken_answer_is_a_typed_failure(prompt: Prompt[Any, Any], text: str, kind: str) -> None:
+    bad = prompt.parse(text)
+    assert isinstance(bad, BadAnswer)
+    assert bad.kind == kind
+
+
+def test_small_slips_in_a_plan_are_tolerated() -> None:
+    text = '{"analysis": "a", "steps": [{"id": 1, "description": "d", "files": ["./a.py", {"path": "b.py", "role": "New"}]}], "summary": "s"}'
+    answer = PART_PLAN.parse(text)
+    assert not isinstance(answer, BadAnswer)
+    assert answer.steps[0].id == "1"
+    assert [(file.path, file.role) for file in answer.steps[0].files] == [
+        ("a.py", "modify"),
+        ("b.py", "create"),
+    ]

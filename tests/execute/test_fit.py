@@ -1,0 +1,76 @@
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import model_client
+from tests.fakes.rooms import room, shown_file, shown_symbol
+from tests.fakes.scripted_transport import ScriptedTransport
+
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.fit import Fitted, Load, Retry, fit, load
+from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
+
+LINE = "value = compute(1, 2, 3)\n"
+DIFF = "".join(
+    f"diff --git a/{name} b/{name}\n--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n" + f"+{LINE}" * 10
+    for name in ("x", "y")
+)
+RETRIES = tuple(Retry(number=number, edits=LINE * 10, feedback="Result: refused.") for number in (1, 2))
+ROOM = room(
+    shown_file("a.py", LINE * 10),
+    shown_file("b.py", LINE * 10, detail="supporting"),
+    shown_symbol("c.py", LINE * 10, "C", 1, 10, detail="type_context"),
+)
+ORDER = (
+    "attempt 1",
+    "attempt 2",
+    "hunk diff --git a/x b/x @@ -1 +1 @@",
+    "hunk diff --git a/y b/y @@ -1 +1 @@",
+    "type_context c.py::C",
+    "supporting b.py",
+)
+
+
+def build(carried: Load) -> ImplementInputs:
+    return ImplementInputs(
+        context=carried.context,
+        diff=carried.diff,
+        task="Do it.",
+        part="",
+        constraints="",
+        step="Do it.",
+        targets=(),
+        symbols=(),
+        failures=tuple(
+            FailedAttempt(number=r.number, edits=r.edits, feedback=r.feedback) for r in carried.retries
+        ),
+        hint="",
+    )
+
+
+def fitted(window: int) -> Fitted[ImplementInputs]:
+    models = model_client(ScriptedTransport([]), MemorySink(), window=window)
+    return fit(models, IMPLEMENT, build, load(ROOM, DIFF, RETRIES), answer_tokens=100)
+
+
+def test_all_of_it_stays_where_there_is_room() -> None:
+    assert fitted(8000).dropped == ()
+    assert fitted(8000).inputs == build(load(ROOM, DIFF, RETRIES))
+
+
+def test_things_go_in_a_fixed_order_one_after_the_other() -> None:
+    full = fitted(8000).need
+    seen = set()
+    for window in range(full + 100, full - 600, -20):
+        result = fitted(window)
+        assert result.need + 100 <= window
+        assert result.dropped == ORDER[: len(result.dropped)]
+        seen.add(len(result.dropped))
+    assert seen >= {0, 1, 2, 3, 4}
+
+
+def test_primary_items_never_go() -> None:
+    with pytest.raises(
+        WindowExceeded, match=r"prompt implement needs about \d+ tokens and 100 .*: a.py \("
+    ) as caught:
+        fitted(300)
+    assert caught.value.hint
+    assert "b.py" not in caught.value.message

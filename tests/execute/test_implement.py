@@ -1,0 +1,138 @@
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import model_client
+from tests.fakes.rooms import room, shown_file
+from tests.fakes.scripted_transport import Scripted, ScriptedTransport
+
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.implement import (
+    AttemptSummary,
+    Implemented,
+    StepInstruction,
+    answer_fingerprint,
+    implement,
+)
+from clean_room_agent.execute.prompts.implement import EXAMPLE
+from clean_room_agent.llm.exchange import RawAnswer, Sampling
+
+ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")
+STEP = PlanStep(id="s1", description="Set x to 2.", target_files=(TargetFile(path="a.py"),))
+INSTRUCTION = StepInstruction(task="Make x two.", part="Change x.", step=STEP)
+ANSWER = '<edit file="a.py">\n<search>\nx = 1\n</search>\n<replacement>\nx = 2\n</replacement>\n</edit>'
+
+
+def ask(
+    *answers: Scripted, instruction: StepInstruction = INSTRUCTION, window: int = 4096
+) -> tuple[Implemented, ScriptedTransport]:
+    transport = ScriptedTransport(list(answers))
+    models = model_client(transport, MemorySink(), window=window)
+    return implement(models, ROOM, instruction, pass_id="t:impl:p1:s1"), transport
+
+
+def test_an_answer_becomes_edits() -> None:
+    done, transport = ask(ANSWER)
+    assert done.step.success
+    assert [(edit.search, edit.replacement) for edit in done.step.edits] == [("x = 1", "x = 2")]
+    assert (done.step.raw_response, done.truncated, done.bad, done.call_id, done.attempts) == (
+        ANSWER,
+        False,
+        None,
+        1,
+        1,
+    )
+    request = transport.requests[0]
+    assert request.schema is None
+    assert "Files: modify a.py" in request.prompt
+    assert request.prompt.endswith("Write the edits for this step.")
+
+
+def test_an_answer_without_edits_is_repaired_once() -> None:
+    done, transport = ask("I would set x to 2.", ANSWER)
+    assert done.step.success
+    assert "the answer holds no <edit>, <create> or <delete> block" in transport.requests[1].prompt
+
+
+@pytest.mark.parametrize(
+    ("answers", "kind", "truncated"),
+    [
+        (("No.", "No."), "empty", False),
+        (("", ""), "empty", False),
+        ((ANSWER.replace(' file="a.py"', ""),) * 2, "format", False),
+        ((ANSWER.removesuffix("</edit>"),), "truncated", True),
+        ((RawAnswer(request_body="{}", text=ANSWER, finish="length"),), "truncated", True),
+    ],
+)
+def test_an_answer_that_is_no_edit_says_why(
+    answers: tuple[Scripted, ...], kind: str, truncated: bool
+) -> None:
+    done, _ = ask(*answers)
+    assert not done.step.success
+    assert done.step.edits == ()
+    assert done.bad is not None
+    assert (done.bad.kind, done.truncated) == (kind, truncated)
+    assert done.step.error_info == done.bad.fault
+
+
+def test_earlier_attempts_stand_after_the_code_oldest_first() -> None:
+    failures = (
+        AttemptSummary(
+            outcome="refused", edits=(PatchEdit(kind="delete", file_path="a.py"),), feedback="Not planned."
+        ),
+        AttemptSummary(outcome="tests_failed", feedback="test_x failed."),
+    )
+    _, transport = ask(
+        ANSWER, instruction=StepInstruction(task="T", part="", step=STEP, failures=failures, hint="Try x.")
+    )
+    prompt = transport.requests[0].prompt
+    marks = [
+        "file: a.py",
+        "Attempt 1 failed",
+        '<delete file="a.py"/>',
+        "Result: refused. Not planned.",
+        "Attempt 2 failed",
+        "Try x.",
+        "Set x to 2.",
+    ]
+    assert [prompt.index(mark) for mark in marks] == sorted(prompt.index(mark) for mark in marks)
+
+
+def test_what_does_not_fit_is_named() -> None:
+    failures = tuple(AttemptSummary(outcome="refused", feedback="word " * 1000) for _ in range(4))
+    done, _ = ask(ANSWER, instruction=StepInstruction(task="T", part="", step=STEP, failures=failures))
+    assert done.dropped[0] == "attempt 1"
+    assert "attempt 4" not in done.dropped
+
+
+def test_a_window_that_the_code_alone_exceeds_is_an_error() -> None:
+    with pytest.raises(WindowExceeded, match=r"a\.py"):
+        ask(ANSWER, window=600)
+
+
+def test_the_answer_gets_the_room_that_is_free() -> None:
+    _, small = ask(ANSWER)
+    _, large = ask(ANSWER, window=32768)
+    assert small.requests[0].max_tokens < 4096
+    assert large.requests[0].max_tokens == 8192
+
+
+def test_the_draw_can_be_set() -> None:
+    transport = ScriptedTransport([ANSWER])
+    sampling = Sampling(temperature=0.7, seed=3, top_k=40, top_p=0.95)
+    implement(
+        model_client(transport, MemorySink()), ROOM, INSTRUCTION, pass_id="t:impl:p1:s1", sampling=sampling
+    )
+    assert transport.requests[0].sampling == sampling
+
+
+def test_answers_with_the_same_edits_have_the_same_fingerprint() -> None:
+    assert answer_fingerprint(ANSWER) == answer_fingerprint(f"Sure:\n\n```\n{ANSWER}\n```\n")
+    assert answer_fingerprint(ANSWER) != answer_fingerprint(ANSWER.replace("x = 2", "x = 3"))
+    assert answer_fingerprint("no  edits\nhere") == answer_fingerprint("no edits here")
+    assert answer_fingerprint(" \n") == ""
+
+
+def test_the_example_of_the_prompt_is_an_answer() -> None:
+    done, _ = ask(EXAMPLE)
+    assert done.step.success

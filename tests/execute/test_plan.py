@@ -1,0 +1,322 @@
+import json
+from typing import Any
+
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import model_client
+from tests.fakes.rooms import room, shown_file
+from tests.fakes.scripted_transport import ScriptedTransport
+
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanArtifact, PlanStep, TargetFile
+from clean_room_agent.artifacts.tasks import Evidence
+from clean_room_agent.errors import ArtifactError
+from clean_room_agent.execute.one_call import StepOutcome
+from clean_room_agent.execute.plan import (
+    PlanLimits,
+    Planned,
+    adjust,
+    build_artifact,
+    load_plan,
+    make_meta_plan,
+    make_part_plan,
+    plan_from_artifact,
+)
+
+ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")
+LIMITS = PlanLimits(max_parts=3, max_steps=3)
+PART = Part(id="p1", description="Change x.", affected_files=("a.py",))
+META = MetaPlan(task_summary="Make x two.", parts=(PART,), rationale="x is one.")
+
+
+def exists(path: str) -> bool:
+    return path == "a.py"
+
+
+def meta_answer(*parts: dict[str, Any]) -> str:
+    return json.dumps({"analysis": "x is one.", "parts": parts, "summary": "Make x two."})
+
+
+def steps_answer(*steps: dict[str, Any]) -> str:
+    return json.dumps({"analysis": "x is one.", "steps": steps, "summary": "Change x."})
+
+
+def part_of(name: object, *needs: str, files: tuple[str, ...] = ("a.py",)) -> dict[str, Any]:
+    return {"description": "Change x.", "files": files, "id": name, "needs": needs}
+
+
+def step_of(name: str, *needs: str, path: str = "a.py", role: str = "modify") -> dict[str, Any]:
+    return {
+        "description": f"Do {name}.",
+        "files": [{"path": path, "role": role}],
+        "id": name,
+        "needs": needs,
+        "symbols": ["x"],
+    }
+
+
+def step(name: str, path: str = "a.py") -> PlanStep:
+    return PlanStep(
+        id=name, description=f"Do {name}.", target_files=(TargetFile(path=path),), target_symbols=("x",)
+    )
+
+
+def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = ROOM) -> Planned[MetaPlan]:
+    models = model_client(transport, MemorySink())
+    return make_meta_plan(
+        models,
+        shown,
+        pass_id="t:meta_plan",
+        evidence=Evidence(failing_tests=("test_x",)),
+        exists=exists,
+        limits=LIMITS,
+    )
+
+
+def part_plan(transport: ScriptedTransport) -> Planned[PartPlan]:
+    models = model_client(transport, MemorySink())
+    return make_part_plan(
+        models,
+        ROOM,
+        PART,
+        META,
+        pass_id="t:part_plan:p1",
+        exists=exists,
+        diff="",
+        limits=LIMITS,
+        evidence=Evidence(),
+    )
+
+
+def test_a_task_is_divided_into_parts() -> None:
+    planned = meta_plan(
+        ScriptedTransport([meta_answer(part_of("p1"), part_of("p2", "p1", files=("./b.py", "b.py")))])
+    )
+    assert planned.value is not None
+    assert [(part.id, part.affected_files, part.depends_on) for part in planned.value.parts] == [
+        ("p1", ("a.py",), ()),
+        ("p2", ("b.py",), ("p1",)),
+    ]
+    assert (planned.faults, planned.notes, planned.call_ids) == ((), (), (1,))
+
+
+def test_names_that_cannot_stand_in_a_pass_id_are_replaced_and_noted() -> None:
+    planned = meta_plan(
+        ScriptedTransport(
+            [meta_answer(part_of("p2"), part_of("The Parser!", "p2"), part_of(3, "The Parser!"))]
+        )
+    )
+    assert planned.value is not None
+    assert [(part.id, part.depends_on) for part in planned.value.parts] == [
+        ("p2", ()),
+        ("p2x", ("p2",)),
+        ("3", ("p2x",)),
+    ]
+    assert planned.notes == ("id 'The Parser!' became p2x",)
+
+
+def test_a_faulty_plan_goes_back_once_with_its_faults() -> None:
+    transport = ScriptedTransport([meta_answer(part_of("p1", "p9")), meta_answer(part_of("p1"))])
+    planned = meta_plan(transport)
+    assert planned.value is not None
+    assert planned.call_ids == (1, 2)
+    assert planned.notes == ("refused: part p1 needs p9, which is not in the plan",)
+    again = transport.requests[1].prompt
+    assert "- part p1 needs p9, which is not in the plan" in again
+    assert meta_answer(part_of("p1", "p9")) in again
+    assert "refused" not in transport.requests[0].prompt
+
+
+def test_a_plan_that_stays_faulty_is_no_plan() -> None:
+    planned = meta_plan(ScriptedTransport([meta_answer(part_of("p1", "p1"))] * 2))
+    assert planned.value is None
+    assert planned.faults == ("these parts need one another: p1",)
+
+
+def test_an_answer_that_stays_unreadable_is_no_plan() -> None:
+    planned = meta_plan(ScriptedTransport(["I cannot.", "Really not."]))
+    assert planned.value is None
+    assert planned.faults == ("the answer holds no JSON object",)
+
+
+def test_supporting_items_that_do_not_fit_are_noted() -> None:
+    shown = room(
+        shown_file("a.py", "x = 1\n"),
+        shown_file("b.py", "y = 1 + 2\n" * 700, detail="supporting"),
+        task="Make x two.",
+    )
+    planned = meta_plan(ScriptedTransport([meta_answer(part_of("p1"))]), shown=shown)
+    assert planned.notes == ("did not fit the prompt: supporting b.py",)
+
+
+def test_a_part_is_divided_into_steps() -> None:
+    answer = steps_answer(step_of("s1"), step_of("s2", "s1", path="new.py", role="Add"))
+    planned = part_plan(ScriptedTransport([answer]))
+    assert planned.value is not None
+    assert planned.value.part_id == "p1"
+    assert [
+        (step.id, step.target_files[0].path, step.target_files[0].role) for step in planned.value.steps
+    ] == [
+        ("s1", "a.py", "modify"),
+        ("s2", "new.py", "create"),
+    ]
+
+
+def test_steps_that_misjudge_the_tree_go_back() -> None:
+    transport = ScriptedTransport([steps_answer(step_of("s1", path="gone.py")), steps_answer(step_of("s1"))])
+    assert part_plan(transport).value is not None
+    assert "step s1 is to modify gone.py, which does not exist" in transport.requests[1].prompt
+
+
+def adjusted(transport: ScriptedTransport, *remaining: PlanStep) -> Planned[Any]:
+    outcomes = (
+        StepOutcome(step=step("s1"), succeeded=True),
+        StepOutcome(step=step("s2"), succeeded=False, detail="test_x failed"),
+    )
+    return adjust(
+        model_client(transport, MemorySink()),
+        None,
+        PART,
+        remaining,
+        outcomes,
+        task="Make x two.",
+        pass_id="t:adjust:p1:after_s2",
+        exists=exists,
+        diff="",
+        limits=LIMITS,
+    )
+
+
+def test_nothing_is_asked_where_nothing_remains() -> None:
+    planned = adjusted(ScriptedTransport([]))
+    assert planned.value is not None
+    assert planned.value.revised_steps == ()
+    assert planned.call_ids == ()
+
+
+def test_remaining_steps_are_revised_and_done_ones_left_out() -> None:
+    answer = json.dumps(
+        {"analysis": "s3 stays.", "changes": [], "steps": [step_of("s1"), step_of("s3", "s1")]}
+    )
+    transport = ScriptedTransport([answer])
+    planned = adjusted(transport, step("s3"))
+    assert planned.value is not None
+    assert [step.id for step in planned.value.revised_steps] == ["s3"]
+    assert planned.notes == ("left out again: step s1, which is done",)
+    assert "- s2, failed: Do s2. (test_x failed)" in transport.requests[0].prompt
+
+
+def test_an_adjustment_may_be_empty() -> None:
+    planned = adjusted(
+        ScriptedTransport(['{"analysis": "All done.", "changes": ["s3: done"], "steps": []}']), step("s3")
+    )
+    assert planned.value is not None
+    assert planned.value.revised_steps == ()
+    assert planned.value.changes_made == ("s3: done",)
+
+
+def test_an_adjustment_that_builds_on_failure_is_refused() -> None:
+    answer = json.dumps({"analysis": "", "changes": [], "steps": [step_of("s3", "s2")]})
+    assert adjusted(ScriptedTransport([answer] * 2), step("s3")).faults == ("step s3 needs s2, which failed",)
+
+
+def artifact() -> PlanArtifact:
+    new = (TargetFile(path="b.py", role="create"), TargetFile(path="a.py"))
+    plans = (
+        PartPlan(
+            part_id="p1",
+            task_summary="Change x.",
+            steps=(
+                PlanStep(
+                    id="s2",
+                    description="Use b.",
+                    target_files=new,
+                    target_symbols=("x", "y"),
+                    depends_on=("s1",),
+                ),
+                PlanStep(
+                    id="s1",
+                    description="Change x.",
+                    target_files=(TargetFile(path="a.py"),),
+                    target_symbols=("x",),
+                ),
+            ),
+        ),
+    )
+    return build_artifact(
+        task_id="t",
+        task="Make x two.",
+        model="m",
+        created_at="2026-01-01T00:00:00Z",
+        meta_plan=META,
+        part_plans=plans,
+    )
+
+
+def test_the_reviewable_plan_collects_changes_by_file_in_order() -> None:
+    plan = artifact()
+    assert plan.execution_order == ("p1/s1", "p1/s2")
+    assert [
+        (file.path, file.role, [change.symbol for change in file.changes]) for file in plan.affected_files
+    ] == [
+        ("a.py", "modify", ["x", ""]),
+        ("b.py", "create", [""]),
+    ]
+    first, second = plan.affected_files[0].changes
+    assert (first.depended_by, second.depends_on) == (("p1/s2",), ("p1/s1",))
+
+
+def test_a_reviewed_plan_is_one_step_over_its_files() -> None:
+    (single,) = plan_from_artifact(artifact()).steps
+    assert single.id == "plan"
+    assert [(file.path, file.role) for file in single.target_files] == [
+        ("a.py", "modify"),
+        ("b.py", "create"),
+    ]
+    assert single.target_symbols == ("x",)
+    assert "  - modify x: Change x." in single.description
+
+
+def test_plan_files_read_back_with_fields_that_are_not_known() -> None:
+    data = artifact().model_dump(mode="json") | {"reviewer": "me"}
+    plan = load_plan(json.dumps(data), "plan.json")
+    assert isinstance(plan, PlanArtifact)
+    assert plan.model_dump(mode="json") == data
+    meta = load_plan("\ufeff" + META.model_dump_json(), "meta.json")
+    assert meta == META
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"task_id": None}, "plan.json: task_id: Input should be a valid string"),
+        ({"affected_files": []}, "plan.json: affected_files: at least one file is needed"),
+        ({"affected_files": [{"path": "../x"}]}, "plan.json: affected_files: '../x': the path holds"),
+        (
+            {"affected_files": [{"path": "a", "role": "burn"}]},
+            "plan.json: affected_files.0.role: Input should be",
+        ),
+        ({"version": 9}, "plan.json: version: 9 is newer than this program's 1"),
+        ({"parts": []}, "plan.json: parts: at least one part is needed"),
+    ],
+)
+def test_a_plan_file_that_cannot_be_used_is_an_error_that_names_the_field(
+    change: dict[str, Any], message: str
+) -> None:
+    data = artifact().model_dump(mode="json") | change
+    with pytest.raises(ArtifactError) as caught:
+        load_plan(json.dumps(data), "plan.json")
+    assert caught.value.message.startswith(message)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "null", "{}", "[" * 100_000])
+def test_a_file_that_is_no_plan_is_an_error(text: str) -> None:
+    with pytest.raises(ArtifactError, match=r"plan\.json"):
+        load_plan(text, "plan.json")
+
+
+def test_a_missing_field_is_named() -> None:
+    data = artifact().model_dump(mode="json")
+    del data["execution_order"], data["task"]
+    with pytest.raises(ArtifactError, match="task: Field required"):
+        load_plan(json.dumps(data), "plan.json")

@@ -1,0 +1,122 @@
+import pytest
+
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
+from clean_room_agent.execute.validate import adjustment_faults, in_order, meta_plan_faults, part_plan_faults
+
+
+def part(name: str, *needs: str, files: tuple[str, ...] = (), description: str = "Do it.") -> Part:
+    return Part(id=name, description=description, affected_files=files, depends_on=needs)
+
+
+def step(
+    name: str,
+    *needs: str,
+    files: tuple[TargetFile, ...] = (TargetFile(path="a.py"),),
+    description: str = "Do it.",
+) -> PlanStep:
+    return PlanStep(id=name, description=description, target_files=files, depends_on=needs)
+
+
+def meta(*parts: Part) -> MetaPlan:
+    return MetaPlan(task_summary="s", parts=parts)
+
+
+def steps_plan(*steps: PlanStep) -> PartPlan:
+    return PartPlan(part_id="p1", task_summary="s", steps=steps)
+
+
+def exists(path: str) -> bool:
+    return path in {"a.py", "b.py"}
+
+
+def test_a_sound_plan_has_no_faults() -> None:
+    assert meta_plan_faults(meta(part("p2", "p1"), part("p1", files=("a.py", "new.py"))), max_parts=2) == ()
+    files = (TargetFile(path="new.py", role="create"),)
+    later = (TargetFile(path="new.py"), TargetFile(path="b.py", role="delete"))
+    assert (
+        part_plan_faults(
+            steps_plan(step("s2", "s1", files=later), step("s1", files=files)), exists=exists, max_steps=2
+        )
+        == ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan", "fault"),
+    [
+        (meta(), "at least one part is needed"),
+        (meta(part("a"), part("b"), part("c")), "at most 2 parts are allowed, not 3"),
+        (meta(part("a"), part("a")), "part id a is used twice"),
+        (meta(part("Part One")), "part id 'Part One' must be 1 to 32 of a-z, 0-9, _ and -"),
+        (meta(part("a", "z")), "part a needs z, which is not in the plan"),
+        (meta(part("a", "b"), part("b", "a")), "these parts need one another: a, b"),
+        (meta(part("a", "a")), "these parts need one another: a"),
+        (meta(part("a", description=" ")), "part a has no description"),
+        (meta(part("a", files=("../x",))), "part a: '../x': the path holds an empty segment, '.' or '..'"),
+        (
+            meta(part("a", files=("/etc/x",))),
+            "part a: '/etc/x': the path must be relative to the repository's root",
+        ),
+        (
+            meta(part("a", files=(".git/config",))),
+            "part a: .git/config steers git or cra and is never edited",
+        ),
+    ],
+)
+def test_each_fault_of_parts_is_named(plan: MetaPlan, fault: str) -> None:
+    assert meta_plan_faults(plan, max_parts=2) == (fault,)
+
+
+@pytest.mark.parametrize(
+    ("plan", "fault"),
+    [
+        (steps_plan(), "at least one step is needed"),
+        (steps_plan(step("a", files=())), "step a names no file to change"),
+        (
+            steps_plan(step("a", files=(TargetFile(path="c.py"),))),
+            "step a is to modify c.py, which does not exist",
+        ),
+        (
+            steps_plan(step("a", files=(TargetFile(path="c.py", role="delete"),))),
+            "step a is to delete c.py, which does not exist",
+        ),
+        (
+            steps_plan(step("a", files=(TargetFile(path="a.py", role="create"),))),
+            "step a creates a.py, which exists; its role must be modify",
+        ),
+        (
+            steps_plan(step("a", files=(TargetFile(path="a.py"), TargetFile(path="a.py")))),
+            "step a names a.py twice",
+        ),
+        (
+            steps_plan(step("a", files=(TargetFile(path="a.py", role="delete"),)), step("b", "a")),
+            "step b is to modify a.py, which does not exist",
+        ),
+        (steps_plan(step("a", "b"), step("b", "a")), "these steps need one another: a, b"),
+    ],
+)
+def test_each_fault_of_steps_is_named(plan: PartPlan, fault: str) -> None:
+    assert part_plan_faults(plan, exists=exists, max_steps=3) == (fault,)
+
+
+def test_an_adjustment_may_need_what_is_done_but_not_change_it() -> None:
+    def faults(*steps: PlanStep) -> tuple[str, ...]:
+        return adjustment_faults(
+            PlanAdjustment(revised_steps=steps),
+            completed=(step("s1"),),
+            failed=(step("s2"),),
+            exists=exists,
+            max_steps=2,
+        )
+
+    assert faults() == ()
+    assert faults(step("s3", "s1")) == ()
+    assert faults(step("s1")) == ("step s1 is done and cannot be changed; leave it out or use another id",)
+    assert faults(step("s2")) == ("step s2 failed; leave it out or use another id",)
+    assert faults(step("s3", "s2")) == ("step s3 needs s2, which failed",)
+    assert faults(step("s3", "s9")) == ("step s3 needs s9, which is not in the plan",)
+    assert faults(step("a"), step("b"), step("c")) == ("at most 2 steps are allowed, not 3",)
+
+
+def test_order_follows_needs_and_then_the_plan() -> None:
+    assert in_order({"c": ("a",), "b": (), "a": (), "d": ("gone",)}) == ("b", "a", "d", "c")
