@@ -62,12 +62,6 @@ def remember_refinement(states: States, request: RefinementRequest) -> None:
     states.set_state("refinement_request", REQUEST.dump_python(request, mode="json"))
 
 
-def recall_refinement(states: States) -> RefinementRequest | None:
-    """The kept request; None where there is none."""
-    kept = states.get_state("refinement_request")
-    return None if kept is None else REQUEST.validate_python(kept)
-
-
 def recall(session: Session, pass_id: str) -> Remembered:
     """The retrieval of the pass, or else of the newest attempt before it (`…:retry_2`, `…:retry_1`, `…`).
 

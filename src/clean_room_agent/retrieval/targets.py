@@ -51,7 +51,7 @@ def fill_selections(
     outlines: Mapping[PieceKey, str],
 ) -> tuple[Selection, ...]:
     """What else of a target file is shown while there is room: its imports, the heads of the classes whose members
-    are primary, then its other pieces by score; those without any word of the task are left out.
+    are primary, then its other pieces by score.
     """
     path = view.row.path
     header = file_header(view.pieces)
@@ -66,12 +66,11 @@ def fill_selections(
             score, reason = HEADER_SCORE, "fill: the file's first lines (imports)"
         elif piece in heads:
             score, reason = HEAD_SCORE, "fill: head of a class whose member is shown"
-        if score > 0:
-            selections.append(
-                piece_selection(
-                    piece, entry, score=score, reason=reason, outline=outlines.get(key, ""), fill=True
-                )
+        selections.append(
+            piece_selection(
+                piece, entry, score=score, reason=reason, outline=outlines.get(key, ""), fill=True
             )
+        )
     return tuple(selections)
 
 
