@@ -28,6 +28,7 @@ def test_a_line_that_leaves_something_out_is_found(line: str) -> None:
         'print("...")', "# Rest of the arguments are passed on", "// keep the order unchanged for callers", "return ...",
         "# existing users keep their settings", "# previous value", "raise ValueError('code omitted')", "# more below",
         "# This is the rest of the story, as told before...",
+        "#     ...", "# Same as above.",
     ],
 )  # fmt: skip
 def test_ordinary_lines_are_no_elisions(line: str) -> None:
@@ -50,6 +51,10 @@ def test_ordinary_lines_are_no_elisions(line: str) -> None:
         ("a.py", "def run(\n    self,\n):\n    ...", True),
         ("a.py", ">>> for x in y:\n...     x\n...\n1", False),
         ("a.py", "...", True),
+        ("a.py", "def run(self):  # ok\n    # soon\n    ...", True),
+        ("a.py", "if x:  # ok\n    # soon\n    ...", False),
+        ("a.py", 'x = """\n<ul>\n...\n</ul>\n"""', False),
+        ("a.py", "Traceback (most recent call last):\n...\nValueError", False),
         ("a.pyi", "def run(self):\n    ...", False),
         ("a.md", "one\n...\ntwo", False),
         ("a.js", "f() {\n  ...\n}", True),

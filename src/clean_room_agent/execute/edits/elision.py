@@ -8,6 +8,8 @@ from clean_room_agent.execute.edits.fences import is_prose
 COMMENT = re.compile(r"(?:#+|//+|/\*+|--|<!--|\{/\*+|\*|;+)\s*(?P<words>.*?)\s*(?:\*+/\}?|-->)?\Z")
 DOTS = r"(?:\.{3,}|…)"
 BARE = re.compile(rf"[\[(]?\s*{DOTS}\s*[\])]?\Z")
+EXAMPLE_DOTS = re.compile(r"\W{1,3}[ \t]{2,}")
+"""Indented inside a comment: the comment shows code, and leaves out code of its example."""
 LEADING_DOTS = re.compile(rf"[\[(]?\s*{DOTS}\s*(?P<words>[\w ,'/()-]{{1,80}}?)\s*{DOTS}?\s*[\])]?\Z")
 TRAILING_DOTS = re.compile(rf"[\[(]?\s*(?P<words>[\w ,'/()-]{{1,80}}?)\s*{DOTS}\s*[\])]?\Z")
 HINTS = re.compile(
@@ -26,11 +28,12 @@ WORDED = re.compile(
     rf"|(?:rest|everything else|all else)\s+{_TAIL}"
     rf"|(?:existing|unchanged)\s+{_UNIT}(?:\s+{_TAIL})?"
     rf"|(?:remaining|original|previous|other)\s+{_UNIT}\s+{_TAIL}"
-    rf"|(?:code\s+|everything\s+)?(?:unchanged|same as (?:before|above)|no changes?(?:\s+(?:here|needed))?)"
+    rf"|(?:code\s+|everything\s+)?(?:unchanged|same as before|no changes?(?:\s+(?:here|needed))?)"
     rf"|(?:code\s+)?omitted(?:\s+for brevity)?"
     rf")\.?\)?\Z",
     re.IGNORECASE,
 )
+COMMENT_TAIL = re.compile(r"(?:^|\s)#.*\Z")
 DEFINITION = re.compile(r"\s*(?:async\s+)?def\s+(?P<name>\w+)")
 EXEMPT_CLASS = re.compile(r"\s*class\b.*\b(?:Protocol|ABC)\b")
 EXEMPT_DECORATOR = re.compile(r"\s*@.*\b(?:overload|abstractmethod|abstractproperty)\b")
@@ -74,7 +77,9 @@ def _is_marked(line: str) -> bool:
     comment = COMMENT.match(text)
     if comment is not None:
         text = comment["words"]
-        if BARE.match(text) or WORDED.match(text):
+        if BARE.match(text):
+            return not EXAMPLE_DOTS.match(line.strip())
+        if WORDED.match(text):
             return True
     dotted = LEADING_DOTS.match(text)
     if dotted is not None:
@@ -85,15 +90,21 @@ def _is_marked(line: str) -> bool:
 
 def _is_python_body(lines: list[str], index: int, file_text: str) -> bool:
     """Whether the bare dots at `index` are the only statement of a block whose body the file does not have."""
-    above = [number for number in range(index - 1, -1, -1) if lines[number].strip()]
-    if above and lines[above[0]].lstrip().startswith((">>>", "...")):
+    if _is_in_docstring(lines[:index]):
+        return True
+    above = [number for number in range(index - 1, -1, -1) if _without_comment(lines[number]).strip()]
+    if above and lines[above[0]].lstrip().startswith((">>>", "...", "Traceback")):
         return True
     indent = _indent(lines[index])
     below = next((line for line in lines[index + 1 :] if line.strip()), "")
     header = next((number for number in above if _indent(lines[number]) < indent), None)
-    if header is None or (below and _indent(below) >= indent) or not lines[header].rstrip().endswith(":"):
+    if (
+        header is None
+        or (below and _indent(below) >= indent)
+        or not _without_comment(lines[header]).endswith(":")
+    ):
         return False
-    between = [line.strip() for line in lines[header + 1 : index] if line.strip()]
+    between = [line.strip() for line in lines[header + 1 : index] if _without_comment(line)]
     if between and not (between[0].startswith(('"', "'", 'r"')) and between[-1].endswith(('"', "'"))):
         return False
     if lines[header].lstrip().startswith(")"):
@@ -104,6 +115,16 @@ def _is_python_body(lines: list[str], index: int, file_text: str) -> bool:
     if definition is None or _is_exempt(lines, header):
         return True
     return not _has_body(definition["name"], file_text)
+
+
+def _is_in_docstring(above: list[str]) -> bool:
+    """Whether a string over several lines is open, as far as these lines show."""
+    text = "\n".join(above)
+    return any(text.count(quotes) % 2 for quotes in ('"""', "'''"))
+
+
+def _without_comment(line: str) -> str:
+    return COMMENT_TAIL.sub("", line).rstrip()
 
 
 def _is_exempt(lines: list[str], header: int) -> bool:
