@@ -212,4 +212,6 @@ def _score(path: str, found: _Found, query: TaskQuery) -> float:
 
 
 def _strongest_first(reasons: Iterable[str]) -> list[str]:
-    return sorted(reasons, key=lambda reason: reason.startswith("search:"))
+    """Named, then searched, then neighbours, each in the order of their finding."""
+    neighbors = ("imported by ", "imports ", "changed together ")
+    return sorted(reasons, key=lambda reason: (reason.startswith(neighbors), reason.startswith("search:")))

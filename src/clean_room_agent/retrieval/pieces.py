@@ -14,8 +14,9 @@ CONTAINER_LINES = 60
 """A class up to this long is one piece; a longer one is its head, its members and what stands between them."""
 CODE_LINES = 80
 """Code outside of definitions is split at blank lines into pieces of about this length."""
-LONG_VARIABLE_LINES = 8
-"""A variable with a shorter value belongs to the code around it."""
+LONG_VALUE_LINES = 8
+"""A variable or type alias that is shorter belongs to the code around it."""
+VALUES = frozenset({"variable", "type_alias"})
 CONTAINERS = frozenset({"class", "interface", "enum"})
 
 
@@ -85,7 +86,7 @@ def head_name(owner: str) -> str:
 
 
 def _stands_alone(entry: Definition) -> bool:
-    return entry.kind != "variable" or entry.end_line - entry.start_line + 1 >= LONG_VARIABLE_LINES
+    return entry.kind not in VALUES or entry.end_line - entry.start_line + 1 >= LONG_VALUE_LINES
 
 
 def _split(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.errors import RepositoryError
+from clean_room_agent.secrets_names import is_secret_name
 from clean_room_agent.textfile import NotTextError, decode
 
 REFRESH = "the index no longer describes the files: run `cra index`, then start again"
@@ -52,6 +53,8 @@ class RoomFiles:
         return known
 
     def _load(self, path: str, indexed_hash: str) -> FileText | NotEditable:
+        if is_secret_name(path):
+            return NotEditable(path=path, reason="not shown: its name says that it holds secrets")
         place = (self._root / path).resolve()
         if not place.is_relative_to(self._root):
             return NotEditable(path=path, reason="it leads out of the repository")

@@ -47,11 +47,11 @@ Example answer:
 {% endfor %}
 
 ## Task
-{{ task }}
+{{ task.strip() }}
 {% if focus %}
 
 ## The part of it to do now
-{{ focus }}
+{{ focus.strip() }}
 {% endif %}
 {% if evidence %}
 

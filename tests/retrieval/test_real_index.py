@@ -1,0 +1,86 @@
+"""Retrieval over an index that the indexer made."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.retrieval.world import World, make_world, room_request
+
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.indexer.build import index_repository, update_paths
+from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.proc import run
+from clean_room_agent.workspace import Workspace
+
+EXPRESS = """\
+'use strict';
+
+var http = require('http');
+var app = exports = module.exports = {};
+
+/**
+ * Register a middleware.
+ */
+app.use = function use(fn) {
+  this.stack.push(fn);
+  return this;
+};
+
+app.listen = function listen() {
+  var server = http.createServer(this);
+  return server.listen.apply(server, arguments);
+};
+"""
+MODEL = '''\
+class Account:
+    """Money of one person."""
+
+    def deposit(self, amount):
+        """Put money in."""
+        self.balance += amount
+'''
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = make_world(
+        tmp_path, {"lib/application.js": EXPRESS, "bank/account.py": MODEL, "README.md": "Bank.\n"}
+    )
+    root = made.root
+    run(("git", "init", "-q"), cwd=root, timeout=20)
+    run(("git", "add", "lib", "bank", "README.md"), cwd=root, timeout=20)
+    author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+    run(("git", *author, "commit", "-q", "-m", "Begin"), cwd=root, timeout=20)
+    index_repository(root, config=IndexConfig(), jobs=1, progress=lambda _done, _total: None)
+    made.index.close()
+    made.index = connect_file("curated", Workspace(repo=root).curated)
+    yield made
+    made.close()
+
+
+def test_a_room_is_made_from_what_the_indexer_wrote(world: World) -> None:
+    package = world.retriever().retrieve(room_request(task="`deposit` must refuse negative amounts"))
+    assert world.source().find_symbols("Account.deposit")
+    query = world.session.for_pass(package.pass_id).get_state("task_query")
+    assert isinstance(query, dict)
+    assert query["symbols"] == ["deposit"]
+    scope = {row.path: row for row in world.decisions(package.pass_id) if row.stage == "scope"}
+    assert scope["bank/account.py"].included
+
+
+def test_a_javascript_target_is_shown_whole(world: World) -> None:
+    package = world.retriever().retrieve(room_request(task="listen twice", files=("lib/application.js",)))
+    assert package.items[0].text == EXPRESS
+
+
+def test_a_refreshed_index_shows_the_new_text(world: World) -> None:
+    retriever = world.retriever()
+    retriever.retrieve(room_request(files=("bank/account.py",)))
+    changed = MODEL + "\n    def withdraw(self, amount):\n        self.balance -= amount\n"
+    (world.root / "bank/account.py").write_text(changed)
+    (world.root / "bank/new.py").write_text("def interest():\n    return 1\n")
+    update_paths(world.index, world.root, ("bank/account.py", "bank/new.py"))
+    package = retriever.retrieve(
+        room_request(task="interest of withdraw", files=("bank/account.py", "bank/new.py"))
+    )
+    assert {item.text for item in package.primary()} == {changed, "def interest():\n    return 1\n"}
