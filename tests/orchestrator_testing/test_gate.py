@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from clean_room_agent.orchestrator.testing.gate import is_in, judge_final, judge_step, newly_failing
@@ -120,6 +122,13 @@ def test_exit_0_or_not_a_run_that_is_not_whole_passes_nothing(after: TestRun) ->
     assert not judge_step(before, after).passed
     assert not judge_final(before, after, "all-pass").complete
     assert not judge_final(before, after, "no-new-failures").complete
+
+
+def test_a_run_that_hung_after_its_report_still_names_what_failed() -> None:
+    before = pytest_run(a="passed", b="passed")
+    hung = replace(pytest_run(a="failed"), timed_out=True, whole=False, problem="stopped")
+    verdict = judge_step(before, hung)
+    assert (verdict.passed, verdict.newly_failing, verdict.reason) == (False, ("t.py::a",), "stopped")
 
 
 def test_after_a_broken_start_only_a_green_run_is_complete() -> None:

@@ -49,7 +49,8 @@ def judge_step(
     """
     problem = _unfit(before, after)
     if problem:
-        return StepVerdict(passed=False, reason=problem)
+        seen = tuple(name for name in newly_failing(before, after, deleted) if name in after.outcomes)
+        return StepVerdict(passed=False, newly_failing=seen, reason=problem)
     if after.runner == "unknown":
         return _by_exit_code(before, after)
     newly = tuple(name for name in newly_failing(before, after, deleted) if name not in unstable)
