@@ -36,7 +36,9 @@ def read_toml(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"cannot read {path}: {exc}") from exc
     except tomllib.TOMLDecodeError as exc:
-        raise ConfigError(f"{path} is not valid TOML: {exc}", hint="mend the line that the message names") from exc
+        raise ConfigError(
+            f"{path} is not valid TOML: {exc}", hint="mend the line that the message names"
+        ) from exc
 
 
 def load_slice(data: Mapping[str, Any], table: str, kind: type[SliceT], *, source: str) -> SliceT:

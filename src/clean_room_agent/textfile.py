@@ -37,7 +37,9 @@ class TextFile:
         try:
             return self.bom + body.encode(self.encoding)
         except UnicodeEncodeError as exc:
-            raise NotTextError(f"{exc.object[exc.start]!r} does not exist in the file's encoding {self.encoding}") from exc
+            raise NotTextError(
+                f"{exc.object[exc.start]!r} does not exist in the file's encoding {self.encoding}"
+            ) from exc
 
 
 def decode(data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> TextFile:

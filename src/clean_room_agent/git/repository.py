@@ -118,6 +118,11 @@ def list_files(top: Path) -> tuple[str, ...]:
     return tuple(sorted(path for path in set(listed) if _is_regular(top, path)))
 
 
+def current_branch(repo: Repository) -> str | None:
+    """The full name of the branch that is checked out; None where HEAD is detached."""
+    return one_line(repo.git("symbolic-ref", "-q", "HEAD", ok=(0, 1))) or None
+
+
 def author_of(repo: Repository) -> tuple[str, str]:
     """The user's name and address as git would write them; `DEFAULT_AUTHOR` where either is not configured."""
     name, mail = (one_line(repo.git("config", key, ok=(0, 1))) for key in ("user.name", "user.email"))

@@ -58,6 +58,11 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
     return Worktree(path=where, git_dir=git_dir, repo=repo, submodules=submodules)
 
 
+def stand_on(worktree: Worktree, commit: str) -> None:
+    """HEAD of the work tree names `commit`; its files stay as they are, so what differs counts as uncommitted."""
+    worktree.repo.git("update-ref", "--no-deref", "HEAD", commit, pins=worktree.pins)
+
+
 def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = ()) -> None:
     """The work tree holds `commit` and nothing else, ignored files included, but for the relative paths in `keep`.
 

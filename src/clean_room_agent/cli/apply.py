@@ -1,0 +1,38 @@
+"""`cra apply`: bring a run's result into the working tree."""
+
+from pathlib import Path
+
+import click
+
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.db.raw import events
+from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.errors import UsageError
+from clean_room_agent.git.landing import apply_to_tree
+from clean_room_agent.git.repository import open_repository
+
+
+@click.command()
+@click.argument("run")
+@options.repo_option
+@options.json_option
+def command(run: str, repo: Path, as_json: bool) -> int:
+    """Bring the result of RUN into the working tree; refused where a file it touches has changed since."""
+    workspace = wiring.workspace_of(repo)
+    with Record.open(workspace.repo, clock=wiring.utc_now) as record:
+        task_id = record.write(find_task, run)
+        row = record.write(get_orchestrator_run, task_id)
+        if row is None or not row.result_commit:
+            raise UsageError(f"run {run} has no result to apply", hint=f"`cra show {run}` tells how it ended")
+        paths = apply_to_tree(open_repository(workspace.repo), row.snapshot_commit, row.result_commit)
+        event = events.EventRow(
+            task_id=task_id, kind="applied", detail="\n".join(paths), timestamp=record.now()
+        )
+        record.write(events.append_event, event)
+    if as_json:
+        output.answer_json({"task_id": task_id, "applied": paths})
+    else:
+        output.answer("\n".join(f"changed {path}" for path in paths) or "nothing to change")
+    return 0

@@ -1,0 +1,227 @@
+"""`cra check`: is everything here to work? One line each, with its remedy."""
+
+import contextlib
+import platform
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from pydantic import BaseModel
+
+from clean_room_agent import proc
+from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.settings import Overrides, Settings, load_settings
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.errors import CraError
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.git.worktree import add_worktree, remove_worktree
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.workspace import Workspace
+
+MIN_GIT = (2, 31)
+
+
+class CheckAnswer(BaseModel):
+    """What the check asks for."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckInputs:
+    """What the check tells."""
+
+    number: int
+
+
+CHECK_PROMPT: Prompt[CheckInputs, CheckAnswer] = Prompt(
+    name="check",
+    role="reasoning",
+    title="Give a number back",
+    system="You answer with JSON alone.",
+    template='Answer with an object of the form {"number": ...} that holds this number: {{ number }}',
+    answer=JsonAnswer(CheckAnswer),
+    max_answer_tokens=64,
+    example='{"number": 7}',
+)
+PROBED: tuple[Role, ...] = ("coding", "reasoning")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One check's result."""
+
+    name: str
+    ok: bool
+    text: str
+    remedy: str = ""
+    exit_code: int = 2
+    """What `cra check` ends with when this is the first that is not ok."""
+
+
+@click.command()
+@options.repo_option
+@options.json_option
+def command(repo: Path, as_json: bool) -> int:
+    """Check git, the model server and its models, the window, the test command and the index."""
+    lines = []
+    for line in run_checks(repo):
+        lines.append(line)
+        if not as_json:
+            mark = click.style("ok  ", fg="green") if line.ok else click.style("FAIL", fg="red", bold=True)
+            click.echo(f"{mark} {line.name}: {output.visible(line.text)}")
+            if line.remedy and not line.ok:
+                click.echo(f"       -> {output.visible(line.remedy)}")
+    if as_json:
+        output.answer_json(lines)
+    return next((line.exit_code for line in lines if not line.ok), 0)
+
+
+def run_checks(path: Path) -> Iterator[Line]:
+    """The lines, in the order in which a run would meet their subjects; what cannot be asked any more is left out."""
+    yield _platform()
+    yield _attempt("git", _git)
+    where = _attempt("repository", lambda: str(open_repository(wiring.workspace_of(path).repo).top))
+    yield where
+    if not where.ok:
+        return
+    workspace = wiring.workspace_of(path)
+    yield _attempt("worktree", lambda: _worktree(workspace))
+    settings: Settings | None = None
+
+    def load() -> str:
+        nonlocal settings
+        settings = load_settings(workspace.config, Overrides())
+        settings.require("models", "budget", "stages", "solve", "testing")
+        return str(workspace.config)
+
+    yield _attempt("configuration", load)
+    yield _attempt("index", lambda: _index(workspace))
+    if settings is None:
+        return
+    known = settings
+    yield _attempt("test command", lambda: _test_command(known, workspace))
+    yield Line(
+        name="sandbox",
+        ok=True,
+        text="none in this version: tests run model-written code with your rights",
+    )
+    yield _attempt("local only", lambda: _local(known))
+    yield from _models(workspace, known)
+
+
+def _structured(desk: wiring.Desk, task_id: str) -> str:
+    """Ask for a tiny object and read it, by the way that every run goes."""
+    reply = desk.models.ask(CHECK_PROMPT, CheckInputs(number=7), pass_id=task_id)
+    if reply.value is None:
+        fault = reply.bad.fault if reply.bad else ""
+        raise CraError(
+            f"the reasoning model's answer cannot be read: {fault}",
+            hint="take an instruction-tuned model; `cra show` has the answer",
+        )
+    return "the reasoning model answers in the shape it is asked for"
+
+
+def _platform() -> Line:
+    system = platform.system()
+    return Line(
+        name="platform",
+        ok=system in {"Linux", "Darwin"},
+        text=f"{system} {platform.machine()}, Python {platform.python_version()}",
+        remedy="use Linux, macOS, or Windows through WSL2",
+    )
+
+
+def _attempt(name: str, work: Callable[[], str]) -> Line:
+    try:
+        return Line(name=name, ok=True, text=work())
+    except CraError as error:
+        return Line(name=name, ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code)
+
+
+def _git() -> str:
+    words = proc.run(("git", "--version"), cwd=Path("/"), timeout=10, contain=False).stdout.decode().split()
+    number = tuple(int(part) for part in words[2].split(".")[:2])
+    if number < MIN_GIT:
+        raise CraError(f"git {words[2]} is too old", hint=f"git {MIN_GIT[0]}.{MIN_GIT[1]} or newer is needed")
+    return words[2]
+
+
+def _worktree(workspace: Workspace) -> str:
+    repo = open_repository(workspace.repo)
+    where = workspace.worktrees(wiring.cache_folder()) / f"check-{new_task_id()[:8]}"
+    remove_worktree(add_worktree(repo, repo.head, where, "check"))
+    return f"can be made and removed below {where.parent}"
+
+
+def _index(workspace: Workspace) -> str:
+    if not workspace.curated.exists():
+        return "not built yet; the first command that needs it builds it"
+    with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as conn:
+        overview = KnowledgeBase(conn).get_repo_overview()
+    if overview is None:
+        return "empty; the first command that needs it fills it"
+    return f"{overview.files} files, indexed {overview.repo.indexed_at}"
+
+
+def _test_command(settings: Settings, workspace: Workspace) -> str:
+    command = settings.testing.test_command
+    words = shlex.split(command)
+    program = next((word for word in words if "=" not in word), "")
+    if program and shutil.which(program) is None and not (workspace.repo / program).exists():
+        raise CraError(f"{command}: there is no program {program!r}", hint="mend [testing] test_command")
+    return command
+
+
+def _local(settings: Settings) -> str:
+    if settings.models.allow_remote:
+        return f"no: prompts may leave this machine, to {settings.models.base_url} (allow_remote = true)"
+    return f"yes: {settings.models.base_url} is this machine"
+
+
+def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
+    from clean_room_agent.llm.transports.ollama import connect
+
+    transport = connect(settings.models)
+    server = _attempt("model server", lambda: f"{settings.models.base_url}, version {transport.version()}")
+    yield server
+    if not server.ok:
+        return
+    tags = dict.fromkeys(
+        tag for tag in (settings.models.coding, settings.models.reasoning, settings.models.classifier) if tag
+    )
+
+    def describe(tag: str) -> str:
+        window = transport.show(tag).context_length
+        return f"{tag}, trained for {window:,} tokens" if window else tag
+
+    missing = False
+    for tag in tags:
+        line = _attempt("model", lambda tag=tag: describe(tag))  # type: ignore[misc]
+        missing = missing or not line.ok
+        yield line
+    if missing:
+        return
+    task_id = new_task_id()
+    with wiring.open_desk(workspace, settings, task_id) as desk:
+
+        def probe(role: Role) -> str:
+            found = desk.models.probe(role, pass_id=task_id)
+            if found.refused:
+                return f"{role}: a prompt beyond the window is refused, not cut"
+            raise CraError(
+                f"{role}: the server cuts over-long prompts in silence",
+                hint="update the server (Ollama from 0.12.4 on), or set allow_truncating_server = true in [models]",
+            )
+
+        for role in PROBED:
+            yield _attempt("window", lambda role=role: probe(role))  # type: ignore[misc]
+        yield _attempt("structured answers", lambda: _structured(desk, task_id))
+        desk.session.archive(desk.record)

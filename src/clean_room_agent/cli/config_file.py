@@ -1,0 +1,93 @@
+"""Writing `config.toml`: every key that there is, each with its comment, values given or default."""
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+import tomli_w
+from pydantic.fields import FieldInfo
+
+from clean_room_agent.cli.settings import TABLES
+from clean_room_agent.config import ConfigSlice
+
+COMMENT_WIDTH = 100
+COMMENT_COLUMN = 44
+HEADER = """\
+# Written by `cra init`. Every key is here: required ones and those with a default.
+# An unknown key is an error; a flag of the command line goes before the file.
+"""
+
+
+def render_config(values: Mapping[str, Mapping[str, Any]]) -> str:
+    """The text of a configuration that holds `values` by table and key, and the default for everything else.
+
+    A required key that `values` lacks, and a key without a default value, is written as a comment.
+    """
+    blocks = [HEADER]
+    for name, kind in TABLES.items():
+        blocks.extend(_table(name, kind, values.get(name, {})))
+    return "\n".join(blocks)
+
+
+def _table(name: str, kind: type[ConfigSlice], values: Mapping[str, Any]) -> list[str]:
+    lines = [f"[{name}]"]
+    nested: list[str] = []
+    for key, field in kind.model_fields.items():
+        inner = _slice_of(field)
+        if inner is not None:
+            nested.extend(_nested(f"{name}.{key}", inner, field, values.get(key)))
+        elif _is_table(field):
+            nested.extend(_free_table(f"{name}.{key}", field, values.get(key)))
+        else:
+            lines.append(_entry(key, field, values))
+    return ["\n".join(lines) + "\n", *nested]
+
+
+def _nested(name: str, kind: type[ConfigSlice], field: FieldInfo, values: Any) -> list[str]:
+    if values is None and field.get_default(call_default_factory=True) is None:
+        keys = "".join(f"#   {key}: {inner.description or ''}\n" for key, inner in kind.model_fields.items())
+        return [f"# [{name}]    # {field.description or 'optional'}\n{keys}"]
+    return _table(name, kind, values or {})
+
+
+def _free_table(name: str, field: FieldInfo, values: Mapping[str, Any] | None) -> list[str]:
+    body = tomli_w.dumps(dict(values)) if values else ""
+    return [f"[{name}]    # {field.description or ''}\n{body}"]
+
+
+def _entry(key: str, field: FieldInfo, values: Mapping[str, Any]) -> str:
+    value = values[key] if key in values else _default(field)
+    if value is None:
+        line = f"# {key} ="
+    else:
+        line = tomli_w.dumps({key: _plain(value)}).strip()
+    if not field.description:
+        return line
+    if (
+        "\n" not in line
+        and len(line) < COMMENT_COLUMN
+        and len(field.description) + COMMENT_COLUMN < COMMENT_WIDTH + 20
+    ):
+        return f"{line:<{COMMENT_COLUMN}}# {field.description}"
+    comment = "\n".join(f"# {part}" for part in textwrap.wrap(field.description, COMMENT_WIDTH))
+    return f"{comment}\n{line}"
+
+
+def _default(field: FieldInfo) -> Any:
+    return None if field.is_required() else field.get_default(call_default_factory=True)
+
+
+def _slice_of(field: FieldInfo) -> type[ConfigSlice] | None:
+    candidates = (field.annotation, *getattr(field.annotation, "__args__", ()))
+    return next(
+        (kind for kind in candidates if isinstance(kind, type) and issubclass(kind, ConfigSlice)),
+        None,
+    )
+
+
+def _is_table(field: FieldInfo) -> bool:
+    return isinstance(_default(field), dict)
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple | frozenset) else value

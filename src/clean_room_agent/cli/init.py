@@ -1,0 +1,152 @@
+"""`cra init`: find the model server and the tests, and write a complete, commented configuration."""
+
+import os
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clean_room_agent.cli import discovery, options, output, wiring
+from clean_room_agent.cli.config_file import render_config
+from clean_room_agent.errors import ModelError, UsageError
+from clean_room_agent.workspace import Workspace
+
+RESERVE = 4
+"""A quarter of the window is kept for task, framing and answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What flags say; None where they say nothing."""
+
+    base_url: str | None
+    coding: str | None
+    reasoning: str | None
+    test_command: str | None
+    context_window: int | None
+    reserved_tokens: int | None
+
+
+class _Answers:
+    """Values from flags, from what was found, or from the person at the terminal; never invented."""
+
+    def __init__(self, *, accept: bool, ask: bool) -> None:
+        self._accept = accept
+        self._ask = ask
+        self.missing: list[str] = []
+
+    def settle(self, flag: str, what: str, given: Any, found: Any) -> Any:
+        if given is not None:
+            return given
+        if self._ask:
+            return click.prompt(what, default=found, type=type(found) if found is not None else str, err=True)
+        if self._accept and found is not None:
+            click.echo(f"{what}: {found}", err=True)
+            return found
+        self.missing.append(f"{flag} ({what}" + (f"; found: {found})" if found is not None else ")"))
+        return None
+
+
+@click.command()
+@click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[REPO]")
+@options.repo_option
+@click.option("--base-url", help=f"The model server; {discovery.DEFAULT_URL} where nothing else is said.")
+@click.option("--coding", help="The model that writes edits.")
+@click.option("--reasoning", help="The model that plans and judges.")
+@click.option("--test-command", help="What runs the repository's tests.")
+@click.option("--context-window", type=int, help="Tokens of the models' window.")
+@click.option("--reserved-tokens", type=int, help="Tokens of it kept for task, framing and answer.")
+@click.option("-y", "--yes", is_flag=True, help="Accept what was found.")
+@click.option("--force", is_flag=True, help="Replace a configuration that is there already.")
+@click.option(
+    "--print", "print_only", is_flag=True, help="Print a configuration with every key; write nothing."
+)
+def command(
+    path: Path | None,
+    repo: Path,
+    base_url: str | None,
+    coding: str | None,
+    reasoning: str | None,
+    test_command: str | None,
+    context_window: int | None,
+    reserved_tokens: int | None,
+    yes: bool,
+    force: bool,
+    print_only: bool,
+) -> int:
+    """Write .clean_room/config.toml for REPO (here by default)."""
+    if print_only:
+        output.answer(render_config({}))
+        return 0
+    workspace = wiring.workspace_of(path or repo)
+    if workspace.config.exists() and not force:
+        raise UsageError(f"{workspace.config} is there already", hint="edit it, or replace it with --force")
+    given = Given(
+        base_url=base_url,
+        coding=coding,
+        reasoning=reasoning,
+        test_command=test_command,
+        context_window=context_window,
+        reserved_tokens=reserved_tokens,
+    )
+    values = gather(workspace, given, _Answers(accept=yes, ask=not yes and sys.stdin.isatty()))
+    write_config(workspace, values)
+    output.answer(f"wrote {workspace.config}")
+    output.answer('next: cra check, then cra solve "what is to be changed"')
+    return 0
+
+
+def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, dict[str, Any]]:
+    """Every required value by table.
+
+    Raises:
+        UsageError: something was neither given nor found; the message names all of it with its flags.
+    """
+    url = given.base_url or discovery.DEFAULT_URL
+    suggested: tuple[str, str] | None = None
+    server_fault = ""
+    try:
+        server = discovery.find_server(url)
+    except ModelError as error:
+        server_fault = error.message
+        click.echo(f"no model server: {error.message}", err=True)
+    else:
+        suggested = discovery.suggest_models(server.models)
+        names = ", ".join(model.tag for model in server.models) or "none"
+        click.echo(f"model server {url}, version {server.version}; models: {names}", err=True)
+    coding = answers.settle("--coding", "coding model", given.coding, suggested[0] if suggested else None)
+    reasoning = answers.settle(
+        "--reasoning", "reasoning model", given.reasoning, suggested[1] if suggested else None
+    )
+    tags = tuple(tag for tag in (coding, reasoning) if tag)
+    found_window = None if server_fault or not tags else discovery.find_window(url, tags)
+    window = answers.settle("--context-window", "window in tokens", given.context_window, found_window)
+    reserved = given.reserved_tokens if given.reserved_tokens is not None else (window or 0) // RESERVE
+    tests = answers.settle(
+        "--test-command", "test command", given.test_command, discovery.find_test_command(workspace.repo)
+    )
+    if answers.missing:
+        raise UsageError(
+            "not found and not given: " + ", ".join(answers.missing),
+            hint="give them as flags" + ("" if server_fault else ", or accept what was found with --yes"),
+        )
+    return {
+        "models": {"base_url": url, "coding": coding, "reasoning": reasoning},
+        "budget": {"context_window": window, "reserved_tokens": reserved},
+        "solve": {"max_attempts": 3, "max_refinement_loops": 2},
+        "testing": {"test_command": tests},
+    }
+
+
+def write_config(workspace: Workspace, values: dict[str, dict[str, Any]]) -> None:
+    """The configuration stands in its file, whole, or not at all."""
+    workspace.create()
+    handle, name = tempfile.mkstemp(dir=workspace.folder, prefix=".config-")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(render_config(values))
+        file.flush()
+        os.fsync(file.fileno())
+    Path(name).replace(workspace.config)

@@ -1,0 +1,130 @@
+"""The `cra` command: a table of commands that are imported when they are used, and the one place that catches errors."""
+
+import importlib
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clean_room_agent.errors import CraError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandEntry:
+    """Where a command lives, and the line that `cra --help` shows for it."""
+
+    module: str
+    help: str
+
+
+COMMANDS: dict[str, CommandEntry] = {
+    "init": CommandEntry(module="init", help="Find the model server and the tests; write the configuration."),
+    "check": CommandEntry(module="check", help="Is everything here to work? Each line with its remedy."),
+    "index": CommandEntry(module="index", help="Build or refresh the knowledge base."),
+    "retrieve": CommandEntry(module="retrieve", help="Show the curated context for a task."),
+    "plan": CommandEntry(module="plan", help="Write a plan for a task, to review and edit."),
+    "solve": CommandEntry(module="solve", help="Solve a task: a branch whose tests pass, with its record."),
+    "apply": CommandEntry(module="apply", help="Bring a run's result into the working tree."),
+    "discard": CommandEntry(module="discard", help="Delete a run's branch and what it kept."),
+    "runs": CommandEntry(module="runs", help="List the runs of this repository."),
+    "show": CommandEntry(module="show", help="Look into a run: prompts, decisions, diffs, tests."),
+    "replay": CommandEntry(module="replay", help="Run again with the recorded answers, no server."),
+    "demo": CommandEntry(module="demo", help="The tour: a sample project with a real bug, solved."),
+    "completion": CommandEntry(module="completion", help="Print the shell's completion script."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command's module when that command is run, so that `--help` stays quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The commands in the order of the table, which is the order of use."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The named command, imported now; None where there is no such command."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        module = importlib.import_module(f"clean_room_agent.cli.{entry.module}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table's own help lines, so that no command is imported for them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, with the nearest command named where there is none."""
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            ctx.fail(f"no command {args[0]!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="clean-room-agent", prog_name="cra")
+def cra() -> None:
+    """A coding agent for small local models.
+
+    A task in words and a git repository go in; a branch whose tests pass comes out,
+    with a complete record of how. Begin with `cra demo`, or with `cra init` in a repository.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with a documented exit code."""
+    sys.exit(run(args))
+
+
+def run(args: Sequence[str] | None = None) -> int:
+    """The exit code of one command line: errors are told on standard error and mapped to codes here alone."""
+    try:
+        result: Any = cra.main(args=list(args) if args is not None else None, standalone_mode=False)
+    except CraError as error:
+        _tell(error.message, error.hint)
+        return error.exit_code
+    except click.exceptions.Exit as signal:
+        return signal.exit_code
+    except click.ClickException as error:
+        error.show()
+        return 2
+    except (click.Abort, KeyboardInterrupt):
+        _tell("interrupted", "")
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away; nothing is left to tell it, and the interpreter must not try.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:  # noqa: BLE001 - the last door: a bug is reported, never shown raw
+        _tell(
+            f"this is a bug in cra: {type(error).__name__}: {error}",
+            f"the details are in {_write_traceback()}",
+        )
+        return 1
+    return result if isinstance(result, int) else 0
+
+
+def _tell(message: str, hint: str) -> None:
+    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
+    if hint:
+        click.echo(click.style("  -> ", fg="cyan") + hint, err=True)
+
+
+def _write_traceback() -> Path:
+    handle, name = tempfile.mkstemp(prefix="cra-bug-", suffix=".log")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        traceback.print_exc(file=file)
+    return Path(name)

@@ -1,0 +1,57 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from clean_room_agent.errors import UsageError
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+repo_option = click.option(
+    "--repo",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    help="The repository; here by default.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Answer with one JSON object.")
+verbose_option = click.option("-v", "--verbose", count=True, help="-v: decisions; -vv: requests.")
+task_argument = click.argument("task", required=False)
+issue_option = click.option(
+    "--issue",
+    type=click.File(encoding="utf-8"),
+    help="Read a long task text from a file, or from standard input with `-`.",
+)
+
+
+def budget_options(command: CommandT) -> CommandT:
+    """Add the flags that say over the file how large rooms are and which stages fill them."""
+    options = (
+        click.option("--stages", help="Retrieval stages in order, e.g. scope,precision."),
+        click.option("--context-window", type=int, help="Tokens of the models' window."),
+        click.option("--reserved-tokens", type=int, help="Tokens kept for task, framing and answer."),
+        click.option(
+            "--budget-config",
+            type=click.Path(path_type=Path, dir_okay=False),
+            help="A TOML file with context_window and reserved_tokens, in place of the two flags.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def task_text(task: str | None, issue: Any) -> str:
+    """The task's words from the argument or from the file.
+
+    Raises:
+        UsageError: none or both were given, or the text is empty.
+    """
+    if (task is None) == (issue is None):
+        raise UsageError("say the task once: as an argument, or with --issue FILE")
+    text = str(issue.read()) if task is None else task
+    if not text.strip():
+        raise UsageError("the task is empty", hint="say in words what is to be changed")
+    return text.strip()

@@ -1,0 +1,55 @@
+"""Every prompt that the program can ask, in the order of a run; the page on adapters is made from this list."""
+
+from typing import Any
+
+from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
+from clean_room_agent.retrieval.prompts.refilter import REFILTER
+from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
+from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+
+PROMPTS: tuple[Prompt[Any, Any], ...] = (
+    TASK_ANALYSIS,
+    SCOPE_JUDGMENT,
+    SCOPE_BATCH,
+    PRECISION_BATCH,
+    REFILTER,
+    META_PLAN,
+    PART_PLAN,
+    IMPLEMENT,
+    ADJUSTMENT,
+)
+
+HEADER = """\
+# Prompts and adapters
+
+Generated from `cli/prompts.py` by `python -m clean_room_agent.cli.prompts > protocols/adapter-map.md`; a test keeps
+it current. A prompt's name is its call type in the record, its key in `[models.overrides]`, and its adapter's name.
+
+| prompt | role | answers with | longest answer, tokens | first line of the prompt |
+|---|---|---|---|---|
+"""
+
+
+def adapter_map() -> str:
+    """The page `protocols/adapter-map.md`."""
+    rows = [
+        f"| `{prompt.name}` | {prompt.role} | {_form(prompt)} | {prompt.max_answer_tokens} | {prompt.title} |"
+        for prompt in PROMPTS
+    ]
+    return HEADER + "\n".join(rows) + "\n"
+
+
+def _form(prompt: Prompt[Any, Any]) -> str:
+    if prompt.schema is not None:
+        return "JSON"
+    return "yes or no" if prompt.answer.wants_logprobs else "text"
+
+
+if __name__ == "__main__":
+    print(adapter_map(), end="")  # noqa: T201 - its output is the page

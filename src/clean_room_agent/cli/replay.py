@@ -1,0 +1,92 @@
+"""`cra replay`: run again with the recorded answers; the same bytes, or where it first differs."""
+
+import contextlib
+import json
+from pathlib import Path
+
+import click
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.settings import Settings
+from clean_room_agent.cli.solve import SolveRequest, run_solve, watching
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.events import list_events
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.errors import ReplayMismatch, UsageError
+from clean_room_agent.git.history import diff
+from clean_room_agent.git.landing import delete_ref, list_refs
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
+from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.orchestrator.solve import META_PLAN_GIVEN, PLAN_GIVEN
+from clean_room_agent.workspace import Workspace
+
+
+@click.command()
+@click.argument("run")
+@options.repo_option
+@options.json_option
+@options.verbose_option
+def command(run: str, repo: Path, as_json: bool, verbose: int) -> int:
+    """Run RUN again with its recorded answers and no model server. Leaves no branch."""
+    workspace = wiring.workspace_of(repo)
+    row, calls, given = _recorded(workspace, run)
+    settings = Settings(
+        source=f"the configuration of run {short_id(row.task_id)}", data=json.loads(row.config)
+    )
+    request = SolveRequest(
+        task=row.task_description,
+        given=given,
+        command="replay",
+        replay_of=wiring.RecordedState(head=row.base_commit, snapshot=row.snapshot_commit),
+    )
+    with watching(None, verbose=verbose) as observer:
+        _, summary = run_solve(
+            workspace, settings, request, observer, lambda _settings: ReplayTransport(calls)
+        )
+    repository = open_repository(workspace.repo)
+    replayed = summary.result
+    before = diff(repository, row.snapshot_commit, row.result_commit) if row.result_commit else ""
+    for ref in (*list_refs(repository, f"refs/cra/{replayed.task_id}/"), f"refs/heads/{replayed.branch}"):
+        if ref != "refs/heads/":
+            delete_ref(repository, ref)
+    if (replayed.cumulative_diff, replayed.status) != (before, row.status):
+        raise ReplayMismatch(
+            f"the replay ended {replayed.status.value} with another result than the recorded run ({row.status.value})",
+            hint="the tests gave other results than at the time; compare with "
+            f"`cra show {short_id(row.task_id)} --tests` and `cra show {short_id(replayed.task_id)} --tests`",
+        )
+    if as_json:
+        output.answer_json(
+            {"task_id": replayed.task_id, "replay_of": row.task_id, "same": True, "calls": summary.calls}
+        )
+    else:
+        output.answer(
+            f"the same: {summary.calls} calls answered from the record, {replayed.status.value}, "
+            f"{len(before.encode())} bytes of diff"
+        )
+    return 0
+
+
+def _recorded(
+    workspace: Workspace, prefix: str
+) -> tuple[OrchestratorRunRow, tuple[RecordedCall, ...], PlanGiven]:
+    if not workspace.raw.exists():
+        raise UsageError("nothing has been recorded here yet", hint="`cra solve` makes the first run")
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        task_id = find_task(conn, prefix)
+        row = get_orchestrator_run(conn, task_id)
+        if row is None or row.command not in {"solve", "replay"} or not row.snapshot_commit:
+            raise UsageError(
+                f"{prefix} is not a solve that began", hint="`cra runs` lists what can be replayed"
+            )
+        kept = {event.kind: event.detail for event in list_events(conn, task_id)}
+        single, meta = kept.get(PLAN_GIVEN), kept.get(META_PLAN_GIVEN)
+        given = PlanGiven(
+            single=PartPlan.model_validate_json(single) if single else None,
+            meta_plan=MetaPlan.model_validate_json(meta) if meta else None,
+        )
+        return row, wiring.recorded_calls(conn, task_id), given

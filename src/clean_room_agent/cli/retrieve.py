@@ -1,0 +1,97 @@
+"""`cra retrieve`: the curated context for a task, for a person or for another tool."""
+
+import contextlib
+from pathlib import Path
+from typing import IO
+
+import click
+
+from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.tasks import RoomRequest
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw import decisions, task_runs
+from clean_room_agent.report.package import as_markdown, as_object, as_table
+
+FORMATS = ("text", "json", "markdown", "prompt")
+
+
+@click.command()
+@options.task_argument
+@options.repo_option
+@options.issue_option
+@options.budget_options
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to show the package.")
+@click.option("--no-model", is_flag=True, help="Judge by score alone; needs no model server.")
+@options.json_option
+def command(
+    task: str | None,
+    repo: Path,
+    issue: IO[str] | None,
+    stages: str | None,
+    context_window: int | None,
+    reserved_tokens: int | None,
+    budget_config: Path | None,
+    form: str,
+    no_model: bool,
+    as_json: bool,
+) -> int:
+    """Show the curated context for TASK: what is in, at what detail, why, and what it costs."""
+    workspace = wiring.workspace_of(repo)
+    words = options.task_text(task, issue)
+    overrides = Overrides(
+        context_window=context_window,
+        reserved_tokens=reserved_tokens,
+        budget_config=budget_config,
+        stages=stages,
+    )
+    settings = load_settings(workspace.config, overrides, optional=no_model)
+    if no_model and "models" not in settings.data:
+        settings = wiring.without_models(settings)
+    settings.require("models", "budget", "stages")
+    task_id = new_task_id()
+    transport = wiring.no_transport if no_model else wiring.live_transport
+    with wiring.open_desk(workspace, settings, task_id, transport) as desk:
+        wiring.refresh_index(workspace, settings, desk.record)
+        window = desk.router.window("coding")
+        row = task_runs.TaskRunRow(
+            task_id=task_id,
+            repo_path=str(workspace.repo),
+            mode="implement",
+            execute_model="" if no_model else desk.router.resolve("coding", "implement").tag,
+            context_window=window.context,
+            reserved_tokens=window.reserved,
+            stages=",".join(settings.stages.names()),
+            timestamp=desk.record.now(),
+        )
+        row_id = desk.record.write(task_runs.append_task_run, row)
+        with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
+            retriever = wiring.retriever_over(desk, index, workspace.repo, use_model=not no_model)
+            request = RoomRequest(pass_id=task_id, mode="implement", role="coding", task=words)
+            package = retriever.retrieve(request)
+        spent = desk.meter.read()
+        outcome = task_runs.TaskRunOutcome(
+            success=True,
+            total_tokens=spent.tokens,
+            total_latency_ms=spent.latency_ms,
+            completed_at=desk.record.now(),
+        )
+        desk.record.write(task_runs.finish_task_run, row_id, outcome)
+        rows = desk.record.write(decisions.list_decisions, task_id)
+        desk.session.archive(desk.record)
+    show(package, rows, "json" if as_json else form)
+    return 0
+
+
+def show(package: ContextPackage, rows: tuple[decisions.DecisionRow, ...], form: str) -> None:
+    """Write the package to standard output in one of `FORMATS`."""
+    if form == "json":
+        output.answer_json(as_object(package, rows))
+    elif form == "markdown":
+        output.answer(as_markdown(package))
+    elif form == "prompt":
+        click.echo(package.to_prompt_text(), nl=False)
+    else:
+        output.console().print(as_table(package), highlight=False)

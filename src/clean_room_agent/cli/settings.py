@@ -1,0 +1,170 @@
+"""The configuration of one command: flags over `config.toml`, else an error that names both ways to give a value."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.config import ConfigSlice, load_slice, read_toml, refuse_unknown_tables
+from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.execute.config import EditConfig
+from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.orchestrator.config import OrchestratorConfig, SolveConfig
+from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.retrieval.config import JudgmentsConfig, StagesConfig
+
+TABLES: dict[str, type[ConfigSlice]] = {
+    "models": ModelsConfig,
+    "budget": BudgetConfig,
+    "stages": StagesConfig,
+    "judgments": JudgmentsConfig,
+    "solve": SolveConfig,
+    "testing": TestingConfig,
+    "orchestrator": OrchestratorConfig,
+    "edit": EditConfig,
+    "worktree": WorktreeConfig,
+    "index": IndexConfig,
+}
+FLAGS = {
+    ("budget", "context_window"): "--context-window",
+    ("budget", "reserved_tokens"): "--reserved-tokens",
+    ("solve", "max_attempts"): "--max-attempts",
+    ("solve", "max_refinement_loops"): "--max-refinement-loops",
+    ("stages", "default"): "--stages",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """What the command line says over the file; None where it says nothing."""
+
+    context_window: int | None = None
+    reserved_tokens: int | None = None
+    budget_config: Path | None = None
+    stages: str | None = None
+    max_attempts: int | None = None
+    max_refinement_loops: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Every table, typed, read when a command first needs it."""
+
+    source: str
+    data: Mapping[str, Any] = field(repr=False)
+
+    def require(self, *tables: str) -> None:
+        """Nothing happens when each table holds all that it must.
+
+        Raises:
+            ConfigError: names the first value that is missing or wrong, and how to give it.
+        """
+        for table in tables:
+            self._slice(table)
+
+    def _slice(self, table: str) -> ConfigSlice:
+        kind = TABLES[table]
+        for (section, key), flag in FLAGS.items():
+            missing = section == table and key not in self.data.get(section, {})
+            if missing and kind.model_fields[key].is_required():
+                raise ConfigError(
+                    f"{self.source}: [{table}] {key} is required, and not given",
+                    hint=f"give {flag}, or set {key} under [{table}] (`cra init` writes every required value)",
+                )
+        return load_slice(self.data, table, kind, source=self.source)
+
+    @cached_property
+    def models(self) -> ModelsConfig:
+        """[models]."""
+        return load_slice(self.data, "models", ModelsConfig, source=self.source)
+
+    @cached_property
+    def budget(self) -> BudgetConfig:
+        """[budget]."""
+        return load_slice(self.data, "budget", BudgetConfig, source=self.source)
+
+    @cached_property
+    def stages(self) -> StagesConfig:
+        """[stages]."""
+        return load_slice(self.data, "stages", StagesConfig, source=self.source)
+
+    @cached_property
+    def judgments(self) -> JudgmentsConfig:
+        """[judgments]."""
+        return load_slice(self.data, "judgments", JudgmentsConfig, source=self.source)
+
+    @cached_property
+    def solve(self) -> SolveConfig:
+        """[solve]."""
+        return load_slice(self.data, "solve", SolveConfig, source=self.source)
+
+    @cached_property
+    def testing(self) -> TestingConfig:
+        """[testing]."""
+        return load_slice(self.data, "testing", TestingConfig, source=self.source)
+
+    @cached_property
+    def orchestrator(self) -> OrchestratorConfig:
+        """[orchestrator]."""
+        return load_slice(self.data, "orchestrator", OrchestratorConfig, source=self.source)
+
+    @cached_property
+    def edit(self) -> EditConfig:
+        """[edit]."""
+        return load_slice(self.data, "edit", EditConfig, source=self.source)
+
+    @cached_property
+    def worktree(self) -> WorktreeConfig:
+        """[worktree]."""
+        return load_slice(self.data, "worktree", WorktreeConfig, source=self.source)
+
+    @cached_property
+    def index(self) -> IndexConfig:
+        """[index]."""
+        return load_slice(self.data, "index", IndexConfig, source=self.source)
+
+
+def load_settings(path: Path, overrides: Overrides, *, optional: bool = False) -> Settings:
+    """The settings from the file at `path` with the flags laid over them.
+
+    With `optional`, a file that does not exist is read as empty: some commands need no more than flags.
+
+    Raises:
+        ConfigError: no file, no TOML, an unknown table or key, or a wrong value anywhere in it.
+        UsageError: flags that exclude one another.
+    """
+    data = {} if optional and not path.exists() else read_toml(path)
+    refuse_unknown_tables(data, TABLES, source=str(path))
+    merged = {name: dict(table) if isinstance(table, dict) else table for name, table in data.items()}
+    _lay_over(merged, overrides)
+    settings = Settings(source=str(path), data=merged)
+    settings.require(*(name for name in TABLES if name in data))
+    return settings
+
+
+def _lay_over(data: dict[str, Any], overrides: Overrides) -> None:
+    window, reserved = overrides.context_window, overrides.reserved_tokens
+    if overrides.budget_config is not None:
+        if window is not None or reserved is not None:
+            raise UsageError("--budget-config excludes --context-window and --reserved-tokens")
+        given = read_toml(overrides.budget_config)
+        data["budget"] = load_slice(
+            {"budget": given}, "budget", BudgetConfig, source=str(overrides.budget_config)
+        ).model_dump(exclude_none=True)
+    flags: dict[tuple[str, str], object] = {
+        ("budget", "context_window"): window,
+        ("budget", "reserved_tokens"): reserved,
+        ("stages", "default"): overrides.stages,
+        ("solve", "max_attempts"): overrides.max_attempts,
+        ("solve", "max_refinement_loops"): overrides.max_refinement_loops,
+    }
+    for (table, key), value in flags.items():
+        if value is not None:
+            section = data.setdefault(table, {})
+            section[key] = value
+            if table == "budget":
+                # A flag speaks for every model: the per-role tables of the file give way to it.
+                for role in ("coding", "reasoning", "classifier"):
+                    section.pop(role, None)

@@ -1,0 +1,259 @@
+"""`cra solve`: the whole run."""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.settings import Overrides, Settings, load_settings
+from clean_room_agent.errors import ArtifactError, UsageError
+from clean_room_agent.execute.edits.paths import is_test_configuration, is_test_path
+from clean_room_agent.execute.plan import load_plan, plan_from_artifact
+from clean_room_agent.git.history import diff_stat
+from clean_room_agent.git.landing import apply_to_tree
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
+from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.orchestrator.solve import solve
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
+from clean_room_agent.report.summary import RunSummary, TestCounts, render
+from clean_room_agent.workspace import Workspace
+
+EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, RunStatus.NEEDS_HUMAN: 4}
+NEEDED = ("models", "budget", "stages", "solve", "testing")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SolveRequest:
+    """One solve as the command line asked for it."""
+
+    task: str
+    given: PlanGiven = PlanGiven()
+    apply: bool = False
+    command: str = "solve"
+    replay_of: wiring.RecordedState | None = None
+
+
+@click.command()
+@options.task_argument
+@options.repo_option
+@options.issue_option
+@options.budget_options
+@click.option(
+    "--plan",
+    "plan_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Follow a reviewed plan as one step.",
+)
+@click.option(
+    "--meta-plan",
+    "meta_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Start at the parts of a reviewed plan.",
+)
+@click.option("--apply", "apply_result", is_flag=True, help="Bring a complete result into the working tree.")
+@click.option("--max-attempts", type=int, help="Attempts at one step.")
+@click.option("--max-refinement-loops", type=int, help="Times a step may ask for what its room lacked.")
+@click.option(
+    "--events",
+    type=click.File("w", encoding="utf-8", lazy=False),
+    help="A line of JSON per event, to a file or `-`.",
+)
+@options.json_option
+@options.verbose_option
+def command(  # noqa: PLR0913 - one parameter per flag
+    task: str | None,
+    repo: Path,
+    issue: IO[str] | None,
+    stages: str | None,
+    context_window: int | None,
+    reserved_tokens: int | None,
+    budget_config: Path | None,
+    plan_file: Path | None,
+    meta_file: Path | None,
+    apply_result: bool,
+    max_attempts: int | None,
+    max_refinement_loops: int | None,
+    events: IO[str] | None,
+    as_json: bool,
+    verbose: int,
+) -> int:
+    """Solve TASK: a branch cra/<id> whose tests pass, with its record. Your working tree stays as it is."""
+    workspace = wiring.workspace_of(repo)
+    overrides = Overrides(
+        context_window=context_window,
+        reserved_tokens=reserved_tokens,
+        budget_config=budget_config,
+        stages=stages,
+        max_attempts=max_attempts,
+        max_refinement_loops=max_refinement_loops,
+    )
+    settings = load_settings(workspace.config, overrides)
+    given, planned_task = plan_given(plan_file, meta_file)
+    words = (
+        planned_task if task is None and issue is None and planned_task else options.task_text(task, issue)
+    )
+    request = SolveRequest(task=words, given=given, apply=apply_result)
+    with watching(events, verbose=verbose) as observer:
+        code, summary = run_solve(workspace, settings, request, observer)
+    if as_json:
+        output.answer_json(as_object(summary))
+    else:
+        output.console().print(render(summary), highlight=False, soft_wrap=True)
+    return code
+
+
+def plan_given(plan_file: Path | None, meta_file: Path | None) -> tuple[PlanGiven, str]:
+    """What reviewed files decide in advance, and the task's words where a file holds them ("" otherwise).
+
+    Raises:
+        UsageError: both files were given, or one cannot be read.
+        ArtifactError: a file is not the plan that its flag asks for; the message names the field.
+    """
+    if plan_file is not None and meta_file is not None:
+        raise UsageError("--plan and --meta-plan exclude one another")
+    path = plan_file or meta_file
+    if path is None:
+        return PlanGiven(), ""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise UsageError(f"cannot read {path}: {exc}") from exc
+    plan = load_plan(text, str(path))
+    if plan_file is not None:
+        if not isinstance(plan, PlanArtifact):
+            raise ArtifactError(
+                f"{path}: --plan takes what `cra plan` wrote", hint="use --meta-plan for a meta-plan"
+            )
+        return PlanGiven(single=plan_from_artifact(plan)), plan.task
+    if isinstance(plan, MetaPlan):
+        return PlanGiven(meta_plan=plan), ""
+    return PlanGiven(meta_plan=plan.meta_plan), plan.task
+
+
+def run_solve(
+    workspace: Workspace,
+    settings: Settings,
+    request: SolveRequest,
+    observer: Observer,
+    transport: Callable[[Settings], Transport] = wiring.live_transport,
+    task_id: str | None = None,
+) -> tuple[int, RunSummary]:
+    """The exit code and the last screen of one run."""
+    settings.require(*NEEDED)
+    started = time.monotonic()
+    task_id = task_id or new_task_id()
+    repo = open_repository(workspace.repo)
+    with wiring.open_desk(workspace, settings, task_id, transport) as desk:
+        fullest = _Fullest()
+        watched = Broadcast((observer, fullest))
+        with contextlib.ExitStack() as stack:
+            index = stack.enter_context(wiring.index_for_run(desk, repo, task_id, request.replay_of))
+            parts = stack.enter_context(
+                wiring.run_parts(
+                    desk,
+                    repo,
+                    task_id,
+                    request.task,
+                    watched,
+                    command=request.command,
+                    index_path=index,
+                    replay_of=request.replay_of,
+                )
+            )
+            solved = solve(task_id, request.task, parts, request.given)
+        applied: tuple[str, ...] | None = None
+        if request.apply and solved.result.status is RunStatus.COMPLETE and solved.result_commit:
+            applied = apply_to_tree(repo, solved.base_commit, solved.result_commit)
+        if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED}:
+            desk.session.archive(desk.record)
+        spent = desk.meter.read()
+        files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
+        summary = RunSummary(
+            result=solved.result,
+            files=files,
+            flagged=tuple(
+                file.path for file in files if is_test_path(file.path) or is_test_configuration(file.path)
+            ),
+            before=counts(solved.baseline),
+            after=counts(solved.final) if solved.final else None,
+            calls=spent.calls,
+            tokens=spent.tokens,
+            seconds=time.monotonic() - started,
+            fullest=fullest.value,
+            carries_uncommitted=solved.base_commit != repo.head,
+            applied=applied,
+        )
+    return EXIT_CODES.get(solved.result.status, 1), summary
+
+
+def counts(run: TestRun) -> TestCounts:
+    """A test run in numbers."""
+    return TestCounts(
+        passed=run.passed, failed=len(run.red()), known=run.runner != "unknown", returncode=run.returncode
+    )
+
+
+def as_object(summary: RunSummary) -> dict[str, Any]:
+    """The run as `--json` answers it."""
+    result = summary.result
+    return {
+        "task_id": result.task_id,
+        "status": result.status.value,
+        "reason": result.reason,
+        "branch": result.branch,
+        "files": output.plain(summary.files),
+        "tests": {"before": output.plain(summary.before), "after": output.plain(summary.after)},
+        "parts": {"done": result.parts_completed, "total": result.total_parts},
+        "steps": {"done": result.steps_completed, "total": result.total_steps},
+        "passes": output.plain(result.passes),
+        "calls": summary.calls,
+        "tokens": summary.tokens,
+        "seconds": round(summary.seconds, 3),
+        "fullest_window": {"tokens": summary.fullest[0], "window": summary.fullest[1]},
+        "carries_uncommitted": summary.carries_uncommitted,
+        "applied": summary.applied,
+        "diff": result.cumulative_diff,
+    }
+
+
+@contextlib.contextmanager
+def watching(events: IO[str] | None, *, verbose: int) -> Iterator[Observer]:
+    """Whoever watches a run: the terminal, and the file of events where one was asked for."""
+    view = TerminalView(output.progress_console(), verbose=verbose)
+    observers: list[Observer] = [view]
+    if events is not None:
+        observers.append(EventStream(lambda line: _write_line(events, line)))
+    try:
+        yield Broadcast(tuple(observers))
+    finally:
+        view.close()
+
+
+def _write_line(file: IO[str], line: str) -> None:
+    file.write(line)
+    file.flush()
+
+
+class _Fullest:
+    """Remembers the fullest prompt of a run."""
+
+    def __init__(self) -> None:
+        self.value = (0, 0)
+
+    def notice(self, event: Event) -> None:
+        """Compare a finished pass's fullest prompt with the fullest so far."""
+        if isinstance(event, PassFinished) and event.window:
+            used, window = self.value
+            if event.prompt_tokens * max(window, 1) >= used * event.window:
+                self.value = (event.prompt_tokens, event.window)

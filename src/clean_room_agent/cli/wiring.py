@@ -1,0 +1,414 @@
+"""The only place that builds objects: from a configuration to the parts of a command."""
+
+import contextlib
+import datetime
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from clean_room_agent import secrets_names
+from clean_room_agent.artifacts.ids import relative_pass, short_id
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.cli.settings import Settings
+from clean_room_agent.db.connection import backup, connect_file, remove_database
+from clean_room_agent.db.raw import calls, index_runs
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.db.session import Session
+from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.git.repository import Repository, find_top
+from clean_room_agent.git.worktree import add_worktree, remove_worktree, stand_on
+from clean_room_agent.indexer.build import IndexSummary, index_repository, update_paths
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, RawAnswer, Transport
+from clean_room_agent.llm.router import ROLES, ModelRouter
+from clean_room_agent.llm.sink import CallRecord, Reading
+from clean_room_agent.llm.transports.replay import RecordedCall
+from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
+from clean_room_agent.orchestrator.events import Observer
+from clean_room_agent.orchestrator.meter import Meter
+from clean_room_agent.orchestrator.run import RunLimits
+from clean_room_agent.orchestrator.setup import RunParts
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.retrieval.config import RetrievalConfig
+from clean_room_agent.retrieval.registry import STAGES
+from clean_room_agent.retrieval.retriever import Retriever
+from clean_room_agent.workspace import Workspace
+
+Progress = Callable[[int, int], None]
+
+
+def utc_now() -> str:
+    """The time as UTC, ISO 8601, with milliseconds."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def workspace_of(path: Path) -> Workspace:
+    """The workspace of the repository that `path` stands in."""
+    return Workspace(repo=find_top(path.absolute()))
+
+
+def cache_folder() -> Path:
+    """The user's cache folder for this program."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "cra"
+
+
+class RecordSink:
+    """Hands model calls to the record, and counts them."""
+
+    def __init__(self, record: Record, meter: Meter, router: ModelRouter) -> None:
+        self._record = record
+        self._meter = meter
+        self._router = router
+
+    def record(self, call: CallRecord) -> int:
+        """The call is committed; its id."""
+        self._meter.add(
+            prompt_tokens=call.prompt_tokens or call.estimated_tokens,
+            completion_tokens=call.completion_tokens or 0,
+            latency_ms=call.latency_ms,
+            window=self._router.window(call.role).context,
+        )
+        return self._record.write(calls.append_call, call_row(call))
+
+    def reading(self, call_id: int, reading: Reading, fault: str) -> None:
+        """The reading is queued; what is written later is committed after it."""
+        row = calls.ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=self._record.now())
+        self._record.post(calls.append_reading, row)
+
+
+def call_row(call: CallRecord) -> calls.CallRow:
+    """A call as a row of the record."""
+    return calls.CallRow(
+        task_id=call.pass_id,
+        call_type=call.call_type,
+        stage_name=call.stage_name,
+        model=call.model,
+        prompt=call.prompt,
+        response=call.response,
+        prompt_tokens=call.prompt_tokens,
+        completion_tokens=call.completion_tokens,
+        latency_ms=call.latency_ms,
+        timestamp=call.timestamp,
+        system_prompt=call.system_prompt,
+        request_body=call.request_body,
+        provider=call.provider,
+        model_digest=call.model_digest,
+        finish=call.finish,
+        role=call.role,
+        item=call.item,
+        attempt=call.attempt,
+        prompt_hash=call.prompt_hash,
+        estimated_tokens=call.estimated_tokens,
+        thinking=call.thinking,
+        logprobs=call.logprobs,
+        error=call.error,
+        replayed_from=call.replayed_from,
+    )
+
+
+def recorded_calls(conn: Connection, task_id: str) -> tuple[RecordedCall, ...]:
+    """The calls of a task as a replay wants them, in the order in which they were recorded."""
+    return tuple(
+        RecordedCall(
+            call_id=row.id,
+            identity=CallIdentity(
+                pass_id=relative_pass(row.task_id), prompt=row.call_type, item=row.item, attempt=row.attempt
+            ),
+            system_prompt=row.system_prompt,
+            prompt=row.prompt,
+            prompt_hash=row.prompt_hash,
+            request_body=row.request_body,
+            response=row.response,
+            thinking=row.thinking,
+            logprobs=row.logprobs,
+            model_digest=row.model_digest,
+            finish=row.finish,
+            error=row.error,
+            prompt_tokens=row.prompt_tokens,
+            completion_tokens=row.completion_tokens,
+        )
+        for row in calls.list_calls(conn, task_id)
+    )
+
+
+def live_transport(settings: Settings) -> Transport:
+    """The way to the configured model server; nothing is sent yet."""
+    from clean_room_agent.llm.transports.ollama import connect
+
+    return connect(settings.models)
+
+
+class NoTransport:
+    """The transport of a command that promised to ask no model."""
+
+    provider = "none"
+    live = False
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """Refuses: nothing may be asked.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"--no-model was given, and {request.identity} wanted to ask one")
+
+
+def no_transport(_settings: Settings) -> Transport:
+    """For commands that work without a model."""
+    return NoTransport()
+
+
+def without_models(settings: Settings) -> Settings:
+    """The settings with models that are never asked, for a command that works without any."""
+    models = {"base_url": "http://127.0.0.1:1", "coding": "none", "reasoning": "none"}
+    return Settings(source=settings.source, data={**settings.data, "models": models})
+
+
+def router_of(settings: Settings) -> ModelRouter:
+    """The router of the configuration, its overrides checked against the prompts and stages that there are."""
+    router = ModelRouter(settings.models, settings.budget)
+    router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
+    return router
+
+
+class LocalContext:
+    """The `ContextPort` of a run: retrieval over the run's own copy of the index."""
+
+    def __init__(self, make_retriever: Callable[[], Retriever], index: Connection) -> None:
+        self._make_retriever = make_retriever
+        self._retriever = make_retriever()
+        self._index = index
+
+    def retrieve(self, request: RoomRequest) -> ContextPackage:
+        """As the port says."""
+        return self._retriever.retrieve(request)
+
+    def refine(self, request: RefinementRequest, room: RoomRequest) -> ContextPackage:
+        """As the port says."""
+        return self._retriever.refine(request, room)
+
+    def refresh(self, root: Path, paths: Sequence[str]) -> None:
+        """As the port says; a retriever knows one state of the index, so there is a new one afterwards."""
+        update_paths(self._index, root, paths)
+        self._retriever = self._make_retriever()
+
+
+def refresh_index(
+    workspace: Workspace,
+    settings: Settings,
+    record: Record,
+    *,
+    full: bool = False,
+    continue_on_error: bool = False,
+    progress: Progress | None = None,
+) -> IndexSummary:
+    """The repository's index says what its files hold now; the record has the run."""
+    workspace.create()
+    started = time.monotonic()
+
+    def note(status: Literal["complete", "failed"], scanned: int, changed: int) -> None:
+        row = index_runs.IndexRunRow(
+            repo_path=str(workspace.repo),
+            files_scanned=scanned,
+            files_changed=changed,
+            duration_ms=round((time.monotonic() - started) * 1000),
+            status=status,
+            timestamp=record.now(),
+        )
+        record.write(index_runs.append_index_run, row)
+
+    try:
+        summary = index_repository(
+            workspace.repo,
+            config=settings.index,
+            jobs=os.cpu_count() or 1,
+            full=full,
+            continue_on_error=continue_on_error,
+            progress=progress or (lambda _done, _total: None),
+        )
+    except BaseException:
+        note("failed", 0, 0)
+        raise
+    note("complete", summary.files_scanned, summary.files_changed)
+    return summary
+
+
+def retrieval_config(settings: Settings, *, use_model: bool = True) -> RetrievalConfig:
+    """What the retriever is told."""
+    names = settings.stages.names()
+    unknown = [name for name in names if name not in STAGES]
+    if unknown:
+        raise ConfigError(
+            f"{settings.source}: [stages] default names {unknown[0]!r}, which is no stage",
+            hint=f"stages: {', '.join(STAGES)}",
+        )
+    return RetrievalConfig(stages=names, judgments=settings.judgments, use_model=use_model)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedState:
+    """What a recorded run began with."""
+
+    head: str
+    """The commit that HEAD was."""
+    snapshot: str
+    """The commit that held its files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """What every command that works on a task has open."""
+
+    workspace: Workspace
+    settings: Settings
+    record: Record
+    session: Session
+    router: ModelRouter
+    models: ModelClient
+    meter: Meter
+
+
+@contextlib.contextmanager
+def open_desk(
+    workspace: Workspace,
+    settings: Settings,
+    task_id: str,
+    transport: Callable[[Settings], Transport] = live_transport,
+) -> Iterator[Desk]:
+    """Record, session and model client of one task; the session is kept unless the command archives it."""
+    router = router_of(settings)
+    meter = Meter()
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        sink = RecordSink(record, meter, router)
+        models = ModelClient(router, transport(settings), sink, utc_now)
+        with Session.open(workspace.repo, task_id, clock=utc_now) as session:
+            yield Desk(
+                workspace=workspace,
+                settings=settings,
+                record=record,
+                session=session,
+                router=router,
+                models=models,
+                meter=meter,
+            )
+
+
+@contextlib.contextmanager
+def index_for_run(
+    desk: Desk, repo: Repository, task_id: str, replay_of: RecordedState | None
+) -> Iterator[Path]:
+    """A run's own copy of the curated database, gone afterwards.
+
+    It is a copy of the repository's, refreshed first; for a replay it is built anew from the recorded snapshot, because
+    files and history may have gone on since.
+    """
+    path = desk.workspace.run_copy(task_id)
+    try:
+        if replay_of is None:
+            refresh_index(desk.workspace, desk.settings, desk.record)
+            with contextlib.closing(
+                connect_file("curated", desk.workspace.curated, read_only=True)
+            ) as source:
+                backup(source, path)
+        else:
+            _index_recorded(desk, repo, task_id, replay_of, path)
+        yield path
+    finally:
+        remove_database(path)
+
+
+def _index_recorded(desk: Desk, repo: Repository, task_id: str, state: RecordedState, target: Path) -> None:
+    """`target` is an index of the recorded snapshot's files with the history that HEAD had then."""
+    where = desk.workspace.worktrees(cache_folder()) / f"{short_id(task_id)}-index"
+    worktree = add_worktree(repo, state.snapshot, where, task_id)
+    try:
+        stand_on(worktree, state.head)
+        index_repository(
+            where, config=desk.settings.index, jobs=os.cpu_count() or 1, progress=lambda _done, _total: None
+        )
+        built = Workspace(repo=where).curated
+        with contextlib.closing(connect_file("curated", built, read_only=True)) as source:
+            backup(source, target)
+    finally:
+        remove_worktree(worktree)
+
+
+def retriever_over(desk: Desk, index: Connection, root: Path, *, use_model: bool = True) -> Retriever:
+    """Retrieval that reads the index through `index` (read-only) and the files below `root`."""
+    return Retriever(
+        kb=KnowledgeBase(index),
+        root=root,
+        models=desk.models,
+        record=desk.record,
+        session=desk.session,
+        config=retrieval_config(desk.settings, use_model=use_model),
+    )
+
+
+@contextlib.contextmanager
+def run_parts(
+    desk: Desk,
+    repo: Repository,
+    task_id: str,
+    task: str,
+    observer: Observer,
+    *,
+    command: str,
+    index_path: Path,
+    replay_of: RecordedState | None = None,
+) -> Iterator[RunParts]:
+    """The parts of a run, over the copy of the index at `index_path`."""
+    settings = desk.settings
+    header = RunHeader(
+        task_id=task_id,
+        task=task,
+        repo_path=str(repo.top),
+        command=command,
+        config=json.dumps(settings.data, default=str, sort_keys=True),
+        stages=",".join(settings.stages.names()),
+        program_version=program_version(),
+        base_commit=repo.head,
+    )
+    worktrees = settings.worktree.root or desk.workspace.worktrees(cache_folder())
+    with contextlib.ExitStack() as stack:
+        reading = stack.enter_context(contextlib.closing(connect_file("curated", index_path, read_only=True)))
+        writing = stack.enter_context(contextlib.closing(connect_file("curated", index_path)))
+        yield RunParts(
+            repo=repo,
+            models=desk.models,
+            model_lines=tuple(
+                (role, desk.router.resolve(role, role).tag, desk.router.window(role).context)
+                for role in ROLES[1:]
+            ),
+            session=desk.session,
+            chronicle=Chronicle(
+                header=header, record=desk.record, router=desk.router, meter=desk.meter, observer=observer
+            ),
+            observer=observer,
+            meter=desk.meter,
+            limits=RunLimits(solve=settings.solve, orchestrator=settings.orchestrator, edit=settings.edit),
+            testing=settings.testing,
+            worktree=settings.worktree,
+            worktree_path=worktrees / short_id(task_id),
+            report=worktrees / f"{short_id(task_id)}-reports" / "results.xml",
+            environment=dict(os.environ),
+            is_secret=secrets_names.is_secret_name,
+            open_context=lambda root: LocalContext(lambda: retriever_over(desk, reading, root), writing),
+            monotonic=time.monotonic,
+            replay_of=replay_of.snapshot if replay_of else None,
+        )
+
+
+def program_version() -> str:
+    """The installed version."""
+    from importlib.metadata import version
+
+    return version("clean-room-agent")

@@ -1,0 +1,107 @@
+"""The pass after every step: what remains of the part, revised in the light of what happened."""
+
+from collections.abc import Sequence
+
+from clean_room_agent.artifacts.ids import adjustment_pass
+from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
+from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
+from clean_room_agent.execute.one_call import StepOutcome
+from clean_room_agent.execute.plan import Planned, adjust
+from clean_room_agent.git.history import diff
+from clean_room_agent.orchestrator.chronicle import PassEnd
+from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.planning import plan_limits
+from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.testing.evidence import evidence_of
+
+
+def adjust_part(
+    run: Run, part: Part, newest: StepOutcome, earlier: Sequence[StepOutcome], remaining: Sequence[PlanStep]
+) -> tuple[PlanStep, ...]:
+    """The steps that remain after `newest`: revised, or as they were where no valid revision came.
+
+    Where nothing remains, the pass stands in the record and no model is asked.
+    """
+    left = tuple(remaining)
+    rounds = run.limits.orchestrator.max_adjustment_rounds
+    if rounds == 0:
+        return left
+    pass_id = adjustment_pass(run.task_id, part.id, newest.step.id)
+    opened = run.chronicle.open_pass(
+        PassType.ADJUST,
+        pass_id,
+        f"what remains of {part.id}",
+        mode="plan",
+        role="reasoning",
+        now=run.monotonic(),
+        part_id=part.id,
+        step_id=newest.step.id,
+    )
+    planned = _revise(run, part, (*earlier, newest), left, pass_id)
+    for note in (*planned.notes, *planned.faults):
+        run.chronicle.event(pass_id, "plan_note", note)
+    plan = planned.value
+    if plan is None:
+        detail = f"kept as it was: {'; '.join(planned.faults)}"
+    else:
+        left = plan.revised_steps
+        detail = _changes(plan, remaining)
+        run.session.set_state(f"adjustment:{part.id}:after_{newest.step.id}", plan.model_dump(mode="json"))
+    text = None if plan is None else plan.model_dump_json()
+    run.chronicle.close_pass(
+        opened, PassEnd(success=plan is not None, detail=detail, plan=text), now=run.monotonic()
+    )
+    return left
+
+
+def _revise(
+    run: Run, part: Part, outcomes: tuple[StepOutcome, ...], left: tuple[PlanStep, ...], pass_id: str
+) -> Planned[PlanAdjustment]:
+    known = run.tree().paths
+    room = _room(run, part, left, pass_id) if left else None
+    if left:
+        run.observer.notice(PassProgress(doing="revising the remaining steps"))
+    return adjust(
+        run.models,
+        room,
+        part,
+        left,
+        outcomes,
+        task=run.task,
+        pass_id=pass_id,
+        exists=known.__contains__,
+        diff=diff(run.repo, run.base, run.progress.head),
+        limits=plan_limits(run),
+    )
+
+
+def _room(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> ContextPackage:
+    """What the remaining steps are about, as the tree holds it now."""
+    known = run.tree().paths
+    files = {target.path for step in left for target in step.target_files if target.path in known}
+    accepted = run.progress.accepted
+    run.observer.notice(PassProgress(doing="looking for what it needs"))
+    return run.context.retrieve(
+        RoomRequest(
+            pass_id=pass_id,
+            mode="plan",
+            role="reasoning",
+            task=run.task,
+            focus=part.description,
+            files=tuple(sorted(files)),
+            evidence=evidence_of(accepted) if accepted is not None else Evidence(),
+        )
+    )
+
+
+def _changes(plan: PlanAdjustment, before: Sequence[PlanStep]) -> str:
+    if not before and not plan.revised_steps:
+        return "nothing remains"
+    if plan.changes_made:
+        return "; ".join(plan.changes_made)
+    same = [step.id for step in before] == [step.id for step in plan.revised_steps]
+    count = len(plan.revised_steps)
+    steps = f"{count} step{'s' if count != 1 else ''} remain{'s' if count == 1 else ''}"
+    return f"{steps}, unchanged" if same else steps

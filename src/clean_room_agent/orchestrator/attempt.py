@@ -1,0 +1,259 @@
+"""One attempt at a step: ask for edits, apply them to a commit, test that commit, say what came out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.edits import EditReport, PatchEdit, PatchResult
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import Part, PlanStep
+from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
+from clean_room_agent.execute.edits.feedback import describe
+from clean_room_agent.execute.edits.rules import EditRules
+from clean_room_agent.execute.implement import (
+    AttemptSummary,
+    Implemented,
+    StepInstruction,
+    answer_fingerprint,
+    implement,
+)
+from clean_room_agent.git.commits import commit_files
+from clean_room_agent.git.history import diff
+from clean_room_agent.git.landing import update_ref
+from clean_room_agent.git.repository import author_of
+from clean_room_agent.llm.exchange import Sampling
+from clean_room_agent.orchestrator.missing import missing_after_refusal, missing_after_tests
+from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
+from clean_room_agent.orchestrator.testing.rerun import unstable
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.tree import Tree
+
+VARIED_TEMPERATURE = 0.7
+VARIED_TOP_K = 40
+VARIED_TOP_P = 0.95
+SHOWN_FAILURES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepJob:
+    """A step to be done, with what stands around it in the plan."""
+
+    part: Part
+    step: PlanStep
+    constraints: str
+    """What the part's plan says beyond its steps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What one attempt came to. `commit` is set when edits were applied, also when its tests then failed."""
+
+    outcome: AttemptOutcome
+    detail: str
+    answer: Implemented
+    fingerprint: str
+    commit: str = ""
+    diff: str = ""
+    result: PatchResult | None = None
+    tests: TestRun | None = None
+    verdict: StepVerdict | None = None
+    missing: RefinementRequest | None = None
+    feedback: str = ""
+    """What the next attempt is told."""
+
+    def summary(self) -> AttemptSummary:
+        """This attempt as the next one's prompt shows it."""
+        return AttemptSummary(
+            outcome=self.outcome.value,
+            edits=self.answer.step.edits,
+            feedback=self.feedback or self.detail,
+        )
+
+
+def try_once(
+    run: Run,
+    job: StepJob,
+    room: ContextPackage,
+    *,
+    pass_id: str,
+    number: int,
+    failures: Sequence[AttemptSummary],
+    vary: bool,
+) -> Tried:
+    """One attempt (`number` is 1-based); afterwards the worktree holds what was tested, the run's head is unchanged."""
+    at = run.progress
+    instruction = StepInstruction(
+        task=run.task,
+        part=job.part.description,
+        step=job.step,
+        constraints=job.constraints,
+        diff=diff(run.repo, run.base, at.head) if at.head != run.base else "",
+        failures=tuple(failures),
+    )
+    sampling = (
+        Sampling(temperature=VARIED_TEMPERATURE, seed=number, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P)
+        if vary
+        else None
+    )
+    answer = implement(run.models, room, instruction, pass_id=pass_id, sampling=sampling)
+    for dropped in answer.dropped:
+        run.chronicle.event(pass_id, "dropped_from_prompt", dropped)
+    fingerprint = answer_fingerprint(answer.step.raw_response)
+    unusable = _unusable(answer)
+    if unusable is not None:
+        outcome, detail = unusable
+        return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
+    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, number=number)
+
+
+def _unusable(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
+    if answer.truncated:
+        return AttemptOutcome.TRUNCATED, "the answer was cut off before its end; nothing was applied"
+    if answer.bad is not None:
+        empty = answer.bad.kind == "empty"
+        return AttemptOutcome.NO_EDITS if empty else AttemptOutcome.UNREADABLE, answer.bad.fault
+    if not answer.step.edits:
+        return AttemptOutcome.NO_EDITS, "the answer held no edit"
+    return None
+
+
+def _apply(
+    run: Run,
+    job: StepJob,
+    room: ContextPackage,
+    answer: Implemented,
+    fingerprint: str,
+    *,
+    pass_id: str,
+    number: int,
+) -> Tried:
+    tree = run.tree()
+    applied = _edited(run, job, room, tree, answer.step.edits)
+    refusal = "" if applied.result.success else describe(applied.result)
+    refusal = refusal or _untouched_targets(job.step, applied, tree)
+    changes = tree.encode(applied.texts) if not refusal else {}
+    if isinstance(changes, EditReport):
+        refusal, changes = changes.detail, {}
+    if refusal:
+        missing = missing_after_refusal(applied.result.reports, room, tree.paths)
+        return Tried(
+            outcome=AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.REFUSED,
+            detail=applied.result.error_info or refusal,
+            answer=answer,
+            fingerprint=fingerprint,
+            result=applied.result,
+            missing=missing,
+            feedback=refusal,
+        )
+    commit = run.progress.head
+    if changes:
+        message = (
+            f"{job.step.description.strip() or run.task}\n\nCra-Task: {run.task_id}\nCra-Step: {pass_id}\n"
+        )
+        commit = commit_files(run.repo, commit, changes, message, author_of(run.repo))
+        ref = f"refs/cra/{run.task_id}/attempts/{job.part.id}/{job.step.id}/{number}"
+        update_ref(run.repo, ref, commit, expected="")
+    tried = Tried(
+        outcome=AttemptOutcome.APPLIED_AND_PASSED,
+        detail="",
+        answer=answer,
+        fingerprint=fingerprint,
+        commit=commit,
+        diff=diff(run.repo, run.progress.head, commit) if changes else "",
+        result=applied.result,
+    )
+    return _test(run, job, room, tried)
+
+
+def _edited(
+    run: Run, job: StepJob, room: ContextPackage, tree: Tree, edits: tuple[PatchEdit, ...]
+) -> Applied:
+    texts, uneditable = tree.texts(paths_named(edits))
+    rules = EditRules(
+        targets=job.step.target_files,
+        planned=tuple(sorted(run.progress.planned_files)),
+        protected=run.limits.edit.protected,
+        uneditable=tuple(sorted(uneditable)),
+    )
+    return apply_edits(edits, texts, room, rules)
+
+
+def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> str:
+    """Why the step cannot count as done: the targets that no edit changed and that are not already so; "" if none."""
+    touched = {report.file_path for report in applied.result.reports}
+    left = []
+    for target in step.target_files:
+        present = target.path in tree.paths
+        settled = (target.role == "delete" and not present) or (target.role == "create" and present)
+        if target.path not in touched and not settled:
+            left.append(f"{target.role} {target.path}")
+    return f"nothing was applied, because the step also has to: {', '.join(left)}" if left else ""
+
+
+def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
+    run.bench.checkout(tried.commit)
+    tests = run.bench.run_step()
+    before = run.progress.accepted
+    assert before is not None, "the baseline runs before the first step"
+    deleted = tuple(target.path for target in job.step.target_files if target.role == "delete")
+    verdict = judge_step(before, tests, deleted=deleted)
+    if verdict.newly_failing:
+        wobbling = _unstable(run, tests, verdict.newly_failing, tried.commit)
+        if wobbling:
+            run.chronicle.event(run.task_id, "unstable_tests", ", ".join(wobbling))
+            verdict = judge_step(before, tests, deleted=deleted, unstable=wobbling)
+    if verdict.passed:
+        outcome, missing = AttemptOutcome.APPLIED_AND_PASSED, None
+    else:
+        missing = missing_after_tests(evidence_of(tests), room, run.tree().paths)
+        outcome = _failed_outcome(tests, missing)
+    return Tried(
+        outcome=outcome,
+        detail=verdict.reason,
+        answer=tried.answer,
+        fingerprint=tried.fingerprint,
+        commit=tried.commit,
+        diff=tried.diff,
+        result=tried.result,
+        tests=tests,
+        verdict=verdict,
+        missing=missing,
+        feedback="" if verdict.passed else _failure_words(tests, verdict),
+    )
+
+
+def _failed_outcome(tests: TestRun, missing: RefinementRequest | None) -> AttemptOutcome:
+    if tests.timed_out:
+        return AttemptOutcome.TIMED_OUT
+    return AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.TESTS_FAILED
+
+
+def _unstable(run: Run, tests: TestRun, names: tuple[str, ...], commit: str) -> tuple[str, ...]:
+    """Those of `names` that come and go by themselves; the worktree holds `commit` again afterwards."""
+
+    def here(name: str) -> bool | None:
+        run.bench.checkout(commit)
+        return run.bench.run_one(tests, name)
+
+    def at_base(name: str) -> bool | None:
+        run.bench.checkout(run.base)
+        return run.bench.run_one(tests, name)
+
+    found = unstable(names, here, at_base)
+    run.bench.checkout(commit)
+    return found
+
+
+def _failure_words(tests: TestRun, verdict: StepVerdict) -> str:
+    """What the next attempt has to know: the reason, then each newly failing test with its assertion lines."""
+    newly = set(verdict.newly_failing)
+    lines = [f"The edits were applied, the tests refused them, and they were undone: {verdict.reason}"]
+    chosen = [test for test in tests.failing if test.name in newly] or list(tests.failing)
+    for test in chosen[:SHOWN_FAILURES]:
+        lines.append(f"- {test.name}" + (f"\n  {test.message}".replace("\n", "\n  ") if test.message else ""))
+    if len(chosen) > SHOWN_FAILURES:
+        lines.append(f"- and {len(chosen) - SHOWN_FAILURES} more")
+    return "\n".join(lines)

@@ -1,0 +1,254 @@
+"""What a run writes into the record, event by event, before anything depends on it."""
+
+import json
+from dataclasses import asdict, dataclass
+
+from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
+from clean_room_agent.artifacts.tasks import Mode, RefinementRequest, Role
+from clean_room_agent.db.raw import attempts, events, orchestrator_runs, refinements, task_runs
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.orchestrator.events import Observer, PassFinished, PassStarted
+from clean_room_agent.orchestrator.meter import Meter, Spent
+from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
+
+RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHeader:
+    """What is known of a run when it begins."""
+
+    task_id: str
+    task: str
+    repo_path: str
+    command: str
+    config: str
+    """The settings as JSON text."""
+    stages: str
+    program_version: str
+    base_commit: str
+    """What HEAD was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenPass:
+    """A pass that has begun."""
+
+    pass_type: PassType
+    pass_id: str
+    part_id: str
+    step_id: str
+    title: str
+    row_id: int
+    role: Role
+    spent_before: Spent
+    started_at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassEnd:
+    """How a pass ended."""
+
+    success: bool
+    detail: str = ""
+    diff: str | None = None
+    plan: str | None = None
+
+
+class Chronicle:
+    """One run's side of the record; also tells the observer of passes, so that both say the same."""
+
+    def __init__(
+        self, *, header: RunHeader, record: Record, router: ModelRouter, meter: Meter, observer: Observer
+    ) -> None:
+        """The run stands in the record, as running."""
+        self._header = header
+        self.task = header.task
+        self._record = record
+        self._router = router
+        self._meter = meter
+        self._observer = observer
+        self.passes: list[PassResult] = []
+        self._run_id = record.write(
+            orchestrator_runs.append_orchestrator_run,
+            orchestrator_runs.OrchestratorRunRow(
+                task_id=header.task_id,
+                repo_path=header.repo_path,
+                task_description=header.task,
+                timestamp=record.now(),
+                command=header.command,
+                config=header.config,
+                program_version=header.program_version,
+                base_commit=header.base_commit,
+            ),
+        )
+
+    def snapshot_taken(self, commit: str, account: object) -> None:
+        """The record knows which commit the run starts from, and what is in it."""
+        text = json.dumps(account, ensure_ascii=False)
+        self._record.write(orchestrator_runs.set_snapshot, self._run_id, commit=commit, snapshot=text)
+
+    def progress(self, *, total_parts: int, total_steps: int, parts_done: int, steps_done: int) -> None:
+        """The record knows how far the run has come."""
+        self._record.write(
+            orchestrator_runs.set_progress,
+            self._run_id,
+            orchestrator_runs.RunProgress(
+                total_parts=total_parts,
+                total_steps=total_steps,
+                parts_completed=parts_done,
+                steps_completed=steps_done,
+            ),
+        )
+
+    def ended(self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = "") -> None:
+        """The record knows how the run ended."""
+        self._record.write(
+            orchestrator_runs.set_outcome,
+            self._run_id,
+            orchestrator_runs.RunOutcome(
+                status=status,
+                completed_at=None if status in RESUMABLE else self._record.now(),
+                reason=reason,
+                branch=branch,
+                result_commit=commit,
+            ),
+        )
+
+    def open_pass(
+        self,
+        pass_type: PassType,
+        pass_id: str,
+        title: str,
+        *,
+        mode: Mode,
+        role: Role,
+        now: float,
+        part_id: str = "",
+        step_id: str = "",
+    ) -> OpenPass:
+        """The pass stands in the record; `now` is the monotonic time in seconds."""
+        window = self._router.window(role)
+        row = task_runs.TaskRunRow(
+            task_id=pass_id,
+            repo_path=self._header.repo_path,
+            mode=mode,
+            execute_model=self._router.resolve(role, pass_type.value).tag,
+            context_window=window.context,
+            reserved_tokens=window.reserved,
+            stages=self._header.stages,
+            timestamp=self._record.now(),
+        )
+        row_id = self._record.write(task_runs.append_task_run, row)
+        self._record.write(
+            orchestrator_runs.append_pass,
+            orchestrator_runs.PassRow(
+                orchestrator_run_id=self._run_id,
+                task_run_id=row_id,
+                pass_type=pass_type,
+                part_id=part_id,
+                step_id=step_id,
+                sequence_order=len(self.passes),
+                timestamp=self._record.now(),
+            ),
+        )
+        self._meter.take_fullest()
+        self._observer.notice(PassStarted(pass_type=pass_type, pass_id=pass_id, title=title))
+        return OpenPass(
+            pass_type=pass_type,
+            pass_id=pass_id,
+            part_id=part_id,
+            step_id=step_id,
+            title=title,
+            row_id=row_id,
+            role=role,
+            spent_before=self._meter.read(),
+            started_at=now,
+        )
+
+    def close_pass(self, opened: OpenPass, end: PassEnd, *, now: float) -> None:
+        """The pass's outcome stands in the record, and the observer knows it."""
+        spent = self._meter.read().since(opened.spent_before)
+        self._record.write(
+            task_runs.finish_task_run,
+            opened.row_id,
+            task_runs.TaskRunOutcome(
+                success=end.success,
+                total_tokens=spent.tokens,
+                total_latency_ms=spent.latency_ms,
+                completed_at=self._record.now(),
+                final_diff=end.diff,
+                final_plan=end.plan,
+                detail=end.detail,
+            ),
+        )
+        self.passes.append(
+            PassResult(
+                pass_type=opened.pass_type,
+                pass_id=opened.pass_id,
+                part_id=opened.part_id,
+                step_id=opened.step_id,
+                success=end.success,
+                detail=end.detail,
+            )
+        )
+        tokens, window = self._meter.take_fullest()
+        self._observer.notice(
+            PassFinished(
+                pass_type=opened.pass_type,
+                pass_id=opened.pass_id,
+                title=opened.title,
+                success=end.success,
+                detail=end.detail,
+                calls=spent.calls,
+                prompt_tokens=tokens,
+                window=window,
+                seconds=now - opened.started_at,
+            )
+        )
+
+    def attempt(self, row: attempts.AttemptRow) -> int:
+        """The attempt stands in the record; its id."""
+        return self._record.write(attempts.append_attempt, row)
+
+    def validation(self, row: attempts.ValidationRow) -> int:
+        """The test run stands in the record; its id."""
+        return self._record.write(attempts.append_validation, row)
+
+    def refinement(self, pass_id: str, request: RefinementRequest, added: tuple[str, ...]) -> None:
+        """The record knows what a step asked for after a failure, and what came in."""
+        evidence = json.dumps({"error_signatures": request.error_signatures}, ensure_ascii=False)
+        self._record.write(
+            refinements.append_refinement,
+            refinements.RefinementRow(
+                task_id=pass_id,
+                request=json.dumps(asdict(request), ensure_ascii=False),
+                evidence=evidence,
+                added=added,
+                timestamp=self._record.now(),
+            ),
+        )
+
+    def recovery(self, pass_id: str, seen: AttemptSeen, action: Action) -> None:
+        """The record knows what was decided after a failed attempt, and by which rule."""
+        state = json.dumps({"outcome": seen.outcome.value, "fingerprint": seen.fingerprint})
+        self._record.write(
+            refinements.append_recovery_decision,
+            refinements.RecoveryRow(
+                task_id=pass_id,
+                state=state,
+                rule=action.rule,
+                action=action.kind,
+                timestamp=self._record.now(),
+            ),
+        )
+
+    def event(self, pass_id: str, kind: str, detail: str) -> None:
+        """The record knows something that happened beside the passes."""
+        row = events.EventRow(task_id=pass_id, kind=kind, detail=detail, timestamp=self._record.now())
+        self._record.write(events.append_event, row)
+
+    def now(self) -> str:
+        """The record's time."""
+        return self._record.now()

@@ -1,0 +1,101 @@
+"""What a run tells whoever watches it: facts, in the order in which they happen."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from clean_room_agent.artifacts.outcomes import OrchestratorResult, PassType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """The snapshot is taken and the worktree stands."""
+
+    task_id: str
+    task: str
+    models: tuple[tuple[str, str, int], ...]
+    """(role, model tag, window in tokens)."""
+    base_commit: str
+    uncommitted: tuple[str, ...]
+    """Paths of uncommitted work that the snapshot carries."""
+    excluded: tuple[tuple[str, str], ...]
+    """(path, why) of what the snapshot leaves out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something the user should know that changes nothing."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestsStarted:
+    """A test command is about to run."""
+
+    what: str
+    """baseline, final, or "" within a step."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestsFinished:
+    """A test command ended."""
+
+    what: str
+    passed: int
+    failed: int
+    known: bool
+    """Whether the runner's report could be read, so that the counts say something."""
+    success: bool
+    seconds: float
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassStarted:
+    """A pass begins."""
+
+    pass_type: PassType
+    pass_id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassProgress:
+    """Where a pass stands, in a few words."""
+
+    doing: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassFinished:
+    """A pass ended."""
+
+    pass_type: PassType
+    pass_id: str
+    title: str
+    success: bool
+    detail: str
+    calls: int
+    prompt_tokens: int
+    """Of the fullest prompt of the pass."""
+    window: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFinished:
+    """The run's result stands in the record."""
+
+    result: OrchestratorResult
+
+
+Event = (
+    RunStarted | Note | TestsStarted | TestsFinished | PassStarted | PassProgress | PassFinished | RunFinished
+)
+
+
+class Observer(Protocol):
+    """Somebody who watches a run; it must not raise and cannot change anything."""
+
+    def notice(self, event: Event) -> None:
+        """Take note of `event`."""

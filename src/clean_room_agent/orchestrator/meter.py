@@ -1,0 +1,60 @@
+"""What a run has spent on models, counted where each call is recorded."""
+
+import threading
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """Totals since the meter was made, or between two readings."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    latency_ms: int = 0
+
+    def since(self, earlier: "Spent") -> "Spent":
+        """What was spent between `earlier` and this reading."""
+        return Spent(
+            calls=self.calls - earlier.calls,
+            prompt_tokens=self.prompt_tokens - earlier.prompt_tokens,
+            completion_tokens=self.completion_tokens - earlier.completion_tokens,
+            latency_ms=self.latency_ms - earlier.latency_ms,
+        )
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and answer tokens together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class Meter:
+    """Counts calls from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._spent = Spent()
+        self._fullest = (0, 0)
+
+    def add(self, *, prompt_tokens: int, completion_tokens: int, latency_ms: int, window: int) -> None:
+        """Count one call."""
+        with self._lock:
+            self._spent = Spent(
+                calls=self._spent.calls + 1,
+                prompt_tokens=self._spent.prompt_tokens + prompt_tokens,
+                completion_tokens=self._spent.completion_tokens + completion_tokens,
+                latency_ms=self._spent.latency_ms + latency_ms,
+            )
+            if window and prompt_tokens * max(1, self._fullest[1]) >= self._fullest[0] * window:
+                self._fullest = (prompt_tokens, window)
+
+    def read(self) -> Spent:
+        """The totals so far."""
+        with self._lock:
+            return self._spent
+
+    def take_fullest(self) -> tuple[int, int]:
+        """(prompt tokens, window) of the fullest prompt since this was last asked; (0, 0) where there was none."""
+        with self._lock:
+            fullest, self._fullest = self._fullest, (0, 0)
+            return fullest

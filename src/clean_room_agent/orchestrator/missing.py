@@ -1,0 +1,79 @@
+"""Whether a failed attempt shows that its room lacked something, and what."""
+
+import re
+from collections.abc import Collection, Sequence
+
+from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest
+
+UNKNOWN_NAME = (
+    re.compile(r"NameError: name '([A-Za-z_]\w*)' is not defined"),
+    re.compile(r"ImportError: cannot import name '([A-Za-z_]\w*)'"),
+    re.compile(r"AttributeError: .*has no attribute '([A-Za-z_]\w*)'"),
+    re.compile(r"ReferenceError: ([A-Za-z_$][\w$]*) is not defined"),
+    re.compile(r"TypeError: [\w$.]*?([A-Za-z_$][\w$]*) is not a function"),
+)
+UNSEEN = frozenset({EditCode.WRONG_FILE, EditCode.NO_MATCH})
+MAX_NAMED = 8
+"""Files, symbols or tests in one request, in order of appearance: more would be a new room, not a refinement."""
+
+
+def missing_after_refusal(
+    reports: Sequence[EditReport], room: ContextPackage, known: Collection[str]
+) -> RefinementRequest | None:
+    """What the refused edits reached for that exists in the tree and was not shown whole; None where nothing."""
+    whole = {item.path for item in room.items if item.detail == "primary" and item.symbol is None}
+    files = [
+        report.file_path
+        for report in reports
+        if report.code in UNSEEN and report.file_path in known and report.file_path not in whole
+    ]
+    if not files:
+        return None
+    codes = tuple(f"{report.code}: {report.file_path}" for report in reports if not report.code.accepted)
+    return RefinementRequest(
+        reason="an edit named a file that the room did not show whole",
+        missing_files=_first(files),
+        error_signatures=codes[:MAX_NAMED],
+    )
+
+
+def missing_after_tests(
+    evidence: Evidence, room: ContextPackage, known: Collection[str]
+) -> RefinementRequest | None:
+    """What the failing tests name that exists in the tree and was not in the room; None where nothing."""
+    shown = {item.path for item in room.items}
+    frames = [frame.path for frame in evidence.frames if frame.path in known and frame.path not in shown]
+    tests = [
+        name for name in evidence.failing_tests if _file_of(name) in known and _file_of(name) not in shown
+    ]
+    text = "\n".join(evidence.messages)
+    names = [name for pattern in UNKNOWN_NAME for name in pattern.findall(text)]
+    if not (frames or tests or names):
+        return None
+    return RefinementRequest(
+        reason="the failing tests name what the room did not show",
+        missing_files=_first(frames),
+        missing_symbols=_first(names),
+        missing_tests=_first(tests),
+        error_signatures=evidence.messages[:MAX_NAMED],
+    )
+
+
+def is_new(request: RefinementRequest, earlier: Sequence[RefinementRequest]) -> bool:
+    """Whether `request` names anything that no earlier request of the step named."""
+    named = {name for asked in earlier for name in _names(asked)}
+    return any(name not in named for name in _names(request))
+
+
+def _names(request: RefinementRequest) -> tuple[str, ...]:
+    return (*request.missing_files, *request.missing_symbols, *request.missing_tests)
+
+
+def _file_of(test: str) -> str:
+    return test.partition("::")[0]
+
+
+def _first(names: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))[:MAX_NAMED]

@@ -1,0 +1,47 @@
+"""A run that ends with the plan: for a person to review before any code is written."""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.plans import PartPlan, PlanArtifact
+from clean_room_agent.artifacts.tasks import Evidence
+from clean_room_agent.execute.plan import build_artifact
+from clean_room_agent.orchestrator.planning import plan_part, plan_parts
+from clean_room_agent.orchestrator.setup import RunParts, opened_run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanMade:
+    """The plan, or why there is none."""
+
+    plan: PlanArtifact | None
+    reason: str = ""
+
+
+def make_plan(task_id: str, task: str, parts: RunParts) -> PlanMade:
+    """The task planned down to its steps; no test is run, nothing is edited, and the record has it all."""
+    with opened_run(task_id, task, parts) as run:
+        meta = plan_parts(run, Evidence())
+        plans: list[PartPlan] = []
+        for part in meta.parts if meta is not None else ():
+            plan = plan_part(run, meta, part, Evidence()) if meta is not None else None
+            if plan is None:
+                break
+            plans.append(plan)
+        run.progress.total_parts = len(meta.parts) if meta is not None else 0
+        run.progress.total_steps = sum(len(plan.steps) for plan in plans)
+        run.report_progress()
+        if meta is None or len(plans) < len(meta.parts):
+            run.chronicle.ended(RunStatus.FAILED, reason=run.progress.no_plan_reason)
+            return PlanMade(plan=None, reason=run.progress.no_plan_reason)
+        artifact = build_artifact(
+            task_id=task_id,
+            task=task,
+            model=dict((role, tag) for role, tag, _ in parts.model_lines)["reasoning"],
+            created_at=run.chronicle.now(),
+            meta_plan=meta,
+            part_plans=tuple(plans),
+        )
+        run.session.set_state("plan_artifact", artifact.model_dump(mode="json"))
+        run.chronicle.ended(RunStatus.COMPLETE)
+        return PlanMade(plan=artifact)

@@ -1,0 +1,113 @@
+"""The planning passes: the task into parts, and a part into steps. A plan that cannot be made ends its own level only."""
+
+from clean_room_agent.artifacts.ids import meta_plan_pass, part_plan_pass
+from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
+from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
+from clean_room_agent.execute.plan import Planned, PlanLimits, make_meta_plan, make_part_plan
+from clean_room_agent.git.history import diff
+from clean_room_agent.orchestrator.chronicle import PassEnd
+from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.run import Run
+
+
+def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
+    """The task in parts; None where no valid plan came, and the run's reason then says why."""
+    pass_id = meta_plan_pass(run.task_id)
+    opened = run.chronicle.open_pass(
+        PassType.META_PLAN, pass_id, "plan", mode="plan", role="reasoning", now=run.monotonic()
+    )
+    room = _room(
+        run, RoomRequest(pass_id=pass_id, mode="plan", role="reasoning", task=run.task, evidence=evidence)
+    )
+    run.observer.notice(PassProgress(doing="dividing the task into parts"))
+    planned = make_meta_plan(
+        run.models,
+        room,
+        pass_id=pass_id,
+        evidence=evidence,
+        exists=run.tree().paths.__contains__,
+        limits=plan_limits(run),
+    )
+    _note(run, pass_id, planned)
+    plan = planned.value
+    if plan is None:
+        run.progress.no_plan_reason = f"no valid plan: {'; '.join(planned.faults)}"
+        detail = run.progress.no_plan_reason
+    else:
+        detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: " + ", ".join(
+            part.id for part in plan.parts
+        )
+    text = None if plan is None else plan.model_dump_json()
+    run.chronicle.close_pass(
+        opened, PassEnd(success=plan is not None, detail=detail, plan=text), now=run.monotonic()
+    )
+    return plan
+
+
+def plan_part(run: Run, meta: MetaPlan, part: Part, evidence: Evidence) -> PartPlan | None:
+    """The part in steps; None where no valid plan came."""
+    pass_id = part_plan_pass(run.task_id, part.id)
+    opened = run.chronicle.open_pass(
+        PassType.PART_PLAN,
+        pass_id,
+        f"plan of part {part.id}",
+        mode="plan",
+        role="reasoning",
+        now=run.monotonic(),
+        part_id=part.id,
+    )
+    known = run.tree().paths
+    request = RoomRequest(
+        pass_id=pass_id,
+        mode="plan",
+        role="reasoning",
+        task=run.task,
+        focus=part.description,
+        files=tuple(path for path in part.affected_files if path in known),
+        evidence=evidence,
+    )
+    room = _room(run, request)
+    run.observer.notice(PassProgress(doing="dividing it into steps"))
+    planned = make_part_plan(
+        run.models,
+        room,
+        part,
+        meta,
+        pass_id=pass_id,
+        exists=known.__contains__,
+        diff=diff(run.repo, run.base, run.progress.head),
+        limits=plan_limits(run),
+        evidence=evidence,
+    )
+    _note(run, pass_id, planned)
+    plan = planned.value
+    if plan is None:
+        detail = f"no valid plan: {'; '.join(planned.faults)}"
+        run.progress.no_plan_reason = run.progress.no_plan_reason or f"part {part.id}: {detail}"
+    else:
+        detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}"
+    text = None if plan is None else plan.model_dump_json()
+    run.chronicle.close_pass(
+        opened, PassEnd(success=plan is not None, detail=detail, plan=text), now=run.monotonic()
+    )
+    return plan
+
+
+def _room(run: Run, request: RoomRequest) -> ContextPackage:
+    run.observer.notice(PassProgress(doing="looking for what it needs"))
+    return run.context.retrieve(request)
+
+
+def plan_limits(run: Run) -> PlanLimits:
+    """The configured bounds of a plan."""
+    bounds = run.limits.orchestrator
+    return PlanLimits(max_parts=bounds.max_parts, max_steps=bounds.max_steps_per_part)
+
+
+def _note(run: Run, pass_id: str, planned: Planned[MetaPlan] | Planned[PartPlan]) -> None:
+    for note in planned.notes:
+        run.chronicle.event(pass_id, "plan_note", note)
+    for fault in planned.faults:
+        run.chronicle.event(pass_id, "plan_fault", fault)

@@ -1,0 +1,139 @@
+"""One run: what it works with, and where it stands."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanStep
+from clean_room_agent.db.session import Session
+from clean_room_agent.execute.config import EditConfig
+from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.worktree import Worktree
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.orchestrator.chronicle import Chronicle
+from clean_room_agent.orchestrator.config import OrchestratorConfig, SolveConfig
+from clean_room_agent.orchestrator.events import Observer
+from clean_room_agent.orchestrator.meter import Meter
+from clean_room_agent.orchestrator.ports import ContextPort
+from clean_room_agent.orchestrator.testbench import TestBench
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.tree import Tree
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimits:
+    """The slices of the configuration that bound a run."""
+
+    solve: SolveConfig
+    orchestrator: OrchestratorConfig
+    edit: EditConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDone:
+    """An accepted step."""
+
+    part_id: str
+    step: PlanStep
+    commit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepFailed:
+    """A step that was given up, or never begun because what it needs was."""
+
+    part_id: str
+    step: PlanStep
+    why: str
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """Where the run stands; the only thing here that changes."""
+
+    head: str
+    """The newest accepted commit; the snapshot at first."""
+    kept_head: str = ""
+    """What `refs/cra/<task>/head` names; "" while it does not exist."""
+    accepted: TestRun | None = None
+    """The test run of `head`: None until the baseline ran."""
+    done: list[StepDone] = field(default_factory=list)
+    failed: list[StepFailed] = field(default_factory=list)
+    parts_done: int = 0
+    total_parts: int = 0
+    total_steps: int = 0
+    planned_files: set[str] = field(default_factory=set)
+    """Every path that a plan of this run names: tests among them may be edited."""
+    stop_reason: str = ""
+    """Why no further pass may begin; "" while one may."""
+    no_plan_reason: str = ""
+    """Why a plan could not be made; "" while none failed."""
+
+    def stopped(self) -> bool:
+        """Whether no further pass may begin."""
+        return bool(self.stop_reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """Everything that the passes of one run share."""
+
+    task_id: str
+    task: str
+    repo: Repository
+    base: str
+    """The snapshot's commit."""
+    worktree: Worktree
+    context: ContextPort
+    bench: TestBench
+    models: ModelClient
+    session: Session
+    chronicle: Chronicle
+    observer: Observer
+    meter: Meter
+    limits: RunLimits
+    monotonic: Callable[[], float]
+    """Seconds."""
+    started_at: float
+    progress: Progress
+
+    @property
+    def root(self) -> Path:
+        """The worktree's folder."""
+        return self.worktree.path
+
+    def tree(self) -> Tree:
+        """The files as the newest accepted commit has them."""
+        return Tree(repo=self.repo, commit=self.progress.head)
+
+    def budget_spent(self) -> str:
+        """Which budget of the run is used up; "" while none is."""
+        limits, spent = self.limits.orchestrator, self.meter.read()
+        minutes = (self.monotonic() - self.started_at) / 60
+        if spent.calls >= limits.max_calls:
+            return f"{spent.calls} model calls (max_calls = {limits.max_calls})"
+        if spent.tokens >= limits.max_tokens:
+            return f"{spent.tokens} tokens (max_tokens = {limits.max_tokens})"
+        if minutes >= limits.max_minutes:
+            return f"{minutes:.0f} minutes (max_minutes = {limits.max_minutes:g})"
+        return ""
+
+    def report_progress(self) -> None:
+        """The record has the counts of now."""
+        at = self.progress
+        self.chronicle.progress(
+            total_parts=at.total_parts,
+            total_steps=at.total_steps,
+            parts_done=at.parts_done,
+            steps_done=len(at.done),
+        )
+        self.session.set_state("orchestrator_progress", {"head": at.head, "steps": len(at.done)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanGiven:
+    """What a reviewed file of the user decides in advance; both None: the run plans by itself."""
+
+    meta_plan: MetaPlan | None = None
+    single: PartPlan | None = None
+    """A plan followed as one atomic step."""

@@ -1,0 +1,259 @@
+"""The order of passes: baseline, meta-plan, and for each part its plan, its steps and their adjustments; then the end."""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
+from clean_room_agent.artifacts.tasks import Evidence
+from clean_room_agent.db.raw.attempts import ValidationKind, ValidationRow
+from clean_room_agent.execute.one_call import StepOutcome
+from clean_room_agent.execute.validate import in_order
+from clean_room_agent.git.history import diff
+from clean_room_agent.git.landing import create_branch, update_ref
+from clean_room_agent.orchestrator.adjusting import adjust_part
+from clean_room_agent.orchestrator.attempt import StepJob
+from clean_room_agent.orchestrator.events import RunFinished
+from clean_room_agent.orchestrator.planning import plan_part, plan_parts
+from clean_room_agent.orchestrator.run import PlanGiven, Run, StepDone, StepFailed
+from clean_room_agent.orchestrator.setup import RunParts, opened_run
+from clean_room_agent.orchestrator.steps import run_step
+from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.orchestrator.testing.gate import FinalVerdict, judge_final
+from clean_room_agent.orchestrator.testing.results import TestRun
+
+PLAN_GIVEN = "plan_given"
+META_PLAN_GIVEN = "meta_plan_given"
+"""Kinds of events under which the record keeps a plan that the user gave, as JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solved:
+    """A run's result with the test runs that frame it."""
+
+    result: OrchestratorResult
+    baseline: TestRun
+    final: TestRun | None
+    verdict: FinalVerdict | None
+    base_commit: str
+    result_commit: str
+    """"" where nothing was accepted."""
+
+
+def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
+    """The whole run: whatever comes of it stands in the record, and only a new branch stands in the repository."""
+    with opened_run(task_id, task, parts) as run:
+        for kind, plan in ((PLAN_GIVEN, given.single), (META_PLAN_GIVEN, given.meta_plan)):
+            if plan is not None:
+                run.chronicle.event(task_id, kind, plan.model_dump_json())
+        baseline = _baseline(run)
+        if given.single is not None:
+            _follow(run, given.single)
+        else:
+            _walk(run, given.meta_plan or plan_parts(run, evidence_of(baseline)))
+        return _finish(run, baseline)
+
+
+def _baseline(run: Run) -> TestRun:
+    """The full tests before any edit; what fails here is evidence, and the standard for all that follows."""
+    tests = run.bench.run_all("baseline")
+    _note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
+    run.progress.accepted = tests
+    run.bench.checkout(run.base)
+    return tests
+
+
+def _follow(run: Run, plan: PartPlan) -> None:
+    """A reviewed plan as one atomic step, without adjustment."""
+    part = Part(id=plan.part_id, description=plan.task_summary)
+    run.progress.total_parts, run.progress.total_steps = 1, len(plan.steps)
+    _note_planned(run, plan)
+    run.report_progress()
+    for step in plan.steps:
+        _try_step(run, StepJob(part=part, step=step, constraints=plan.rationale))
+    run.progress.parts_done = int(not run.progress.failed)
+    run.report_progress()
+
+
+def _walk(run: Run, meta: MetaPlan | None) -> None:
+    if meta is None:
+        return
+    run.session.set_state("meta_plan", meta.model_dump(mode="json"))
+    run.progress.total_parts = len(meta.parts)
+    run.progress.planned_files.update(path for part in meta.parts for path in part.affected_files)
+    run.report_progress()
+    unfinished: set[str] = set()
+    for part in _in_order(meta.parts):
+        if run.progress.stopped():
+            return
+        blocked = sorted(unfinished & set(part.depends_on))
+        if blocked:
+            unfinished.add(part.id)
+            run.chronicle.event(run.task_id, "part_blocked", f"{part.id} needs {', '.join(blocked)}")
+            continue
+        if not _do_part(run, meta, part):
+            unfinished.add(part.id)
+        run.report_progress()
+
+
+def _do_part(run: Run, meta: MetaPlan, part: Part) -> bool:
+    """Whether every step of the part was accepted."""
+    evidence = evidence_of(run.progress.accepted) if run.progress.accepted else Evidence()
+    plan = plan_part(run, meta, part, evidence)
+    if plan is None:
+        return False
+    _note_planned(run, plan)
+    remaining = list(_steps_in_order(plan.steps))
+    run.progress.total_steps += len(remaining)
+    outcomes: list[StepOutcome] = []
+    given_up: set[str] = set()
+    while remaining and not run.progress.stopped():
+        step = remaining.pop(0)
+        blocked = sorted(given_up & set(step.depends_on))
+        if blocked:
+            _give_up(run, part, step, f"blocked: needs {', '.join(blocked)}")
+            given_up.add(step.id)
+            continue
+        accepted = _try_step(run, StepJob(part=part, step=step, constraints=plan.rationale))
+        if not accepted:
+            given_up.add(step.id)
+        if run.progress.stopped():
+            break
+        detail = "" if accepted else run.progress.failed[-1].why
+        newest = StepOutcome(step=step, succeeded=accepted, detail=detail)
+        revised = adjust_part(run, part, newest, outcomes, remaining)
+        outcomes.append(newest)
+        run.progress.total_steps += len(revised) - len(remaining)
+        remaining = list(revised)
+        run.progress.planned_files.update(target.path for left in remaining for target in left.target_files)
+        run.report_progress()
+    done = not given_up and not remaining
+    run.progress.parts_done += int(done)
+    return done
+
+
+def _try_step(run: Run, job: StepJob) -> bool:
+    """Whether the step was accepted; a run whose budget is spent stops here."""
+    spent = run.budget_spent()
+    if spent:
+        run.progress.stop_reason = f"budget spent: {spent}"
+        _give_up(run, job.part, job.step, run.progress.stop_reason)
+        return False
+    end = run_step(run, job)
+    if end.accepted is None:
+        _give_up(run, job.part, job.step, end.why)
+        if end.stop:
+            run.progress.stop_reason = f"budget spent: {run.budget_spent()}"
+        return False
+    run.progress.done.append(StepDone(part_id=job.part.id, step=job.step, commit=end.accepted.commit))
+    key = f"step_result:{job.part.id}:{job.step.id}"
+    run.session.set_state(key, {"commit": end.accepted.commit, "detail": end.accepted.detail})
+    update_ref(run.repo, f"refs/cra/{run.task_id}/head", run.progress.head, expected=run.progress.kept_head)
+    run.progress.kept_head = run.progress.head
+    run.session.set_state("cumulative_diff", diff(run.repo, run.base, run.progress.head))
+    run.report_progress()
+    return True
+
+
+def _give_up(run: Run, part: Part, step: PlanStep, why: str) -> None:
+    run.progress.failed.append(StepFailed(part_id=part.id, step=step, why=why))
+    run.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": why})
+
+
+def _finish(run: Run, baseline: TestRun) -> Solved:
+    """The final test run, the verdict, the branch, and the last words of the record."""
+    at = run.progress
+    final: TestRun | None = None
+    verdict: FinalVerdict | None = None
+    if at.done:
+        run.bench.checkout(at.head)
+        final = run.bench.run_all("final")
+        deleted = [t.path for done in at.done for t in done.step.target_files if t.role == "delete"]
+        verdict = judge_final(baseline, final, run.bench.config.accept, deleted=deleted)
+        _note_tests(run, final, "final", success=verdict.complete, newly_failing=verdict.newly_failing)
+    status, reason = _status(run, verdict)
+    changed = at.head != run.base
+    branch = ""
+    if changed and status in {RunStatus.COMPLETE, RunStatus.PARTIAL}:
+        branch = f"cra/{short_id(run.task_id)}"
+        create_branch(run.repo, branch, at.head)
+    result = OrchestratorResult(
+        task_id=run.task_id,
+        status=status,
+        reason=reason,
+        total_parts=at.total_parts,
+        total_steps=at.total_steps,
+        parts_completed=at.parts_done,
+        steps_completed=len(at.done),
+        cumulative_diff=diff(run.repo, run.base, at.head) if changed else "",
+        branch=branch,
+        passes=tuple(run.chronicle.passes),
+    )
+    run.report_progress()
+    commit = at.head if changed else ""
+    run.chronicle.ended(status, reason=reason, branch=branch, commit=commit)
+    run.observer.notice(RunFinished(result=result))
+    return Solved(
+        result=result,
+        baseline=baseline,
+        final=final,
+        verdict=verdict,
+        base_commit=run.base,
+        result_commit=commit,
+    )
+
+
+def _status(run: Run, verdict: FinalVerdict | None) -> tuple[RunStatus, str]:
+    at = run.progress
+    if verdict is None:
+        why = at.stop_reason or (f"{at.failed[0].step.id}: {at.failed[0].why}" if at.failed else "")
+        return RunStatus.FAILED, why or at.no_plan_reason or "nothing was changed"
+    if at.stop_reason:
+        return RunStatus.PARTIAL, at.stop_reason
+    if at.failed:
+        first = at.failed[0]
+        return RunStatus.PARTIAL, f"step {first.part_id}/{first.step.id} was given up: {first.why}"
+    if at.parts_done < at.total_parts:
+        return RunStatus.PARTIAL, f"{at.total_parts - at.parts_done} of {at.total_parts} parts are not done"
+    if not verdict.complete:
+        return RunStatus.PARTIAL, verdict.reason
+    return RunStatus.COMPLETE, ""
+
+
+def _note_planned(run: Run, plan: PartPlan) -> None:
+    run.session.set_state(f"part_plan:{plan.part_id}", plan.model_dump(mode="json"))
+    run.progress.planned_files.update(target.path for step in plan.steps for target in step.target_files)
+
+
+def _note_tests(
+    run: Run, tests: TestRun, kind: ValidationKind, *, success: bool, newly_failing: tuple[str, ...] = ()
+) -> None:
+    run.chronicle.validation(
+        ValidationRow(
+            attempt_id=None,
+            success=success,
+            test_output=tests.output,
+            failing_tests=tests.failing,
+            newly_failing=newly_failing,
+            task_id=run.task_id,
+            kind=kind,
+            command=tests.command,
+            exit_code=tests.returncode,
+            timed_out=tests.timed_out,
+            tests_run=tests.collected,
+            tests_passed=tests.passed,
+            duration_ms=tests.duration_ms,
+            timestamp=run.chronicle.now(),
+        )
+    )
+
+
+def _in_order(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Dependencies first; parts that do not depend on one another stay in the plan's order."""
+    by_id = {part.id: part for part in parts}
+    return tuple(by_id[name] for name in in_order({part.id: part.depends_on for part in parts}))
+
+
+def _steps_in_order(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
+    by_id = {step.id: step for step in steps}
+    return tuple(by_id[name] for name in in_order({step.id: step.depends_on for step in steps}))

@@ -1,0 +1,193 @@
+"""A step: attempts until one passes, or until the recovery rule says to stop."""
+
+from dataclasses import dataclass, replace
+
+from clean_room_agent.artifacts.ids import implement_pass
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, RoomRequest
+from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
+from clean_room_agent.orchestrator.attempt import StepJob, Tried, try_once
+from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
+from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.missing import is_new
+from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, Limits, decide
+from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.git.history import changed_paths
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepEnd:
+    """How a step ended: with its accepted attempt, or with the reason why it was given up."""
+
+    accepted: Tried | None
+    why: str = ""
+    stop: bool = False
+    """Whether the whole run has to stop."""
+
+
+def run_step(run: Run, job: StepJob) -> StepEnd:
+    """The step is done and is the run's head, or the worktree is back at the head as it was."""
+    room: ContextPackage | None = None
+    tries: list[Tried] = []
+    seen: list[AttemptSeen] = []
+    refinements: list[RefinementRequest] = []
+    action = Action(kind="retry", rule="first attempt")
+    while True:
+        number = len(tries) + 1
+        pass_id = implement_pass(run.task_id, job.part.id, job.step.id, number)
+        opened = _open(run, job, pass_id, number)
+        room = _room(run, job, room, pass_id, action, refinements)
+        run.observer.notice(PassProgress(doing="writing the edits"))
+        tried = try_once(
+            run,
+            job,
+            room,
+            pass_id=pass_id,
+            number=number,
+            failures=[earlier.summary() for earlier in tries],
+            vary=action.vary,
+        )
+        tries.append(tried)
+        _record(run, opened, tried, number)
+        if tried.outcome is AttemptOutcome.APPLIED_AND_PASSED:
+            _accept(run, job, tried)
+            return StepEnd(accepted=tried)
+        run.bench.checkout(run.progress.head)
+        missing = tried.missing if tried.missing and is_new(tried.missing, refinements) else None
+        seen.append(AttemptSeen(outcome=tried.outcome, fingerprint=tried.fingerprint, missing=missing))
+        action = decide(seen, _limits(run, number, len(refinements)))
+        run.chronicle.recovery(pass_id, seen[-1], action)
+        run.session.for_pass(pass_id).set_state("retry_context", {"feedback": tried.feedback})
+        if action.kind == "refine" and missing is not None:
+            refinements.append(missing)
+        if action.kind in {"skip", "stop"}:
+            return StepEnd(
+                accepted=None, why=f"{tried.outcome.value}: {tried.detail}", stop=action.kind == "stop"
+            )
+
+
+def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
+    """What the step's first attempt asks of retrieval."""
+    accepted = run.progress.accepted
+    return RoomRequest(
+        pass_id=pass_id,
+        mode="implement",
+        role="coding",
+        task=run.task,
+        focus=job.step.description,
+        files=tuple(target.path for target in job.step.target_files if target.role != "create"),
+        symbols=job.step.target_symbols,
+        evidence=evidence_of(accepted) if accepted is not None else Evidence(),
+    )
+
+
+def _open(run: Run, job: StepJob, pass_id: str, number: int) -> OpenPass:
+    at = run.progress
+    count = f"step {len(at.done) + len(at.failed) + 1}/{max(at.total_steps, 1)}"
+    title = f"{count} {job.part.id}/{job.step.id}" + (f", attempt {number}" if number > 1 else "")
+    return run.chronicle.open_pass(
+        PassType.IMPLEMENT,
+        pass_id,
+        title,
+        mode="implement",
+        role="coding",
+        now=run.monotonic(),
+        part_id=job.part.id,
+        step_id=job.step.id,
+    )
+
+
+def _room(
+    run: Run,
+    job: StepJob,
+    room: ContextPackage | None,
+    pass_id: str,
+    action: Action,
+    refinements: list[RefinementRequest],
+) -> ContextPackage:
+    """The first attempt's room, the same again for a retry, or one with what was missing added."""
+    first = request_for(run, job, implement_pass(run.task_id, job.part.id, job.step.id))
+    if room is None:
+        run.observer.notice(PassProgress(doing="looking for what it needs"))
+        return run.context.retrieve(first)
+    if action.kind != "refine":
+        return room
+    run.observer.notice(PassProgress(doing="looking for what was missing"))
+    before = {(item.path, item.symbol) for item in room.items}
+    refined = run.context.refine(refinements[-1], replace(first, pass_id=pass_id))
+    added = [item for item in refined.items if (item.path, item.symbol) not in before]
+    names = tuple(item.path if item.symbol is None else f"{item.path}::{item.symbol}" for item in added)
+    run.chronicle.refinement(pass_id, refinements[-1], names)
+    return refined
+
+
+def _limits(run: Run, attempts: int, refinements: int) -> Limits:
+    return Limits(
+        attempts_left=run.limits.solve.max_attempts - attempts,
+        refinements_left=run.limits.solve.max_refinement_loops - refinements,
+        budget_spent=run.budget_spent(),
+    )
+
+
+def _record(run: Run, opened: OpenPass, tried: Tried, number: int) -> None:
+    """The attempt and its test run stand in the record, then the pass is closed."""
+    success = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED
+    attempt_id = run.chronicle.attempt(
+        AttemptRow(
+            task_run_id=opened.row_id,
+            attempt=number,
+            prompt_tokens=tried.answer.prompt_tokens,
+            completion_tokens=tried.answer.completion_tokens,
+            latency_ms=tried.answer.latency_ms,
+            raw_response=tried.answer.step.raw_response,
+            patch_applied=bool(tried.commit),
+            timestamp=run.chronicle.now(),
+            outcome=tried.outcome,
+            diff=tried.diff,
+            edit_report=tried.result.reports if tried.result else (),
+            call_id=tried.answer.call_id,
+            commit_hash=tried.commit,
+            error="" if success else tried.detail,
+        )
+    )
+    if tried.tests is not None and tried.verdict is not None:
+        lint, types = run.bench.inform() if success else (None, None)
+        run.chronicle.validation(
+            ValidationRow(
+                attempt_id=attempt_id,
+                success=success,
+                test_output=tried.tests.output,
+                lint_output=lint,
+                type_check_output=types,
+                failing_tests=tried.tests.failing,
+                newly_failing=tried.verdict.newly_failing,
+                task_id=opened.pass_id,
+                kind="attempt",
+                command=tried.tests.command,
+                exit_code=tried.tests.returncode,
+                timed_out=tried.tests.timed_out,
+                tests_run=tried.tests.collected,
+                tests_passed=tried.tests.passed,
+                duration_ms=tried.tests.duration_ms,
+                timestamp=run.chronicle.now(),
+            )
+        )
+    detail = tried.detail if success else f"{tried.outcome.value.replace('_', ' ')}: {tried.detail}"
+    run.session.for_pass(opened.pass_id).set_state(
+        "attempt_summary", {"outcome": tried.outcome.value, "detail": tried.detail, "commit": tried.commit}
+    )
+    run.chronicle.close_pass(
+        opened, PassEnd(success=success, detail=detail, diff=tried.diff or None), now=run.monotonic()
+    )
+
+
+def _accept(run: Run, job: StepJob, tried: Tried) -> None:
+    """The attempt's commit is the run's head, and the index knows what it changed."""
+    before = run.progress.head
+    run.progress.head = tried.commit
+    run.progress.accepted = tried.tests
+    changed = tuple(changed.path for changed in changed_paths(run.repo, before, tried.commit))
+    if changed:
+        run.context.refresh(run.root, changed)

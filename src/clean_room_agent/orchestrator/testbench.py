@@ -1,0 +1,111 @@
+"""Running the repository's own commands in the worktree, and what their results mean for the run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent import proc
+from clean_room_agent.artifacts.edits import ValidationResult
+from clean_room_agent.git.worktree import Worktree, reset_worktree
+from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsStarted
+from clean_room_agent.orchestrator.testing.config import TestingConfig
+from clean_room_agent.orchestrator.testing.environment import test_environment
+from clean_room_agent.orchestrator.testing.normalise import normalise
+from clean_room_agent.orchestrator.testing.rerun import passed_alone, rerun_command
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.run import run_tests
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestBench:
+    """The worktree as a place to run the `[testing]` commands in."""
+
+    __test__ = False
+
+    config: TestingConfig
+    worktree: Worktree
+    repo_top: Path
+    inherited: Mapping[str, str]
+    """The environment that the commands start from."""
+    report: Path
+    """The file, outside the worktree, in which pytest leaves its results."""
+    keep: tuple[str, ...]
+    """Relative paths brought into the worktree that a reset must leave alone."""
+    observer: Observer
+
+    def checkout(self, commit: str) -> None:
+        """The worktree holds `commit` and nothing that an earlier test run left behind."""
+        reset_worktree(self.worktree, commit, keep=self.keep)
+
+    def run_all(self, what: str) -> TestRun:
+        """The full test command's run; `what` (baseline, final) is for the observer."""
+        return self._observed(self.config.test_command, what)
+
+    def run_step(self) -> TestRun:
+        """The run of the command that judges attempts: the quick one where there is one."""
+        return self._observed(self.config.step_test_command or self.config.test_command, "")
+
+    @property
+    def step_is_full(self) -> bool:
+        """Whether attempts are judged by the full command."""
+        return self.config.step_test_command in {None, self.config.test_command}
+
+    def run_one(self, run: TestRun, name: str) -> bool | None:
+        """Whether the test `name` of `run` passes when it is run alone; None where it cannot be run alone."""
+        command = rerun_command(run, name)
+        return None if command is None else passed_alone(self._run(command), name)
+
+    def inform(self) -> tuple[str | None, str | None]:
+        """What the lint and type-check commands print; None where none is configured. They decide nothing."""
+        return self._inform(self.config.lint_command), self._inform(self.config.type_check_command)
+
+    def _inform(self, command: str | None) -> str | None:
+        if command is None:
+            return None
+        done = proc.run(
+            command,
+            cwd=self.worktree.path,
+            env=self._environment(),
+            timeout=self.config.timeout,
+            check=False,
+            bound=self.config.output_bound,
+        )
+        output = proc.marked(done.stdout, done.stdout_cut) + proc.marked(done.stderr, done.stderr_cut)
+        return normalise(output.decode("utf-8", "replace"), (self.worktree.path, self.repo_top))
+
+    def _observed(self, command: str, what: str) -> TestRun:
+        self.observer.notice(TestsStarted(what=what))
+        run = self._run(command)
+        self.observer.notice(
+            TestsFinished(
+                what=what,
+                passed=run.passed,
+                failed=len(run.red()),
+                known=run.runner != "unknown",
+                success=run.whole and run.returncode == 0,
+                seconds=run.duration_ms / 1000,
+                detail=run.problem or ("" if run.runner != "unknown" else f"exit code {run.returncode}"),
+            )
+        )
+        return run
+
+    def _run(self, command: str) -> TestRun:
+        return run_tests(
+            command,
+            cwd=self.worktree.path,
+            env=self._environment(),
+            timeout=self.config.timeout,
+            report=self.report,
+            roots=(self.repo_top,),
+            bound=self.config.output_bound,
+        )
+
+    def _environment(self) -> dict[str, str]:
+        return test_environment(self.inherited, self.worktree.path, self.repo_top, self.report)
+
+
+def validation(run: TestRun, *, success: bool, newly_failing: tuple[str, ...] = ()) -> ValidationResult:
+    """A test run as the artifact that plans and prompts know."""
+    return ValidationResult(
+        success=success, test_output=run.output, failing_tests=run.failing, newly_failing=newly_failing
+    )

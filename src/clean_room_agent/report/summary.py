@@ -1,0 +1,121 @@
+"""The one screen that ends a run: verdict, what changed, tests before and after, cost, and what to type next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group
+from rich.text import Text
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
+from clean_room_agent.git.history import FileStat
+
+COLOURS = {RunStatus.COMPLETE: "green", RunStatus.PARTIAL: "yellow", RunStatus.FAILED: "red"}
+SHOWN_FILES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestCounts:
+    """What one test run came to."""
+
+    passed: int
+    failed: int
+    known: bool
+    """Whether the runner's report could be read."""
+    returncode: int
+
+    def words(self) -> str:
+        """Counts, or the exit code where there are none."""
+        return f"{self.passed} passed, {self.failed} failed" if self.known else f"exit {self.returncode}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """What the last screen says."""
+
+    result: OrchestratorResult
+    files: tuple[FileStat, ...]
+    flagged: tuple[str, ...]
+    """Changed files that decide whether tests pass."""
+    before: TestCounts
+    after: TestCounts | None
+    calls: int
+    tokens: int
+    seconds: float
+    fullest: tuple[int, int]
+    """(tokens, window) of the fullest prompt; (0, 0) where there was none."""
+    carries_uncommitted: bool
+    applied: tuple[str, ...] | None = None
+    """Paths brought into the working tree; None where that was not asked for."""
+
+
+def render(summary: RunSummary) -> Group:
+    """The screen."""
+    result = summary.result
+    verdict = {
+        RunStatus.COMPLETE: "complete: the tests pass",
+        RunStatus.PARTIAL: "partial",
+        RunStatus.FAILED: "failed",
+    }
+    words = verdict.get(result.status, result.status.value)
+    head = Text.assemble(
+        "\n", (words, f"bold {COLOURS.get(result.status, 'white')}"), f"  {short_id(result.task_id)}"
+    )
+    if result.reason:
+        head.append(f"\n  {result.reason}")
+    lines = [head]
+    lines.extend(_changes(summary.files))
+    after = summary.after.words() if summary.after else "not run"
+    lines.append(Text(f"  tests   {summary.before.words()} -> {after}"))
+    used, window = summary.fullest
+    fill = f", fullest window {used:,} of {window:,} ({used / window:.0%})" if window else ""
+    lines.append(
+        Text(
+            f"  cost    {summary.calls} calls, {summary.tokens:,} tokens, {_duration(summary.seconds)}{fill}"
+        )
+    )
+    if summary.flagged:
+        lines.append(
+            Text(
+                f"  look at {', '.join(summary.flagged)}: changed, and decides whether tests pass",
+                style="yellow",
+            )
+        )
+    if summary.carries_uncommitted and result.branch:
+        lines.append(
+            Text("  the branch also carries your uncommitted work, in its first commit", style="yellow")
+        )
+    lines.extend(_next_commands(summary))
+    return Group(*lines)
+
+
+def _changes(files: Sequence[FileStat]) -> list[Text]:
+    lines = []
+    for file in files[:SHOWN_FILES]:
+        counts = "binary" if file.added is None else f"+{file.added} -{file.deleted}"
+        lines.append(Text.assemble(f"  {file.path}  ", (counts, "cyan")))
+    if len(files) > SHOWN_FILES:
+        lines.append(Text(f"  and {len(files) - SHOWN_FILES} more files"))
+    return lines
+
+
+def _next_commands(summary: RunSummary) -> list[Text]:
+    result = summary.result
+    run = short_id(result.task_id)
+    lines = [Text("")]
+    if summary.applied is not None:
+        lines.append(Text(f"  applied to your working tree: {', '.join(summary.applied) or 'nothing to do'}"))
+    rows = []
+    if result.branch:
+        rows.append((f"cra show {run} --diff", "look at it"))
+        if summary.applied is None:
+            rows.append((f"cra apply {run}", "bring it into your working tree"))
+        rows.append((f"git merge {result.branch}", "merge it"))
+    rows.append((f"cra show {run}", "see how it came about"))
+    rows.append((f"cra discard {run}", "throw it away"))
+    lines.extend(Text.assemble("  ", (f"{command:<32}", "bold"), what) for command, what in rows)
+    return lines
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"
