@@ -7,7 +7,7 @@ from functools import lru_cache
 from clean_room_agent.indexer.stemmer import stem
 
 WORD = re.compile(r"[^\W\d]\w*")
-PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\dA-Za-z_]+")
+PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 MAX_WORD = 64
 """Longer words are encoded data, which nobody searches for."""
 STOP_TEXT = """
@@ -20,12 +20,18 @@ STOP_TEXT = """
 STOP_WORDS = frozenset(STOP_TEXT.split())
 
 
+def parts_of(word: str) -> tuple[str, ...]:
+    """The parts of an identifier in lower case: `parseHTTPReply_v2` gives parse, http, reply, v, 2."""
+    found = PART.findall(word) if word.isascii() else filter(None, word.split("_"))
+    return tuple(part.lower() for part in found)
+
+
 @lru_cache(maxsize=200_000)
 def terms_of(word: str) -> tuple[str, ...]:
     """The terms of one word or identifier: its parts' stems, and if it has several parts, itself in lower case."""
     if len(word) > MAX_WORD:
         return ()
-    parts = [part.lower() for part in PART.findall(word)]
+    parts = parts_of(word)
     stems = [stem(part) for part in parts if len(part) > 1 and part not in STOP_WORDS]
     if len(parts) > 1:
         stems.append(word.lower().strip("_"))

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 
-from clean_room_agent.indexer.terms import MAX_WORD, PART, WORD, count_terms
+from clean_room_agent.indexer.terms import MAX_WORD, WORD, count_terms, parts_of
 
 FIRST_LINE_WEIGHT = 2.0
 COMPOUND_WEIGHT = 2.0
@@ -26,14 +26,9 @@ def query_terms(text: str) -> dict[str, float]:
     return {term: weights[term] for term in sorted(weights)}
 
 
-def split_identifier(word: str) -> tuple[str, ...]:
-    """The parts of an identifier in lower case: `parseHTTPReply_v2` gives parse, http, reply, v, 2."""
-    return tuple(part.lower() for part in PART.findall(word))
-
-
 def _compounds(text: str) -> set[str]:
     return {
         word.lower().strip("_")
         for word in WORD.findall(text)
-        if len(word) <= MAX_WORD and len(PART.findall(word)) > 1
+        if len(word) <= MAX_WORD and len(parts_of(word)) > 1
     }

@@ -1,0 +1,4 @@
+module.exports = function createHelper (a,
+  b) {
+  return a // rather than b
+}

@@ -1,0 +1,2 @@
+import "./helper";
+export default function () {}

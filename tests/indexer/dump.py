@@ -1,0 +1,81 @@
+"""Indexing for tests, and an index as rows by natural keys: without ids, times and stat columns."""
+
+import contextlib
+from pathlib import Path
+
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.indexer.build import IndexSummary, index_repository
+from clean_room_agent.indexer.config import IndexConfig
+
+Rows = list[tuple[object, ...]]
+SYMBOL = "(SELECT s.qualified_name || ':' || s.start_line FROM symbols s WHERE s.id = {})"
+PATH = "(SELECT f.path FROM files f WHERE f.id = {})"
+QUERIES = {
+    "repos": "SELECT path, remote_url FROM repos",
+    "files": "SELECT path, language, content_hash, size_bytes, parse_error FROM files ORDER BY path",
+    "symbols": f"""
+        SELECT {PATH.format("o.file_id")}, qualified_name, name, kind, start_line, end_line, signature,
+        {SYMBOL.format("o.parent_symbol_id")} FROM symbols o ORDER BY 1, start_line, end_line DESC, qualified_name
+    """,
+    "docstrings": f"""
+        SELECT {PATH.format("file_id")}, {SYMBOL.format("symbol_id")}, content, format, parsed_fields FROM docstrings
+        ORDER BY 1, 2
+    """,
+    "comments": f"""
+        SELECT {PATH.format("file_id")}, {SYMBOL.format("symbol_id")}, line, content, kind, is_rationale
+        FROM inline_comments ORDER BY 1, line, content
+    """,
+    "dependencies": f"""
+        SELECT {PATH.format("source_file_id")}, {PATH.format("target_file_id")}, kind FROM dependencies ORDER BY 1, 2
+    """,
+    "commits": "SELECT hash, author, message, timestamp, files_changed FROM commits ORDER BY id",
+    "file_commits": f"""
+        SELECT {PATH.format("file_id")}, (SELECT hash FROM commits WHERE id = commit_id) FROM file_commits ORDER BY 1, 2
+    """,
+    "co_changes": f"""
+        SELECT min({PATH.format("file_a_id")}, {PATH.format("file_b_id")}) AS a,
+        max({PATH.format("file_a_id")}, {PATH.format("file_b_id")}) AS b, count, last_commit_hash
+        FROM co_changes ORDER BY 1, 2
+    """,
+    "postings": f"""
+        SELECT term, {PATH.format("file_id")}, path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf
+        FROM postings ORDER BY 1, 2
+    """,
+    "lengths": f"""
+        SELECT {PATH.format("file_id")}, path_len, symbols_len, docstrings_len, comments_len, body_len,
+        round(history_len, 9) FROM file_lengths ORDER BY 1
+    """,
+    "imports": "SELECT key, value FROM index_state WHERE key LIKE 'imports:%' ORDER BY key",
+}
+
+
+def index(
+    top: Path,
+    *,
+    jobs: int = 1,
+    full: bool = False,
+    continue_on_error: bool = False,
+    config: IndexConfig | None = None,
+) -> IndexSummary:
+    """The summary of an index run."""
+    return index_repository(
+        top,
+        config=config or IndexConfig(),
+        jobs=jobs,
+        full=full,
+        continue_on_error=continue_on_error,
+        progress=lambda _done, _total: None,
+    )
+
+
+def dump(conn: Connection) -> dict[str, Rows]:
+    """Every derived table."""
+    return {name: [tuple(row) for row in conn.execute(query)] for name, query in QUERIES.items()}
+
+
+def dump_of(top: Path) -> dict[str, Rows]:
+    """Every derived table of the repository's index; its foreign keys hold."""
+    with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
+        assert conn.execute("PRAGMA foreign_key_check").fetchall() == []
+        return dump(conn)

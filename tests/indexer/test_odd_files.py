@@ -1,0 +1,90 @@
+import os
+from pathlib import Path
+
+import pytest
+from tests.fakes.repositories import commit, git, make_repository, write
+from tests.indexer.dump import dump_of, index
+
+NAMES = [
+    "with space.py",
+    "quo'te\".py",
+    "new\nline.py",
+    "tab\t.py",
+    "ünï.py",
+    "-dash.py",
+    "a'; DROP TABLE files.py",
+    "x.PY",
+]
+
+
+def paths(top: Path) -> set[object]:
+    return {row[0] for row in dump_of(top)["files"]}
+
+
+def test_odd_names_are_indexed_with_their_history(tmp_path: Path) -> None:
+    top = make_repository(
+        tmp_path / "r", {name: f"def f{number}(): pass\n" for number, name in enumerate(NAMES)}
+    )
+    index(top)
+    rows = dump_of(top)
+    assert {row[0] for row in rows["files"]} == set(NAMES)
+    assert {row[0] for row in rows["symbols"]} == set(NAMES)
+    assert {row[0] for row in rows["file_commits"]} == set(NAMES)
+
+
+def test_what_is_no_text_or_not_to_be_read_is_left_out(tmp_path: Path) -> None:
+    top = make_repository(
+        tmp_path / "r",
+        {
+            "good.py": "x = 1\n",
+            "picture.png": b"\x89PNG\r\n\0\0",
+            "nul.py": b"x = 1\n\0\n",
+            ".env": "KEY=1\n",
+            "certs/server.pem": "-----BEGIN\n",
+            "big.txt": "word " * 500_000,
+            ".gitignore": "ignored/\n",
+            "ignored/a.py": "x = 1\n",
+            "latin.txt": "Größe\n".encode("latin-1"),
+            "empty.py": "",
+        },
+    )
+    (top / "link.py").symlink_to("good.py")
+    (top / "folder").symlink_to("certs")
+    other = make_repository(tmp_path / "other", {"inside.py": "x = 1\n"})
+    git(top, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "sub")
+    commit(top, {}, "Links")
+    index(top)
+    assert paths(top) == {"good.py", ".gitignore", ".gitmodules", "latin.txt", "empty.py"}
+    assert index(top).files_changed == 0
+
+
+def test_a_name_that_is_not_utf8_is_left_out(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "r", {"good.py": "x = 1\n", os.fsdecode(b"caf\xe9.py"): "x = 1\n"})
+    index(top)
+    assert paths(top) == {"good.py"}
+
+
+def test_a_file_that_becomes_binary_leaves_the_index(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "r", {"a.py": "x = 1\n", "b.txt": "text\n"})
+    index(top)
+    write(top, {"b.txt": b"\0\1"})
+    assert index(top).files_deleted == 1
+    assert paths(top) == {"a.py"}
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_without_permission_is_an_error(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "r", {"a.py": "x = 1\n"})
+    (top / "a.py").chmod(0)
+    assert index(top, continue_on_error=True).failures == (("a.py", "cannot be read: Permission denied"),)
+
+
+def test_syntax_errors_are_marked_and_the_rest_is_there(tmp_path: Path) -> None:
+    top = make_repository(
+        tmp_path / "r", {"a.py": "def f(): pass\n\ndef g(:\n", "b.js": "function ok () {}\nlet = = 1\n"}
+    )
+    index(top)
+    errors = {row[0]: row[4] for row in dump_of(top)["files"]}
+    assert str(errors["a.py"]).startswith("line 3")
+    assert str(errors["b.js"]).startswith("line 2")
+    assert {row[1] for row in dump_of(top)["symbols"]} >= {"f", "ok"}
