@@ -47,7 +47,7 @@ def act(top: Path, step: Step, number: int) -> None:
         index(top, config=CONFIG)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(STEPS, min_size=1, max_size=10))
 def test_any_sequence_of_edits_ends_in_the_index_of_a_fresh_build(steps: list[Step]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -15,7 +15,7 @@ INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS N
 def new_database(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection to a new database that stands at `path` when the block ends without an exception, else nowhere.
 
-    No journal, no foreign keys, no indexes but the primary keys while it is filled.
+    Nothing may stand at `path` before. No journal, no foreign keys, no indexes but the primary keys while it is filled.
     """
     temporary = path.with_name(f"{path.name}.new")
     remove_database(temporary)
