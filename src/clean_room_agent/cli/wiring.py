@@ -13,7 +13,7 @@ from typing import Literal
 from clean_room_agent import secrets_names
 from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomRequest
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.db.connection import backup, connect_file, remove_database
@@ -27,7 +27,7 @@ from clean_room_agent.git.worktree import add_worktree, remove_worktree, stand_o
 from clean_room_agent.indexer.build import IndexSummary, index_repository, update_paths
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, RawAnswer, Transport
-from clean_room_agent.llm.router import ROLES, ModelRouter
+from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.sink import CallRecord, Reading
 from clean_room_agent.llm.transports.replay import RecordedCall
 from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
@@ -42,6 +42,7 @@ from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.workspace import Workspace
 
 Progress = Callable[[int, int], None]
+TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
 def utc_now() -> str:
@@ -70,11 +71,13 @@ class RecordSink:
 
     def record(self, call: CallRecord) -> int:
         """The call is committed; its id."""
+        # A refused or broken call has no count of its own, and the probe is meant not to fit.
+        answered = not call.error
         self._meter.add(
-            prompt_tokens=call.prompt_tokens or call.estimated_tokens,
+            prompt_tokens=(call.prompt_tokens or call.estimated_tokens) if answered else 0,
             completion_tokens=call.completion_tokens or 0,
             latency_ms=call.latency_ms,
-            window=self._router.window(call.role).context,
+            window=self._router.window(call.role).context if answered else 0,
         )
         return self._record.write(calls.append_call, call_row(call))
 
@@ -386,7 +389,8 @@ def run_parts(
             models=desk.models,
             model_lines=tuple(
                 (role, desk.router.resolve(role, role).tag, desk.router.window(role).context)
-                for role in ROLES[1:]
+                for role in TOLD_ROLES
+                if role != "classifier" or settings.models.classifier is not None
             ),
             session=desk.session,
             chronicle=Chronicle(

@@ -58,8 +58,12 @@ def _baseline(run: Run) -> TestRun:
     """The full tests before any edit; what fails here is evidence, and the standard for all that follows."""
     tests = run.bench.run_all("baseline")
     _note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
-    run.progress.accepted = tests
     run.bench.checkout(run.base)
+    if not run.bench.step_is_full:
+        # Attempts are judged by the quick command: they are compared with its own results at the base.
+        tests_of_step = run.bench.run_step()
+        run.bench.checkout(run.base)
+    run.progress.accepted = tests if run.bench.step_is_full else tests_of_step
     return tests
 
 

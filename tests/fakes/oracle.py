@@ -1,0 +1,305 @@
+"""The stand-in server's second mode: a model that knows a real commit, and reads only what its prompt shows it.
+
+It judges as a perfect model would and writes edits cut from the commit, but only with search texts that stand in its
+prompt. What such a model cannot do, the harness has lost.
+"""
+
+import difflib
+import json
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.indexer.extract import FileFacts, extract
+from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
+from clean_room_agent.retrieval.prompts.refilter import REFILTER
+from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
+from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from tests.fakes.ollama_script import Answer, ChatCall
+
+CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
+"""Unchanged lines around a change that the search text may hold, in order of preference."""
+OPTION = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
+FRAME = re.compile(r"^(={5,}) (file|symbol|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
+TARGET = re.compile(r"\b(modify|create|delete) ([^,\s][^,\n]*)")
+PROSE = (".md", ".rst", ".txt", ".adoc")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldFile:
+    """A file of the commit; None where it does not exist before or after."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+    @property
+    def role(self) -> str:
+        """What the commit does with it."""
+        if self.before is None:
+            return "create"
+        return "delete" if self.after is None else "modify"
+
+    @cached_property
+    def changed(self) -> tuple[tuple[int, int], ...]:
+        """1-based line ranges of `before` that change; an insertion touches the lines on both its sides."""
+        if self.before is None:
+            return ()
+        after = (self.after or "").splitlines()
+        matcher = difflib.SequenceMatcher(None, self.before.splitlines(), after, autojunk=False)
+        ranges = [(i1, i2) for tag, i1, i2, _, _ in matcher.get_opcodes() if tag != "equal"]
+        return tuple((i1 + 1, i2) if i2 > i1 else (i1, i1 + 1) for i1, i2 in ranges)
+
+    @cached_property
+    def spans(self) -> Mapping[str, tuple[int, int]]:
+        """Line ranges of the definitions of `before`, by qualified name."""
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder) / self.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(self.before or "", encoding="utf-8")
+            facts = extract(Path(folder), self.path, max_bytes=10_000_000)
+        if not isinstance(facts, FileFacts):
+            return {}
+        return {qualified: (start, end) for _, qualified, _, start, end, *_ in facts.symbols}
+
+    def is_changed(self, start: int, end: int) -> bool:
+        """Whether the commit touches one of the lines `start..end` of `before`."""
+        return any(first <= end and start <= last for first, last in self.changed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A piece of a file that a room shows."""
+
+    path: str
+    editable: bool
+    text: str
+
+
+class Oracle:
+    """Answers every prompt of a run that is to repeat one commit."""
+
+    def __init__(self, files: Sequence[GoldFile]) -> None:
+        """`files` are those of the commit that are to be changed: its tests are in the tree already."""
+        self.files = {file.path: file for file in files if not is_prose(file.path)}
+        self._answers: Mapping[str, Callable[[str], str]] = {
+            TASK_ANALYSIS.title: self._analyse,
+            SCOPE_JUDGMENT.title: self._judge_file,
+            SCOPE_BATCH.title: self._choose_files,
+            PRECISION_BATCH.title: self._choose_pieces,
+            REFILTER.title: self._keep_pieces,
+            META_PLAN.title: self._plan_parts,
+            PART_PLAN.title: self._plan_steps,
+            IMPLEMENT.title: self._write_edits,
+            ADJUSTMENT.title: self._adjust,
+        }
+
+    def __call__(self, call: ChatCall) -> Answer | str:
+        """The answer to one prompt.
+
+        Raises:
+            KeyError: the prompt is not one that this oracle knows.
+        """
+        return self._answers[call.title](call.prompt)
+
+    def _analyse(self, prompt: str) -> str:
+        task = section(prompt, "Task")
+        words = re.findall(r"[A-Za-z_][A-Za-z_0-9.]{3,}", task)
+        return json.dumps(
+            {"intent": task.split("\n")[0][:200], "areas": [], "keywords": words[:5], "symbols": []}
+        )
+
+    def _judge_file(self, prompt: str) -> str:
+        return "yes" if self._is_gold(section(prompt, "File").split("\n")[0]) else "no"
+
+    def _choose_files(self, prompt: str) -> str:
+        return json.dumps({"relevant": [n for n, text in options(prompt) if self._is_gold(text)]})
+
+    def _choose_pieces(self, prompt: str) -> str:
+        primary = [n for n, text in options(prompt) if self._is_changed_piece(text)]
+        return json.dumps({"primary": primary, "supporting": [], "type_context": []})
+
+    def _keep_pieces(self, prompt: str) -> str:
+        return json.dumps({"keep": [n for n, text in options(prompt) if self._is_changed_piece(text)]})
+
+    def _plan_parts(self, prompt: str) -> str:
+        known = self._nameable(prompt)
+        part = {"description": summary_of(prompt), "files": known, "id": "p1", "needs": []}
+        return json.dumps({"analysis": "as the task says", "parts": [part], "summary": summary_of(prompt)})
+
+    def _plan_steps(self, prompt: str) -> str:
+        known = self._nameable(prompt)
+        targets = [{"path": path, "role": self.files[path].role} for path in known]
+        symbols = [name for path in known for name in self._changed_symbols(self.files[path])]
+        step = {
+            "description": summary_of(prompt),
+            "files": targets,
+            "id": "s1",
+            "needs": [],
+            "symbols": symbols[:10],
+        }
+        return json.dumps({"analysis": "as the task says", "steps": [step], "summary": summary_of(prompt)})
+
+    def _adjust(self, prompt: str) -> str:
+        remaining = json.loads(section(prompt, "Remaining steps"))
+        steps = remaining.get("steps", []) if isinstance(remaining, dict) else remaining
+        return json.dumps({"analysis": "the steps still fit", "changes": [], "steps": steps})
+
+    def _write_edits(self, prompt: str) -> str:
+        step = section(prompt, "The step to do now")
+        wanted = [path for _, path in TARGET.findall(step) if path in self.files]
+        room = shown_in(prompt)
+        edits: list[PatchEdit] = []
+        for path in dict.fromkeys(wanted):
+            edits.extend(edits_for(self.files[path], room))
+        return render_edits(tuple(edits)) if edits else "The code that has to change is not shown to me."
+
+    def _is_gold(self, text: str) -> bool:
+        return path_of(text) in self.files
+
+    def _is_changed_piece(self, text: str) -> bool:
+        file = self.files.get(path_of(text))
+        if file is None:
+            return False
+        name = text.partition(" :: ")[2].partition(" | ")[0].strip()
+        name = re.sub(r"\s*\(\d[\d,]* tokens\)$", "", name)
+        if not name or file.before is None:
+            return True
+        lines = re.search(r"\(lines (\d+)-(\d+)\)$", name)
+        if lines:
+            return file.is_changed(int(lines[1]), int(lines[2]))
+        if name == "(header)":
+            first = min((start for start, _ in file.spans.values()), default=10**9)
+            return file.is_changed(1, first - 1)
+        owner = name.removesuffix(" (head)")
+        if owner not in file.spans:
+            return False
+        start, end = file.spans[owner]
+        if name != owner:
+            inside = [s for s, _ in file.spans.values() if start < s <= end]
+            end = min(inside, default=end + 1) - 1
+        return file.is_changed(start, end)
+
+    def _changed_symbols(self, file: GoldFile) -> list[str]:
+        return [
+            name
+            for name, (start, end) in file.spans.items()
+            if file.is_changed(start, end)
+            and not any(other != name and other.startswith(name + ".") for other in file.spans)
+        ]
+
+    def _nameable(self, prompt: str) -> list[str]:
+        """The commit's files whose paths the prompt shows, and those that it creates, which a task can ask for."""
+        return [path for path, file in sorted(self.files.items()) if path in prompt or file.before is None]
+
+
+def is_prose(path: str) -> bool:
+    """Whether the file is documentation, which a task does not ask for."""
+    return PurePosixPath(path).suffix in PROSE or path.startswith("docs/")
+
+
+def options(prompt: str) -> list[tuple[int, str]]:
+    """The numbered list of a prompt that asks for a choice."""
+    body = re.split(r"^## (?:Code|Files)$", prompt, flags=re.MULTILINE)[-1]
+    return [(int(number), text) for number, text in OPTION.findall(body)]
+
+
+def path_of(option: str) -> str:
+    """The path that an option begins with."""
+    return re.split(r" :: | \| | \(| - |: |\s", option.strip(), maxsplit=1)[0]
+
+
+def section(prompt: str, title: str) -> str:
+    """The text under the last heading `## title`, up to the next heading; without the prompt's closing question."""
+    parts = re.split(rf"^## {re.escape(title)}$", prompt, flags=re.MULTILINE)
+    body = re.split(r"^## ", parts[-1], flags=re.MULTILINE)[0] if len(parts) > 1 else ""
+    paragraphs = body.strip().split("\n\n")
+    last = paragraphs[-1] if paragraphs else ""
+    if len(paragraphs) > 1 and last.endswith(("JSON object.", "this step.", "yes or no.", "failed before.")):
+        paragraphs.pop()
+    return "\n\n".join(paragraphs).strip()
+
+
+def summary_of(prompt: str) -> str:
+    """The first line of the task that a prompt shows."""
+    return section(prompt, "Task").split("\n")[0].strip()[:200] or "do the task"
+
+
+def shown_in(prompt: str) -> tuple[Shown, ...]:
+    """The pieces of files that a prompt frames."""
+    found: list[Shown] = []
+    fence, head, body = "", "", list[str]()
+    path, editable = "", False
+    for line in prompt.split("\n"):
+        if not fence:
+            match = FRAME.match(line)
+            if match:
+                fence, head = match[1], match[3]
+                path, editable = head.split(" :: ")[0], match[2] in {"file", "symbol"}
+                body = []
+        elif line == f"{fence} end":
+            found.append(Shown(path=path, editable=editable, text="\n".join(body)))
+            fence = ""
+        else:
+            body.append(line)
+    return tuple(found)
+
+
+def edits_for(file: GoldFile, room: Sequence[Shown]) -> list[PatchEdit]:
+    """The edits that make the file what the commit made it, as far as the room shows what they search for."""
+    if file.after is None:
+        return [PatchEdit(kind="delete", file_path=file.path)]
+    if file.before is None:
+        return [PatchEdit(kind="create", file_path=file.path, replacement=file.after)]
+    texts = [shown.text for shown in room if shown.path == file.path and shown.editable]
+    before, after = file.before.split("\n"), file.after.split("\n")
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    edits: list[PatchEdit] = []
+    for group in _joined(matcher.get_opcodes()):
+        edit = _edit_for(file.path, before, after, group, texts)
+        if edit is not None:
+            edits.append(edit)
+    return edits
+
+
+def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+    """Changes as (i1, i2, j1, j2); those less than three lines apart are one."""
+    joined: list[tuple[int, int, int, int]] = []
+    for tag, i1, i2, j1, j2 in opcodes:
+        if tag == "equal":
+            continue
+        if joined and i1 - joined[-1][1] < 3:
+            first = joined.pop()
+            joined.append((first[0], i2, first[2], j2))
+        else:
+            joined.append((i1, i2, j1, j2))
+    return joined
+
+
+def _edit_for(
+    path: str, before: list[str], after: list[str], group: tuple[int, int, int, int], texts: list[str]
+) -> PatchEdit | None:
+    """The edit for one change: the search text is the change's lines and as many around as make it unique."""
+    i1, i2, j1, j2 = group
+    for size in CONTEXT_SIZES:
+        for above, below in ((size, size), (size, 0), (0, size)):
+            start, end = max(0, i1 - above), min(len(before), i2 + below)
+            search = "\n".join(before[start:end])
+            if not search.strip():
+                continue
+            places = sum(f"\n{text}\n".count(f"\n{search}\n") for text in texts)
+            if places != 1:
+                continue
+            lines = before[start:i1] + after[j1:j2] + before[i2:end]
+            return PatchEdit(kind="edit", file_path=path, search=search, replacement="\n".join(lines))
+    return None
