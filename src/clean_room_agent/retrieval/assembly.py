@@ -1,7 +1,9 @@
 """From what is to be shown to what fits: the package, its order, and the account of what was left out."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 from clean_room_agent.artifacts.package import (
     BudgetAccount,
@@ -20,6 +22,8 @@ from clean_room_agent.retrieval.stage import Decision, Judge, Option, Selection,
 STAGE = "assembly"
 REFERENCE_SHARE = 4
 """Code to be read only comes before the fill of target files up to this part of the room."""
+FIRST_OF_EACH = 3
+"""Pieces of each target file that come before further ones of any."""
 DETAIL_ORDER = {"primary": 0, "supporting": 1, "type_context": 2}
 
 
@@ -88,7 +92,7 @@ def assemble(context: StageContext, source: RepositorySource, window: Window, mo
     code of up to a quarter of the room, and before the rest of it.
 
     Raises:
-        WindowExceeded: something primary is alone too large for the room.
+        WindowExceeded: code that has to be changed is alone too large for the room, or none of it fits.
         RepositoryError: a file is not what was indexed.
     """
     room = _Room(context.room_tokens)
@@ -98,25 +102,33 @@ def assemble(context: StageContext, source: RepositorySource, window: Window, mo
     fill = [draft for draft in drafts if draft.selection.fill]
     others = [draft for draft in drafts if draft.selection.detail != "primary"]
     late = _add_references(others, room, bound=room.tokens // REFERENCE_SHARE if fill else room.tokens)
-    for draft in fill:
+    for draft in _fill_order(fill):
         _add_fill(draft, room, source)
     for draft in late:
         if not room.shows(draft.selection) and not room.offer(draft):
             room.leave_out(draft, _too_large(draft, room))
+    _check_targets(context, fill, room)
     return _finish(context, room, source, window)
+
+
+def _check_targets(context: StageContext, fill: Sequence[_Draft], room: _Room) -> None:
+    shown = any(draft.item.detail == "primary" for draft in room.drafts)
+    if fill and not shown and context.request.mode == "implement":
+        _refuse_large(min(fill, key=lambda draft: draft.item.tokens), room)
 
 
 def _add_primary(
     wanted: Sequence[_Draft], room: _Room, context: StageContext, source: RepositorySource, models: Judge
 ) -> None:
-    fitting = []
-    for draft in wanted:
-        if draft.item.tokens <= room.tokens:
-            fitting.append(draft)
-        elif context.request.mode == "implement":
-            _refuse_large(draft, room)
-        elif not (draft.selection.outline and room.offer(_shorter(draft, source))):
-            room.leave_out(draft, _too_large(draft, room))
+    fitting = [draft for draft in wanted if draft.item.tokens <= room.tokens]
+    large = [draft for draft in wanted if draft.item.tokens > room.tokens]
+    needed = [draft for draft in large if draft.selection.tier == 0 or not fitting]
+    if needed and context.request.mode == "implement":
+        _refuse_large(needed[0], room)
+    for draft in large:
+        room.leave_out(draft, _too_large(draft, room))
+        if draft.selection.outline:
+            room.offer(_shorter(draft, source))
     if sum(draft.item.tokens for draft in fitting) > room.left:
         fitting = _refilter(fitting, room, models)
     for draft in fitting:
@@ -124,7 +136,7 @@ def _add_primary(
             room.leave_out(draft, _too_large(draft, room))
 
 
-def _refuse_large(draft: _Draft, room: _Room) -> None:
+def _refuse_large(draft: _Draft, room: _Room) -> NoReturn:
     name = draft.item.path if draft.item.symbol is None else f"{draft.item.path} :: {draft.item.symbol}"
     raise WindowExceeded(
         f"{name} (lines {draft.item.start_line}-{draft.item.end_line}) has to be shown whole: about {draft.item.tokens} tokens,"
@@ -176,6 +188,17 @@ def _add_references(others: Sequence[_Draft], room: _Room, *, bound: int) -> lis
         else:
             late.append(draft)
     return late
+
+
+def _fill_order(fill: Sequence[_Draft]) -> list[_Draft]:
+    """The best few of each target file first, so that none is left out of sight; then by rank."""
+    places: Counter[str] = Counter()
+    keyed = []
+    for draft in fill:
+        place = places[draft.item.path]
+        places[draft.item.path] += 1
+        keyed.append((min(place, FIRST_OF_EACH), draft.rank, draft))
+    return [draft for _, _, draft in sorted(keyed, key=lambda entry: entry[:2])]
 
 
 def _add_fill(draft: _Draft, room: _Room, source: RepositorySource) -> None:
