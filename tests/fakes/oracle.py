@@ -98,8 +98,8 @@ class Oracle:
             SCOPE_BATCH.title: self._choose_files,
             PRECISION_BATCH.title: self._choose_pieces,
             REFILTER.title: self._keep_pieces,
-            META_PLAN.title: self._plan_parts,
-            PART_PLAN.title: self._plan_steps,
+            META_PLAN.title: self.plan_parts,
+            PART_PLAN.title: self.plan_steps,
             IMPLEMENT.title: self._write_edits,
             ADJUSTMENT.title: self._adjust,
         }
@@ -132,12 +132,14 @@ class Oracle:
     def _keep_pieces(self, prompt: str) -> str:
         return json.dumps({"keep": [n for n, text in options(prompt) if self._is_changed_piece(text)]})
 
-    def _plan_parts(self, prompt: str) -> str:
+    def plan_parts(self, prompt: str) -> str:
+        """The commit as one part."""
         known = self._nameable(prompt)
         part = {"description": summary_of(prompt), "files": known, "id": "p1", "needs": []}
         return json.dumps({"analysis": "as the task says", "parts": [part], "summary": summary_of(prompt)})
 
-    def _plan_steps(self, prompt: str) -> str:
+    def plan_steps(self, prompt: str) -> str:
+        """The commit as one step."""
         known = self._nameable(prompt)
         targets = [{"path": path, "role": self.files[path].role} for path in known]
         symbols = [name for path in known for name in self._changed_symbols(self.files[path])]

@@ -26,6 +26,7 @@ from clean_room_agent.git.repository import Repository, find_top
 from clean_room_agent.git.worktree import add_worktree, remove_worktree, stand_on
 from clean_room_agent.indexer.build import IndexSummary, index_repository, update_paths
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.config import is_loopback
 from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, RawAnswer, Transport
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.sink import CallRecord, Reading
@@ -392,6 +393,7 @@ def run_parts(
                 for role in TOLD_ROLES
                 if role != "classifier" or settings.models.classifier is not None
             ),
+            local_only=is_loopback(settings.models.base_url),
             session=desk.session,
             chronicle=Chronicle(
                 header=header, record=desk.record, router=desk.router, meter=desk.meter, observer=observer

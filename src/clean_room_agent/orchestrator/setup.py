@@ -21,8 +21,6 @@ from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.links import prepare_links
 
-NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunParts:
@@ -32,6 +30,8 @@ class RunParts:
     models: ModelClient
     model_lines: tuple[tuple[str, str, int], ...]
     """(role, model tag, window in tokens), for the first line that a person sees."""
+    local_only: bool
+    """Whether the model server is this machine."""
     session: Session
     chronicle: Chronicle
     observer: Observer
@@ -88,6 +88,7 @@ def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
             task_id=task_id,
             task=parts.chronicle.task,
             models=parts.model_lines,
+            local_only=parts.local_only,
             base_commit=taken.commit,
             uncommitted=tuple(sorted({*taken.dirty_tracked, *taken.untracked})),
             excluded=taken.excluded,
@@ -101,9 +102,8 @@ def _assemble(
 ) -> Run:
     names = parts.worktree.link
     done = prepare_links(worktree.path, parts.repo.top, names, how=parts.worktree.without_sandbox)
-    for text in (NO_SANDBOX, *done):
-        parts.chronicle.event(task_id, "note", text)
-        parts.observer.notice(Note(text=text))
+    for text in done:
+        tell(parts.chronicle, parts.observer, task_id, text)
     bench = TestBench(
         config=parts.testing,
         worktree=worktree,
@@ -135,6 +135,12 @@ def _assemble(
         started_at=started_at,
         progress=Progress(head=taken.commit),
     )
+
+
+def tell(chronicle: Chronicle, observer: Observer, task_id: str, text: str) -> None:
+    """The record and whoever watches know `text`."""
+    chronicle.event(task_id, "note", text)
+    observer.notice(Note(text=text))
 
 
 def _status_of(error: BaseException) -> RunStatus:

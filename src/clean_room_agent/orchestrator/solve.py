@@ -16,12 +16,13 @@ from clean_room_agent.orchestrator.attempt import StepJob
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.planning import plan_part, plan_parts
 from clean_room_agent.orchestrator.run import PlanGiven, Run, StepDone, StepFailed
-from clean_room_agent.orchestrator.setup import RunParts, opened_run
+from clean_room_agent.orchestrator.setup import RunParts, opened_run, tell
 from clean_room_agent.orchestrator.steps import run_step
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import FinalVerdict, judge_final
 from clean_room_agent.orchestrator.testing.results import TestRun
 
+NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
 PLAN_GIVEN = "plan_given"
 META_PLAN_GIVEN = "meta_plan_given"
 """Kinds of events under which the record keeps a plan that the user gave, as JSON."""
@@ -56,6 +57,7 @@ def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
 
 def _baseline(run: Run) -> TestRun:
     """The full tests before any edit; what fails here is evidence, and the standard for all that follows."""
+    tell(run.chronicle, run.observer, run.task_id, NO_SANDBOX)
     tests = run.bench.run_all("baseline")
     _note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
     run.bench.checkout(run.base)
