@@ -132,7 +132,7 @@ def main() -> None:
             assert plan is not None, why
             request = SolveRequest(task=sample.task)
             code, summary = run_solve(workspace, settings, request, Silence(), task_id=solve_id)
-            assert code == 0, summary.result.reason
+            assert code == 0, summary.result
         print(f"{save(workspace, plan_id, PLAN_RECORDING)} calls in {PLAN_RECORDING.name}")
         print(f"{save(workspace, solve_id, RECORDING)} calls in {RECORDING.name}")
 

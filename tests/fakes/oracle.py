@@ -153,8 +153,7 @@ class Oracle:
         return json.dumps({"analysis": "as the task says", "steps": [step], "summary": summary_of(prompt)})
 
     def _adjust(self, prompt: str) -> str:
-        remaining = json.loads(section(prompt, "Remaining steps"))
-        steps = remaining.get("steps", []) if isinstance(remaining, dict) else remaining
+        steps = [json.loads(line) for line in section(prompt, "Remaining steps").split("\n") if line]
         return json.dumps({"analysis": "the steps still fit", "changes": [], "steps": steps})
 
     def _write_edits(self, prompt: str) -> str:
