@@ -1,0 +1,410 @@
+"""Whole runs of `cra` for tests: a small repository, a model server that knows the right change, and what came of it."""
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from tests.fakes import repositories
+from tests.fakes.ollama_script import Answer, Answerer, ChatCall
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.oracle import GoldFile, Oracle
+from tests.fakes.repositories import Files
+
+from clean_room_agent import proc
+from clean_room_agent.cli.init import write_config
+from clean_room_agent.cli.main import run
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
+from clean_room_agent.db.raw.calls import CallRow, ReadingRow, list_calls, list_readings
+from clean_room_agent.db.raw.events import EventRow, list_events
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.refinements import (
+    RecoveryRow,
+    RefinementRow,
+    list_recovery_decisions,
+    list_refinements,
+)
+from clean_room_agent.db.raw.runs import list_runs
+from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
+from clean_room_agent.workspace import Workspace
+
+USERS_REFS = ("refs/cra/", "refs/heads/cra/")
+"""Refs that a run may make."""
+
+MONEY = '''\
+"""Sums of money, in cents."""
+
+
+def split(cents, people):
+    """The shares of a bill, one for each person."""
+    share = cents // people
+    return [share] * people
+
+
+def total(shares):
+    """What the shares come to."""
+    result = 0
+    for share in shares:
+        result += share
+    return result
+
+
+def negate(shares):
+    """The same shares as debts."""
+    result = 0
+    return [result - share for share in shares]
+'''
+MENDED_MONEY = MONEY.replace(
+    "    share = cents // people\n    return [share] * people\n",
+    "    share, rest = divmod(cents, people)\n    return [share + 1] * rest + [share] * (people - rest)\n",
+)
+RECEIPT = '''\
+"""Receipts as text."""
+
+from till.money import total
+
+
+def receipt(names, shares):
+    """One line for each name, then the total."""
+    lines = [f"{name}: {share}" for name, share in zip(names, shares)]
+    return lines + [f"total: {total(shares)}"]
+'''
+MONEY_TESTS = """\
+import unittest
+
+from till.money import negate, split, total
+
+
+class MoneyTest(unittest.TestCase):
+    def test_even_split(self):
+        self.assertEqual(split(9, 3), [3, 3, 3])
+
+    def test_split_keeps_every_cent(self):
+        self.assertEqual(sum(split(100, 3)), 100)
+
+    def test_total(self):
+        self.assertEqual(total([1, 2, 3]), 6)
+
+    def test_negate(self):
+        self.assertEqual(negate([1, 2]), [-1, -2])
+"""
+TILL: Files = {
+    "till/__init__.py": "",
+    "till/money.py": MONEY,
+    "till/receipt.py": RECEIPT,
+    "tests/__init__.py": "",
+    "tests/test_money.py": MONEY_TESTS,
+}
+TASK = "Splitting a bill loses cents: till/money.py, split(100, 3) must add up to 100"
+UNITTEST = f"{sys.executable} -m unittest -v"
+
+Spoil = Callable[[ChatCall, str], Answer | str]
+"""Makes the fault out of a call and the oracle's answer to it."""
+
+
+class Script:
+    """Answers as the oracle does, but for the calls that `spoiled` names: by prompt title, in order of asking.
+
+    A repair is a call with the same title. None in a list leaves the oracle's answer; beyond its end the oracle
+    answers too. `every` is done to each answer that is not spoiled.
+    """
+
+    def __init__(
+        self,
+        oracle: Answerer,
+        spoiled: Mapping[str, Sequence[Answer | str | Spoil | None]] | None = None,
+        *,
+        every: Spoil | None = None,
+    ) -> None:
+        self._oracle = oracle
+        self._spoiled = {title: list(answers) for title, answers in (spoiled or {}).items()}
+        self._every = every
+
+    def __call__(self, call: ChatCall) -> Answer | str:
+        """The answer to one call."""
+        waiting = self._spoiled.get(call.title, [])
+        chosen = waiting.pop(0) if waiting else None
+        if chosen is None:
+            right = text_of(self._oracle(call))
+            return self._every(call, right) if self._every else right
+        return chosen(call, text_of(self._oracle(call))) if callable(chosen) else chosen
+
+
+def text_of(answer: Answer | str) -> str:
+    """What the model says."""
+    return answer if isinstance(answer, str) else answer.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What `raw.sqlite` holds of the newest run, through the readers that the program itself has."""
+
+    run: OrchestratorRunRow | None
+    calls: tuple[CallRow, ...] = ()
+    """Without the probes of the server's window."""
+    probes: tuple[CallRow, ...] = ()
+    readings: tuple[ReadingRow, ...] = ()
+    passes: tuple[TaskRunRow, ...] = ()
+    attempts: tuple[AttemptRow, ...] = ()
+    validations: tuple[ValidationRow, ...] = ()
+    refinements: tuple[RefinementRow, ...] = ()
+    recoveries: tuple[RecoveryRow, ...] = ()
+    events: tuple[EventRow, ...] = ()
+
+    @property
+    def ending(self) -> tuple[str, str]:
+        """(status, reason) of the run."""
+        assert self.run is not None, "no run was recorded"
+        return self.run.status.value, self.run.reason
+
+    @property
+    def outcomes(self) -> list[str]:
+        """Of the attempts, in order."""
+        return [attempt.outcome.value for attempt in self.attempts]
+
+    @property
+    def codes(self) -> list[list[str]]:
+        """For each attempt, what became of its edits."""
+        return [[report.code.value for report in attempt.edit_report] for attempt in self.attempts]
+
+    @property
+    def actions(self) -> list[str]:
+        """What was decided after each failed attempt."""
+        return [row.action for row in self.recoveries]
+
+    def calls_of(self, call_type: str) -> list[CallRow]:
+        """The calls of one prompt, in order."""
+        return [call for call in self.calls if call.call_type == call_type]
+
+    def reading_of(self, call: CallRow) -> tuple[str, str]:
+        """(reading, fault) of a call's answer; ("", "") where it was not read."""
+        return next(((row.reading, row.fault) for row in self.readings if row.call_id == call.id), ("", ""))
+
+    def tests(self, kind: str) -> ValidationRow:
+        """The first test run of that kind."""
+        return next(row for row in self.validations if row.kind == kind)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a command said and did."""
+
+    code: int
+    out: str
+    err: str
+    before: Mapping[str, str] = field(repr=False)
+    """All that is the user's, before the command; `after` it."""
+    after: Mapping[str, str] = field(repr=False)
+    worktrees: tuple[str, ...]
+    """Those that git knows beside the user's own, and folders left where they stood."""
+    branches: tuple[str, ...]
+    """The `cra/` branches."""
+    sessions: tuple[str, ...]
+    """Files of tasks in flight that are left."""
+    recorded: Recorded = field(repr=False)
+
+    @property
+    def traces(self) -> dict[str, object]:
+        """What a run must not leave: empty when it left nothing but its record and its branch."""
+        changed = {key for key in {*self.before, *self.after} if self.before.get(key) != self.after.get(key)}
+        found = {"changed": sorted(changed), "worktrees": self.worktrees}
+        return {name: value for name, value in found.items() if value}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Project:
+    """A repository with a configuration, and the change that its task asks for."""
+
+    top: Path
+    home: Path
+    """HOME and the cache folder of every command."""
+    oracle: Oracle
+    task: str = TASK
+    test_command: str = UNITTEST
+
+    def configure(self, base_url: str, **tables: Mapping[str, Any]) -> None:
+        """Write the configuration; `tables` are laid over what suits a test."""
+        values: dict[str, dict[str, Any]] = {
+            "models": {
+                "base_url": base_url,
+                "coding": "coder:3b",
+                "reasoning": "thinker:4b",
+                "retries": 1,
+                "timeouts": {"connect": 2.0, "first_byte": 5.0, "idle": 5.0, "total": 30.0},
+            },
+            "budget": {"context_window": 16384, "reserved_tokens": 4096},
+            "solve": {"max_attempts": 3, "max_refinement_loops": 1},
+            "testing": {"test_command": self.test_command, "timeout": 60.0},
+        }
+        for name, table in tables.items():
+            values[name] = {**values.get(name, {}), **table}
+        write_config(Workspace(repo=self.top), values)
+
+    def solve(self, server: OllamaServer, *flags: str, **tables: Mapping[str, Any]) -> Told:
+        """`cra solve` of the task against `server`."""
+        self.configure(server.base_url, **tables)
+        return self.cra("solve", self.task, *flags)
+
+    def solve_scripted(
+        self,
+        spoiled: Mapping[str, Sequence[Answer | str | Spoil | None]] | None = None,
+        *flags: str,
+        **tables: Any,
+    ) -> Told:
+        """`cra solve` against a server of its own that answers as the oracle does, but for what is spoiled."""
+        with OllamaServer(Script(self.oracle, spoiled)) as server:
+            return self.solve(server, *flags, **tables)
+
+    def cra(self, *args: str, within: Path | None = None) -> Told:
+        """The command in this process, run in the repository (or `within`)."""
+        return self._observed(lambda: self._here((*args, "--repo", str(within or self.top))))
+
+    def cra_process(self, *args: str, timeout: float = 60.0) -> Told:
+        """The command in a process of its own."""
+        return self._observed(lambda: self._apart(args, timeout))
+
+    def environment(self) -> dict[str, str]:
+        """What every command is run with."""
+        kept = proc.inherited_environment(without="GIT_")
+        return kept | {
+            "HOME": str(self.home),
+            "XDG_CACHE_HOME": str(self.home / "cache"),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "COLUMNS": "400",
+        }
+
+    def recorded(self) -> Recorded:
+        """What the record holds of its newest run."""
+        path = Workspace(repo=self.top).raw
+        if not path.exists():
+            return Recorded(run=None)
+        with contextlib.closing(connect_file("raw", path, read_only=True)) as conn:
+            found = list_runs(conn, limit=1)
+            if not found:
+                return Recorded(run=None)
+            task = found[0].task_id
+            asked = list_calls(conn, task)
+            return Recorded(
+                run=get_orchestrator_run(conn, task),
+                calls=tuple(call for call in asked if call.call_type != "window_probe"),
+                probes=tuple(call for call in asked if call.call_type == "window_probe"),
+                readings=list_readings(conn, task),
+                passes=list_task_runs(conn, task),
+                attempts=list_attempts(conn, task),
+                validations=list_validations(conn, task),
+                refinements=list_refinements(conn, task),
+                recoveries=list_recovery_decisions(conn, task),
+                events=list_events(conn, task),
+            )
+
+    def branch_file(self, path: str) -> bytes:
+        """The file's bytes on the one result branch."""
+        (branch,) = self._branches()
+        return repositories.read_tree(self.top, branch)[path]
+
+    def _observed(self, command: Callable[[], tuple[int, str, str]]) -> Told:
+        before = self._fingerprint()
+        code, out, err = command()
+        return Told(
+            code=code,
+            out=out,
+            err=err,
+            before=before,
+            after=self._fingerprint(),
+            worktrees=self._worktrees(),
+            branches=self._branches(),
+            sessions=tuple(sorted(path.name for path in Workspace(repo=self.top).sessions.glob("*.sqlite"))),
+            recorded=self.recorded(),
+        )
+
+    def _here(self, args: Sequence[str]) -> tuple[int, str, str]:
+        out, err = io.StringIO(), io.StringIO()
+        with (
+            patch.dict(os.environ, self.environment(), clear=True),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = run(args)
+        return code, out.getvalue(), err.getvalue()
+
+    def _apart(self, args: Sequence[str], timeout: float) -> tuple[int, str, str]:
+        done = proc.run(
+            (sys.executable, "-m", "clean_room_agent", *args),
+            cwd=self.top,
+            env=self.environment(),
+            timeout=timeout,
+            check=False,
+        )
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def _fingerprint(self) -> dict[str, str]:
+        if not (self.top / ".git").exists():
+            return {}
+        return repositories.fingerprint(self.top, refs=USERS_REFS)
+
+    def _branches(self) -> tuple[str, ...]:
+        if not (self.top / ".git").exists():
+            return ()
+        listed = repositories.git(self.top, "for-each-ref", "--format=%(refname:short)", "refs/heads/cra/")
+        return tuple(listed.split())
+
+    def _worktrees(self) -> tuple[str, ...]:
+        if not (self.top / ".git").exists():
+            return ()
+        listed = repositories.git(self.top, "worktree", "list", "--porcelain").splitlines()
+        known = [line.removeprefix("worktree ") for line in listed if line.startswith("worktree ")][1:]
+        folders = [str(path) for path in (self.home / "cache").glob("cra/worktrees/*/*/.git")]
+        return tuple(sorted({*known, *folders}))
+
+
+def make_project(
+    folder: Path,
+    files: Files = TILL,
+    changed: Mapping[str, str | None] | None = None,
+    *,
+    task: str = TASK,
+    test_command: str = UNITTEST,
+) -> Project:
+    """A repository below `folder` with one commit of `files`; `changed` is what the oracle makes of some of them."""
+    top = repositories.make_repository(folder / "till", files)
+    return project_at(top, files, changed, task=task, test_command=test_command)
+
+
+def project_at(
+    top: Path,
+    files: Files,
+    changed: Mapping[str, str | None] | None = None,
+    *,
+    task: str = TASK,
+    test_command: str = UNITTEST,
+) -> Project:
+    """The project in a repository that is there already."""
+    home = top.parent / "home"
+    home.mkdir(exist_ok=True)
+    gold = {"till/money.py": MENDED_MONEY} if changed is None else changed
+    oracle = Oracle(
+        [GoldFile(path=path, before=_text(files.get(path)), after=after) for path, after in gold.items()]
+    )
+    return Project(top=top, home=home, oracle=oracle, task=task, test_command=test_command)
+
+
+@contextlib.contextmanager
+def serving(project: Project, answerer: Answerer | None = None, **options: Any) -> Iterator[OllamaServer]:
+    """A server that answers as the project's oracle does, or as `answerer` says."""
+    with OllamaServer(answerer or project.oracle, **options) as server:
+        yield server
+
+
+def edit(search: str, replacement: str, path: str = "till/money.py") -> str:
+    """One edit in the format that models write."""
+    return f'<edit file="{path}">\n<search>\n{search}\n</search>\n<replacement>\n{replacement}\n</replacement>\n</edit>\n'
+
+
+def _text(content: str | bytes | None) -> str | None:
+    return content.decode() if isinstance(content, bytes) else content
