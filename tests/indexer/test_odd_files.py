@@ -5,6 +5,8 @@ import pytest
 from tests.fakes.repositories import commit, git, make_repository, write
 from tests.indexer.dump import dump_of, index
 
+from clean_room_agent.indexer.extract import Failed, extract
+
 NAMES = [
     "with space.py",
     "quo'te\".py",
@@ -70,6 +72,13 @@ def test_a_file_that_becomes_binary_leaves_the_index(tmp_path: Path) -> None:
     write(top, {"b.txt": b"\0\1"})
     assert index(top).files_deleted == 1
     assert paths(top) == {"a.py"}
+
+
+def test_what_cannot_be_opened_is_a_failure_with_its_reason(tmp_path: Path) -> None:
+    (tmp_path / "folder.py").mkdir()
+    for name, reason in (("folder.py", "Is a directory"), ("none.py", "No such file or directory")):
+        found = extract(tmp_path, name, max_bytes=100)
+        assert found == Failed(path=name, message=f"cannot be read: {reason}")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -25,6 +25,9 @@ CommentFacts = tuple[int, int, str, str, bool]
 """position of the symbol or -1, line, content, kind, whether it gives a reason."""
 TermFacts = dict[str, tuple[int, int, int, int, int]]
 """term -> how often in path, symbols, docstrings, comments, body."""
+HEAD = 8192
+"""Bytes that show most binary files to be such; they are met anew in each run, as the index does not know them."""
+MARKS = tuple(mark for mark, _ in textfile.BOMS)
 HOLDERS = frozenset({"class", "interface", "variable"})
 
 
@@ -69,7 +72,10 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | Skipped | F
     try:
         with (root / path).open("rb") as file:
             status = os.fstat(file.fileno())
-            data = file.read(max_bytes + 1)
+            head = file.read(HEAD)
+            if b"\0" in head and not head.startswith(MARKS):
+                return Skipped(path=path)
+            data = head + file.read(max(max_bytes + 1 - len(head), 0))
     except OSError as exc:
         return Failed(path=path, message=f"cannot be read: {exc.strerror}")
     if len(data) > max_bytes:
