@@ -12,6 +12,7 @@ from typing import Literal
 
 from clean_room_agent import secrets_names
 from clean_room_agent.artifacts.ids import relative_pass, short_id
+from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomRequest
 from clean_room_agent.cli.prompts import PROMPTS
@@ -20,7 +21,7 @@ from clean_room_agent.db.connection import backup, connect_file, remove_database
 from clean_room_agent.db.raw import calls, index_runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.db.session import Session
+from clean_room_agent.db.session import Session, has_session
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.git.repository import Repository, find_top
 from clean_room_agent.git.worktree import add_worktree, remove_worktree, stand_on
@@ -35,7 +36,7 @@ from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.run import RunLimits
-from clean_room_agent.orchestrator.setup import RunParts
+from clean_room_agent.orchestrator.setup import RunParts, status_of
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.registry import STAGES
@@ -287,22 +288,30 @@ def open_desk(
     task_id: str,
     transport: Callable[[Settings], Transport] = live_transport,
 ) -> Iterator[Desk]:
-    """Record, session and model client of one task; the session is kept unless the command archives it."""
+    """Record, session and model client of one task.
+
+    The session is kept unless the command archives it, or ends by an error after which nothing can go on.
+    """
     router = router_of(settings)
     meter = Meter()
     with Record.open(workspace.repo, clock=utc_now) as record:
         sink = RecordSink(record, meter, router)
         models = ModelClient(router, transport(settings), sink, utc_now)
         with Session.open(workspace.repo, task_id, clock=utc_now) as session:
-            yield Desk(
-                workspace=workspace,
-                settings=settings,
-                record=record,
-                session=session,
-                router=router,
-                models=models,
-                meter=meter,
-            )
+            try:
+                yield Desk(
+                    workspace=workspace,
+                    settings=settings,
+                    record=record,
+                    session=session,
+                    router=router,
+                    models=models,
+                    meter=meter,
+                )
+            except BaseException as error:
+                if status_of(error) is RunStatus.FAILED and has_session(workspace.repo, task_id):
+                    session.archive(record)
+                raise
 
 
 @contextlib.contextmanager

@@ -65,7 +65,7 @@ def opened_run(task_id: str, task: str, parts: RunParts) -> Iterator[Run]:
         finally:
             remove_worktree(worktree)
     except BaseException as error:
-        parts.chronicle.ended(_status_of(error), reason=_reason_of(error))
+        parts.chronicle.ended(status_of(error), reason=_reason_of(error))
         raise
 
 
@@ -143,7 +143,8 @@ def tell(chronicle: Chronicle, observer: Observer, task_id: str, text: str) -> N
     observer.notice(Note(text=text))
 
 
-def _status_of(error: BaseException) -> RunStatus:
+def status_of(error: BaseException) -> RunStatus:
+    """How a run stands that the error ended."""
     if isinstance(error, KeyboardInterrupt | Interrupted):
         return RunStatus.INTERRUPTED
     return RunStatus.PARTIAL if isinstance(error, BudgetSpent) else RunStatus.FAILED

@@ -1,0 +1,172 @@
+"""A model server that breaks ends the run: what the user sees, and what the record holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from tests.fakes.ollama_script import Answer, busy
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import Project, Script, Told, serving
+
+from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+
+LONG = "abcdefgh " * 40
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What the server does to the coder's prompt, and what must come of it."""
+
+    answers: Sequence[Answer]
+    error: str
+    said: str
+    hint: str
+    kept: str = ""
+    """The start of the response that the record holds."""
+    timeouts: dict[str, float] = field(default_factory=dict)
+
+
+FAULTS = {
+    "error before the stream": Fault(
+        answers=[Answer(status=500, error="llama runner process has unexpectedly stopped")],
+        error="ServerFailed",
+        said="coder:3b at {url} failed with status 500: llama runner process has unexpectedly stopped",
+        hint="a smaller model or context_window needs less memory",
+    ),
+    "error in the stream": Fault(
+        answers=[Answer(text=LONG, error="an error was encountered while running the model")],
+        error="ServerFailed",
+        said="failed in the middle of its answer: an error was encountered while running the model",
+        hint="the server's own log says more",
+        kept="abcdefgh abcdefgh",
+    ),
+    "end without done": Fault(
+        answers=[Answer(text="ha ha ha ha", no_end=True)],
+        error="DegenerateOutput",
+        said="the server stops a model that repeats itself. Its last words: 'ha ha ha ha'",
+        hint="try again with another seed",
+        kept="ha ha ha ha",
+    ),
+    "abrupt close in the answer": Fault(
+        answers=[Answer(text=LONG, close="in_answer")],
+        error="ServerFailed",
+        said="{url} broke off in the middle of coder:3b's answer",
+        hint="the model's process may have died",
+        kept="abcdefgh abcdefgh",
+    ),
+    "abrupt close in a line": Fault(
+        answers=[Answer(text=LONG, close="in_line")],
+        error="ServerFailed",
+        said="{url} broke off in the middle of coder:3b's answer",
+        hint="the model's process may have died",
+        kept="abcdefgh abcdefgh",
+    ),
+    "abrupt close before the first token, each time": Fault(
+        answers=[Answer(close="before_headers"), Answer(close="before_token")],
+        error="ServerUnreachable",
+        said="the connection to {url} broke before the first token of coder:3b's answer",
+        hint="the server may have stopped or run out of memory",
+    ),
+    "busy for ever": Fault(
+        answers=[busy(), busy()],
+        error="ServerBusy",
+        said="{url} is busy: server busy, please try again.  maximum pending requests exceeded",
+        hint="OLLAMA_MAX_QUEUE",
+    ),
+    "a load beyond the limit": Fault(
+        answers=[Answer(text="late", load_seconds=5)],
+        error="ServerTimeout",
+        said="coder:3b at {url} did not begin to answer within 0.4 s",
+        hint="raise first_byte in [models.timeouts]",
+        timeouts={"first_byte": 0.4},
+    ),
+    "silence in the answer": Fault(
+        answers=[Answer(text=LONG, pause_seconds=5)],
+        error="ServerTimeout",
+        said="coder:3b at {url} fell silent for 0.4 s in the middle of its answer",
+        hint="raise idle in [models.timeouts]",
+        kept="abcdefgh",
+        timeouts={"idle": 0.4},
+    ),
+    "unloaded in the answer": Fault(
+        answers=[Answer(text="half", done_reason="unload")],
+        error="ServerFailed",
+        said="{url} ended coder:3b's answer with the reason 'unload'",
+        hint="another program may use the server's memory",
+        kept="half",
+    ),
+    "something else than a model server": Fault(
+        answers=[Answer(raw_body="<html>Welcome</html>")],
+        error="ServerFailed",
+        said="{url} does not speak Ollama's protocol",
+        hint="is base_url in [models] the address of an Ollama server",
+    ),
+}
+
+
+def check_ended(told: Told, error: str) -> None:
+    """The run ended by that error: the user reads it, the record holds it, and nothing else is left."""
+    assert told.code == 3
+    assert told.traces == {}
+    assert told.branches == ()
+    assert told.sessions == ()
+    newest = told.recorded.calls[-1]
+    assert newest.finish == f"error:{error}"
+    assert told.recorded.ending == ("failed", newest.error)
+    assert told.recorded.reading_of(newest) == ("", "")
+    assert f"error: {newest.error}\n" in told.err
+    assert "Traceback" not in told.err
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_a_broken_server_ends_the_run_with_its_words_and_a_remedy(till: Project, name: str) -> None:
+    fault = FAULTS[name]
+    with serving(till, Script(till.oracle, {IMPLEMENT.title: fault.answers})) as server:
+        told = till.solve(server, models={"timeouts": fault.timeouts})
+    check_ended(told, fault.error)
+    assert f"error: {fault.said.format(url=server.base_url)}" in told.err or fault.said in told.err
+    assert fault.hint in told.err.rsplit("->", 1)[1]
+    asked = told.recorded.calls_of("implement")
+    assert len(asked) == len(fault.answers)
+    assert [call.attempt for call in asked] == list(range(len(asked)))
+    assert asked[-1].response.startswith(fault.kept)
+    assert (asked[-1].response == "") == (fault.kept == "")
+
+
+ASKED = ["task_analysis", "scope_batch", "precision_batch", "meta_plan", "part_plan", "implement"]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_server_that_breaks_at_any_prompt_ends_the_run(till: Project, name: str) -> None:
+    title = next(prompt.title for prompt in PROMPTS if prompt.name == name)
+    told = till.solve_scripted({title: [Answer(status=500, error="model failed to load")]})
+    check_ended(told, "ServerFailed")
+    assert told.recorded.calls[-1].call_type == name
+    assert "failed with status 500: model failed to load" in told.err
+
+
+def test_no_server_at_all_is_said_before_any_model_was_asked(till: Project) -> None:
+    with OllamaServer(till.oracle) as server:
+        till.configure(server.base_url)
+    told = till.cra("solve", till.task)
+    assert (told.code, told.traces, told.branches) == (3, {}, ())
+    assert f"error: no model server answers at {server.base_url}: " in told.err
+    assert "-> start it (Ollama: `ollama serve`), or mend base_url in [models]" in told.err
+    assert told.recorded.ending[0] == "failed"
+    assert [call.finish for call in told.recorded.probes] == ["error:ServerUnreachable"]
+    assert told.recorded.calls == ()
+
+
+@pytest.mark.parametrize("role", ["coding", "reasoning"])
+def test_a_wrong_model_name_lists_the_models_that_there_are(till: Project, role: str) -> None:
+    with serving(till) as server:
+        told = till.solve(server, models={role: "coder:7b"})
+    assert (told.code, told.traces, told.branches) == (3, {}, ())
+    assert f"error: {server.base_url} does not have the model 'coder:7b'" in told.err
+    assert (
+        "-> run `ollama pull coder:7b`, or name another one in [models]; it has: coder:3b, thinker:4b"
+        in told.err
+    )
+    assert told.recorded.ending[0] == "failed"
+    assert told.recorded.probes[-1].finish == "error:ModelNotFound"
