@@ -1,0 +1,135 @@
+"""Looking into what is recorded of a task: its calls without their texts, and where in prompts a file stands."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from clean_room_agent.db.raw.calls import Reading
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.passes import OF_TASK, task_range
+from clean_room_agent.db.raw.runs import RunListing, list_runs
+from clean_room_agent.db.rows import Connection
+
+# The newest reading counts: a call is read once, or again after a repair.
+CALLS = f"""
+SELECT c.id, c.task_id, c.call_type, c.stage_name, c.model, c.role, c.provider, c.item, c.attempt, c.finish, c.error,
+    c.estimated_tokens, c.prompt_tokens, c.completion_tokens, c.latency_ms, c.timestamp, c.replayed_from,
+    CASE WHEN json_valid(c.request_body) THEN json_extract(c.request_body, '$.options.num_ctx') END,
+    CASE WHEN json_valid(c.request_body) THEN json_extract(c.request_body, '$.options.num_predict') END,
+    coalesce(r.reading, ''), coalesce(r.fault, '')
+FROM retrieval_llm_calls AS c
+LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
+WHERE {OF_TASK} ORDER BY c.id
+"""  # noqa: S608 - a constant condition
+PROMPTS_WITH = f"""
+SELECT id, prompt FROM retrieval_llm_calls WHERE {OF_TASK} AND instr(prompt, ?) > 0 ORDER BY id
+"""  # noqa: S608
+FINAL_TESTS = """
+SELECT success, tests_run, tests_passed, exit_code FROM validation_results
+WHERE task_id = ? AND kind = 'final' ORDER BY id DESC LIMIT 1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallHead:
+    """A call without its texts."""
+
+    id: int
+    task_id: str
+    call_type: str
+    stage_name: str
+    model: str
+    role: str
+    provider: str
+    item: str
+    attempt: int
+    finish: str
+    error: str
+    estimated_tokens: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    latency_ms: int
+    timestamp: str
+    replayed_from: int | None
+    window: int | None
+    """Tokens that the request asked for; None where it does not say."""
+    answer_limit: int | None
+    """Tokens that the answer may have; None where the request does not say."""
+    reading: Reading | None
+    """How the answer was read; None where nobody read it."""
+    fault: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalTests:
+    """The last full test run of a task."""
+
+    success: bool
+    tests_run: int | None
+    """None where the runner's report cannot be read."""
+    tests_passed: int | None
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOverview:
+    """What `cra runs` says of one run."""
+
+    listing: RunListing
+    run: OrchestratorRunRow | None
+    """None where a pass stands alone."""
+    tests: FinalTests | None
+
+
+def list_call_heads(conn: Connection, task_id: str) -> tuple[CallHead, ...]:
+    """The calls of a task and its passes (or of one pass and what stands under it), by id."""
+    return tuple(
+        CallHead(
+            id=row[0],
+            task_id=row[1],
+            call_type=row[2],
+            stage_name=row[3],
+            model=row[4],
+            role=row[5],
+            provider=row[6],
+            item=row[7],
+            attempt=row[8],
+            finish=row[9],
+            error=row[10],
+            estimated_tokens=row[11],
+            prompt_tokens=row[12],
+            completion_tokens=row[13],
+            latency_ms=row[14],
+            timestamp=row[15],
+            replayed_from=row[16],
+            window=row[17],
+            answer_limit=row[18],
+            reading=cast("Reading", row[19]) if row[19] else None,
+            fault=row[20],
+        )
+        for row in conn.execute(CALLS, task_range(task_id))
+    )
+
+
+def list_prompts_with(conn: Connection, task_id: str, text: str) -> tuple[tuple[int, str], ...]:
+    """(call's id, prompt) of the task's calls whose prompt holds `text`, by id."""
+    rows = conn.execute(PROMPTS_WITH, (*task_range(task_id), text))
+    return tuple((row[0], row[1]) for row in rows)
+
+
+def list_overviews(conn: Connection, *, limit: int) -> tuple[RunOverview, ...]:
+    """The newest runs, newest first."""
+    return tuple(
+        RunOverview(
+            listing=listing,
+            run=get_orchestrator_run(conn, listing.task_id),
+            tests=_final_tests(conn, listing.task_id),
+        )
+        for listing in list_runs(conn, limit=limit)
+    )
+
+
+def _final_tests(conn: Connection, task_id: str) -> FinalTests | None:
+    row = conn.execute(FINAL_TESTS, (task_id,)).fetchone()
+    if row is None:
+        return None
+    return FinalTests(success=bool(row[0]), tests_run=row[1], tests_passed=row[2], exit_code=row[3])
