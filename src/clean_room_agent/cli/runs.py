@@ -1,0 +1,48 @@
+"""`cra runs`: the runs of this repository."""
+
+import contextlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.trace import RunOverview, list_overviews
+from clean_room_agent.report.runs import render_runs
+
+EMPTY = 'no runs here yet; begin with: cra solve "what is to be changed"'
+
+
+@click.command()
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, at most.")
+@options.repo_option
+@options.json_option
+def command(limit: int, repo: Path, as_json: bool) -> int:
+    """List the runs of this repository, newest first."""
+    workspace = wiring.workspace_of(repo)
+    found: tuple[RunOverview, ...] = ()
+    if workspace.raw.exists():
+        with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+            found = list_overviews(conn, limit=limit)
+    if as_json:
+        output.answer_json([as_object(entry) for entry in found])
+    elif found:
+        shown = neutral(found)
+        output.console().print(render_runs(shown, wiring.utc_now()), highlight=False)
+    else:
+        output.answer(EMPTY if workspace.config.exists() else "no runs here yet; begin with: cra init")
+    return 0
+
+
+def as_object(entry: RunOverview) -> dict[str, Any]:
+    """One run as `--json` answers it."""
+    run, tests = entry.run, entry.tests
+    return {
+        **output.plain(entry.listing),
+        "reason": "" if run is None else run.reason,
+        "branch": "" if run is None else run.branch,
+        "result_commit": "" if run is None else run.result_commit,
+        "tests": output.plain(tests),
+    }

@@ -1,0 +1,207 @@
+"""`cra show`: look into a run, from the whole of it down to one prompt."""
+
+import contextlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import click
+from rich.console import RenderableType
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import GitError, UsageError
+from clean_room_agent.git.history import diff
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.report.budget import budget, render_budget
+from clean_room_agent.report.decisions import render_verdicts, verdicts
+from clean_room_agent.report.inspect import pass_views, render_passes, render_run, run_view
+from clean_room_agent.report.texts import (
+    AttemptDiff,
+    attempt_diffs,
+    call_texts,
+    render_diffs,
+    render_prompts,
+    render_responses,
+)
+from clean_room_agent.report.trace import Chosen, RunTrace, choose, read_trace
+from clean_room_agent.report.validation import render_validations, validation_lines
+from clean_room_agent.report.why import render_why, why
+from clean_room_agent.workspace import Workspace
+
+DataT = TypeVar("DataT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What of a run the flags ask for."""
+
+    prompt: bool
+    response: bool
+    diff: bool
+    tests: bool
+    budget: bool
+    decisions: bool
+    why: str | None
+    full: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section(Generic[DataT]):
+    """One thing asked for: its key in `--json`, its data, and how a person sees them."""
+
+    key: str
+    data: DataT
+    render: Callable[[DataT], RenderableType]
+
+    def show(self) -> RenderableType:
+        """The data made safe for a terminal, then rendered."""
+        return self.render(neutral(self.data))
+
+
+@click.command()
+@click.argument("where", metavar="RUN[/PLACE]")
+@options.repo_option
+@click.option("--prompt", is_flag=True, help="What the model read, call by call.")
+@click.option("--response", is_flag=True, help="What the model answered, and how it was read.")
+@click.option(
+    "--why", "why_path", metavar="PATH[:LINE]", help="Why a file was shown; who wrote a line of the result."
+)
+@click.option("--diff", "show_diff", is_flag=True, help="What was changed.")
+@click.option("--tests", is_flag=True, help="What the tests said, run after run.")
+@click.option("--budget", "show_budget", is_flag=True, help="Each call's tokens against its window.")
+@click.option("--decisions", is_flag=True, help="Every candidate: in or out, and why.")
+@click.option("--full", is_flag=True, help="With --tests: all that they printed.")
+@options.json_option
+def command(  # noqa: PLR0917 - one parameter per flag
+    where: str,
+    repo: Path,
+    prompt: bool,
+    response: bool,
+    why_path: str | None,
+    show_diff: bool,
+    tests: bool,
+    show_budget: bool,
+    decisions: bool,
+    full: bool,
+    as_json: bool,
+) -> int:
+    r"""Look into RUN, or into one PLACE of it.
+
+    \b
+    RUN       any beginning of a run's id that no other run has
+    PLACE     meta_plan             the pass that divides the task
+              part                  all passes of a part
+              part/step             a step: its attempts, what came after
+              part/step/2           its second attempt
+              call:15               one call of a model
+    Any other pass goes by the name that `cra show RUN` prints for it.
+    """
+    workspace = wiring.workspace_of(repo)
+    if not workspace.raw.exists():
+        raise UsageError("nothing has been recorded here yet", hint="`cra solve` makes the first run")
+    wanted = Wanted(
+        prompt=prompt,
+        response=response,
+        diff=show_diff,
+        tests=tests,
+        budget=show_budget,
+        decisions=decisions,
+        why=why_path,
+        full=full,
+    )
+    prefix, _, place = where.removeprefix("cra/").partition("/")
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        trace = read_trace(conn, find_task(conn, prefix))
+        sections = chosen_sections(conn, workspace, trace, choose(trace, place), wanted)
+    if as_json:
+        output.answer_json({"task_id": trace.task_id, **{part.key: part.data for part in sections}})
+        return 0
+    console = output.console()
+    for number, part in enumerate(sections):
+        if number:
+            console.print()
+        console.print(part.show(), highlight=False)
+    return 0
+
+
+def chosen_sections(
+    conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen, wanted: Wanted
+) -> list[Section[Any]]:
+    """What the flags ask for, in a fixed order; without any, the place at a glance."""
+    sections: list[Section[Any]] = []
+    if wanted.why is not None:
+        path, line = split_line(workspace, wanted.why)
+        data = why(conn, trace, chosen.passes, path, line)
+        sections.append(
+            Section(key="why", data=data, render=lambda found: render_why(found, _address(trace)))
+        )
+    if wanted.decisions:
+        sections.append(Section(key="decisions", data=verdicts(chosen), render=render_verdicts))
+    if wanted.budget:
+        sections.append(Section(key="budget", data=budget(chosen), render=render_budget))
+    if wanted.prompt or wanted.response:
+        texts = call_texts(conn, chosen)
+        if wanted.prompt:
+            sections.append(Section(key="prompts", data=texts, render=render_prompts))
+        if wanted.response:
+            sections.append(Section(key="responses", data=texts, render=render_responses))
+    if wanted.diff:
+        sections.append(Section(key="diff", data=_diffs(workspace, trace, chosen), render=render_diffs))
+    if wanted.tests:
+        lines = validation_lines(trace, chosen)
+        sections.append(
+            Section(key="tests", data=lines, render=lambda data: render_validations(data, whole=wanted.full))
+        )
+    return sections or _glance(conn, trace, chosen)
+
+
+def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:
+    """The path as the record writes it (relative to the repository), and the 1-based line where one is named."""
+    path, colon, number = text.rpartition(":")
+    line = int(number) if colon and number.isdecimal() and int(number) > 0 else None
+    path = os.path.normpath(text if line is None else path)
+    top = workspace.repo
+    if Path(path).is_absolute() and Path(path).is_relative_to(top):
+        path = str(Path(path).relative_to(top))
+    return path.replace(os.sep, "/"), line
+
+
+def _glance(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[Any]]:
+    if chosen.call is not None:
+        texts = call_texts(conn, chosen)
+        return [
+            Section(key="budget", data=budget(chosen), render=render_budget),
+            Section(key="prompts", data=texts, render=render_prompts),
+            Section(key="responses", data=texts, render=render_responses),
+        ]
+    address = _address(trace)
+    if chosen.place:
+        return [
+            Section(key="passes", data=pass_views(chosen), render=lambda data: render_passes(data, address))
+        ]
+    return [Section(key="run", data=run_view(trace), render=lambda data: render_run(data, address))]
+
+
+def _address(trace: RunTrace) -> Callable[[str], str]:
+    """From a place to the command that shows it."""
+    run = short_id(trace.task_id)
+    return lambda place: f"cra show {run}/{place}" if place else f"cra show {run}"
+
+
+def _diffs(workspace: Workspace, trace: RunTrace, chosen: Chosen) -> tuple[AttemptDiff, ...]:
+    """The whole run's change as git has it; of a place, and where the commits are gone, attempt by attempt."""
+    run = trace.run
+    if chosen.place or run is None or not run.result_commit:
+        return attempt_diffs(chosen, accepted_only=not chosen.place)
+    try:
+        text = diff(open_repository(workspace.repo), run.snapshot_commit, run.result_commit)
+    except GitError:
+        return attempt_diffs(chosen, accepted_only=True)
+    return (AttemptDiff(place="", attempt=0, outcome=run.status.value, diff=text),)

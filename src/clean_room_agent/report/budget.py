@@ -1,0 +1,119 @@
+"""What filled each window: estimated and counted tokens of every call."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from clean_room_agent.db.raw.trace import CallHead
+from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.report.trace import Chosen, PassTrace
+
+FULL, TIGHT = 0.9, 0.7
+"""Shares of a window from which a prompt is shown in red, in yellow."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLine:
+    """One call and what it cost, in tokens."""
+
+    call_id: int
+    place: str
+    call_type: str
+    item: str
+    model: str
+    estimated: int
+    actual: int | None
+    """As the server counted; None where it did not say."""
+    answer: int | None
+    answer_limit: int | None
+    window: int
+    seconds: float
+    ended: str
+    """Why generation ended and how the answer was read, in a few words."""
+
+    @property
+    def used(self) -> int:
+        """Tokens of the prompt: counted, else estimated."""
+        return self.estimated if self.actual is None else self.actual
+
+
+def call_line(call: CallHead, entry: PassTrace) -> CallLine:
+    """The call in one line; its window is what the request asked for, else the pass's."""
+    return CallLine(
+        call_id=call.id,
+        place=entry.place,
+        call_type=call.call_type,
+        item=call.item,
+        model=call.model,
+        estimated=call.estimated_tokens,
+        actual=call.prompt_tokens,
+        answer=call.completion_tokens,
+        answer_limit=call.answer_limit,
+        window=call.window or entry.row.context_window,
+        seconds=call.latency_ms / 1000,
+        ended=_ended(call),
+    )
+
+
+def budget(chosen: Chosen) -> tuple[CallLine, ...]:
+    """The chosen calls, in order."""
+    wanted = {call.id for call in chosen.calls}
+    return tuple(
+        call_line(call, entry) for entry in chosen.passes for call in entry.calls if call.id in wanted
+    )
+
+
+def fullest(calls: Sequence[CallHead], window: int) -> tuple[int, int]:
+    """(tokens, window) of the prompt that left least of its window free; probes, which must not fit, do not count."""
+    best = (0, 0)
+    for call in calls:
+        used = call.estimated_tokens if call.prompt_tokens is None else call.prompt_tokens
+        mine = call.window or window
+        if call.call_type != PROBE_NAME and mine and used * max(best[1], 1) >= best[0] * mine:
+            best = (used, mine)
+    return best
+
+
+def render_budget(lines: tuple[CallLine, ...]) -> Group:
+    """A line a call; beneath, how far estimates were off."""
+    if not lines:
+        return Group(Text("no call is recorded here"))
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("call", justify="right", no_wrap=True)
+    table.add_column("prompt of", overflow="fold")
+    for name in ("estimate", "actual", "answer", "window", "full"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for line in lines:
+        share = line.used / line.window if line.window else 0.0
+        style = "red" if share >= FULL else "yellow" if share >= TIGHT else ""
+        table.add_row(
+            str(line.call_id),
+            Text(f"{line.place} {line.call_type}".strip()),
+            f"{line.estimated:,}",
+            "" if line.actual is None else f"{line.actual:,}",
+            "" if line.answer is None else f"{line.answer:,}",
+            f"{line.window:,}",
+            Text(f"{share:.0%}", style=style),
+        )
+    ratios = [line.actual / line.estimated for line in lines if line.actual and line.estimated]
+    tail = []
+    if ratios:
+        said = f"\ncounted tokens were {min(ratios):.0%} to {max(ratios):.0%} of the estimates"
+        tail.append(Text(said, style="red" if max(ratios) > 1.1 else "dim"))
+    return Group(table, *tail)
+
+
+def _ended(call: CallHead) -> str:
+    if call.call_type == PROBE_NAME:
+        return "refused, as it must be" if call.finish.startswith("error:") else "not refused"
+    words = [call.finish.removeprefix("error:") if call.error else call.finish]
+    if call.error:
+        words.append(call.error)
+    elif call.reading is not None:
+        words.append(f"{call.reading}: {call.fault}" if call.fault else call.reading)
+    if call.attempt:
+        words.append(f"asked again ({call.attempt})")
+    return ", ".join(words)

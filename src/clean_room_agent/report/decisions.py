@@ -1,0 +1,57 @@
+"""What became of each candidate, as a person reads it."""
+
+from dataclasses import dataclass
+
+from rich.console import Group
+from rich.text import Text
+
+from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.report.trace import Chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassVerdicts:
+    """One pass's decisions, in order."""
+
+    place: str
+    decisions: tuple[DecisionRow, ...]
+
+
+def verdicts(chosen: Chosen) -> tuple[PassVerdicts, ...]:
+    """The decisions of the chosen passes (or those that one call judged), pass by pass; passes without any left out."""
+    call_id = None if chosen.call is None else chosen.call.id
+    found = (
+        PassVerdicts(
+            place=entry.place,
+            decisions=tuple(row for row in entry.decisions if call_id is None or row.call_id == call_id),
+        )
+        for entry in chosen.passes
+    )
+    return tuple(entry for entry in found if entry.decisions)
+
+
+def render_verdicts(found: tuple[PassVerdicts, ...]) -> Group:
+    """Pass by pass, stage by stage, two lines a decision."""
+    lines: list[Text] = []
+    for entry in found:
+        counted = sum(row.included for row in entry.decisions)
+        head = f"{entry.place or 'the task'}: {len(entry.decisions)} decisions, {counted} of them in"
+        lines.append(Text(head, style="bold"))
+        lines += [line for row in entry.decisions for line in decision_lines(row, indent=2)]
+    return Group(*(lines or [Text("no decision is recorded here")]))
+
+
+def decision_lines(row: DecisionRow, *, indent: int) -> list[Text]:
+    """The verdict with what decided it, then the reason."""
+    verdict = ("in ", "green") if row.included else ("out", "red")
+    name = row.path if row.symbol is None else f"{row.path} :: {row.symbol}"
+    facts = [f"tier {row.tier}"]
+    if row.score is not None:
+        facts.append(f"score {row.score:.2f}")
+    if row.detail:
+        facts.append(row.detail.replace("_", " "))
+    if row.call_id is not None:
+        facts.append(f"judged by call {row.call_id}")
+    pad = " " * indent
+    head = Text.assemble(pad, verdict, f" {row.stage:<10} {name}".rstrip(), (f"  {', '.join(facts)}", "cyan"))
+    return [head, Text(f"{pad}    {row.reason}", style="dim")]

@@ -1,0 +1,71 @@
+"""The runs of a repository, newest first."""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.db.raw.trace import RunOverview
+
+COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
+UNITS = (("s", 60), ("min", 60), ("h", 24), ("d", 365))
+
+
+def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
+    """Two lines a run: what became of it, then what it was about; `now` is a timestamp of the record's kind."""
+    table = Table(box=None, pad_edge=False, show_header=True, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("run", no_wrap=True)
+    table.add_column("age", justify="right", no_wrap=True)
+    table.add_column("what", no_wrap=True)
+    table.add_column("status", no_wrap=True)
+    table.add_column("task, branch, result", overflow="fold")
+    for entry in overviews:
+        listing = entry.listing
+        status = listing.status.value.replace("_", " ")
+        told = Text(first_line(listing.task_description) or "(a context package)")
+        for line in result_lines(entry):
+            told.append(f"\n{line}", style="dim")
+        table.add_row(
+            Text(short_id(listing.task_id), style="bold"),
+            age(listing.timestamp, now),
+            Text(listing.command),
+            Text(status, style=COLOURS.get(listing.status.value, "cyan")),
+            told,
+        )
+    return Group(table)
+
+
+def result_lines(entry: RunOverview) -> list[str]:
+    """Branch and tests, then the reason; nothing where there is nothing to say."""
+    facts = []
+    if entry.run is not None and entry.run.branch:
+        facts.append(entry.run.branch)
+    if entry.tests is not None:
+        known = entry.tests.tests_run is not None and entry.tests.tests_passed is not None
+        facts.append(
+            f"{entry.tests.tests_passed} of {entry.tests.tests_run} tests pass"
+            if known
+            else f"tests exit {entry.tests.exit_code}"
+        )
+    lines = [", ".join(facts)] if facts else []
+    if entry.run is not None and entry.run.reason:
+        lines.append(first_line(entry.run.reason))
+    return lines
+
+
+def age(timestamp: str, now: str) -> str:
+    """How long before `now`, in its largest whole unit: `3 min`."""
+    left = max(int((datetime.fromisoformat(now) - datetime.fromisoformat(timestamp)).total_seconds()), 0)
+    for unit, size in UNITS:
+        if left < size:
+            return f"{left} {unit}"
+        left //= size
+    return f"{left} y"
+
+
+def first_line(text: str) -> str:
+    """The first line that holds something; "" where none does."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")

@@ -1,0 +1,132 @@
+"""The texts of a task: what a model read and answered, call by call, and what came of it as a diff."""
+
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.syntax import Syntax
+from rich.text import Text
+
+from clean_room_agent.db.raw.calls import get_call
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.report.line_origin import of_file
+from clean_room_agent.report.trace import Chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTexts:
+    """One call's texts, exactly as they went over the wire."""
+
+    call_id: int
+    place: str
+    call_type: str
+    item: str
+    model: str
+    system_prompt: str
+    prompt: str
+    response: str
+    thinking: str
+    finish: str
+    reading: str
+    """"" where nobody read it."""
+    fault: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptDiff:
+    """What one attempt changed."""
+
+    place: str
+    attempt: int
+    outcome: str
+    diff: str
+
+
+def call_texts(conn: Connection, chosen: Chosen) -> tuple[CallTexts, ...]:
+    """The texts of the chosen calls, in order."""
+    places = {call.id: entry.place for entry in chosen.passes for call in entry.calls}
+    heads = [(head, get_call(conn, head.id)) for head in chosen.calls]
+    return tuple(
+        CallTexts(
+            call_id=row.id,
+            place=places[row.id],
+            call_type=row.call_type,
+            item=row.item,
+            model=row.model,
+            system_prompt=row.system_prompt,
+            prompt=row.prompt,
+            response=row.response,
+            thinking=row.thinking,
+            finish=row.finish,
+            reading=head.reading or "",
+            fault=head.fault,
+            error=row.error,
+        )
+        for head, row in heads
+        if row is not None
+    )
+
+
+def render_prompts(texts: tuple[CallTexts, ...]) -> Group:
+    """System prompt and prompt of each call."""
+    parts: list[Text] = []
+    for text in texts:
+        parts += [_head(text), Text("--- system", style="dim"), Text(text.system_prompt)]
+        parts += [Text("--- prompt", style="dim"), Text(text.prompt.rstrip("\n")), Text("")]
+    return Group(*(parts or [Text("no call is recorded here")]))
+
+
+def render_responses(texts: tuple[CallTexts, ...]) -> Group:
+    """The answer of each call, why it ended and how it was read."""
+    parts: list[Text] = []
+    for text in texts:
+        parts.append(_head(text))
+        if text.thinking:
+            parts += [Text("--- thinking", style="dim"), Text(text.thinking.rstrip("\n"))]
+        read = ": ".join(word for word in (text.reading, text.fault) if word)
+        said = ", ".join(word for word in (text.finish, read, text.error) if word)
+        parts += [Text(f"--- answer ({said})", style="dim"), Text(text.response.rstrip("\n")), Text("")]
+    return Group(*(parts or [Text("no call is recorded here")]))
+
+
+def attempt_diffs(chosen: Chosen, *, accepted_only: bool, path: str = "") -> tuple[AttemptDiff, ...]:
+    """What the chosen attempts changed (in `path` alone, where it is given), in order; those that changed nothing left out."""
+    found = (
+        AttemptDiff(
+            place=entry.place,
+            attempt=row.attempt,
+            outcome=row.outcome.value,
+            diff=of_file(row.diff, path) if path else row.diff,
+        )
+        for entry in chosen.passes
+        for row in entry.attempts
+        if not accepted_only or row.outcome == "applied_and_passed"
+    )
+    return tuple(entry for entry in found if entry.diff)
+
+
+def render_diffs(diffs: tuple[AttemptDiff, ...]) -> Group:
+    """The diffs, each under the attempt that made it; without a heading where it is the whole run's."""
+    parts: list[RenderableType] = []
+    for entry in diffs:
+        if entry.place:
+            good = entry.outcome == "applied_and_passed"
+            words = f"{entry.place}: {entry.outcome.replace('_', ' ')}{'' if good else ', undone'}"
+            parts.append(Text(words, style="bold green" if good else "bold yellow"))
+        parts.append(
+            Syntax(
+                entry.diff.rstrip("\n"),
+                "diff",
+                theme="ansi_dark",
+                background_color="default",
+                word_wrap=False,
+            )
+        )
+    return Group(*(parts or [Text("no change is recorded here")]))
+
+
+def _head(text: CallTexts) -> Text:
+    item = f" {text.item}" if text.item else ""
+    return Text(
+        f"=== call {text.call_id}  {text.place}  {text.call_type}{item}  {text.model}", style="bold cyan"
+    )

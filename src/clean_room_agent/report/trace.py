@@ -1,0 +1,204 @@
+"""What a task left in the record, put together: its run, its passes in order, and what belongs to each."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
+from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.db.raw.events import EventRow, list_events
+from clean_room_agent.db.raw.orchestrator_runs import (
+    OrchestratorRunRow,
+    PassRow,
+    get_orchestrator_run,
+    list_passes,
+)
+from clean_room_agent.db.raw.refinements import (
+    RecoveryRow,
+    RefinementRow,
+    list_recovery_decisions,
+    list_refinements,
+)
+from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
+from clean_room_agent.db.raw.trace import CallHead, list_call_heads
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import UsageError
+from clean_room_agent.llm.probe import PROBE_NAME
+
+RETRY = ":retry_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassTrace:
+    """One pass, with all that the record holds under its id."""
+
+    place: str
+    """What names it after `RUN/`: `meta_plan`, `part/step/1`, else its id without the task; "" where it is the task."""
+    row: TaskRunRow
+    order: PassRow | None
+    """Its place in the run; None where it stands alone."""
+    calls: tuple[CallHead, ...]
+    decisions: tuple[DecisionRow, ...]
+    attempts: tuple[AttemptRow, ...]
+    tests: tuple[ValidationRow, ...]
+    refinements: tuple[RefinementRow, ...]
+    recoveries: tuple[RecoveryRow, ...]
+
+    @property
+    def pass_id(self) -> str:
+        """The id under which the record keeps it."""
+        return self.row.task_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTrace:
+    """One task."""
+
+    task_id: str
+    run: OrchestratorRunRow | None
+    """None where a pass stands alone (a retrieval)."""
+    passes: tuple[PassTrace, ...]
+    """In the order in which they began."""
+    tests: tuple[ValidationRow, ...]
+    """Every test run of the task, by id."""
+    events: tuple[EventRow, ...]
+
+    def accepted(self) -> tuple[tuple[PassTrace, AttemptRow], ...]:
+        """The attempts whose change stands in the result, oldest first."""
+        return tuple(
+            (entry, attempt)
+            for entry in self.passes
+            for attempt in entry.attempts
+            if attempt.outcome == "applied_and_passed"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The part of a task that an address names."""
+
+    place: str
+    passes: tuple[PassTrace, ...]
+    call: CallHead | None = None
+
+    @property
+    def calls(self) -> tuple[CallHead, ...]:
+        """The calls in question; without the probes of the server's window, unless one is named itself."""
+        if self.call is not None:
+            return (self.call,)
+        return tuple(call for entry in self.passes for call in entry.calls if call.call_type != PROBE_NAME)
+
+
+def read_trace(conn: Connection, task_id: str) -> RunTrace:
+    """All that the record holds of a task, but the texts of its calls."""
+    run = get_orchestrator_run(conn, task_id)
+    order = {} if run is None else {entry.task_run_id: entry for entry in list_passes(conn, run.id)}
+    calls, decisions = list_call_heads(conn, task_id), list_decisions(conn, task_id)
+    attempts, tests = list_attempts(conn, task_id), list_validations(conn, task_id)
+    refinements, recoveries = list_refinements(conn, task_id), list_recovery_decisions(conn, task_id)
+    passes = []
+    for row in list_task_runs(conn, task_id):
+        mine = tuple(attempt for attempt in attempts if attempt.task_run_id == row.id)
+        passes.append(
+            PassTrace(
+                place=_place(row.task_id, order.get(row.id), mine),
+                row=row,
+                order=order.get(row.id),
+                calls=tuple(call for call in calls if call.task_id == row.task_id),
+                decisions=tuple(entry for entry in decisions if entry.task_id == row.task_id),
+                attempts=mine,
+                tests=tuple(entry for entry in tests if entry.task_id == row.task_id),
+                refinements=tuple(entry for entry in refinements if entry.task_id == row.task_id),
+                recoveries=tuple(entry for entry in recoveries if entry.task_id == row.task_id),
+            )
+        )
+    passes.sort(key=lambda entry: (entry.order.sequence_order if entry.order else -1, entry.row.id))
+    return RunTrace(
+        task_id=task_id, run=run, passes=tuple(passes), tests=tests, events=list_events(conn, task_id)
+    )
+
+
+def choose(trace: RunTrace, place: str) -> Chosen:
+    """What `place` names: nothing (all), `call:<id>`, a pass by its id without the task, or `part[/step[/attempt]]`.
+
+    Raises:
+        UsageError: nothing of the task is called so; the hint names what is.
+    """
+    if not place:
+        return Chosen(place="", passes=trace.passes)
+    head, _, rest = place.partition(":" if place.startswith("call:") else "/")
+    if head == "call":
+        return _call(trace, place, rest)
+    exact = [entry for entry in trace.passes if place in {entry.place, relative_pass(entry.pass_id)}]
+    found = exact or _by_plan(trace.passes, place.strip("/").split("/"))
+    if not found:
+        known = [entry.place for entry in trace.passes if entry.place]
+        raise UsageError(
+            f"this run has nothing called {place!r}",
+            hint=f"it has: {', '.join([*known, 'call:<id>'])}"
+            if known
+            else "it has one pass: leave this out",
+        )
+    return Chosen(place=place, passes=tuple(found))
+
+
+def room_passes(trace: RunTrace, entry: PassTrace) -> tuple[PassTrace, ...]:
+    """The passes whose decisions made the room of `entry`, oldest first: a retry is shown its first attempt's room."""
+    base, marked, number = entry.pass_id.rpartition(RETRY)
+    if not marked or not number.isdecimal():
+        return (entry,)
+    wanted = [base, *(f"{base}{RETRY}{count}" for count in range(1, int(number) + 1))]
+    return tuple(found for found in trace.passes if found.pass_id in wanted)
+
+
+def seconds_between(start: str, end: str | None) -> float | None:
+    """Seconds between two of the record's timestamps; None while there is no end."""
+    return (
+        None if end is None else (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
+    )
+
+
+def tokens_of(calls: Iterable[CallHead]) -> int:
+    """Tokens read and written, as the server counted them, else as estimated; probes and failed calls cost none."""
+    return sum(
+        (call.estimated_tokens if call.prompt_tokens is None else call.prompt_tokens)
+        + (call.completion_tokens or 0)
+        for call in calls
+        if not call.finish.startswith("error:")
+    )
+
+
+def _place(pass_id: str, order: PassRow | None, attempts: Sequence[AttemptRow]) -> str:
+    relative = relative_pass(pass_id)
+    if order is None or order.pass_type is not PassType.IMPLEMENT:
+        return relative
+    number = (
+        attempts[0].attempt if attempts else int(pass_id.rpartition(RETRY)[2]) + 1 if RETRY in pass_id else 1
+    )
+    return f"{order.part_id}/{order.step_id}/{number}"
+
+
+def _call(trace: RunTrace, place: str, number: str) -> Chosen:
+    for entry in trace.passes:
+        for call in entry.calls:
+            if str(call.id) == number:
+                return Chosen(place=place, passes=(entry,), call=call)
+    raise UsageError(
+        f"this run made no call {number!r}", hint="`cra show RUN --budget` lists its calls with their ids"
+    )
+
+
+def _by_plan(passes: Sequence[PassTrace], names: list[str]) -> list[PassTrace]:
+    """The passes of a part, of a step (its attempts and the adjustment after it), or of one attempt at a step."""
+    part, step = names[0], names[1] if len(names) > 1 else None
+    if len(names) > 2:
+        return []
+    return [
+        entry
+        for entry in passes
+        if entry.order is not None
+        and entry.order.part_id == part
+        and (step is None or entry.order.step_id == step)
+    ]

@@ -1,0 +1,280 @@
+"""Why a file was shown and changed, or was not: decisions, rooms, attempts, and who wrote a line of the result."""
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rich.console import Group
+from rich.text import Text
+
+from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.db.raw.calls import CallRow, get_call
+from clean_room_agent.db.raw.trace import CallHead, list_prompts_with
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import UsageError
+from clean_room_agent.report.decisions import PassVerdicts, decision_lines
+from clean_room_agent.report.line_origin import edit_that_wrote, find_origin, touches
+from clean_room_agent.report.trace import PassTrace, RunTrace, room_passes
+
+SHOWN_ANSWER = 200
+NEAREST = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgingCall:
+    """A call that judged the file, with its answer."""
+
+    call_id: int
+    call_type: str
+    model: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """A call whose prompt holds the file's name."""
+
+    place: str
+    call_id: int
+    call_type: str
+    pieces: tuple[str, ...]
+    """How the room showed it (`file, lines 1-31`), in the order of the prompt; empty where it is only named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """An attempt whose edits changed the file."""
+
+    place: str
+    attempt: int
+    outcome: str
+    detail: str
+    commit: str
+    call_id: int | None
+    edits: tuple[EditReport, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineWritten:
+    """Who wrote a line of the result."""
+
+    line: int
+    """1-based, in the result."""
+    text: str | None
+    """None where no recorded change shows the line."""
+    place: str
+    """The attempt that wrote it; "" where it stood there before the run."""
+    line_then: int
+    """Its number after that attempt, or before the run."""
+    call_id: int | None = None
+    edit: int | None = None
+    """1-based, of the answer's edits; None where that cannot be told."""
+    tier: int = 0
+    """The matching tier that placed the edit; 0 where none did."""
+    tests: str = ""
+    room: tuple[PassVerdicts, ...] = ()
+    """The decisions that let the file into the room of that attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """All that the record says about one file."""
+
+    path: str
+    written: LineWritten | None
+    decisions: tuple[PassVerdicts, ...]
+    judges: tuple[JudgingCall, ...]
+    shown: tuple[Shown, ...]
+    changed: tuple[Changed, ...]
+
+
+def why(conn: Connection, trace: RunTrace, passes: tuple[PassTrace, ...], path: str, line: int | None) -> Why:
+    """What `passes` of the task did about `path`, and who wrote `line` (1-based) of the task's result.
+
+    Raises:
+        UsageError: nothing in the passes is about such a file; the hint names the nearest.
+    """
+    decisions = _decisions(passes, path)
+    shown = _shown(conn, trace.task_id, passes, path)
+    changed = tuple(_changed(passes, path))
+    if not (decisions or shown or changed):
+        _refuse(passes, path)
+    asked = sorted({row.call_id for entry in decisions for row in entry.decisions if row.call_id is not None})
+    calls = (get_call(conn, call_id) for call_id in asked)
+    return Why(
+        path=path,
+        written=None if line is None else _written(conn, trace, path, line),
+        decisions=decisions,
+        judges=tuple(_judge(call) for call in calls if call is not None),
+        shown=shown,
+        changed=changed,
+    )
+
+
+def render_why(found: Why, short: Callable[[str], str]) -> Group:
+    """The answer for a person; `short` makes an address within the run into one to type."""
+    lines: list[Text] = []
+    if found.written is not None:
+        lines += [*_written_lines(found.path, found.written, short), Text("")]
+    lines.append(Text(f"decisions about {found.path}", style="bold"))
+    for entry in found.decisions:
+        lines.append(Text(f"  {entry.place or 'the task'}", style="cyan"))
+        lines += [line for row in entry.decisions for line in decision_lines(row, indent=4)]
+    if not found.decisions:
+        lines.append(Text("  none"))
+    for judge in found.judges:
+        head = f"  call {judge.call_id} ({judge.call_type}, {judge.model}) answered: "
+        lines.append(Text.assemble(head, (_one_line(judge.answer), "italic")))
+    lines += [Text(""), Text("shown in", style="bold"), *_shown_lines(found)]
+    lines += [Text(""), Text("changed by", style="bold")]
+    for change in found.changed:
+        good = change.outcome == "applied_and_passed"
+        words = f"  {change.place}: {change.outcome.replace('_', ' ')}" + (
+            f": {change.detail}" if change.detail else ""
+        )
+        lines.append(Text(words, style="green" if good else "yellow"))
+        lines.append(
+            Text(f"    call {change.call_id}, commit {change.commit[:10] or '-'}, {_edits(change.edits)}")
+        )
+    if not found.changed:
+        lines.append(Text("  no attempt"))
+    return Group(*lines)
+
+
+def frames(prompt: str, path: str) -> tuple[str, ...]:
+    """How a prompt shows the file: one text for each framed piece, in order. See `artifacts/package.py`."""
+    head = re.compile(
+        rf"^={{5,}} (file|symbol|reference|signature): {re.escape(path)}(?: :: (.+))? \(lines (\d+-\d+)\)$",
+        re.MULTILINE,
+    )
+    return tuple(
+        f"{match[1]}{f' {match[2]}' if match[2] else ''}, lines {match[3]}" for match in head.finditer(prompt)
+    )
+
+
+def _decisions(passes: tuple[PassTrace, ...], path: str) -> tuple[PassVerdicts, ...]:
+    found = (
+        PassVerdicts(place=entry.place, decisions=tuple(row for row in entry.decisions if row.path == path))
+        for entry in passes
+    )
+    return tuple(entry for entry in found if entry.decisions)
+
+
+def _shown(conn: Connection, task_id: str, passes: tuple[PassTrace, ...], path: str) -> tuple[Shown, ...]:
+    heads: dict[int, tuple[PassTrace, CallHead]] = {
+        call.id: (entry, call) for entry in passes for call in entry.calls
+    }
+    return tuple(
+        Shown(
+            place=heads[call_id][0].place,
+            call_id=call_id,
+            call_type=heads[call_id][1].call_type,
+            pieces=frames(prompt, path),
+        )
+        for call_id, prompt in list_prompts_with(conn, task_id, path)
+        if call_id in heads
+    )
+
+
+def _changed(passes: tuple[PassTrace, ...], path: str) -> list[Changed]:
+    return [
+        Changed(
+            place=entry.place,
+            attempt=attempt.attempt,
+            outcome=attempt.outcome.value,
+            detail=attempt.error,
+            commit=attempt.commit_hash,
+            call_id=attempt.call_id,
+            edits=tuple(report for report in attempt.edit_report if report.file_path == path),
+        )
+        for entry in passes
+        for attempt in entry.attempts
+        if touches(attempt.diff, path) or any(report.file_path == path for report in attempt.edit_report)
+    ]
+
+
+def _written(conn: Connection, trace: RunTrace, path: str, line: int) -> LineWritten:
+    accepted = trace.accepted()
+    origin = find_origin([attempt.diff for _, attempt in accepted], path, line)
+    if origin.change is None:
+        return LineWritten(line=line, text=origin.text, place="", line_then=origin.line)
+    entry, attempt = accepted[origin.change]
+    call = None if attempt.call_id is None else get_call(conn, attempt.call_id)
+    edit = None if call is None else edit_that_wrote(call.response, path, origin.text or "")
+    tiers = {report.index: report.tier for report in attempt.edit_report}
+    tests = [row for row in entry.tests if row.attempt_id == attempt.id]
+    return LineWritten(
+        line=line,
+        text=origin.text,
+        place=entry.place,
+        line_then=origin.line,
+        call_id=attempt.call_id,
+        edit=None if edit is None else edit + 1,
+        tier=0 if edit is None else tiers.get(edit, 0),
+        tests=f"{tests[-1].tests_passed} of {tests[-1].tests_run} tests passed" if tests else "",
+        room=_decisions(room_passes(trace, entry), path),
+    )
+
+
+def _judge(call: CallRow) -> JudgingCall:
+    return JudgingCall(call_id=call.id, call_type=call.call_type, model=call.model, answer=call.response)
+
+
+def _refuse(passes: tuple[PassTrace, ...], path: str) -> None:
+    known = {row.path for entry in passes for row in entry.decisions if row.path}
+    near = difflib.get_close_matches(path, sorted(known), n=NEAREST, cutoff=0.5)
+    near += [name for name in sorted(known) if name.endswith(f"/{path}") and name not in near]
+    raise UsageError(
+        f"nothing was decided about {path!r}, and no prompt holds it",
+        hint=f"near it: {', '.join(near)}" if near else "`cra show RUN --decisions` lists every decision",
+    )
+
+
+def _written_lines(path: str, line: LineWritten, short: Callable[[str], str]) -> list[Text]:
+    shown = "" if line.text is None else f": {line.text.strip()}"
+    head = Text(f"{path}:{line.line}{shown}", style="bold")
+    if not line.place:
+        moved = "" if line.line_then == line.line else f", as line {line.line_then}"
+        return [head, Text(f"  stood there before the run{moved}: no accepted attempt wrote it")]
+    edit = (
+        ""
+        if line.edit is None
+        else f", edit {line.edit}" + (f" (placed by tier {line.tier})" if line.tier else "")
+    )
+    lines = [
+        head,
+        Text(f"  written by {line.place}, call {line.call_id}{edit}; {line.tests or 'no test run recorded'}"),
+        Text("  the file was in that room because of:"),
+    ]
+    for entry in line.room:
+        lines += [text for row in entry.decisions for text in decision_lines(row, indent=4)]
+    if not line.room:
+        lines.append(Text("    no decision: the step itself made the file"))
+    lines.append(Text(f"  its prompt: {short(f'call:{line.call_id}')} --prompt", style="dim"))
+    return lines
+
+
+def _shown_lines(found: Why) -> list[Text]:
+    whole = [entry for entry in found.shown if entry.pieces]
+    named = [str(entry.call_id) for entry in found.shown if not entry.pieces]
+    lines = [
+        Text(f"  call {entry.call_id:<4} {entry.place} {entry.call_type}: {'; '.join(entry.pieces)}")
+        for entry in whole
+    ]
+    if named:
+        lines.append(Text(f"  only named in {'calls' if len(named) > 1 else 'call'} {', '.join(named)}"))
+    return lines or [Text("  no prompt")]
+
+
+def _edits(reports: tuple[EditReport, ...]) -> str:
+    words = [
+        f"edit {report.index + 1} {report.code.value}" + (f" by tier {report.tier}" if report.tier else "")
+        for report in reports
+    ]
+    return "; ".join(words) or "no edit reported"
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= SHOWN_ANSWER else f"{line[: SHOWN_ANSWER - 1]}…"
