@@ -1,0 +1,155 @@
+"""Who opens the curated database in a run, and how far it is from the command to the model."""
+
+import contextlib
+import itertools
+import re
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from tests.architecture.conftest import Watched
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import make_project
+
+from clean_room_agent.cli import wiring
+from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.orchestrator.events import Event
+from clean_room_agent.workspace import Workspace
+
+CURATED = re.compile(r"/curated(_[0-9a-f-]+)?\.sqlite")
+PORT = "cli.wiring:LocalContext."
+MAX_HOPS = 8
+STATIONS = {
+    "cli.main": "1 the command line",
+    "cli.solve": "2 the command",
+    "cli.wiring": "3 the port that wiring built",
+    "orchestrator.solve": "4 the order of passes",
+    "orchestrator.": "5 a pass",
+    "retrieval.retriever": "6 a room",
+    "execute.prompts.": "7 a prompt",
+    "execute.": "6 an answer",
+    "retrieval.": "7 a stage",
+    "llm.": "8 a door",
+}
+"""Modules (or, with a dot at the end, packages) of the eight hops; the first entry that fits counts."""
+
+
+class Silent:
+    """An observer that looks away."""
+
+    def notice(self, event: Event) -> None: ...
+
+
+def breach(stack: Sequence[str]) -> str:
+    """The frame that must not open a curated database, because no port stands between it and the opening; "" if none.
+
+    `stack` is outermost first. `execute` may not be in it at all; `orchestrator` only outside of the port.
+    """
+    port = max((place for place, frame in enumerate(stack) if frame.startswith(PORT)), default=-1)
+    for place, frame in enumerate(stack):
+        if frame.startswith("execute.") or (frame.startswith("orchestrator.") and place > port):
+            return frame
+    return ""
+
+
+def station(module: str) -> str:
+    """Where on the way from the command to the model a module stands; its own name where nobody gave it a place."""
+    for name, place in STATIONS.items():
+        if module == name or (name.endswith(".") and module.startswith(name)):
+            return place
+    return module
+
+
+def hops(modules: Sequence[str]) -> tuple[str, ...]:
+    """The stations of a stack in order; to come back to one is another hop."""
+    return tuple(place for place, _ in itertools.groupby(map(station, modules)))
+
+
+def test_the_wall_is_broken_by_whoever_opens_the_index_without_the_port() -> None:
+    opening = ("db.connection:connect_file", "db.connection:_open")
+    above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.steps:run_step")
+    port = ("cli.wiring:LocalContext.retrieve", "retrieval.retriever:Retriever.retrieve")
+    assert breach(("cli.main:main", "cli.wiring:run_parts", *opening)) == ""
+    assert breach((*above, *port, *opening)) == ""
+    assert breach((*above, *opening)) == "orchestrator.solve:solve"
+    assert breach((*above, "execute.plan:adjust", *port, *opening)) == "execute.plan:adjust"
+    assert breach((*above, *port, "orchestrator.tree:Tree.read", *opening)) == "orchestrator.tree:Tree.read"
+
+
+def test_neither_execute_nor_orchestrator_opens_the_curated_database(watched: Watched) -> None:
+    assert watched.returncode == 0, watched.stderr
+    curated = [entry for entry in watched.databases() if CURATED.search(entry.target)]
+    assert len(curated) >= 4, "the index, its copy, and the copy's two connections"
+    assert {entry.thread for entry in curated} == {"MainThread"}, "or the stack would not show who asked"
+    assert [entry.stack for entry in curated if breach(entry.stack)] == []
+    assert not any(entry.stack[-1].startswith(("execute.", "orchestrator.")) for entry in watched.databases())
+
+
+def test_every_database_is_opened_in_one_place(watched: Watched) -> None:
+    assert {entry.stack[-1] for entry in watched.databases()} == {"db.connection:_open"}
+
+
+def test_every_connection_goes_to_this_machine_through_the_transport(watched: Watched) -> None:
+    assert len(watched.connections()) > 10
+    assert {entry.target.split(",")[0] for entry in watched.connections()} == {"('127.0.0.1'"}
+    assert all(entry.modules[-1] == "llm.transports.ollama" for entry in watched.connections())
+
+
+def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
+    asked = [entry for entry in watched.connections() if "execute.implement:implement" in entry.stack]
+    assert asked
+    for entry in asked:
+        assert entry.modules == (
+            "cli.main",
+            "cli.solve",
+            "orchestrator.solve",
+            "orchestrator.steps",
+            "orchestrator.attempt",
+            "execute.implement",
+            "llm.client",
+            "llm.wire",
+            "llm.transports.ollama",
+        )
+
+
+def test_no_model_is_further_than_eight_hops_from_the_command(watched: Watched) -> None:
+    ways = {hops(entry.modules) for entry in watched.connections()}
+    known = set(STATIONS.values())
+    assert {place for way in ways for place in way} <= known
+    assert max(map(len, ways)) <= MAX_HOPS
+    assert all(way[0] == STATIONS["cli.main"] and way[-1] == STATIONS["llm."] for way in ways)
+
+
+def test_a_hop_is_counted_again_when_the_way_comes_back_to_it() -> None:
+    assert len(hops(("cli.main", "cli.solve", "orchestrator.solve", "execute.plan", "execute.fit"))) == 4
+    assert len(hops(("orchestrator.solve", "execute.plan", "orchestrator.solve", "execute.plan"))) == 4
+    assert hops(("cli.main", "somewhere.new")) == (STATIONS["cli.main"], "somewhere.new")
+
+
+def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    with OllamaServer(project.oracle) as server:
+        project.configure(server.base_url)
+        workspace = Workspace(repo=project.top)
+        settings = load_settings(workspace.config, Overrides())
+        repo = open_repository(project.top)
+        with contextlib.ExitStack() as stack:
+            desk = stack.enter_context(wiring.open_desk(workspace, settings, "wall"))
+            index = stack.enter_context(wiring.index_for_run(desk, repo, "wall", None))
+            parts = stack.enter_context(
+                wiring.run_parts(desk, repo, "wall", "x", Silent(), command="solve", index_path=index)
+            )
+            context = parts.open_context(project.top)
+            assert isinstance(context, wiring.LocalContext)
+            reading = context._retriever._kb._conn
+            assert reading.execute("SELECT count(*) FROM files").fetchone()[0] == 5
+            with pytest.raises(sqlite3.OperationalError, match="readonly database"):
+                reading.execute("DELETE FROM files")
+            reading.execute("PRAGMA query_only = OFF")
+            with pytest.raises(sqlite3.OperationalError, match="readonly database"):
+                reading.execute("DELETE FROM files")
+            context.refresh(project.top, ("till/money.py",))
+            assert context._retriever._kb._conn is reading
+            desk.session.archive(desk.record)
