@@ -31,6 +31,8 @@ class ContextItem:
     """Estimated tokens of the item with its frame."""
     content_hash: str
     """Hex SHA-256 of the whole file's bytes as they were read."""
+    fill: bool = False
+    """Nobody asked for it: room was left in a file to be changed. The first to go where a prompt would overflow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """What a prompt carries beyond its fixed text. Of it, all but the primary items may be left out."""
+    """What a prompt carries beyond its fixed text. Of it, all but the primary items that were asked for may be left out."""
 
     items: tuple[ContextItem, ...] = ()
     hunks: tuple[Hunk, ...] = ()
@@ -68,8 +68,8 @@ def fit(
 ) -> Fitted[InputsT]:
     """The inputs with as much of `wanted` as fits beside an answer of `answer_tokens`.
 
-    The oldest retry details go first, then the first hunks of the diff, then the items that are not primary, the last
-    shown first; each is left out whole.
+    Items that only fill the room go first, the lowest score first; then the oldest retry details, the first hunks of
+    the diff, and the items that are not primary, the last shown first. Each is left out whole.
 
     Raises:
         WindowExceeded: the fixed text and the primary items alone do not fit; the message names them.
@@ -93,7 +93,10 @@ def fit(
 
 
 def _without_next(kept: Load) -> tuple[Load, str, str] | None:
-    """The load without what has to go next, its name and its text; None when only primary items are left."""
+    """The load without what has to go next, its name and its text; None when only asked-for primary items are left."""
+    fill = [index for index, item in enumerate(kept.items) if item.fill]
+    if fill:
+        return _without_item(kept, min(fill, key=lambda index: (kept.items[index].score, -index)))
     if kept.retries:
         first = kept.retries[0]
         return (
@@ -107,8 +110,12 @@ def _without_next(kept: Load) -> tuple[Load, str, str] | None:
     places = [index for index, item in enumerate(kept.items) if item.detail != "primary"]
     if not places:
         return None
-    item = kept.items[places[-1]]
-    items = tuple(other for index, other in enumerate(kept.items) if index != places[-1])
+    return _without_item(kept, places[-1])
+
+
+def _without_item(kept: Load, place: int) -> tuple[Load, str, str]:
+    item = kept.items[place]
+    items = (*kept.items[:place], *kept.items[place + 1 :])
     return replace(kept, items=items), f"{item.detail} {_name(item)}", item.text
 
 

@@ -273,6 +273,7 @@ def _draft(selection: Selection, source: RepositorySource) -> _Draft | None:
         reason=selection.reason,
         tokens=0,
         content_hash=text.content_hash,
+        fill=selection.fill and selection.detail == "primary",
     )
     return _Draft(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
 
@@ -280,7 +281,7 @@ def _draft(selection: Selection, source: RepositorySource) -> _Draft | None:
 def _shorter(draft: _Draft, source: RepositorySource) -> _Draft:
     """The same as supporting code, by its outline."""
     selection = replace(draft.selection, detail="supporting", fill=False)
-    item = replace(draft.item, detail="supporting", text=selection.outline)
+    item = replace(draft.item, detail="supporting", text=selection.outline, fill=False)
     return _Draft(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
 
 
