@@ -9,7 +9,7 @@ QUOTE_MARK = "| "
 ADVICE: dict[EditCode, str] = {
     EditCode.NO_MATCH: "The search text does not stand in the file. Copy it from the file, character for character.",
     EditCode.AMBIGUOUS: "The search text stands more than once. Add the lines around it until it stands once.",
-    EditCode.WRONG_FILE: "This step may not edit that file.",
+    EditCode.WRONG_FILE: "This step may not do that to this file.",
     EditCode.ELISION: "Write all lines out. Never leave lines out with ... or a comment.",
     EditCode.OVERLAP: "Two edits change the same lines. Join them into one edit.",
     EditCode.TRUNCATED: "The edit is not complete. Close every tag.",
