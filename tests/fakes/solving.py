@@ -101,6 +101,8 @@ TILL: Files = {
     "tests/__init__.py": "",
     "tests/test_money.py": MONEY_TESTS,
 }
+PROBE = " x x x"
+"""Begins the over-long prompt that asks whether the server cuts."""
 TASK = "Splitting a bill loses cents: till/money.py, split(100, 3) must add up to 100"
 UNITTEST = f"{sys.executable} -m unittest -v"
 
@@ -128,6 +130,8 @@ class Script:
 
     def __call__(self, call: ChatCall) -> Answer | str:
         """The answer to one call."""
+        if call.prompt.startswith(PROBE):
+            return "x"
         waiting = self._spoiled.get(call.title, [])
         chosen = waiting.pop(0) if waiting else None
         if chosen is None:
@@ -397,7 +401,7 @@ def project_at(
 @contextlib.contextmanager
 def serving(project: Project, answerer: Answerer | None = None, **options: Any) -> Iterator[OllamaServer]:
     """A server that answers as the project's oracle does, or as `answerer` says."""
-    with OllamaServer(answerer or project.oracle, **options) as server:
+    with OllamaServer(answerer or Script(project.oracle), **options) as server:
         yield server
 
 

@@ -1,0 +1,101 @@
+"""Prompts that do not fit: refused by the server, cut by it in silence, or held back before they are sent."""
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.fakes.ollama_server import Overflow
+from tests.fakes.solving import MONEY, TILL, Project, make_project, serving
+
+MENDED_END = "    return [share + 1] * rest + [share] * (people - rest)\n"
+
+
+@pytest.mark.parametrize("form", ["plain", "json"])
+def test_a_server_that_refuses_long_prompts_is_asked_once_per_model(till: Project, form: Overflow) -> None:
+    with serving(till, overflow=form) as server:
+        told = till.solve(server)
+    assert (told.code, told.traces) == (0, {})
+    assert [probe.model for probe in told.recorded.probes] == ["thinker:4b", "coder:3b"]
+    assert {probe.finish for probe in told.recorded.probes} == {"error:WindowExceeded"}
+
+
+def test_a_server_that_cuts_in_silence_is_refused_before_it_reads_a_prompt(till: Project) -> None:
+    with serving(till, overflow="silent") as server:
+        told = till.solve(server)
+    assert (told.code, told.traces, told.branches, told.sessions) == (3, {}, (), ())
+    assert "longer than thinker:4b's window of 16384 tokens: it cuts long prompts in silence" in told.err
+    assert (
+        "-> update the server (Ollama from 0.12.4 on refuses them), or set allow_truncating_server"
+        in told.err
+    )
+    assert told.recorded.calls == ()
+    assert [probe.finish for probe in told.recorded.probes] in (["stop"], ["length"])
+    assert told.recorded.ending[0] == "failed"
+    assert "it cuts long prompts in silence" in told.recorded.ending[1]
+
+
+def test_a_server_that_cuts_is_used_where_the_user_allows_it(till: Project) -> None:
+    with serving(till, overflow="silent") as server:
+        told = till.solve(server, models={"allow_truncating_server": True})
+    assert (told.code, told.traces) == (0, {})
+
+
+def test_a_cut_prompt_ends_the_run_even_where_a_cutting_server_is_allowed(till: Project) -> None:
+    with serving(till, overflow="silent", largest_window=512) as server:
+        told = till.solve(server, models={"allow_truncating_server": True})
+    assert (told.code, told.traces, told.branches) == (3, {}, ())
+    assert "it cut the prompt" in told.err
+    assert told.recorded.calls[-1].finish == "error:TruncatingServer"
+
+
+@pytest.mark.parametrize("form", ["plain", "json"])
+def test_a_server_with_a_smaller_window_than_configured_is_named(till: Project, form: Overflow) -> None:
+    with serving(till, overflow=form, largest_window=700) as server:
+        told = till.solve(server)
+    assert (told.code, told.traces, told.branches, told.sessions) == (3, {}, (), ())
+    assert told.recorded.ending[0] == "failed"
+    if form == "json":  # it names its window, so the probe tells
+        assert "the server runs thinker:4b with a window of 700 tokens, not the configured 16384" in told.err
+        assert "-> set context_window = 700 or less for this model in [budget]" in told.err
+        assert told.recorded.calls == ()
+    else:
+        assert told.recorded.calls[-1].finish == "error:WindowExceeded"
+        assert "context_window" in told.err.rsplit("->", 1)[1]
+
+
+def large_project(folder: Path, *, lines: int) -> Project:
+    """The function that has to change is so long."""
+    before = MONEY.replace("    share = cents // people\n", long_code(lines))
+    after = before.replace(
+        "    return [share] * people\n", "    rest = cents - share * people\n" + MENDED_END
+    )
+    files = {**TILL, "till/money.py": before}
+    return make_project(folder, files, {"till/money.py": after})
+
+
+def long_code(lines: int) -> str:
+    """The share, and lines that a reader has to see and nobody needs."""
+    filler = "".join(f"    part_{n} = {n} * cents + {n + 1} - people % {n + 2}\n" for n in range(lines))
+    return f"    share = cents // people\n{filler}"
+
+
+def test_code_that_does_not_fit_is_named_with_its_size_and_the_room(tmp_path: Path) -> None:
+    project = large_project(tmp_path, lines=300)
+    told = project.solve_scripted(budget={"context_window": 8192, "reserved_tokens": 2048})
+    assert (told.code, told.traces, told.branches, told.sessions) == (3, {}, (), ())
+    said = told.recorded.ending[1]
+    sizes = re.fullmatch(
+        r"till/money.py.* has to be shown whole: about (\d+) tokens, and the room for code is (\d+)", said
+    )
+    assert sizes is not None
+    assert 8192 - 2048 >= int(sizes[2]) < int(sizes[1])
+    assert f"error: {said}\n" in told.err
+    assert "-> raise [budget].context_window (or lower reserved_tokens)" in told.err
+    assert told.recorded.ending[0] == "failed"
+    assert told.recorded.calls_of("implement") == []
+
+
+def test_the_same_code_is_solved_in_a_window_that_holds_it(tmp_path: Path) -> None:
+    project = large_project(tmp_path, lines=300)
+    told = project.solve_scripted(budget={"context_window": 32768, "reserved_tokens": 8192})
+    assert (told.code, told.traces) == (0, {})
