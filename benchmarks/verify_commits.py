@@ -1,0 +1,114 @@
+"""Check, or extend, the list of real commits: `python -m benchmarks.verify_commits --help` from the repository."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from benchmarks.commit_checks import Measured, measure
+from benchmarks.commit_list import CommitEntry, CommitList, read_list, write_commits
+from benchmarks.commit_search import Quota, find
+from benchmarks.commit_trees import BenchmarkError
+
+LIST = Path(__file__).with_name("real_commits.toml")
+ROW = "{:<22} {:>5} {:>5} {:>6} {:>6} {:>7}  {}"
+
+
+def show(entry: CommitEntry, measured: Measured) -> None:
+    print(
+        ROW.format(
+            entry.id,
+            len(entry.sources),
+            entry.changed_lines,
+            measured.tests,
+            len(measured.turned),
+            f"{measured.seconds:.1f}",
+            measured.fault or "ok",
+        ),
+        flush=True,
+    )
+
+
+def check(work: Path, mirror: str, listed: CommitList, only: str, *, loud: bool) -> tuple[CommitEntry, ...]:
+    """Every commit in whose id `only` stands has been run; those that are not as the list says are returned."""
+    wrong = []
+    for entry in listed.commits:
+        if only not in entry.id:
+            continue
+        measured = measure(work, mirror, listed, entry)
+        if not measured.fault and measured.turned != entry.must_pass:
+            missing, new = (
+                set(entry.must_pass) - set(measured.turned),
+                set(measured.turned) - set(entry.must_pass),
+            )
+            words = f"turned green, unlike the list: {len(missing)} missing, {len(new)} more"
+            measured = Measured(
+                turned=measured.turned, seconds=measured.seconds, tests=measured.tests, fault=words
+            )
+        show(entry, measured)
+        if measured.fault:
+            wrong.append(entry)
+            if loud:
+                print(measured.output)
+    return tuple(wrong)
+
+
+def search(arguments: argparse.Namespace, listed: CommitList) -> None:
+    """What was found is printed; with `--add` the list holds it in place of the repository's former commits."""
+
+    def tell(entry: CommitEntry, measured: Measured) -> None:
+        show(entry, measured)
+        if arguments.loud:
+            print(measured.output)
+
+    quota = Quota(newest=arguments.take, wide=arguments.wide, creating=arguments.creating)
+    found = find(
+        arguments.work,
+        arguments.mirror,
+        listed,
+        arguments.find,
+        newest=arguments.newest,
+        quota=quota,
+        tell=tell,
+    )
+    print(f"{arguments.find}: {len(found.commits)} taken, {found.excluded.total()} left out")
+    for reason, count in sorted(found.excluded.items(), key=lambda item: (-item[1], item[0])):
+        print(f"{count:>6}  {reason}")
+    if arguments.add:
+        others = [entry for entry in listed.commits if entry.repository != arguments.find]
+        write_commits(arguments.list, (*others, *found.commits))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "work", type=Path, help="folder for checkouts and environments, outside this repository"
+    )
+    parser.add_argument("--mirror", required=True, help="where the repositories are, with {owner} and {name}")
+    parser.add_argument("--list", type=Path, default=LIST)
+    parser.add_argument("--only", default="", help="check the commits in whose id this stands")
+    parser.add_argument("--loud", action="store_true", help="print the end of the test output at a fault")
+    parser.add_argument("--find", metavar="OWNER/NAME", help="look for commits instead, by the list's rule")
+    parser.add_argument("--newest", type=int, default=300, help="how many commits to look at")
+    parser.add_argument("--take", type=int, default=2)
+    parser.add_argument("--wide", type=int, default=1)
+    parser.add_argument("--creating", type=int, default=0)
+    parser.add_argument("--add", action="store_true", help="write what was found into the list")
+    arguments = parser.parse_args()
+    arguments.work = arguments.work.resolve()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    listed = read_list(arguments.list)
+    print(ROW.format("commit", "files", "lines", "tests", "turned", "seconds", ""))
+    try:
+        if arguments.find:
+            search(arguments, listed)
+            return 0
+        wrong = check(arguments.work, arguments.mirror, listed, arguments.only, loud=arguments.loud)
+    except BenchmarkError as exc:
+        print(exc, file=sys.stderr)
+        return 1
+    print(f"{len(wrong)} of {len(listed.commits)} are not as the list says")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
