@@ -19,6 +19,10 @@ from clean_room_agent.report.trace import PassTrace, RunTrace, room_passes
 
 SHOWN_ANSWER = 200
 NEAREST = 3
+FRAME = re.compile(
+    r"^(?P<fence>={5,}) (?P<kind>file|symbol|reference|signature): (?P<name>.+) \(lines (?P<lines>\d+-\d+)\)$",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,14 +147,23 @@ def render_why(found: Why, short: Callable[[str], str]) -> Group:
 
 
 def frames(prompt: str, path: str) -> tuple[str, ...]:
-    """How a prompt shows the file: one text for each framed piece, in order. See `artifacts/package.py`."""
-    head = re.compile(
-        rf"^={{5,}} (file|symbol|reference|signature): {re.escape(path)}(?: :: (.+))? \(lines (\d+-\d+)\)$",
-        re.MULTILINE,
-    )
+    """How a prompt shows the file: one text for each framed piece, in order. See `artifacts/package.py`.
+
+    All frames of a prompt have one fence, longer than any that shown text can imitate, and the first one found is real:
+    no shown text stands before it.
+    """
+    heads = tuple(FRAME.finditer(prompt))
     return tuple(
-        f"{match[1]}{f' {match[2]}' if match[2] else ''}, lines {match[3]}" for match in head.finditer(prompt)
+        f"{head['kind']}{f' {symbol}' if symbol else ''}, lines {head['lines']}"
+        for head in heads
+        for name, _, symbol in [head["name"].partition(" :: ")]
+        if name == path and head["fence"] == heads[0]["fence"]
     )
+
+
+def names_file(prompt: str, path: str) -> bool:
+    """Whether the prompt names this file, and not only one whose path holds this one's."""
+    return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-]|\.\w)", prompt) is not None
 
 
 def _decisions(passes: tuple[PassTrace, ...], path: str) -> tuple[PassVerdicts, ...]:
@@ -173,7 +186,7 @@ def _shown(conn: Connection, task_id: str, passes: tuple[PassTrace, ...], path: 
             pieces=frames(prompt, path),
         )
         for call_id, prompt in list_prompts_with(conn, task_id, path)
-        if call_id in heads
+        if call_id in heads and names_file(prompt, path)
     )
 
 
