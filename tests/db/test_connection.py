@@ -41,7 +41,7 @@ def test_a_new_database_is_private_and_set_up_for_safety(tmp_path: Path, role: R
         assert pragma(conn, "busy_timeout") == 10_000
         assert pragma(conn, "application_id") == APPLICATION_IDS[role]
         assert pragma(conn, "user_version") == 1
-        assert pragma(conn, "synchronous") == (1 if role == "curated" else 2)
+        assert pragma(conn, "synchronous") == (2 if role == "raw" else 1)
         assert conn.isolation_level is None
         files = sorted(path.parent.glob(f"{path.name}*"))
         assert [file.name for file in files] == [path.name, f"{path.name}-shm", f"{path.name}-wal"]

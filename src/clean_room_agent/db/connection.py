@@ -17,8 +17,10 @@ Role = Literal["curated", "raw", "session"]
 BUSY_TIMEOUT = 10.0
 APPLICATION_IDS: dict[Role, int] = {"curated": 0x43524143, "raw": 0x43524152, "session": 0x43524153}
 """In the file's header: "CRA" and the role's letter."""
-SYNCHRONOUS: dict[Role, str] = {"curated": "NORMAL", "raw": "FULL", "session": "FULL"}
-"""NORMAL loses acknowledged rows at power loss; what can be indexed again may."""
+SYNCHRONOUS: dict[Role, str] = {"curated": "NORMAL", "raw": "FULL", "session": "NORMAL"}
+"""NORMAL may lose acknowledged rows at power loss, never when the process dies. What can be indexed again may be lost,
+and so may working memory: the record, not the session, is what a run is answerable for, and a run sets a dozen keys for
+every pass."""
 MISSING: dict[Role, str] = {
     "curated": "run `cra index` in the repository",
     "raw": "nothing has been recorded here yet: the first task makes it",
@@ -99,7 +101,8 @@ def connect_file(
 def backup(source: sqlite3.Connection, target_path: Path) -> None:
     """A whole copy of the database stands at `target_path` (0600), replacing what was there.
 
-    Copying the file would miss what still stands in the journal.
+    Copying the file would miss what still stands in the journal. It is not synced: a copy serves one run, and a machine
+    that loses power ends the run.
 
     Raises:
         RecordError: the copy cannot be written.
@@ -109,6 +112,7 @@ def backup(source: sqlite3.Connection, target_path: Path) -> None:
         remove_database(temporary)
         target = _open(temporary, read_only=False, any_thread=False)
         with contextlib.closing(target):
+            target.execute("PRAGMA synchronous = OFF")
             source.backup(target)
         remove_database(target_path)
         temporary.replace(target_path)

@@ -31,8 +31,8 @@ Three files, never three schemas in one: separate journals, backups, lifetimes. 
 `db.connection.get_connection`: WAL, foreign keys on, `trusted_schema` off, ten seconds of patience, autocommit with
 `BEGIN IMMEDIATE` where a transaction is meant, files 0600. Read-only means `mode=ro`: nothing is created.
 
-- `raw` and sessions run with `synchronous=FULL`: what was acknowledged survives power loss. `curated` can be made again
-  and runs with NORMAL.
+- `raw` runs with `synchronous=FULL`: what was acknowledged survives power loss. `curated` can be made again,
+  a session is working memory, and a run's copy lives as long as the run: they run with NORMAL, or without any sync.
 - The header's `application_id` says whose file it is and of which role; `user_version` is the number of the last
   migration. A file that is newer than the program, or not ours, is refused.
 - A migration is a file `db/schema/<role>/000N_<what>.sql`; it and its number are committed together. Files are only ever

@@ -29,7 +29,7 @@ ALL = "SELECT key, value FROM kv ORDER BY key"
 
 
 class States:
-    """The keys below one prefix. Each change is committed and synced when its call returns."""
+    """The keys below one prefix. Each change is committed when its call returns, and outlives the process."""
 
     def __init__(
         self, conn: Connection, mutex: threading.Lock, clock: Callable[[], str], prefix: str
