@@ -1,5 +1,6 @@
 """Reading a model's answer: a typed value, or a `BadAnswer` that says what is wrong with it. Nothing here raises."""
 
+import functools
 import json
 import math
 import re
@@ -90,7 +91,7 @@ class JsonAnswer(Generic[ModelT]):
     @property
     def schema(self) -> JsonSchema:
         """The model's JSON schema."""
-        return self.model.model_json_schema()
+        return _schema_of(self.model)
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> ModelT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
         """The first object of the answer that has the model's shape; the faults of the first object if none has."""
@@ -163,6 +164,12 @@ def visible(text: str) -> str:
     """The answer without a leading block of thinking and without surrounding white space."""
     thinking = _THINKING.match(text)
     return (text[thinking.end() :] if thinking else text).strip().removeprefix("\ufeff")
+
+
+@functools.cache
+def _schema_of(model: type[BaseModel]) -> JsonSchema:
+    # Built in milliseconds each time otherwise, and every call needs it three times.
+    return model.model_json_schema()
 
 
 def _objects(text: str) -> Iterator[str]:
