@@ -57,10 +57,7 @@ def _free_table(name: str, field: FieldInfo, values: Mapping[str, Any] | None) -
 
 def _entry(key: str, field: FieldInfo, values: Mapping[str, Any]) -> str:
     value = values[key] if key in values else _default(field)
-    if value is None:
-        line = f"# {key} ="
-    else:
-        line = tomli_w.dumps({key: _plain(value)}).strip()
+    line = f"# {key} =" if value is None else tomli_w.dumps({key: _plain(value)}).strip()
     if not field.description:
         return line
     if (
