@@ -21,6 +21,7 @@ from clean_room_agent.git.repository import open_repository
 def command(run: str, repo: Path, as_json: bool) -> int:
     """Bring the result of RUN into the working tree; refused where a file it touches has changed since."""
     workspace = wiring.workspace_of(repo)
+    options.require_record(workspace)
     with Record.open(workspace.repo, clock=wiring.utc_now) as record:
         task_id = record.write(find_task, run)
         row = record.write(get_orchestrator_run, task_id)

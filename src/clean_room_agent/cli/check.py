@@ -79,9 +79,22 @@ def command(repo: Path, as_json: bool) -> int:
             click.echo(f"{mark} {line.name}: {output.visible(line.text)}")
             if line.remedy and not line.ok:
                 click.echo(f"       -> {output.visible(line.remedy)}")
+    code = next((line.exit_code for line in lines if not line.ok), 0)
     if as_json:
-        output.answer_json(lines)
-    return next((line.exit_code for line in lines if not line.ok), 0)
+        output.answer_json(
+            {"ok": code == 0, "exit_code": code, "checks": [as_object(line) for line in lines]}
+        )
+    return code
+
+
+def as_object(line: Line) -> dict[str, object]:
+    """A line as `--json` answers it."""
+    return {
+        "name": line.name,
+        "ok": line.ok,
+        "text": line.text,
+        "remedy": "" if line.ok else line.remedy,
+    }
 
 
 def run_checks(path: Path) -> Iterator[Line]:

@@ -23,6 +23,7 @@ from clean_room_agent.git.repository import current_branch, open_repository
 def command(run: str, repo: Path, as_json: bool) -> int:
     """Delete the branch, the snapshot and the attempts of RUN. Its record stays."""
     workspace = wiring.workspace_of(repo)
+    options.require_record(workspace)
     with Record.open(workspace.repo, clock=wiring.utc_now) as record:
         task_id = record.write(find_task, run)
         row = record.write(get_orchestrator_run, task_id)

@@ -37,6 +37,8 @@ class _Answers:
         self._accept = accept
         self._ask = ask
         self.missing: list[str] = []
+        self.found_more = False
+        """Whether something that is missing was found, and only lacks consent."""
 
     def settle(self, flag: str, what: str, given: Any, found: Any) -> Any:
         if given is not None:
@@ -46,6 +48,7 @@ class _Answers:
         if self._accept and found is not None:
             click.echo(f"{what}: {found}", err=True)
             return found
+        self.found_more = self.found_more or found is not None
         self.missing.append(f"{flag} ({what}" + (f"; found: {found})" if found is not None else ")"))
         return None
 
@@ -112,7 +115,7 @@ def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, d
         server = discovery.find_server(url)
     except ModelError as error:
         server_fault = error.message
-        click.echo(f"no model server: {error.message}", err=True)
+        click.echo(error.message, err=True)
     else:
         suggested = discovery.suggest_models(server.models)
         names = ", ".join(model.tag for model in server.models) or "none"
@@ -129,9 +132,10 @@ def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, d
         "--test-command", "test command", given.test_command, discovery.find_test_command(workspace.repo)
     )
     if answers.missing:
+        remedy = "start the model server, or name it with --base-url, or give" if server_fault else "give"
+        accept = ", or accept what was found with --yes" if answers.found_more else ""
         raise UsageError(
-            "not found and not given: " + ", ".join(answers.missing),
-            hint="give them as flags" + ("" if server_fault else ", or accept what was found with --yes"),
+            "not given: " + ", ".join(answers.missing), hint=f"{remedy} these values as flags{accept}"
         )
     return {
         "models": {"base_url": url, "coding": coding, "reasoning": reasoning},

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from clean_room_agent.errors import UsageError
+from clean_room_agent.workspace import Workspace
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -41,6 +42,16 @@ def budget_options(command: CommandT) -> CommandT:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def require_record(workspace: Workspace) -> None:
+    """Nothing happens where something has been recorded; nothing is made where not.
+
+    Raises:
+        UsageError: there is no record yet.
+    """
+    if not workspace.raw.exists():
+        raise UsageError("nothing has been recorded here yet", hint="`cra solve` makes the first run")
 
 
 def task_text(task: str | None, issue: Any) -> str:

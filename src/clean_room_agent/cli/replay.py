@@ -74,8 +74,7 @@ def command(run: str, repo: Path, as_json: bool, verbose: int) -> int:
 def _recorded(
     workspace: Workspace, prefix: str
 ) -> tuple[OrchestratorRunRow, tuple[RecordedCall, ...], PlanGiven]:
-    if not workspace.raw.exists():
-        raise UsageError("nothing has been recorded here yet", hint="`cra solve` makes the first run")
+    options.require_record(workspace)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         task_id = find_task(conn, prefix)
         row = get_orchestrator_run(conn, task_id)

@@ -13,6 +13,7 @@ from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.settings import Overrides, load_settings
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import decisions, task_runs
+from clean_room_agent.errors import ConfigError
 from clean_room_agent.report.package import as_markdown, as_object, as_table
 
 FORMATS = ("text", "json", "markdown", "prompt")
@@ -47,6 +48,11 @@ def command(
         budget_config=budget_config,
         stages=stages,
     )
+    if not no_model and not workspace.config.exists():
+        raise ConfigError(
+            f"no configuration at {workspace.config}",
+            hint="run `cra init`, or do without a model: --no-model --context-window N --reserved-tokens N",
+        )
     settings = load_settings(workspace.config, overrides, optional=no_model)
     if no_model and "models" not in settings.data:
         settings = wiring.without_models(settings)
@@ -94,4 +100,5 @@ def show(package: ContextPackage, rows: tuple[decisions.DecisionRow, ...], form:
     elif form == "prompt":
         click.echo(package.to_prompt_text(), nl=False)
     else:
-        output.console().print(as_table(package), highlight=False)
+        console = output.console()
+        console.print(as_table(package, rows, width=console.width), highlight=False, soft_wrap=True)

@@ -66,13 +66,17 @@ class Settings:
 
     def _slice(self, table: str) -> ConfigSlice:
         kind = TABLES[table]
+        missing: dict[str, str] = {}
         for (section, key), flag in FLAGS.items():
-            missing = section == table and key not in self.data.get(section, {})
-            if missing and kind.model_fields[key].is_required():
-                raise ConfigError(
-                    f"{self.source}: [{table}] {key} is required, and not given",
-                    hint=f"give {flag}, or set {key} under [{table}] (`cra init` writes every required value)",
-                )
+            absent = section == table and key not in self.data.get(section, {})
+            if absent and kind.model_fields[key].is_required():
+                missing[key] = flag
+        if missing:
+            keys, flags = " and ".join(missing), " and ".join(missing.values())
+            raise ConfigError(
+                f"{self.source}: [{table}] {keys} {'is' if len(missing) == 1 else 'are'} required, and not given",
+                hint=f"give {flags}, or set {keys} under [{table}] (`cra init` writes every required value)",
+            )
         return load_slice(self.data, table, kind, source=self.source)
 
     @cached_property

@@ -37,6 +37,19 @@ from clean_room_agent.workspace import Workspace
 
 DataT = TypeVar("DataT")
 
+HELP = """Look into RUN, or into one PLACE of it.
+
+\b
+RUN    any beginning of a run's id that no other run has
+PLACE  meta_plan    the pass that divides the task
+       part         all passes of a part
+       part/step    a step: its attempts, and what came after
+       part/step/2  its second attempt
+       call:15      one call of a model
+
+Any other pass goes by the name that `cra show RUN` prints for it.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
@@ -65,7 +78,7 @@ class Section(Generic[DataT]):
         return self.render(neutral(self.data))
 
 
-@click.command()
+@click.command(help=HELP)
 @click.argument("where", metavar="RUN[/PLACE]")
 @options.repo_option
 @click.option("--prompt", is_flag=True, help="What the model read, call by call.")
@@ -92,17 +105,7 @@ def command(  # noqa: PLR0917 - one parameter per flag
     full: bool,
     as_json: bool,
 ) -> int:
-    r"""Look into RUN, or into one PLACE of it.
-
-    \b
-    RUN       any beginning of a run's id that no other run has
-    PLACE     meta_plan             the pass that divides the task
-              part                  all passes of a part
-              part/step             a step: its attempts, what came after
-              part/step/2           its second attempt
-              call:15               one call of a model
-    Any other pass goes by the name that `cra show RUN` prints for it.
-    """
+    """Print what the flags ask for, of the place that `where` names."""
     workspace = wiring.workspace_of(repo)
     if not workspace.raw.exists():
         raise UsageError("nothing has been recorded here yet", hint="`cra solve` makes the first run")

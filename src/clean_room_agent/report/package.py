@@ -1,37 +1,41 @@
 """A context package as a person or another tool reads it."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
 from clean_room_agent.db.raw.decisions import DecisionRow
 
+UNASKED = "no model asked: "
+"""How a reason begins that stands for a score; the table says it once."""
+DETAIL_COLOURS = {"primary": "green", "supporting": "cyan", "type_context": ""}
 
-def as_table(package: ContextPackage) -> Group:
-    """What is in, at what detail, why, and its tokens; then what was left out, and the account."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name, justify in (
-        ("detail", "left"),
-        ("where", "left"),
-        ("lines", "right"),
-        ("tokens", "right"),
-        ("why", "left"),
-    ):
-        table.add_column(name, justify="right" if justify == "right" else "left", overflow="fold")
-    for item in package.items:
-        table.add_row(
-            item.detail.replace("_", " "),
-            Text(_name(item.path, item.symbol)),
-            f"{item.start_line}-{item.end_line}",
-            f"{item.tokens:,}",
-            Text(item.reason),
+
+def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, width: int = 80) -> Group:
+    """What is in, file by file: why the file, and each piece's detail, lines, tokens and reason; then what was left out.
+
+    `decisions` are those of the package's pass; `width` is in columns.
+    """
+    why_file = {row.path: row.reason for row in decisions if row.path and row.symbol is None and row.included}
+    lines: list[Text] = []
+    for path in dict.fromkeys(item.path for item in package.items):
+        items = [item for item in package.items if item.path == path]
+        lines.append(Text.assemble((path, "bold"), f"  {sum(item.tokens for item in items):,} tokens"))
+        reason = why_file.get(path, "").removeprefix(UNASKED)
+        lines.extend(
+            Text(line, style="dim")
+            for line in textwrap.wrap(
+                reason, max(width, 40), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+            )
         )
-    parts: list[Table | Text] = [table if package.items else Text("nothing fits the task", style="yellow")]
-    parts.extend(
+        lines.extend(_piece(item) for item in items)
+    if not lines:
+        lines.append(Text("nothing fits the task", style="yellow"))
+    lines.extend(
         Text(
             f"left out: {_name(gone.path, gone.symbol)} ({gone.tokens:,} tokens): {gone.reason}",
             style="yellow",
@@ -40,13 +44,24 @@ def as_table(package: ContextPackage) -> Group:
     )
     budget = package.budget
     room = budget.context_window - budget.reserved_tokens
-    parts.append(
+    lines.append(
         Text(
-            f"\n{budget.used_tokens:,} of {room:,} tokens used "
+            f"\n{len(package.items)} pieces, {budget.used_tokens:,} of {room:,} tokens used\n"
             f"(window {budget.context_window:,}, {budget.reserved_tokens:,} kept for the task and the answer)"
         )
     )
-    return Group(*parts)
+    if any(item.reason.startswith(UNASKED) for item in package.items):
+        lines.append(Text("judged by score alone: no model was asked"))
+    return Group(*lines)
+
+
+def _piece(item: ContextItem) -> Text:
+    span = f"{item.start_line}-{item.end_line}"
+    return Text.assemble(
+        (f"  {item.detail.replace('_', ' '):<12}", DETAIL_COLOURS[item.detail]),
+        f" {span:>11} {item.tokens:>7,}  {item.symbol or 'the whole file'}",
+        (f"  {item.reason.removeprefix(UNASKED)}", "dim"),
+    )
 
 
 def as_markdown(package: ContextPackage) -> str:
@@ -62,7 +77,7 @@ def as_markdown(package: ContextPackage) -> str:
 
 
 def as_object(package: ContextPackage, decisions: Sequence[DecisionRow]) -> dict[str, Any]:
-    """The package with the candidates that were judged, for programs."""
+    """The package for programs, with the files that were candidates, every judgment, and what else the record notes."""
     return {
         "task_id": package.pass_id,
         "items": [
@@ -81,7 +96,8 @@ def as_object(package: ContextPackage, decisions: Sequence[DecisionRow]) -> dict
             }
             for item in package.items
         ],
-        "candidates": [
+        "candidates": _candidates(decisions),
+        "judged": [
             {
                 "path": row.path,
                 "symbol": row.symbol,
@@ -89,10 +105,12 @@ def as_object(package: ContextPackage, decisions: Sequence[DecisionRow]) -> dict
                 "tier": row.tier,
                 "score": row.score,
                 "included": row.included,
-                "reasons": row.reason,
+                "reason": row.reason,
             }
             for row in decisions
+            if row.path
         ],
+        "notes": [f"{row.stage}: {row.reason}" for row in decisions if not row.path],
         "dropped": [
             {"path": gone.path, "symbol": gone.symbol, "tokens": gone.tokens, "reason": gone.reason}
             for gone in package.dropped
@@ -103,6 +121,23 @@ def as_object(package: ContextPackage, decisions: Sequence[DecisionRow]) -> dict
             "used_tokens": package.budget.used_tokens,
         },
     }
+
+
+def _candidates(decisions: Sequence[DecisionRow]) -> list[dict[str, Any]]:
+    """Each file that was judged, in the order of judgment: `{path, score, tier, reasons, included}`."""
+    files: dict[str, dict[str, Any]] = {}
+    for row in decisions:
+        if not row.path:
+            continue
+        entry = files.setdefault(
+            row.path,
+            {"path": row.path, "score": row.score, "tier": row.tier, "reasons": [], "included": False},
+        )
+        entry["tier"] = min(entry["tier"], row.tier)
+        entry["included"] = entry["included"] or row.included
+        if row.symbol is None and row.reason not in entry["reasons"]:
+            entry["reasons"].append(row.reason)
+    return list(files.values())
 
 
 def _name(path: str, symbol: str | None) -> str:
