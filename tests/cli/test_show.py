@@ -7,15 +7,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run
+from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
 from tests.fakes.repositories import fingerprint, git, make_repository
 from tests.report.scripted_solve import LINE, SECOND_TRY, solve_sample
 
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call
+from clean_room_agent.db.raw.decisions import DecisionRow, append_decision
 from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.task_runs import TaskRunOutcome, append_task_run, finish_task_run
 
 Show = Callable[..., str]
 
@@ -242,6 +244,38 @@ def test_a_run_is_shown_while_it_goes_on(tmp_path: Path, capsys: pytest.CaptureF
         record.write(append_call, call(prompt="# Implement\nlater\n"))
         assert cra(("show", f"{TASK[:8]}/part/step/1", "--prompt", "--repo", str(top))) == 0
         assert "later" in capsys.readouterr().out
+
+
+def test_a_pass_that_stands_alone_is_shown_as_what_left_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    top = make_repository(tmp_path / "project", {"a.py": "x = 1\n"})
+    with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
+        row = append_task_run(conn, task_run(TASK))
+        decided = DecisionRow(
+            task_id=TASK,
+            stage="scope",
+            file_id=None,
+            tier=2,
+            included=True,
+            reason="imported by b.py",
+            timestamp=NOW,
+            path="a.py",
+        )
+        append_decision(conn, decided)
+        outcome = TaskRunOutcome(success=True, total_tokens=0, total_latency_ms=0, completed_at=NOW)
+        finish_task_run(conn, row, outcome)
+    assert cra(("show", TASK[:8], "--repo", str(top))) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{TASK[:8]}  retrieve  complete\n")
+    assert "--budget" not in out
+    assert cra(("show", TASK[:8], "--why", "a.py", "--repo", str(top))) == 0
+    assert "imported by b.py" in capsys.readouterr().out
+
+
+def test_help_says_how_a_place_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cra(("show", "--help")) == 0
+    assert "       part/step/2  its second attempt\n" in capsys.readouterr().out.replace("\n  ", "\n")
 
 
 def test_escapes_of_a_model_do_not_reach_the_terminal(

@@ -11,6 +11,7 @@ from rich.text import Text
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.attempts import ValidationRow
 from clean_room_agent.report.budget import CallLine, call_line, fullest
+from clean_room_agent.report.runs import lone_command
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, seconds_between, tokens_of
 from clean_room_agent.report.validation import counts
 
@@ -37,29 +38,29 @@ class PassLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """A run and its passes."""
+    """A run and its passes; what a pass that stands alone does not have is empty."""
 
     task_id: str
     command: str
     status: str
-    reason: str
-    task: str
-    began: str
-    seconds: float | None
-    base_commit: str
-    snapshot_commit: str
-    uncommitted: tuple[str, ...]
-    branch: str
-    result_commit: str
-    parts: tuple[int, int]
+    reason: str = ""
+    task: str = ""
+    began: str = ""
+    seconds: float | None = None
+    base_commit: str = ""
+    snapshot_commit: str = ""
+    uncommitted: tuple[str, ...] = ()
+    branch: str = ""
+    result_commit: str = ""
+    parts: tuple[int, int] = (0, 0)
     """(done, all)."""
-    steps: tuple[int, int]
-    tests_before: str
-    tests_after: str
+    steps: tuple[int, int] = (0, 0)
+    tests_before: str = ""
+    tests_after: str = ""
     passes: tuple[PassLine, ...]
     calls: int
     tokens: int
-    notes: tuple[tuple[str, str], ...]
+    notes: tuple[tuple[str, str], ...] = ()
     """(kind, detail) of what happened beside the passes, in order."""
 
 
@@ -85,18 +86,7 @@ def run_view(trace: RunTrace) -> RunView:
     own = {kind: row for row in trace.tests for kind in [row.kind] if row.task_id == trace.task_id}
     run = trace.run
     if run is None:
-        alone = trace.passes[0].row if trace.passes else None
-        status = (
-            "running" if alone is None or alone.success is None else "complete" if alone.success else "failed"
-        )
-        return RunView(
-            task_id=trace.task_id, command="" if alone is None else alone.mode, status=status, reason="",
-            task="", began="" if alone is None else alone.timestamp,
-            seconds=None if alone is None else seconds_between(alone.timestamp, alone.completed_at),
-            base_commit="", snapshot_commit="", uncommitted=(), branch="", result_commit="",
-            parts=(0, 0), steps=(0, 0), tests_before="", tests_after="", passes=passes,
-            calls=len(calls), tokens=tokens_of(calls), notes=(),
-        )  # fmt: skip
+        return _alone(trace, passes)
     account = json.loads(run.snapshot) if run.snapshot else {}
     return RunView(
         task_id=run.task_id,
@@ -164,13 +154,39 @@ def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
     )
 
 
+def _alone(trace: RunTrace, passes: tuple[PassLine, ...]) -> RunView:
+    """A task without a run: one pass (a retrieval), or calls that no pass claims."""
+    calls = tuple(call for entry in trace.passes for call in entry.calls)
+    if not trace.passes:
+        return RunView(
+            task_id=trace.task_id, command="", status="no pass is recorded", passes=(), calls=0, tokens=0
+        )
+    row = trace.passes[0].row
+    ended = "complete" if row.success else "failed"
+    return RunView(
+        task_id=trace.task_id,
+        command=lone_command(row.mode),
+        status="running" if row.success is None else ended,
+        reason=row.detail,
+        began=row.timestamp,
+        seconds=seconds_between(row.timestamp, row.completed_at),
+        passes=passes,
+        calls=len(calls),
+        tokens=tokens_of(calls),
+    )
+
+
 def render_run(view: RunView, short: Callable[[str], str]) -> Group:
     """The run for a person, and how to look deeper; `short` makes an address within the run into one to type."""
     run = short_id(view.task_id)
     head = Text.assemble(f"{run}  {view.command}  ", (view.status, COLOURS.get(view.status, "yellow")))
     if view.reason:
         head.append(f": {view.reason}")
-    parts: list[RenderableType] = [head, Text(""), *(Text(f"  {line}") for line in view.task.splitlines())]
+    parts: list[RenderableType] = [
+        head,
+        Text(""),
+        *(Text(f"  {line}".rstrip()) for line in view.task.splitlines()),
+    ]
     if view.task:
         parts.append(Text(""))
     for name, value in _facts(view):
@@ -227,11 +243,12 @@ def _deeper(view: RunView, short: Callable[[str], str]) -> list[tuple[str, str]]
     place = next((line.place for line in reversed(view.passes) if "/" in line.place), "")
     rows = [(short(place), "one pass: room, calls, tests")] if place else []
     rows += [
-        (f"{short(place)} --prompt", "what the model read; --response"),
         (f"{short('')} --why PATH[:LINE]", "why a file was shown; who wrote a line"),
         (f"{short('')} --decisions", "every candidate: in or out, and why"),
-        (f"{short('')} --budget", "what filled each window"),
     ]
+    if view.calls:
+        rows.append((f"{short(place)} --prompt", "what the model read; --response"))
+        rows.append((f"{short('')} --budget", "what filled each window"))
     if view.snapshot_commit and view.command != "plan":
         rows.append((f"{short('')} --diff", "what changed; --tests: what they said"))
     return rows

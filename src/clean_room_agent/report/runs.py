@@ -31,7 +31,7 @@ def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
         table.add_row(
             Text(short_id(listing.task_id), style="bold"),
             age(listing.timestamp, now),
-            Text(listing.command),
+            Text(listing.command if entry.run is not None else lone_command(listing.command)),
             Text(status, style=COLOURS.get(listing.status.value, "cyan")),
             told,
         )
@@ -54,6 +54,11 @@ def result_lines(entry: RunOverview) -> list[str]:
     if entry.run is not None and entry.run.reason:
         lines.append(first_line(entry.run.reason))
     return lines
+
+
+def lone_command(mode: str) -> str:
+    """The command that leaves a pass of this mode alone in the record."""
+    return "retrieve" if mode in {"plan", "implement"} else mode
 
 
 def age(timestamp: str, now: str) -> str:
