@@ -1,5 +1,6 @@
 """The order of passes: baseline, meta-plan, and for each part its plan, its steps and their adjustments; then the end."""
 
+import re
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.ids import short_id
@@ -7,6 +8,7 @@ from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.db.raw.attempts import ValidationKind, ValidationRow
+from clean_room_agent.errors import ConfigError
 from clean_room_agent.execute.one_call import StepOutcome
 from clean_room_agent.execute.validate import in_order
 from clean_room_agent.git.history import diff
@@ -26,6 +28,14 @@ NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
 PLAN_GIVEN = "plan_given"
 META_PLAN_GIVEN = "meta_plan_given"
 """Kinds of events under which the record keeps a plan that the user gave, as JSON."""
+NO_TESTS = (
+    "the test command found no tests, and no step is accepted before tests have run: "
+    "mend test_command in [testing], or let the task add tests"
+)
+NOT_STARTED = frozenset({126, 127})
+"""What a shell exits with when it cannot start a program."""
+NO_RUNNER = re.compile(r"No module named '?(?:pytest|unittest)'?\s*\Z")
+"""Python's last words when it lacks the runner that it was to start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,17 +66,35 @@ def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
 
 
 def _baseline(run: Run) -> TestRun:
-    """The full tests before any edit; what fails here is evidence, and the standard for all that follows."""
+    """The full tests before any edit; what fails here is evidence, and the standard for all that follows.
+
+    Raises:
+        ConfigError: a test command cannot be started, so that nothing could be judged.
+    """
     tell(run.chronicle, run.observer, run.task_id, NO_SANDBOX)
     tests = run.bench.run_all("baseline")
     _note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
+    _require_started(tests, "test_command")
+    if tests.runner != "unknown" and tests.whole and not tests.collected and not tests.outcomes:
+        tell(run.chronicle, run.observer, run.task_id, NO_TESTS)
     run.bench.checkout(run.base)
     if not run.bench.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.
         tests_of_step = run.bench.run_step()
+        _require_started(tests_of_step, "step_test_command")
         run.bench.checkout(run.base)
     run.progress.accepted = tests if run.bench.step_is_full else tests_of_step
     return tests
+
+
+def _require_started(tests: TestRun, key: str) -> None:
+    said = tests.output.strip()
+    if tests.returncode not in NOT_STARTED and not NO_RUNNER.search(said):
+        return
+    raise ConfigError(
+        f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.returncode}: {said[-300:]}",
+        hint=f"mend {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in",
+    )
 
 
 def _follow(run: Run, plan: PartPlan) -> None:

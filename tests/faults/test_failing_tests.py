@@ -1,0 +1,245 @@
+"""Tests that fail, hang, flood, vanish or waver: nothing that they have not judged is accepted."""
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from tests.fakes.solving import MENDED_MONEY, TILL, Project, edit, make_project
+
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+
+SPLIT = "    share = cents // people\n    return [share] * people"
+UNEVEN = "    return [cents - people + 1] + [1] * (people - 1)"
+"""Keeps every cent, and breaks the even split."""
+PYTEST = f"{sys.executable} -m pytest -q"
+BREAKS_EVEN = edit(SPLIT, UNEVEN)
+
+
+def mend_with(extra: str) -> str:
+    """The right edit, with one more line in the function."""
+    body = (
+        "    share, rest = divmod(cents, people)\n    return [share + 1] * rest + [share] * (people - rest)"
+    )
+    return edit(SPLIT, f"{extra}\n{body}")
+
+
+@pytest.mark.parametrize("command", ["unittest", "pytest"])
+def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_assertion(
+    tmp_path: Path, command: str
+) -> None:
+    till = make_project(tmp_path) if command == "unittest" else make_project(tmp_path, test_command=PYTEST)
+    told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN]})
+    assert (told.code, told.traces) == (0, {}), told.err
+    # unittest's words name the file of tests, which was not in the room; with pytest it was.
+    outcome = "insufficient_context" if command == "unittest" else "tests_failed"
+    assert told.recorded.outcomes == [outcome, "applied_and_passed"]
+    assert told.recorded.actions == ["refine" if command == "unittest" else "retry"]
+    name = "tests.test_money.MoneyTest.test_even_split"
+    if command == "pytest":
+        name = "tests/test_money.py::MoneyTest::test_even_split"
+    first = told.recorded.tests("attempt")
+    assert (first.success, first.newly_failing, first.exit_code) == (False, (name,), 1)
+    assert told.recorded.attempts[0].error == f"newly failing: {name}"
+    assert "-    return [share] * people" in told.recorded.attempts[0].diff
+    prompt = told.recorded.calls_of("implement")[1].prompt
+    assert (
+        f"Result: {outcome}. The edits were applied, the tests refused them, and they were undone: newly failing: {name}"
+        in prompt
+    )
+    assert re.search(
+        rf"^- {re.escape(name)}\n +AssertionError: Lists differ: \[7, 1, 1\] != \[3, 3, 3\]$",
+        prompt,
+        re.MULTILINE,
+    )
+    assert f"{outcome.replace('_', ' ')}: newly failing: {name}" in told.err
+    assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
+
+
+def test_tests_that_fail_each_time_fail_the_run(till: Project) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN] * 3})
+    assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
+    assert told.recorded.outcomes == ["insufficient_context", "tests_failed", "tests_failed"]
+    assert [row.added for row in told.recorded.refinements] == [("tests/test_money.py",)]
+    reason = "s1: tests_failed: newly failing: tests.test_money.MoneyTest.test_even_split"
+    assert told.recorded.ending == ("failed", reason)
+    assert reason in told.out
+    assert "tests   3 passed, 1 failed -> not run" in told.out
+
+
+def test_an_accepted_step_that_leaves_the_test_red_is_a_partial_result(till: Project) -> None:
+    """Nothing breaks, and nothing is mended: the branch is kept, and called what it is."""
+    told = till.solve_scripted(
+        {IMPLEMENT.title: [edit('"""Sums of money, in cents."""', '"""Sums, in cents."""')]}
+    )
+    assert (told.code, told.traces, len(told.branches)) == (4, {}, 1)
+    reason = "failing: tests.test_money.MoneyTest.test_split_keeps_every_cent"
+    assert told.recorded.ending == ("partial", reason)
+    assert re.search(rf"^partial  [0-9a-f]{{8}}\n  {re.escape(reason)}$", told.out, re.MULTILINE)
+    assert told.recorded.tests("final").success is False
+
+
+def hangs(marker: Path) -> str:
+    """Lines that start a child in a session of its own, and wait for ever."""
+    child = f"import os, time; open({str(marker)!r}, 'w').write(str(os.getpid())); time.sleep(600)"
+    return (
+        "    import os, subprocess, sys, time\n"
+        f"    subprocess.Popen([sys.executable, '-c', {child!r}], start_new_session=True)\n"
+        f"    while not os.path.exists({str(marker)!r}): time.sleep(0.01)\n"
+        "    time.sleep(600)"
+    )
+
+
+def is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/status")
+    return "State:\tZ" not in status.read_text() if status.exists() else True
+
+
+def test_tests_that_hang_with_children_are_ended_with_all_of_them(till: Project, tmp_path: Path) -> None:
+    marker = tmp_path / "child"
+    told = till.solve_scripted({IMPLEMENT.title: [mend_with(hangs(marker))]}, testing={"timeout": 3.0})
+    assert not is_running(int(marker.read_text()))
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.outcomes == ["timed_out", "applied_and_passed"]
+    first = told.recorded.tests("attempt")
+    assert (first.timed_out, first.success) == (True, False)
+    said = "stopped after 3 s ([testing].timeout); all its processes were ended"
+    assert said in told.recorded.attempts[0].error
+    assert said in told.recorded.calls_of("implement")[1].prompt
+    assert f"timed out: {said}" in told.err
+
+
+def test_tests_that_hang_before_any_edit_are_said_to(tmp_path: Path) -> None:
+    files = {**TILL, "tests/test_wait.py": "import time\n\ntime.sleep(600)\n"}
+    told = make_project(tmp_path, files).solve_scripted({}, testing={"timeout": 0.7})
+    assert (told.code, told.traces, told.branches) == (1, {}, ())
+    assert told.recorded.tests("baseline").timed_out
+    assert "stopped after 0.7 s ([testing].timeout)" in told.err
+    assert told.recorded.outcomes == ["timed_out"] * 3
+
+
+def test_a_flood_of_output_is_bounded_in_the_record_and_in_the_prompt(till: Project) -> None:
+    flood = "    import sys\n    line = 'x' * 1023 + '\\n'\n    for _ in range(30_000):\n        sys.stdout.write(line * 10)"
+    told = till.solve_scripted(
+        {IMPLEMENT.title: [edit(SPLIT, f"{flood}\n    return []")]}, testing={"output_bound": 20_000}
+    )
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert not told.recorded.tests("attempt").success
+    output = told.recorded.tests("attempt").test_output
+    assert len(output) < 45_000
+    cut = re.search(r"\[\.\.\. ([\d,]+) bytes", output)
+    assert cut is not None, output[9_900:10_200]
+    assert int(cut[1].replace(",", "")) > 250_000_000
+    assert max(len(call.prompt) for call in told.recorded.calls) < 20_000
+
+
+DODGES = {
+    "os._exit(0)": ("    import os\n    os._exit(0)", "unittest ended before it printed its summary"),
+    "sys.exit(0)": ("    raise SystemExit(0)", ""),
+    "killing the runner": (
+        "    import os, signal\n    os.kill(os.getpid(), signal.SIGKILL)",
+        "unittest ended before it printed its summary",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(DODGES))
+def test_code_that_ends_the_tests_early_does_not_pass(till: Project, name: str) -> None:
+    lines, said = DODGES[name]
+    told = till.solve_scripted({IMPLEMENT.title: [mend_with(lines)]})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert len(told.recorded.outcomes) == 2
+    assert told.recorded.outcomes[0] in {"tests_failed", "insufficient_context"}
+    assert said in told.recorded.attempts[0].error
+
+
+def test_pytest_that_leaves_no_report_does_not_pass(tmp_path: Path) -> None:
+    till = make_project(tmp_path, test_command=PYTEST)
+    told = till.solve_scripted({IMPLEMENT.title: [mend_with("    import os\n    os._exit(0)")]})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.outcomes == ["tests_failed", "applied_and_passed"]
+    assert (
+        "pytest left no report (exit 0): its process ended before the tests did"
+        in told.recorded.attempts[0].error
+    )
+
+
+@pytest.mark.parametrize("command", ["unittest", "pytest"])
+def test_a_repository_without_tests_gets_no_complete_result(tmp_path: Path, command: str) -> None:
+    files = {path: text for path, text in TILL.items() if not path.startswith("tests/")}
+    test_command = PYTEST if command == "pytest" else f"{sys.executable} -m unittest discover -v"
+    told = make_project(tmp_path, files, test_command=test_command).solve_scripted({})
+    assert (told.code, told.traces, told.branches) == (1, {}, ())
+    assert told.recorded.tests("baseline").tests_run == 0
+    assert told.recorded.ending[0] == "failed"
+    assert "no tests were collected" in told.recorded.ending[1]
+    assert "no tests were collected" in told.out
+    assert "note: the test command found no tests, and no step is accepted before tests have run" in told.err
+
+
+def test_an_edit_after_which_nothing_is_collected_does_not_pass(tmp_path: Path) -> None:
+    told = make_project(tmp_path, test_command=PYTEST).solve_scripted(
+        {
+            IMPLEMENT.title: [
+                mend_with("    pass") + edit('"""Sums of money, in cents."""', "raise ImportError('gone')")
+            ]
+        }
+    )
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.outcomes[0] in {"tests_failed", "insufficient_context"}
+    assert len(told.recorded.tests("attempt").newly_failing) == 3
+
+
+def test_a_flaky_test_leaves_the_gate_and_is_reported(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    flaky = f"""
+import pathlib
+import unittest
+
+
+class FlakyTest(unittest.TestCase):
+    def test_third_time_fails(self):
+        count = pathlib.Path({str(count)!r})
+        times = len(count.read_text()) + 1 if count.exists() else 1
+        count.write_text("x" * times)
+        self.assertNotEqual(times, 2)
+"""
+    till = make_project(tmp_path, {**TILL, "tests/test_flaky.py": flaky}, test_command=PYTEST)
+    told = till.solve_scripted({})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.outcomes == ["applied_and_passed"]
+    name = "tests/test_flaky.py::FlakyTest::test_third_time_fails"
+    assert [
+        (event.kind, event.detail) for event in told.recorded.events if event.kind == "unstable_tests"
+    ] == [("unstable_tests", name)]
+
+
+COMMANDS = {
+    "no such program": ("no-such-runner --all", 127, "no-such-runner: not found"),
+    "not executable": ("./till/money.py", 126, "ermission denied"),
+    "a python without the runner": (f"{sys.executable} -m pytest", 1, "No module named pytest"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_test_command_that_cannot_be_started_is_said_before_a_model_is_asked(
+    tmp_path: Path, name: str
+) -> None:
+    command, code, said = COMMANDS[name]
+    if code == 1:
+        command = command.replace(" -m", " -S -m")  # without site-packages
+    told = make_project(tmp_path, test_command=command).solve_scripted({})
+    assert (told.code, told.traces, told.branches, told.sessions) == (2, {}, (), ())
+    message = f"[testing] test_command cannot be started: {command!r} exits with {code}: "
+    assert f"error: {message}" in told.err
+    assert said in told.err
+    assert "-> mend test_command in [testing]" in told.err
+    assert told.recorded.ending[0] == "failed"
+    assert told.recorded.ending[1].startswith(message)
+    assert told.recorded.calls == ()
+    assert told.recorded.tests("baseline").exit_code == code
