@@ -24,6 +24,7 @@ from clean_room_agent.git.landing import update_ref
 from clean_room_agent.git.repository import author_of
 from clean_room_agent.llm.exchange import Sampling
 from clean_room_agent.orchestrator.missing import missing_after_refusal, missing_after_tests
+from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
@@ -35,6 +36,8 @@ VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40
 VARIED_TOP_P = 0.95
 SHOWN_FAILURES = 10
+RAISED_SHARE = 3
+"""After an answer was cut off, the next may take a third of the window; what only fills the room gives way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,7 @@ def try_once(
     pass_id: str,
     number: int,
     failures: Sequence[AttemptSummary],
-    vary: bool,
+    action: Action,
 ) -> Tried:
     """One attempt (`number` is 1-based); afterwards the worktree holds what was tested, the run's head is unchanged."""
     at = run.progress
@@ -95,10 +98,17 @@ def try_once(
     )
     sampling = (
         Sampling(temperature=VARIED_TEMPERATURE, seed=number, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P)
-        if vary
+        if action.vary
         else None
     )
-    answer = implement(run.models, room, instruction, pass_id=pass_id, sampling=sampling)
+    answer = implement(
+        run.models,
+        room,
+        instruction,
+        pass_id=pass_id,
+        sampling=sampling,
+        max_answer_tokens=run.models.window("coding").context // RAISED_SHARE if action.more_room else None,
+    )
     for dropped in answer.dropped:
         run.chronicle.event(pass_id, "dropped_from_prompt", dropped)
     fingerprint = answer_fingerprint(answer.step.raw_response)

@@ -38,6 +38,8 @@ class Action:
     rule: str
     vary: bool = False
     """Whether the next answer must be drawn differently, because the last one was given before."""
+    more_room: bool = False
+    """Whether the next answer gets more of the window, because an answer of this step was cut off."""
 
 
 def decide(attempts: Sequence[AttemptSeen], limits: Limits) -> Action:
@@ -53,9 +55,14 @@ def decide(attempts: Sequence[AttemptSeen], limits: Limits) -> Action:
     ):
         return Action(kind="refine", rule="insufficient_context with evidence")
     if limits.attempts_left > 0:
+        cut = any(seen.outcome is AttemptOutcome.TRUNCATED for seen in attempts)
+        if newest.outcome is AttemptOutcome.TRUNCATED:
+            return Action(kind="retry", rule="the answer was cut off: more room for it", more_room=True)
         if is_repeat(attempts):
-            return Action(kind="retry", rule="the same answer again: draw another", vary=True)
-        return Action(kind="retry", rule=f"attempts left: {limits.attempts_left}")
+            return Action(
+                kind="retry", rule="the same answer again: draw another", vary=True, more_room=cut
+            )
+        return Action(kind="retry", rule=f"attempts left: {limits.attempts_left}", more_room=cut)
     return Action(kind="skip", rule="attempts are used up")
 
 

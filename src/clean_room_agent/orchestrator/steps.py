@@ -47,7 +47,7 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
             pass_id=pass_id,
             number=number,
             failures=[earlier.summary() for earlier in tries],
-            vary=action.vary,
+            action=action,
         )
         tries.append(tried)
         _record(run, opened, tried, number)
