@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.architecture.conftest import Watched
+from tests.architecture.watched_run import Watched
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import make_project
 

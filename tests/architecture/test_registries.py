@@ -1,0 +1,173 @@
+"""What every prompt and every stage must be, whoever adds one."""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+import re
+import typing
+from pathlib import Path
+from types import ModuleType, UnionType
+from typing import Any, get_args, get_origin
+
+import jinja2
+import jinja2.meta
+import pytest
+
+import clean_room_agent.execute.prompts
+import clean_room_agent.retrieval.prompts
+import clean_room_agent.retrieval.stages
+from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.cli.prompts import PROMPTS, adapter_map
+from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.judging import ThresholdJudge
+from clean_room_agent.retrieval.registry import STAGES
+from clean_room_agent.retrieval.stage import RetrievalStage, StageContext
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = (clean_room_agent.retrieval.prompts, clean_room_agent.execute.prompts)
+IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{1,31}\Z")
+SAMPLE = "Zq-sample"
+AnyPrompt = Prompt[Any, Any]
+NAMES = [prompt.name for prompt in PROMPTS]
+
+
+@dataclasses.dataclass(frozen=True)
+class Nothing:
+    """Inputs without a field."""
+
+
+def modules_of(package: ModuleType) -> list[ModuleType]:
+    return [
+        importlib.import_module(f"{package.__name__}.{found.name}")
+        for found in pkgutil.iter_modules(package.__path__)
+    ]
+
+
+def declared() -> dict[str, tuple[ModuleType, type]]:
+    """Each prompt's module and the type of its inputs, by name, from the annotations that the modules give them."""
+    found = {}
+    for module in (module for folder in FOLDERS for module in modules_of(folder)):
+        for name, kind in inspect.get_annotations(module, eval_str=True).items():
+            if isinstance(getattr(module, name, None), Prompt):
+                found[getattr(module, name).name] = (module, get_args(kind)[0])
+    return found
+
+
+def sample(kind: Any) -> Any:
+    """A value of the type, with words where there may be words and one element where there may be several."""
+    if dataclasses.is_dataclass(kind):
+        assert isinstance(kind, type)
+        hints = typing.get_type_hints(kind)
+        return kind(**{field.name: sample(hints[field.name]) for field in dataclasses.fields(kind)})
+    if get_origin(kind) is tuple:
+        return (sample(get_args(kind)[0]),)
+    if isinstance(kind, UnionType):
+        return sample(get_args(kind)[0])
+    return {str: SAMPLE, int: 7, bool: True}[kind]
+
+
+def prompt_of(name: str) -> AnyPrompt:
+    return next(prompt for prompt in PROMPTS if prompt.name == name)
+
+
+def test_every_prompt_of_the_prompt_folders_is_in_the_list() -> None:
+    assert sorted(declared()) == sorted(NAMES)
+
+
+def test_names_and_titles_are_unique() -> None:
+    assert len(set(NAMES)) == len(PROMPTS)
+    assert len({prompt.title for prompt in PROMPTS}) == len(PROMPTS)
+
+
+def test_the_page_on_adapters_is_current() -> None:
+    assert (ROOT / "protocols" / "adapter-map.md").read_text(encoding="utf-8") == adapter_map()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prompt_stands_in_a_file_of_its_name(name: str) -> None:
+    assert IDENTIFIER.match(name)
+    assert declared()[name][0].__name__.rpartition(".")[2] == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_example_of_a_prompt_parses(name: str) -> None:
+    prompt = prompt_of(name)
+    assert not isinstance(prompt.parse(prompt.example), BadAnswer)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("text", ["", "I cannot say.", "{", "<edit", "\0"])
+def test_an_answer_in_no_form_is_a_value_and_not_an_exception(name: str, text: str) -> None:
+    assert isinstance(prompt_of(name).parse(text), BadAnswer)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_variable_that_the_inputs_lack_raises(name: str) -> None:
+    with pytest.raises(jinja2.UndefinedError):
+        prompt_of(name).render(Nothing())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prompt_begins_with_its_title_and_reads_only_its_inputs(name: str) -> None:
+    prompt, inputs = prompt_of(name), declared()[name][1]
+    rendered = prompt.render(sample(inputs))
+    assert rendered.split("\n")[0] == f"# {prompt.title}"
+    assert rendered == rendered.strip()
+    tree = jinja2.Environment(autoescape=True).parse(prompt.template)
+    used = jinja2.meta.find_undeclared_variables(tree) - {"schema", "example"}
+    assert used
+    assert used <= {field.name for field in dataclasses.fields(inputs)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_are_frozen_and_the_text_of_a_prompt_is_the_same_each_time(name: str) -> None:
+    inputs = declared()[name][1]
+    assert inputs.__dataclass_params__.frozen  # type: ignore[attr-defined]
+    assert prompt_of(name).render(sample(inputs)) == prompt_of(name).render(sample(inputs))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_rules_of_a_prompt_come_before_all_that_changes(name: str) -> None:
+    """A server's prefix cache holds what two renderings share: all the rules, not only the title."""
+    rendered = prompt_of(name).render(sample(declared()[name][1]))
+    last_rule = rendered.rindex("\n- ", 0, rendered.index("\n## "))
+    assert rendered.index(SAMPLE) > last_rule > 0
+
+
+def test_every_stage_of_the_folder_is_in_the_registry() -> None:
+    there = {module.__name__.rpartition(".")[2] for module in modules_of(clean_room_agent.retrieval.stages)}
+    assert there == set(STAGES)
+
+
+@pytest.mark.parametrize("name", sorted(STAGES))
+def test_a_stage_has_the_protocols_signature_and_stands_in_its_own_file(name: str) -> None:
+    stage = STAGES[name](JudgmentsConfig())
+    assert stage.name == name
+    assert type(stage).__module__.rpartition(".")[2] == name
+    wanted = inspect.signature(RetrievalStage.run).parameters
+    assert list(inspect.signature(type(stage).run).parameters) == list(wanted)
+
+
+@pytest.mark.parametrize("name", sorted(STAGES))
+def test_a_stage_keeps_nothing_and_makes_nothing_out_of_nothing(name: str) -> None:
+    stage = STAGES[name](JudgmentsConfig())
+    before = dict(vars(stage))
+    request = RoomRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
+    context = StageContext(request=request, room_tokens=1000, candidates=())
+    query = TaskQuery(task="x")
+    after = stage.run(context, NO_SOURCE, query, ThresholdJudge(threshold=0.5))
+    assert (after.files, after.selections) == ((), ())
+    assert vars(stage) == before
+
+
+class _NoSource:
+    """A source with nothing in it: whoever asks for a file without a candidate gets told."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(f"asked the source for {name} without a candidate")
+
+
+NO_SOURCE: Any = _NoSource()

@@ -1,0 +1,60 @@
+"""A command in a process of its own, watched by an audit hook."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.fakes.solving import Project
+
+from clean_room_agent import proc
+
+OBSERVER = Path(__file__).with_name("observed_command.py")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opened:
+    """A database or a connection that was opened, and by whom."""
+
+    event: str
+    target: str
+    thread: str
+    stack: tuple[str, ...]
+    """`module:function` of the package's frames, outermost first."""
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The modules of the stack, each run of frames of one module once."""
+        names = [frame.partition(":")[0] for frame in self.stack]
+        return tuple(name for place, name in enumerate(names) if place == 0 or names[place - 1] != name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """A run, and all that its process opened, in order."""
+
+    returncode: int
+    stderr: str
+    opened: tuple[Opened, ...]
+
+    def databases(self) -> tuple[Opened, ...]:
+        return tuple(entry for entry in self.opened if entry.event == "sqlite3.connect")
+
+    def connections(self) -> tuple[Opened, ...]:
+        return tuple(entry for entry in self.opened if entry.event == "socket.connect")
+
+
+def watch(project: Project, args: Sequence[str]) -> Watched:
+    """`cra` with `args` in the project's repository."""
+    report = project.home / "opened.json"
+    done = proc.run(
+        (sys.executable, str(OBSERVER), str(report), *args),
+        cwd=project.top,
+        env=project.environment(),
+        timeout=60,
+        check=False,
+    )
+    entries = json.loads(report.read_text(encoding="utf-8"))
+    opened = tuple(Opened(**{**entry, "stack": tuple(entry["stack"])}) for entry in entries)
+    return Watched(returncode=done.returncode, stderr=done.stderr.decode(), opened=opened)
