@@ -1,7 +1,7 @@
 """The only place that builds objects: from a configuration to the parts of a command."""
 
 import contextlib
-import datetime
+import datetime as dt
 import json
 import os
 import time
@@ -15,6 +15,7 @@ from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomRequest
+from clean_room_agent.cli.call_row import call_row
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.db.connection import backup, connect_file, remove_database
@@ -49,7 +50,7 @@ TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 def utc_now() -> str:
     """The time as UTC, ISO 8601, with milliseconds."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def workspace_of(path: Path) -> Workspace:
@@ -87,36 +88,6 @@ class RecordSink:
         """The reading is queued; what is written later is committed after it."""
         row = calls.ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=self._record.now())
         self._record.post(calls.append_reading, row)
-
-
-def call_row(call: CallRecord) -> calls.CallRow:
-    """A call as a row of the record."""
-    return calls.CallRow(
-        task_id=call.pass_id,
-        call_type=call.call_type,
-        stage_name=call.stage_name,
-        model=call.model,
-        prompt=call.prompt,
-        response=call.response,
-        prompt_tokens=call.prompt_tokens,
-        completion_tokens=call.completion_tokens,
-        latency_ms=call.latency_ms,
-        timestamp=call.timestamp,
-        system_prompt=call.system_prompt,
-        request_body=call.request_body,
-        provider=call.provider,
-        model_digest=call.model_digest,
-        finish=call.finish,
-        role=call.role,
-        item=call.item,
-        attempt=call.attempt,
-        prompt_hash=call.prompt_hash,
-        estimated_tokens=call.estimated_tokens,
-        thinking=call.thinking,
-        logprobs=call.logprobs,
-        error=call.error,
-        replayed_from=call.replayed_from,
-    )
 
 
 def recorded_calls(conn: Connection, task_id: str) -> tuple[RecordedCall, ...]:
