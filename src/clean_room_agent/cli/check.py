@@ -181,7 +181,7 @@ def _index(workspace: Workspace) -> str:
         overview = KnowledgeBase(conn).get_repo_overview()
     if overview is None:
         return "empty; the first command that needs it fills it"
-    return f"{overview.files} files, indexed {overview.repo.indexed_at}"
+    return f"{overview.files} files, indexed {overview.repo.indexed_at[:19]} UTC"
 
 
 def _test_command(settings: Settings, workspace: Workspace) -> str:

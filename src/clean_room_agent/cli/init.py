@@ -60,8 +60,10 @@ class _Answers:
 @click.option("--coding", help="The model that writes edits.")
 @click.option("--reasoning", help="The model that plans and judges.")
 @click.option("--test-command", help="What runs the repository's tests.")
-@click.option("--context-window", type=int, help="Tokens of the models' window.")
-@click.option("--reserved-tokens", type=int, help="Tokens of it kept for task, framing and answer.")
+@click.option("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window.")
+@click.option(
+    "--reserved-tokens", type=click.IntRange(min=0), help="Tokens of it kept for task, framing and answer."
+)
 @click.option("-y", "--yes", is_flag=True, help="Accept what was found.")
 @click.option("--force", is_flag=True, help="Replace a configuration that is there already.")
 @click.option(

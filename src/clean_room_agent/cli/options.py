@@ -31,8 +31,10 @@ def budget_options(command: CommandT) -> CommandT:
     """Add the flags that say over the file how large rooms are and which stages fill them."""
     options = (
         click.option("--stages", help="Retrieval stages in order, e.g. scope,precision."),
-        click.option("--context-window", type=int, help="Tokens of the models' window."),
-        click.option("--reserved-tokens", type=int, help="Tokens kept for task, framing and answer."),
+        click.option("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window."),
+        click.option(
+            "--reserved-tokens", type=click.IntRange(min=0), help="Tokens kept for task, framing and answer."
+        ),
         click.option(
             "--budget-config",
             type=click.Path(path_type=Path, dir_okay=False),

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.cli.solve import watching
-from clean_room_agent.errors import UsageError
+from clean_room_agent.errors import CraError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.orchestrator.events import Observer
@@ -61,7 +61,7 @@ def command(
     with watching(None, verbose=verbose) as observer:
         code, plan, reason = run_plan(workspace, settings, words, observer)
     if plan is None:
-        raise UsageError(
+        raise CraError(
             f"no plan: {reason}", hint="say the task in other words, or name the files it is about"
         )
     text = plan.model_dump_json(indent=2) + "\n"

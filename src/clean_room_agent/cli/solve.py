@@ -62,8 +62,12 @@ class SolveRequest:
     help="Start at the parts of a reviewed plan.",
 )
 @click.option("--apply", "apply_result", is_flag=True, help="Bring a complete result into the working tree.")
-@click.option("--max-attempts", type=int, help="Attempts at one step.")
-@click.option("--max-refinement-loops", type=int, help="Times a step may ask for what its room lacked.")
+@click.option("--max-attempts", type=click.IntRange(min=1), help="Attempts at one step.")
+@click.option(
+    "--max-refinement-loops",
+    type=click.IntRange(min=0),
+    help="Times a step may ask for what its room lacked.",
+)
 @click.option(
     "--events",
     type=click.File("w", encoding="utf-8", lazy=False),

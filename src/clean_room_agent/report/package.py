@@ -57,10 +57,14 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
 
 def _piece(item: ContextItem) -> Text:
     span = f"{item.start_line}-{item.end_line}"
+    reason = item.reason
+    if reason.startswith(UNASKED):
+        # The bound is in the record; here it would fold every line of an 80-column terminal.
+        reason = reason.removeprefix(UNASKED).partition(" is at least ")[0]
     return Text.assemble(
         (f"  {item.detail.replace('_', ' '):<12}", DETAIL_COLOURS[item.detail]),
         f" {span:>11} {item.tokens:>7,}  {item.symbol or 'the whole file'}",
-        (f"  {item.reason.removeprefix(UNASKED)}", "dim"),
+        (f"  {reason}", "dim"),
     )
 
 
