@@ -10,8 +10,9 @@ from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError
+from clean_room_agent.git.history import changed_paths, read_blob
 from clean_room_agent.git.landing import apply_to_tree
-from clean_room_agent.git.repository import open_repository
+from clean_room_agent.git.repository import Repository, open_repository
 
 
 @click.command()
@@ -27,7 +28,14 @@ def command(run: str, repo: Path, as_json: bool) -> int:
         row = record.write(get_orchestrator_run, task_id)
         if row is None or not row.result_commit:
             raise UsageError(f"run {run} has no result to apply", hint=f"`cra show {run}` tells how it ended")
-        paths = apply_to_tree(open_repository(workspace.repo), row.snapshot_commit, row.result_commit)
+        if any(event.kind == "discarded" for event in record.write(events.list_events, task_id)):
+            raise UsageError(
+                f"run {run} was discarded",
+                hint=f"`cra replay {run}` shows whether it comes out the same again",
+            )
+        repository = open_repository(workspace.repo)
+        stands = _stands_already(repository, row.snapshot_commit, row.result_commit)
+        paths = () if stands else apply_to_tree(repository, row.snapshot_commit, row.result_commit)
         event = events.EventRow(
             task_id=task_id, kind="applied", detail="\n".join(paths), timestamp=record.now()
         )
@@ -35,5 +43,21 @@ def command(run: str, repo: Path, as_json: bool) -> int:
     if as_json:
         output.answer_json({"task_id": task_id, "applied": paths})
     else:
-        output.answer("\n".join(f"changed {path}" for path in paths) or "nothing to change")
+        output.answer(
+            "\n".join(f"changed {path}" for path in paths) or "nothing to do: it stands there already"
+        )
     return 0
+
+
+def _stands_already(repository: Repository, base: str, commit: str) -> bool:
+    """Whether every file that the run changed is as the run left it, line ends aside."""
+    for changed in changed_paths(repository, base, commit):
+        stored, file = read_blob(repository, commit, changed.path), repository.top / changed.path
+        present = file.read_bytes() if file.is_file() else None
+        if _with_plain_ends(stored) != _with_plain_ends(present):
+            return False
+    return True
+
+
+def _with_plain_ends(data: bytes | None) -> bytes | None:
+    return None if data is None else data.replace(b"\r\n", b"\n")

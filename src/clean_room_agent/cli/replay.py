@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.settings import Settings
@@ -15,10 +15,10 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.raw.runs import find_task
-from clean_room_agent.errors import ReplayMismatch, UsageError
+from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.landing import delete_ref, list_refs
-from clean_room_agent.git.repository import open_repository
+from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
 from clean_room_agent.orchestrator.run import PlanGiven
 from clean_room_agent.orchestrator.solve import META_PLAN_GIVEN, PLAN_GIVEN
@@ -43,16 +43,17 @@ def command(run: str, repo: Path, as_json: bool, verbose: int) -> int:
         command="replay",
         replay_of=wiring.RecordedState(head=row.base_commit, snapshot=row.snapshot_commit),
     )
-    with watching(None, verbose=verbose) as observer:
-        _, summary = run_solve(
-            workspace, settings, request, observer, lambda _settings: ReplayTransport(calls)
-        )
     repository = open_repository(workspace.repo)
+    before = _recorded_diff(repository, row)
+    task_id = new_task_id()
+    try:
+        with watching(None, verbose=verbose) as observer:
+            _, summary = run_solve(
+                workspace, settings, request, observer, lambda _settings: ReplayTransport(calls), task_id
+            )
+    finally:
+        _leave_nothing(repository, task_id)
     replayed = summary.result
-    before = diff(repository, row.snapshot_commit, row.result_commit) if row.result_commit else ""
-    for ref in (*list_refs(repository, f"refs/cra/{replayed.task_id}/"), f"refs/heads/{replayed.branch}"):
-        if ref != "refs/heads/":
-            delete_ref(repository, ref)
     if (replayed.cumulative_diff, replayed.status) != (before, row.status):
         raise ReplayMismatch(
             f"the replay ended {replayed.status.value} with another result than the recorded run ({row.status.value})",
@@ -69,6 +70,28 @@ def command(run: str, repo: Path, as_json: bool, verbose: int) -> int:
             f"{len(before.encode())} bytes of diff"
         )
     return 0
+
+
+def _recorded_diff(repository: Repository, row: OrchestratorRunRow) -> str:
+    """What the run changed.
+
+    Raises:
+        UsageError: git has thrown its commits away, as it does some weeks after `cra discard`.
+    """
+    try:
+        commit = row.result_commit or row.snapshot_commit
+        return diff(repository, row.snapshot_commit, commit)
+    except GitError as exc:
+        raise UsageError(
+            f"git no longer has the commits of run {short_id(row.task_id)}",
+            hint="a discarded run can be replayed only until git collects its garbage",
+        ) from exc
+
+
+def _leave_nothing(repository: Repository, task_id: str) -> None:
+    branch = f"refs/heads/cra/{short_id(task_id)}"
+    for ref in (*list_refs(repository, f"refs/cra/{task_id}/"), *list_refs(repository, branch)):
+        delete_ref(repository, ref)
 
 
 def _recorded(
