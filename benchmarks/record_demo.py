@@ -12,6 +12,9 @@ import os
 import tempfile
 from pathlib import Path
 
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.oracle import GoldFile, Oracle
+
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.cli import wiring
 from clean_room_agent.cli.demo import PLAN_RECORDING, RECORDED_MODELS, RECORDING, config_values
@@ -24,8 +27,6 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.llm.transports.replay import dump_calls
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.workspace import Workspace
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.oracle import GoldFile, Oracle
 
 LEDGER_IMPORT = "from collections import defaultdict\n"
 CHANGES = {
@@ -36,16 +37,20 @@ CHANGES = {
         ),
         (
             "    return [cents // people] * people\n",
-            "    share, left_over = divmod(cents, people)\n"
-            "    return [share + 1] * left_over + [share] * (people - left_over)\n",
+            (
+                "    share, left_over = divmod(cents, people)\n"
+                "    return [share + 1] * left_over + [share] * (people - left_over)\n"
+            ),
         ),
     ),
     "tally/ledger.py": (
         (LEDGER_IMPORT, LEDGER_IMPORT + "\nfrom tally.money import split_amount\n"),
         (
             "        for name in names:\n            self.balances[name] -= cents // len(names)\n",
-            "        for name, share in zip(names, split_amount(cents, len(names)), strict=True):\n"
-            "            self.balances[name] -= share\n",
+            (
+                "        for name, share in zip(names, split_amount(cents, len(names)), strict=True):\n"
+                "            self.balances[name] -= share\n"
+            ),
         ),
     ),
 }

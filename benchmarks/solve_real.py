@@ -32,11 +32,13 @@ from benchmarks.commit_trees import (
     run_tests,
     test_environment,
 )
-from clean_room_agent.cli.init import write_config
-from clean_room_agent.workspace import Workspace
+from benchmarks.report import write_section
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import GoldFile, Oracle
 from tests.fakes.repositories import fingerprint
+
+from clean_room_agent.cli.init import write_config
+from clean_room_agent.workspace import Workspace
 
 LIST = Path(__file__).with_name("real_commits.toml")
 WINDOWS = (8192, 16384, 32768)
@@ -128,12 +130,12 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, win
                 "testing": {"test_command": shlex.join(entry.command), "timeout": 170},
             },
         )
+        cra = (sys.executable, "-m", "clean_room_agent")
+        subprocess.run((*cra, "index"), cwd=top, env=variables, capture_output=True, check=True)
         before = fingerprint(top, refs=("refs/cra/", "refs/heads/cra/"))
         started = time.monotonic()
         command = (
-            sys.executable,
-            "-m",
-            "clean_room_agent",
+            *cra,
             "solve",
             "--json",
             "--events",
@@ -200,7 +202,7 @@ def tests_of(events: Path) -> float:
     if not events.exists():
         return 0.0
     lines = [json.loads(line) for line in events.read_text(encoding="utf-8").splitlines()]
-    return sum(line["seconds"] for line in lines if line["event"] == "TestsFinished")
+    return sum(float(line["seconds"]) for line in lines if line["event"] == "TestsFinished")
 
 
 def row(done: Attempted) -> str:
@@ -261,8 +263,6 @@ def main() -> int:
                 print(f"    {done.words}", file=sys.stderr)
     print(summary(rows))
     if arguments.write:
-        from benchmarks.report import write_section
-
         write_section("Real bug fixes, solved with the oracle", text_of(rows))
     return 0 if all(done.solved and done.untouched for done in rows if done.window == max(WINDOWS)) else 1
 

@@ -262,8 +262,10 @@ def _failure_words(tests: TestRun, verdict: StepVerdict) -> str:
     newly = set(verdict.newly_failing)
     lines = [f"The edits were applied, the tests refused them, and they were undone: {verdict.reason}"]
     chosen = [test for test in tests.failing if test.name in newly] or list(tests.failing)
-    for test in chosen[:SHOWN_FAILURES]:
-        lines.append(f"- {test.name}" + (f"\n  {test.message}".replace("\n", "\n  ") if test.message else ""))
+    lines += [
+        f"- {test.name}" + (f"\n{test.message}".replace("\n", "\n  ") if test.message else "")
+        for test in chosen[:SHOWN_FAILURES]
+    ]
     if len(chosen) > SHOWN_FAILURES:
         lines.append(f"- and {len(chosen) - SHOWN_FAILURES} more")
     return "\n".join(lines)

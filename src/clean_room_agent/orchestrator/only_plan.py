@@ -37,7 +37,7 @@ def make_plan(task_id: str, task: str, parts: RunParts) -> PlanMade:
         artifact = build_artifact(
             task_id=task_id,
             task=task,
-            model=dict((role, tag) for role, tag, _ in parts.model_lines)["reasoning"],
+            model={role: tag for role, tag, _ in parts.model_lines}["reasoning"],
             created_at=run.chronicle.now(),
             meta_plan=meta,
             part_plans=tuple(plans),

@@ -5,7 +5,7 @@ from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
-from clean_room_agent.execute.plan import Planned, PlanLimits, make_meta_plan, make_part_plan
+from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress

@@ -59,9 +59,7 @@ def decide(attempts: Sequence[AttemptSeen], limits: Limits) -> Action:
         if newest.outcome is AttemptOutcome.TRUNCATED:
             return Action(kind="retry", rule="the answer was cut off: more room for it", more_room=True)
         if is_repeat(attempts):
-            return Action(
-                kind="retry", rule="the same answer again: draw another", vary=True, more_room=cut
-            )
+            return Action(kind="retry", rule="the same answer again: draw another", vary=True, more_room=cut)
         return Action(kind="retry", rule=f"attempts left: {limits.attempts_left}", more_room=cut)
     return Action(kind="skip", rule="attempts are used up")
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import BudgetSpent, CraError, Interrupted
-from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.snapshot import Snapshot, snapshot
 from clean_room_agent.git.worktree import Worktree, add_worktree, remove_worktree

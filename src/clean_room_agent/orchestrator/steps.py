@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, RoomRequest
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
+from clean_room_agent.git.history import changed_paths
 from clean_room_agent.orchestrator.attempt import StepJob, Tried, try_once
 from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
@@ -14,7 +15,6 @@ from clean_room_agent.orchestrator.missing import is_new
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, Limits, decide
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
-from clean_room_agent.git.history import changed_paths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         tries.append(tried)
         _record(run, opened, tried, number)
         if tried.outcome is AttemptOutcome.APPLIED_AND_PASSED:
-            _accept(run, job, tried)
+            _accept(run, tried)
             return StepEnd(accepted=tried)
         run.bench.checkout(run.progress.head)
         missing = tried.missing if tried.missing and is_new(tried.missing, refinements) else None
@@ -183,7 +183,7 @@ def _record(run: Run, opened: OpenPass, tried: Tried, number: int) -> None:
     )
 
 
-def _accept(run: Run, job: StepJob, tried: Tried) -> None:
+def _accept(run: Run, tried: Tried) -> None:
     """The attempt's commit is the run's head, and the index knows what it changed."""
     before = run.progress.head
     run.progress.head = tried.commit

@@ -139,7 +139,7 @@ CREATE TABLE run_attempts (
     diff TEXT NOT NULL DEFAULT '',          -- unified, of what was applied, also when it was undone afterwards
     edit_report TEXT NOT NULL DEFAULT '[]', -- JSON array: each edit, its code, the tier that matched
     call_id INTEGER REFERENCES retrieval_llm_calls(id),  -- the call whose answer this is
-    commit_hash TEXT NOT NULL DEFAULT '',   -- of the accepted step in the run's worktree; '' where it was undone
+    commit_hash TEXT NOT NULL DEFAULT '',   -- what was tested, kept under refs/cra/<task>; '' where nothing was applied
     error TEXT NOT NULL DEFAULT ''          -- what went wrong, in one line
 ) STRICT;
 CREATE INDEX run_attempts_by_task_run ON run_attempts(task_run_id);
