@@ -16,7 +16,7 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import GoldFile, Oracle
 from tests.fakes.repositories import Files
 
-from clean_room_agent import proc
+from clean_room_agent import proc, textfile
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.cli.main import run
 from clean_room_agent.db.connection import connect_file
@@ -411,4 +411,5 @@ def edit(search: str, replacement: str, path: str = "till/money.py") -> str:
 
 
 def _text(content: str | bytes | None) -> str | None:
-    return content.decode() if isinstance(content, bytes) else content
+    """As a prompt shows it: line ends, encoding and byte-order mark are the program's business."""
+    return textfile.decode(content).text if isinstance(content, bytes) else content

@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
-from clean_room_agent.errors import ArtifactError, UsageError
+from clean_room_agent.errors import ArtifactError, RepositoryError, UsageError
 from clean_room_agent.execute.edits.paths import is_test_configuration, is_test_path
 from clean_room_agent.execute.plan import load_plan, plan_from_artifact
 from clean_room_agent.git.history import diff_stat
@@ -176,9 +176,14 @@ def run_solve(
                 )
             )
             solved = solve(task_id, request.task, parts, request.given)
+        code = EXIT_CODES.get(solved.result.status, 1)
         applied: tuple[str, ...] | None = None
+        not_applied = ""
         if request.apply and solved.result.status is RunStatus.COMPLETE and solved.result_commit:
-            applied = apply_to_tree(repo, solved.base_commit, solved.result_commit)
+            try:
+                applied = apply_to_tree(repo, solved.base_commit, solved.result_commit)
+            except RepositoryError as error:
+                code, not_applied = error.exit_code, error.message
         if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED}:
             desk.session.archive(desk.record)
         spent = desk.meter.read()
@@ -197,8 +202,9 @@ def run_solve(
             fullest=fullest.value,
             carries_uncommitted=solved.base_commit != repo.head,
             applied=applied,
+            not_applied=not_applied,
         )
-    return EXIT_CODES.get(solved.result.status, 1), summary
+    return code, summary
 
 
 def counts(run: TestRun) -> TestCounts:
@@ -227,6 +233,7 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "fullest_window": {"tokens": summary.fullest[0], "window": summary.fullest[1]},
         "carries_uncommitted": summary.carries_uncommitted,
         "applied": summary.applied,
+        "not_applied": summary.not_applied,
         "diff": result.cumulative_diff,
     }
 

@@ -46,7 +46,9 @@ class RunSummary:
     """(tokens, window) of the fullest prompt; (0, 0) where there was none."""
     carries_uncommitted: bool
     applied: tuple[str, ...] | None = None
-    """Paths brought into the working tree; None where that was not asked for."""
+    """Paths brought into the working tree; None where that was not asked for, or not possible."""
+    not_applied: str = ""
+    """Why they could not be, where that was asked for."""
 
 
 def render(summary: RunSummary) -> Group:
@@ -105,6 +107,8 @@ def _next_commands(summary: RunSummary) -> list[Text]:
     lines = [Text("")]
     if summary.applied is not None:
         lines.append(Text(f"  applied to your working tree: {', '.join(summary.applied) or 'nothing to do'}"))
+    if summary.not_applied:
+        lines.append(Text(f"  not applied: {summary.not_applied}", style="red"))
     rows = []
     if result.branch:
         rows.append((f"cra show {run} --diff", "look at it"))

@@ -1,0 +1,278 @@
+"""Repositories as they come: refused with a remedy, or solved without a byte changed that nobody asked to change."""
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.fakes import repositories
+from tests.fakes.ollama_script import ChatCall
+from tests.fakes.repositories import git
+from tests.fakes.solving import (
+    MENDED_MONEY,
+    MONEY,
+    TASK,
+    TILL,
+    Project,
+    make_project,
+    project_at,
+    serving,
+)
+
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.workspace import Workspace
+
+
+def empty(top: Path) -> None:
+    shutil.rmtree(top / ".git")
+    repositories.init_repository(top)
+
+
+def in_conflict(top: Path, *command: str) -> None:
+    """Stopped by a conflict in the README, in the middle of `command` with the other branch."""
+    repositories.commit(top, {"README": "base\n"}, "Base")
+    git(top, "checkout", "-q", "-b", "other")
+    repositories.commit(top, {"README": "theirs\n"}, "Theirs")
+    git(top, "checkout", "-q", "main")
+    repositories.commit(top, {"README": "ours\n"}, "Ours")
+    git(top, "config", "alias.try", f"!git {' '.join(command)} other || true")
+    git(top, "try")
+
+
+def stash_conflict(top: Path) -> None:
+    """Unresolved files, without a merge in progress."""
+    repositories.write(top, {"till/money.py": MONEY + "# mine\n"})
+    git(top, "stash", "-q")
+    repositories.commit(top, {"till/money.py": MONEY + "# theirs\n"}, "Theirs")
+    git(top, "config", "alias.try", "!git stash pop -q || true")
+    git(top, "try")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfit:
+    """What makes a repository unfit, and what the user is told."""
+
+    make: Callable[[Path], None]
+    said: str
+    hint: str
+
+
+UNFIT = {
+    "without a commit": Unfit(
+        make=empty, said="{top} has no commit yet", hint="make a first one: git add -A && git commit"
+    ),
+    "mid-merge": Unfit(
+        make=lambda top: in_conflict(top, "merge"),
+        said="a merge is in progress in {top}",
+        hint="git merge --abort",
+    ),
+    "mid-rebase": Unfit(
+        make=lambda top: in_conflict(top, "rebase"),
+        said="a rebase is in progress in {top}",
+        hint="git rebase --abort",
+    ),
+    "mid-cherry-pick": Unfit(
+        make=lambda top: in_conflict(top, "cherry-pick"),
+        said="a cherry-pick is in progress in {top}",
+        hint="git cherry-pick --abort",
+    ),
+    "with unresolved files": Unfit(
+        make=stash_conflict,
+        said="unresolved conflicts in till/money.py",
+        hint="resolve them, then: git add <file>",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(UNFIT))
+def test_an_unfit_repository_is_refused_with_the_remedy_before_anything_is_done(
+    till: Project, name: str
+) -> None:
+    unfit = UNFIT[name]
+    unfit.make(till.top)
+    with serving(till) as server:
+        told = till.solve(server)
+        assert server.requests == []
+    assert (told.code, told.traces, told.branches, told.out) == (2, {}, (), "")
+    assert f"error: {unfit.said.format(top=till.top)}\n" in told.err
+    assert unfit.hint in told.err.split("->")[1]
+    assert told.recorded.run is None
+    assert told.sessions == ()
+
+
+def test_a_bare_repository_is_refused(till: Project, tmp_path: Path) -> None:
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "-q", "--bare", str(till.top), str(bare))
+    before = sorted(bare.rglob("*"))
+    told = till.cra("solve", TASK, within=bare)
+    assert told.code == 2
+    assert f"error: {bare} is a bare repository: it has no files to work on\n  -> clone it first" in told.err
+    assert sorted(bare.rglob("*")) == before
+
+
+def test_a_folder_without_a_repository_is_refused(till: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    told = till.cra("solve", TASK, within=folder)
+    assert told.code == 2
+    assert "not a git repository" in told.err
+    assert (
+        "-> run the command inside a repository, or make one: git init && git add -A && git commit"
+        in told.err
+    )
+    assert list(folder.iterdir()) == []
+
+
+def test_a_repository_without_a_configuration_names_the_command_that_writes_it(till: Project) -> None:
+    told = till.cra("solve", TASK)
+    assert (told.code, told.traces) == (2, {})
+    assert f"error: no configuration at {Workspace(repo=till.top).config}\n  -> run `cra init`" in told.err
+
+
+MONEY_WITH_SIGN = '"""Sums of money, in cents (¢), as in a café."""\n' + MONEY.partition("\n")[2]
+COOKIE = "# -*- coding: latin-1 -*-\n"
+FORMS: dict[str, tuple[bytes, Callable[[str], bytes]]] = {
+    "line ends of Windows": (
+        MONEY.replace("\n", "\r\n").encode(),
+        lambda text: text.replace("\n", "\r\n").encode(),
+    ),
+    "latin-1": ((COOKIE + MONEY_WITH_SIGN).encode("latin-1"), lambda text: text.encode("latin-1")),
+    "a byte-order mark": (MONEY.encode("utf-8-sig"), lambda text: text.encode("utf-8-sig")),
+    "no line break at the end": (MONEY.rstrip("\n").encode(), str.encode),
+    "form feeds and trailing blanks": (MONEY.replace("\n\n\n", "\n\f\n  \n").encode(), str.encode),
+}
+
+
+@pytest.mark.parametrize("name", sorted(FORMS))
+def test_a_files_form_survives_an_edit(tmp_path: Path, name: str) -> None:
+    data, encode = FORMS[name]
+    before = project_text(data)
+    after = before.replace(MONEY_LINES, MENDED_LINES)
+    assert after != before
+    till = make_project(tmp_path, {**TILL, "till/money.py": data}, {"till/money.py": after})
+    told = till.solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err + told.out
+    assert till.branch_file("till/money.py") == encode(after)
+    assert "till/money.py  +2 -2" in told.out
+
+
+MONEY_LINES = "    share = cents // people\n    return [share] * people\n"
+MENDED_LINES = (
+    "    share, rest = divmod(cents, people)\n    return [share + 1] * rest + [share] * (people - rest)\n"
+)
+
+
+def project_text(data: bytes) -> str:
+    """As a prompt shows it."""
+    text = data.decode("utf-8-sig") if b"\xa2" not in data else data.decode("latin-1")
+    return text.replace("\r\n", "\n")
+
+
+def test_a_letter_that_the_files_encoding_lacks_is_refused(tmp_path: Path) -> None:
+    data = (COOKIE + MONEY_WITH_SIGN).encode("latin-1")
+    after = project_text(data).replace(MONEY_LINES, MENDED_LINES)
+    till = make_project(tmp_path, {**TILL, "till/money.py": data}, {"till/money.py": after})
+    search = MONEY_LINES.rstrip("\n")
+    euro = f'<edit file="till/money.py">\n<search>\n{search}\n</search>\n<replacement>\n    # €\n{MENDED_LINES}</replacement>\n</edit>\n'
+    told = till.solve_scripted({IMPLEMENT.title: [euro]})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.outcomes == ["refused", "applied_and_passed"]
+    said = "till/money.py: '€' does not exist in the file's encoding latin-1"
+    assert said in told.recorded.attempts[0].error
+    assert said in told.recorded.calls_of("implement")[1].prompt
+
+
+def test_the_executable_bit_survives_an_edit(till: Project) -> None:
+    (till.top / "till/money.py").chmod(0o755)
+    git(till.top, "commit", "-q", "-a", "-m", "Make it executable")
+    told = till.solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert git(till.top, "ls-tree", told.branches[0], "till/money.py").startswith("100755 blob")
+
+
+def test_a_submodule_stays_as_it_is(till: Project, tmp_path: Path) -> None:
+    library = repositories.make_repository(tmp_path / "library", {"lib.py": "X = 1\n"})
+    git(
+        till.top, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(library), "vendor/library"
+    )
+    git(till.top, "commit", "-q", "-m", "Add a library")
+    told = till.solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
+    link = git(till.top, "ls-tree", "HEAD", "vendor/library")
+    assert link.startswith("160000 commit")
+    assert git(till.top, "ls-tree", told.branches[0], "vendor/library") == link
+    assert git(till.top, "diff", "--name-only", "HEAD", told.branches[0]) == "till/money.py"
+
+
+def test_uncommitted_work_is_carried_and_said_and_stays_where_it_is(till: Project) -> None:
+    notes = "the customer is always right\n"
+    repositories.write(
+        till.top, {"till/receipt.py": str(TILL["till/receipt.py"]) + "\nWIDTH = 40\n", "notes.txt": notes}
+    )
+    repositories.write(till.top, {"staged.txt": "staged\n", ".env": "TOKEN=1\n"})
+    git(till.top, "add", "staged.txt")
+    told = till.solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert re.search(r"snapshot: [0-9a-f]{10}, .*3 uncommitted files", told.err)
+    assert ".env" in told.err
+    assert "the branch also carries your uncommitted work, in its first commit" in told.out
+    held = repositories.read_tree(till.top, told.branches[0])
+    assert held["notes.txt"] == notes.encode()
+    assert held["staged.txt"] == b"staged\n"
+    assert b"WIDTH = 40" in held["till/receipt.py"]
+    assert ".env" not in held
+    assert told.recorded.run is not None
+    assert '"untracked": ["notes.txt"]' in told.recorded.run.snapshot
+
+
+def test_apply_brings_the_change_into_the_tree_and_nothing_else(till: Project) -> None:
+    told = till.solve_scripted(None, "--apply")
+    assert told.code == 0
+    assert told.traces == {"changed": ["tree:till", "tree:till/money.py"]}
+    assert (till.top / "till/money.py").read_text() == MENDED_MONEY
+    assert "applied to your working tree: till/money.py" in told.out
+    assert git(till.top, "diff", "--cached", "--name-only") == ""
+
+
+def test_apply_leaves_a_file_alone_that_was_changed_meanwhile(till: Project) -> None:
+    mine = MONEY + "# mine\n"
+
+    def meddle(call: ChatCall, right: str) -> str:
+        (till.top / "till/money.py").write_text(mine)
+        return right
+
+    told = till.solve_scripted({IMPLEMENT.title: [meddle]}, "--apply")
+    assert told.code == 2
+    assert (till.top / "till/money.py").read_text() == mine
+    assert told.worktrees == ()
+    assert "complete: the tests pass" in told.out
+    assert "not applied: changed here since the run started: till/money.py; nothing was applied" in told.out
+    assert f"git merge {told.branches[0]}" in told.out
+    assert told.recorded.ending == ("complete", "")
+    assert told.sessions == ()
+
+
+def test_the_users_hooks_are_not_run(till: Project, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    for name in ("post-checkout", "pre-commit", "post-commit", "reference-transaction", "post-index-change"):
+        hook = till.top / ".git/hooks" / name
+        hook.parent.mkdir(exist_ok=True)
+        hook.write_text(f"#!/bin/sh\necho {name} >> {mark}\n")
+        hook.chmod(0o755)
+    told = till.solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert not mark.exists()
+
+
+def test_a_detached_head_is_no_hindrance(till: Project) -> None:
+    git(till.top, "checkout", "-q", "--detach")
+    told = till.solve_scripted()
+    assert (told.code, told.traces, len(told.branches)) == (0, {}, 1)
+
+
+def test_a_repository_in_a_folder_with_a_strange_name_is_solved(tmp_path: Path) -> None:
+    top = repositories.make_repository(tmp_path / "my till, 'größer' & 100%", TILL)
+    told = project_at(top, TILL).solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
