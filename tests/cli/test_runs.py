@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.attempts import ValidationRow, append_validation
+from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.db.raw.orchestrator_runs import RunOutcome, append_orchestrator_run, set_outcome
 from clean_room_agent.db.raw.task_runs import append_task_run
 from clean_room_agent.report.runs import age, first_line
@@ -107,3 +108,12 @@ def test_age_is_said_in_its_largest_whole_unit(then: str, words: str) -> None:
 def test_the_first_line_that_says_something_stands_for_the_task() -> None:
     assert first_line("\n  \n Mend it \nnow") == "Mend it"
     assert first_line("") == ""
+
+
+def test_a_discarded_run_does_not_name_its_branch(top: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
+        append_event(conn, EventRow(task_id=OTHER, kind="discarded", timestamp=NOW))
+    assert cra(["runs", "--repo", str(top)]) == 0
+    shown = capsys.readouterr().out
+    assert "branch deleted" in shown
+    assert "cra/9e9e9e9e" not in shown

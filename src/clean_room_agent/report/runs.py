@@ -42,7 +42,7 @@ def result_lines(entry: RunOverview) -> list[str]:
     """Branch and tests, then the reason; nothing where there is nothing to say."""
     facts = []
     if entry.run is not None and entry.run.branch:
-        facts.append(entry.run.branch)
+        facts.append("branch deleted" if entry.discarded else entry.run.branch)
     if entry.tests is not None:
         known = entry.tests.tests_run is not None and entry.tests.tests_passed is not None
         facts.append(

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from clean_room_agent.db.raw.calls import Reading
+from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.raw.passes import OF_TASK, task_range
 from clean_room_agent.db.raw.runs import RunListing, list_runs
@@ -78,6 +79,8 @@ class RunOverview:
     run: OrchestratorRunRow | None
     """None where a pass stands alone."""
     tests: FinalTests | None
+    discarded: bool
+    """Whether its branch and snapshot are gone again: by `cra discard`, or because it was a replay."""
 
 
 def list_call_heads(conn: Connection, task_id: str) -> tuple[CallHead, ...]:
@@ -123,9 +126,14 @@ def list_overviews(conn: Connection, *, limit: int) -> tuple[RunOverview, ...]:
             listing=listing,
             run=get_orchestrator_run(conn, listing.task_id),
             tests=_final_tests(conn, listing.task_id),
+            discarded=listing.command == "replay" or _is_discarded(conn, listing.task_id),
         )
         for listing in list_runs(conn, limit=limit)
     )
+
+
+def _is_discarded(conn: Connection, task_id: str) -> bool:
+    return any(event.kind == "discarded" for event in list_events(conn, task_id))
 
 
 def _final_tests(conn: Connection, task_id: str) -> FinalTests | None:
