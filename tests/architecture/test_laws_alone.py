@@ -5,7 +5,7 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,15 @@ from tests.fakes.solving import USERS_REFS, make_project, serving, text_of
 
 from clean_room_agent import proc
 from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.cli.settings import TABLES, Overrides, load_settings
 from clean_room_agent.errors import ConfigError
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.judging import ThresholdJudge
+from clean_room_agent.retrieval.stage import BatchInputs, Candidate, Option, Ruling, SortedT, StageContext
+from clean_room_agent.retrieval.stages.scope import ScopeStage
 from clean_room_agent.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +62,53 @@ def test_a_query_that_is_cut_is_sorted_first() -> None:
         ("db/rows.py", " LIMIT 1"),
     ]
     assert len(texts) > 10
+
+
+def test_of_many_candidates_the_best_are_judged() -> None:
+    judge = Listening(threshold=0.0)
+    tiers = {"named.py": 1}
+    candidates = tuple(
+        Candidate(path=path, file_id=1, tier=tiers.get(path, 4), score=score, reasons=("search",))
+        for path, score in (("named.py", 0.1), ("best.py", 0.9), ("good.py", 0.6), ("poor.py", 0.2))
+    )
+    request = RoomRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
+    context = StageContext(request=request, room_tokens=1000, candidates=candidates)
+    stage = ScopeStage(JudgmentsConfig(top_k=2))
+    after = stage.run(context, EMPTY_SOURCE, TaskQuery(task="x"), judge)
+    assert judge.asked == ["best.py", "good.py"]
+    assert [entry.path for entry in after.files] == ["named.py", "best.py", "good.py"]
+    (left,) = [entry for entry in after.decisions if entry.path == "poor.py"]
+    assert (left.included, left.reason.split(":")[0]) == (False, "ranks below the first 2")
+
+
+class Listening(ThresholdJudge):
+    """The judge without a model, which notes what it is asked about."""
+
+    def __init__(self, *, threshold: float) -> None:
+        super().__init__(threshold=threshold)
+        self.asked: list[str] = []
+
+    def sort(
+        self,
+        prompt: Prompt[BatchInputs, SortedT],
+        options: Sequence[Option],
+        *,
+        labels: tuple[str, ...],
+        stage: str,
+        remark: str = "",
+    ) -> tuple[Ruling, ...]:
+        self.asked += [option.key for option in options]
+        return super().sort(prompt, options, labels=labels, stage=stage, remark=remark)
+
+
+class _EmptySource:
+    """A source that knows no file."""
+
+    def file(self, path: str) -> None:
+        """There is none."""
+
+
+EMPTY_SOURCE: Any = _EmptySource()
 
 
 @pytest.mark.parametrize("prompt", ["task_analysis", "implement"])
