@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.db.raw.attempts import ValidationKind, ValidationRow
-from clean_room_agent.errors import ConfigError
+from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.execute.one_call import StepOutcome
 from clean_room_agent.execute.validate import in_order
 from clean_room_agent.git.history import diff
@@ -52,16 +52,29 @@ class Solved:
 
 
 def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
-    """The whole run: whatever comes of it stands in the record, and only a new branch stands in the repository."""
+    """The whole run: whatever comes of it stands in the record, and only a new branch stands in the repository.
+
+    A model server that fails ends the run; the steps accepted before are tested and kept as a partial result.
+
+    Raises:
+        ModelError: the server failed before a step was accepted.
+        ConfigError: a test command cannot be started.
+    """
     with opened_run(task_id, task, parts) as run:
         for kind, plan in ((PLAN_GIVEN, given.single), (META_PLAN_GIVEN, given.meta_plan)):
             if plan is not None:
                 run.chronicle.event(task_id, kind, plan.model_dump_json())
         baseline = _baseline(run)
-        if given.single is not None:
-            _follow(run, given.single)
-        else:
-            _walk(run, given.meta_plan or plan_parts(run, evidence_of(baseline)))
+        try:
+            if given.single is not None:
+                _follow(run, given.single)
+            else:
+                _walk(run, given.meta_plan or plan_parts(run, evidence_of(baseline)))
+        except ModelError as error:
+            if not run.progress.done:
+                raise
+            run.progress.stop_reason = error.message
+            tell(run.chronicle, run.observer, task_id, f"{error.message} ({error.hint})")
         return _finish(run, baseline)
 
 
