@@ -4,7 +4,7 @@ import difflib
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -76,12 +76,25 @@ def _explain(exc: ValidationError, table: str, kind: type[ConfigSlice], source: 
         key = ".".join(str(part) for part in error["loc"]) or table
         where = f"[{table}] {key}"
         if error["type"] == "extra_forbidden":
-            lines.append(f"{where}: unknown key{_suggest(str(error['loc'][-1]), kind.model_fields)}")
+            *tables, last = map(str, error["loc"])
+            lines.append(f"{where}: unknown key{_suggest(last, _keys_at(kind, tables))}")
         elif error["type"] == "missing":
             lines.append(f"{where}: required, and not given")
         else:
             lines.append(f"{where}: {error['msg']}")
     return f"{source}: " + "; ".join(lines)
+
+
+def _keys_at(kind: type[ConfigSlice], tables: Iterable[str]) -> Iterable[str]:
+    """The keys of the table that the names lead to from `kind`; none where they lead to something else."""
+    for name in tables:
+        annotation = kind.model_fields[name].annotation
+        inner = [each for each in (annotation, *get_args(annotation)) if isinstance(each, type)]
+        found = [each for each in inner if issubclass(each, ConfigSlice)]
+        if not found:
+            return ()
+        kind = found[0]
+    return kind.model_fields
 
 
 def _remedy(exc: ValidationError) -> str:

@@ -264,6 +264,7 @@ def open_desk(
     The session is kept unless the command archives it, or ends by an error after which nothing can go on.
     """
     router = router_of(settings)
+    retrieval_config(settings)  # a stage that there is not is refused before anything is written
     meter = Meter()
     with Record.open(workspace.repo, clock=utc_now) as record:
         sink = RecordSink(record, meter, router)

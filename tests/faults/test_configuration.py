@@ -1,0 +1,119 @@
+"""A configuration that is wrong: refused before anything is done, with the key, the file and the remedy."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.fakes.solving import Project
+
+from clean_room_agent.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrong:
+    """A change to the configuration's text, or to its values; what the user is told."""
+
+    said: str
+    hint: str
+    replace: tuple[str, str] = ("", "")
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+
+
+WRONG = {
+    "a wrong key": Wrong(
+        replace=("timeout = 60.0", "time_out = 60.0"),
+        said="{file}: [testing] time_out: unknown key (did you mean 'timeout'?)",
+        hint="`cra init --print` shows every key",
+    ),
+    "a wrong key in a table of a table": Wrong(
+        replace=("first_byte = 5.0", "firstbyte = 5.0"),
+        said="unknown key (did you mean 'first_byte'?)",
+        hint="",
+    ),
+    "a wrong table": Wrong(
+        replace=("[budget]", "[budgets]"),
+        said="{file}: unknown table [budgets] (did you mean 'budget'?)",
+        hint="",
+    ),
+    "a wrong value": Wrong(
+        tables={"solve": {"max_attempts": 0}}, said="[solve] max_attempts: ", hint="mend it in the file"
+    ),
+    "a missing test command": Wrong(
+        replace=("test_command = ", "# "),
+        said="[testing] test_command: required, and not given",
+        hint="run `cra init`",
+    ),
+    "a missing model": Wrong(
+        replace=('coding = "coder:3b"', ""),
+        said="[models] coding: required, and not given",
+        hint="run `cra init`",
+    ),
+    "a missing window": Wrong(
+        replace=("context_window = 16384", ""),
+        said="[budget] context_window is required, and not given",
+        hint="give --context-window, or set context_window under [budget]",
+    ),
+    "a reserve as large as the window": Wrong(
+        tables={"budget": {"context_window": 4096, "reserved_tokens": 4096}},
+        said="[budget] reserved_tokens: 4096 leaves nothing of context_window = 4096",
+        hint="a quarter of the window is a good reserve",
+    ),
+    "a reserve beyond the window, by flags": Wrong(
+        flags=("--context-window", "1000", "--reserved-tokens", "2000"),
+        said="[budget] reserved_tokens: 2000 leaves nothing of context_window = 1000",
+        hint="a quarter of the window is a good reserve",
+    ),
+    "a server on another machine": Wrong(
+        tables={"models": {"base_url": "http://192.0.2.1:11434"}},
+        said="[models] base_url: http://192.0.2.1:11434 is not this machine, and prompts hold your code",
+        hint="use a server on 127.0.0.1, or set allow_remote = true in [models]",
+    ),
+    "an address of no server": Wrong(
+        tables={"models": {"base_url": "localhost:11434"}},
+        said="[models] base_url: 'localhost:11434' is not the address of a server",
+        hint="write it like",
+    ),
+    "a stage that there is not": Wrong(
+        tables={"stages": {"default": "scope,magic"}},
+        said="[stages] default names 'magic', which is no stage",
+        hint="stages: scope, precision",
+    ),
+    "an override of a prompt that there is not": Wrong(
+        tables={"models": {"overrides": {"implment": "coder:7b"}}}, said="implment", hint="implement"
+    ),
+    "no TOML": Wrong(
+        replace=("[solve]", "[solve"),
+        said="{file} is not valid TOML: ",
+        hint="mend the line that the message names",
+    ),
+    "a budget given twice": Wrong(
+        flags=("--context-window", "8192", "--budget-config", "budget.toml"),
+        said="--budget-config excludes --context-window and --reserved-tokens",
+        hint="",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(WRONG))
+def test_a_wrong_configuration_is_refused_with_key_file_and_remedy(till: Project, name: str) -> None:
+    wrong = WRONG[name]
+    file = Workspace(repo=till.top).config
+    till.configure("http://127.0.0.1:9", **wrong.tables)
+    text = file.read_text()
+    assert wrong.replace[0] in text
+    file.write_text(text.replace(*wrong.replace, 1) if wrong.replace[0] else text)
+    told = till.cra("solve", till.task, *wrong.flags)
+    assert (told.code, told.traces, told.branches, told.out, told.sessions) == (2, {}, (), "", ()), told.err
+    assert told.err.startswith("error: ")
+    assert wrong.said.format(file=file) in told.err
+    assert wrong.hint in told.err
+    assert told.recorded.run is None
+    assert told.recorded.calls == ()
+    assert "Traceback" not in told.err
+
+
+def test_a_task_without_words_is_refused(till: Project) -> None:
+    till.configure("http://127.0.0.1:9")
+    told = till.cra("solve", "  ")
+    assert (told.code, told.traces, told.recorded.run) == (2, {}, None)
