@@ -17,7 +17,7 @@ from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.errors import CraError
+from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
 from clean_room_agent.llm.answers import JsonAnswer
@@ -135,7 +135,7 @@ def _structured(desk: wiring.Desk, task_id: str) -> str:
     reply = desk.models.ask(CHECK_PROMPT, CheckInputs(number=7), pass_id=task_id)
     if reply.value is None:
         fault = reply.bad.fault if reply.bad else ""
-        raise CraError(
+        raise ModelError(
             f"the reasoning model's answer cannot be read: {fault}",
             hint="take an instruction-tuned model; `cra show` has the answer",
         )
@@ -163,7 +163,9 @@ def _git() -> str:
     words = proc.run(("git", "--version"), cwd=Path("/"), timeout=10, contain=False).stdout.decode().split()
     number = tuple(int(part) for part in words[2].split(".")[:2])
     if number < MIN_GIT:
-        raise CraError(f"git {words[2]} is too old", hint=f"git {MIN_GIT[0]}.{MIN_GIT[1]} or newer is needed")
+        raise UsageError(
+            f"git {words[2]} is too old", hint=f"git {MIN_GIT[0]}.{MIN_GIT[1]} or newer is needed"
+        )
     return words[2]
 
 
@@ -189,7 +191,7 @@ def _test_command(settings: Settings, workspace: Workspace) -> str:
     words = shlex.split(command)
     program = next((word for word in words if "=" not in word), "")
     if program and shutil.which(program) is None and not (workspace.repo / program).exists():
-        raise CraError(f"{command}: there is no program {program!r}", hint="mend [testing] test_command")
+        raise UsageError(f"{command}: there is no program {program!r}", hint="mend [testing] test_command")
     return command
 
 
@@ -229,7 +231,7 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
             found = desk.models.probe(role, pass_id=task_id)
             if found.refused:
                 return f"{role}: a prompt beyond the window is refused, not cut"
-            raise CraError(
+            raise TruncatingServer(
                 f"{role}: the server cuts over-long prompts in silence",
                 hint="update the server (Ollama from 0.12.4 on), or set allow_truncating_server = true in [models]",
             )

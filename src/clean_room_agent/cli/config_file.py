@@ -47,7 +47,9 @@ def _nested(name: str, kind: type[ConfigSlice], field: FieldInfo, values: Any) -
     if values is None and field.get_default(call_default_factory=True) is None:
         keys = "".join(f"#   {key}: {inner.description or ''}\n" for key, inner in kind.model_fields.items())
         return [f"# [{name}]    # {field.description or 'optional'}\n{keys}"]
-    return _table(name, kind, values or {})
+    head, *rest = _table(name, kind, values or {})
+    described = f"    # {field.description}" if field.description else ""
+    return [head.replace("]", f"]{described}", 1), *rest]
 
 
 def _free_table(name: str, field: FieldInfo, values: Mapping[str, Any] | None) -> list[str]:

@@ -103,7 +103,9 @@ def main(args: Sequence[str] | None = None) -> None:
 def run(args: Sequence[str] | None = None) -> int:
     """The exit code of one command line: errors are told on standard error and mapped to codes here alone."""
     try:
-        result: Any = cra.main(args=list(args) if args is not None else None, standalone_mode=False)
+        result: Any = cra.main(
+            args=list(args) if args is not None else None, prog_name="cra", standalone_mode=False
+        )
     except (click.Abort, KeyboardInterrupt):
         _tell("interrupted", "")
         return 130

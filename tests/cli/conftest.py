@@ -1,0 +1,30 @@
+"""A small project whose task the oracle can solve, and a server that answers `cra check` too."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.solving import Project, Script, make_project
+
+from clean_room_agent.cli.check import CHECK_PROMPT
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+@pytest.fixture
+def answers(till: Project) -> "Knowing":
+    return Knowing(Script(till.oracle))
+
+
+class Knowing:
+    """Answers as the script does, and gives the number of `cra check` back."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    def __call__(self, call: ChatCall) -> Answer | str:
+        return json.dumps({"number": 7}) if call.title == CHECK_PROMPT.title else self._script(call)

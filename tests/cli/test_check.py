@@ -1,0 +1,101 @@
+"""`cra check`: a line a subject, each failure with its remedy, and the exit code of the first."""
+
+import json
+
+from tests.cli.conftest import Knowing
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import Project
+
+NOWHERE = "http://127.0.0.1:1"
+
+
+def lines(out: str) -> dict[str, str]:
+    """Name -> "ok" or "FAIL", of the printed lines; the last of each name."""
+    found = [line.split(maxsplit=1) for line in out.splitlines() if not line.startswith(" ")]
+    return {rest.partition(":")[0]: mark for mark, rest in found}
+
+
+def test_where_everything_works_every_line_is_ok_and_the_code_0(till: Project, answers: Knowing) -> None:
+    with OllamaServer(answers) as server:
+        till.configure(server.base_url)
+        told = till.cra("check")
+    assert told.code == 0, told.out
+    assert set(lines(told.out).values()) == {"ok"}
+    assert {"git", "repository", "worktree", "model server", "model", "window", "structured answers"} <= set(
+        lines(told.out)
+    )
+    assert told.traces == {}
+    assert told.sessions == ()
+
+
+def test_json_is_one_object_and_nothing_else(till: Project, answers: Knowing) -> None:
+    with OllamaServer(answers) as server:
+        till.configure(server.base_url)
+        told = till.cra("check", "--json")
+    answer = json.loads(told.out)
+    assert (answer["ok"], answer["exit_code"], told.code) == (True, 0, 0)
+    assert {tuple(check) for check in answer["checks"]} == {("name", "ok", "text", "remedy")}
+
+
+def test_without_configuration_the_rest_is_still_checked(till: Project) -> None:
+    told = till.cra("check")
+    assert told.code == 2
+    assert lines(told.out)["configuration"] == "FAIL"
+    assert lines(told.out)["index"] == "ok"
+    assert "cra init" in told.out
+
+
+def test_without_a_server_the_code_is_3_with_a_remedy(till: Project) -> None:
+    till.configure(NOWHERE)
+    told = till.cra("check", "--json")
+    failed = [check for check in json.loads(told.out)["checks"] if not check["ok"]]
+    assert told.code == 3
+    assert [check["name"] for check in failed] == ["model server"]
+    assert failed[0]["remedy"]
+
+
+def test_a_model_that_the_server_lacks_is_named(till: Project, answers: Knowing) -> None:
+    with OllamaServer(answers, models=["thinker:4b"]) as server:
+        till.configure(server.base_url)
+        told = till.cra("check")
+    assert told.code == 3
+    assert "coder:3b" in told.out
+    assert "structured answers" not in lines(told.out)
+
+
+def test_a_server_that_cuts_in_silence_is_found_out(till: Project, answers: Knowing) -> None:
+    with OllamaServer(answers, overflow="silent") as server:
+        till.configure(server.base_url)
+        told = till.cra("check")
+    assert told.code == 3
+    assert lines(told.out)["window"] == "FAIL"
+    assert "allow_truncating_server" in told.out
+
+
+def test_a_model_that_does_not_keep_to_the_shape_is_told_of(till: Project) -> None:
+    with OllamaServer(lambda _: "seven, I think") as server:
+        till.configure(server.base_url)
+        told = till.cra("check")
+    assert told.code == 3
+    assert lines(told.out)["structured answers"] == "FAIL"
+
+
+def test_a_test_command_whose_program_is_missing_is_named(till: Project) -> None:
+    till.configure(NOWHERE, testing={"test_command": "no-such-runner --all"})
+    told = till.cra("check")
+    assert told.code == 2
+    assert "no-such-runner" in told.out
+
+
+def test_the_index_tells_its_age(till: Project) -> None:
+    till.configure(NOWHERE)
+    till.cra("index")
+    told = till.cra("check")
+    assert "index: 5 files, indexed 20" in told.out
+
+
+def test_outside_a_repository_it_ends_there(till: Project) -> None:
+    told = till.cra("check", within=till.home)
+    assert told.code == 2
+    assert lines(told.out)["repository"] == "FAIL"
+    assert "configuration" not in lines(told.out)

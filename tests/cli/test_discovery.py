@@ -1,0 +1,94 @@
+"""What `cra init` finds in a repository and at a model server."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.fakes.ollama_server import OllamaServer
+
+from clean_room_agent.cli.discovery import find_server, find_test_command, find_window, suggest_models
+from clean_room_agent.errors import ModelError
+from clean_room_agent.llm.exchange import ServedModel
+
+UNIT = "import unittest\n\n\nclass T(unittest.TestCase):\n    pass\n"
+NPM = json.dumps({"scripts": {"test": "vitest run"}})
+
+REPOSITORIES = {
+    "pytest by its table": ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "python3 -m pytest -q"),
+    "pytest by its file": ({"pytest.ini": "[pytest]\n"}, "python3 -m pytest -q"),
+    "pytest by setup.cfg": ({"setup.cfg": "[tool:pytest]\n"}, "python3 -m pytest -q"),
+    "pytest by an import": ({"tests/test_a.py": "import pytest\n"}, "python3 -m pytest -q"),
+    "pytest by bare functions": ({"tests/test_a.py": "def test_a():\n    pass\n"}, "python3 -m pytest -q"),
+    "pytest beside unittest": (
+        {"tests/test_a.py": UNIT, "tests/test_b.py": "import pytest\n"},
+        "python3 -m pytest -q",
+    ),
+    "unittest": ({"tests/test_a.py": UNIT}, "python3 -m unittest -v"),
+    "an environment in the tree": (
+        {"pytest.ini": "", ".venv/bin/python": ""},
+        ".venv/bin/python -m pytest -q",
+    ),
+    "npm": ({"package.json": NPM}, "npm test"),
+    "pnpm": ({"package.json": NPM, "pnpm-lock.yaml": ""}, "pnpm test"),
+    "yarn": ({"package.json": NPM, "yarn.lock": ""}, "yarn test"),
+    "npm's placeholder": (
+        {"package.json": json.dumps({"scripts": {"test": 'echo "Error: no test specified" && exit 1'}})},
+        None,
+    ),
+    "a package.json that is none": ({"package.json": "[1"}, None),
+    "make test": ({"Makefile": "all:\n\ntest: all\n\tsh t.sh\n"}, "make test"),
+    "make check": ({"Makefile": "check:\n\tsh t.sh\n"}, "make check"),
+    "a Makefile without": ({"Makefile": "all:\n"}, None),
+    "nothing": ({"README": "hello"}, None),
+    "a broken pyproject": ({"pyproject.toml": "[tool.pytest", "Makefile": "test:\n"}, "make test"),
+}
+
+
+@pytest.mark.parametrize("name", REPOSITORIES)
+def test_the_test_command_is_the_one_that_the_files_tell_of(name: str, tmp_path: Path) -> None:
+    files, expected = REPOSITORIES[name]
+    for path, text in files.items():
+        target = tmp_path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    assert find_test_command(tmp_path) == expected
+
+
+MODELS = {
+    ("coder:3b", "thinker:4b"): ("coder:3b", "thinker:4b"),
+    ("thinker:4b", "coder:3b"): ("coder:3b", "thinker:4b"),
+    ("embed-text:1b", "general:7b"): ("general:7b", "general:7b"),
+    ("coder:3b", "coder:7b"): ("coder:3b", "coder:3b"),
+    ("embed-text:1b",): None,
+    (): None,
+}
+
+
+@pytest.mark.parametrize("tags", MODELS)
+def test_a_coder_is_suggested_for_code_and_another_for_the_rest(tags: tuple[str, ...]) -> None:
+    models = tuple(ServedModel(tag=tag, digest="0", size_bytes=1) for tag in tags)
+    assert suggest_models(models) == MODELS[tags]
+
+
+def test_a_server_is_found_with_its_models() -> None:
+    with OllamaServer([]) as server:
+        found = find_server(server.base_url)
+        assert [model.tag for model in found.models] == ["coder:3b", "thinker:4b"]
+        assert found.version == server.version
+
+
+def test_where_nobody_answers_it_is_a_model_error() -> None:
+    with OllamaServer([]) as server:
+        url = server.base_url
+    with pytest.raises(ModelError):
+        find_server(url)
+
+
+def test_the_window_is_no_larger_than_a_usual_one() -> None:
+    with OllamaServer([]) as server:
+        assert find_window(server.base_url, ("coder:3b", "thinker:4b")) == 32_768
+
+
+def test_a_model_that_the_server_does_not_describe_does_not_count() -> None:
+    with OllamaServer([]) as server:
+        assert find_window(server.base_url, ("nobody:1b",)) == 32_768

@@ -1,0 +1,122 @@
+"""`cra init`: what it writes, what it asks for, and what it refuses to make up."""
+
+import os
+import pty
+import subprocess
+import sys
+import time
+
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import Project
+
+from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.workspace import Workspace
+
+NOWHERE = "http://127.0.0.1:1"
+FLAGS = (
+    *("--coding", "coder:3b", "--reasoning", "thinker:4b", "--context-window", "16384"),
+    *("--test-command", "python3 -m unittest -v", "--base-url", NOWHERE),
+)
+
+
+def test_flags_alone_are_enough_and_need_no_server(till: Project) -> None:
+    told = till.cra("init", *FLAGS)
+    config = Workspace(repo=till.top).config
+    assert told.code == 0
+    assert told.out.splitlines()[0] == f"wrote {config}"
+    assert told.traces == {}
+    settings = load_settings(config, Overrides())
+    settings.require("models", "budget", "stages", "solve", "testing")
+    assert (settings.budget.context_window, settings.budget.reserved_tokens) == (16_384, 4_096)
+
+
+def test_without_server_and_terminal_all_that_is_missing_is_named_at_once(till: Project) -> None:
+    told = till.cra("init", "--base-url", NOWHERE)
+    assert (told.code, told.out) == (2, "")
+    for flag in ("--coding", "--reasoning", "--context-window", "--test-command"):
+        assert flag in told.err
+    assert "found: python3 -m unittest -v" in told.err
+    assert "start the model server" in told.err
+    assert not Workspace(repo=till.top).config.exists()
+
+
+def test_what_was_found_is_not_taken_without_consent(till: Project) -> None:
+    with OllamaServer([]) as server:
+        told = till.cra("init", "--base-url", server.base_url)
+    assert told.code == 2
+    assert "--coding (coding model; found: coder:3b)" in told.err
+    assert "accept what was found with --yes" in told.err
+
+
+def test_yes_takes_what_was_found(till: Project) -> None:
+    with OllamaServer([]) as server:
+        told = till.cra("init", "--base-url", server.base_url, "--yes")
+        assert told.code == 0
+        settings = load_settings(Workspace(repo=till.top).config, Overrides())
+        assert settings.models.base_url == server.base_url
+    assert (settings.models.coding, settings.models.reasoning) == ("coder:3b", "thinker:4b")
+    assert settings.testing.test_command == "python3 -m unittest -v"
+    assert settings.budget.context_window == 32_768
+
+
+def test_yes_does_not_make_up_what_was_not_found(till: Project) -> None:
+    told = till.cra("init", "--base-url", NOWHERE, "--yes")
+    assert told.code == 2
+    assert "--coding (coding model)" in told.err
+
+
+def test_a_configuration_is_replaced_only_by_force(till: Project) -> None:
+    till.cra("init", *FLAGS)
+    config = Workspace(repo=till.top).config
+    config.write_text(config.read_text() + "# mine\n")
+    refused = till.cra("init", *FLAGS)
+    assert (refused.code, "--force" in refused.err) == (2, True)
+    assert config.read_text().endswith("# mine\n")
+    assert till.cra("init", *FLAGS, "--force").code == 0
+    assert "# mine" not in config.read_text()
+
+
+def test_print_writes_nothing(till: Project) -> None:
+    told = till.cra("init", "--print")
+    assert told.code == 0
+    assert "[models]" in told.out
+    assert "# coding =" in told.out
+    assert not Workspace(repo=till.top).folder.exists()
+
+
+def test_a_flag_out_of_range_is_named(till: Project) -> None:
+    told = till.cra("init", "--context-window", "0")
+    assert told.code == 2
+    assert "--context-window" in told.err
+
+
+def test_at_a_terminal_each_value_is_asked_for_with_what_was_found(till: Project) -> None:
+    main, side = pty.openpty()
+    with OllamaServer([]) as server:
+        command = [sys.executable, "-m", "clean_room_agent", "init", "--base-url", server.base_url]
+        process = subprocess.Popen(
+            command, cwd=till.top, env=till.environment(), stdin=side, stdout=subprocess.PIPE, stderr=side
+        )
+        os.close(side)
+        said = _converse(
+            main, ("coding model", "mine:1b\n"), ("reasoning", "\n"), ("window", "\n"), ("test", "\n")
+        )
+        out, _ = process.communicate(timeout=30)
+    os.close(main)
+    assert process.returncode == 0, said
+    assert out.startswith(b"wrote ")
+    settings = load_settings(Workspace(repo=till.top).config, Overrides())
+    assert (settings.models.coding, settings.models.reasoning) == ("mine:1b", "thinker:4b")
+
+
+def _converse(terminal: int, *turns: tuple[str, str]) -> str:
+    said = ""
+    until = time.monotonic() + 30
+    for question, answer in turns:
+        heard = ""
+        while f"{question}" not in heard or not heard.rstrip(" ").endswith(":"):
+            assert time.monotonic() < until, said + heard
+            heard += os.read(terminal, 4096).decode()
+        said += heard
+        os.write(terminal, answer.encode())
+    return said

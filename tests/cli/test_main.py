@@ -1,0 +1,141 @@
+"""The program as a whole: help, wrong words, exit codes, streams, and what its start may load."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.fakes.solving import Project
+
+from clean_room_agent.cli.main import COMMANDS, run
+
+HEAVY = (
+    *("httpx", "rich", "pydantic", "jinja2", "tree_sitter", "sqlite3", "tomli_w", "multiprocessing"),
+    *("importlib.metadata", "asyncio", "email", "ssl", "urllib.request"),
+)
+LOADED = """\
+import json, sys
+from clean_room_agent.cli.main import run
+code = run(sys.argv[1:])
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["completion", "bash"]])
+def test_help_and_completion_load_nothing_heavy(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *arguments], capture_output=True, text=True, check=True
+    )
+    loaded = set(json.loads(done.stderr.splitlines()[-1]))
+    allowed = {"importlib.metadata", "email"} if arguments != ["--help"] else set()
+    assert loaded.isdisjoint(set(HEAVY) - allowed)
+
+
+def test_help_names_every_command_with_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    shown = capsys.readouterr().out
+    for name, entry in COMMANDS.items():
+        assert name in shown
+        assert entry.help.split()[0] in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_of_its_own(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--help"]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"Usage: cra {name}")
+    assert said.err == ""
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {"demo", "completion"}])
+def test_every_command_that_answers_can_answer_in_json_or_writes_a_file(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run([name, "--help"])
+    shown = capsys.readouterr().out
+    assert "--json" in shown or name == "init"
+    assert "--repo" in shown
+
+
+def test_an_unknown_command_names_the_one_that_was_meant(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["retreive"]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err == "error: no command 'retreive'; did you mean 'retrieve'?\n  -> cra --help\n"
+
+
+def test_an_unknown_flag_leads_to_the_commands_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["index", "--ful"]) == 2
+    assert "-> cra index --help" in capsys.readouterr().err
+
+
+def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    assert "Usage: cra" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_each_shell(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["completion", shell]) == 0
+    shown = capsys.readouterr().out
+    assert "_CRA_COMPLETE" in shown
+    assert "cra" in shown
+
+
+def test_completion_completes_commands_and_flags() -> None:
+    def complete(words: str, count: int) -> str:
+        env = {"_CRA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}
+        return subprocess.run(
+            [Path(sys.executable).with_name("cra")], capture_output=True, text=True, check=True, env=env
+        ).stdout
+
+    assert complete("cra re", 1).split() == ["plain,retrieve", "plain,replay"]
+    assert "plain,--no-model" in complete("cra retrieve --n", 2)
+
+
+def test_a_reader_that_goes_away_is_no_bug(till: Project) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "clean_room_agent", "init", "--print"],
+        cwd=till.top,
+        env=till.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    told = process.stderr.read()
+    process.wait(timeout=30)
+    process.stderr.close()
+    assert told == b""
+
+
+def test_without_a_terminal_there_are_no_colours(till: Project) -> None:
+    told = till.cra_process("check")
+    assert "\x1b" not in told.out + told.err
+
+
+def test_a_bug_is_told_in_words_and_its_traceback_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(_path: Path) -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("clean_room_agent.cli.wiring.find_top", broken)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert run(["check"]) == 1
+    said = capsys.readouterr()
+    assert "error: this is a bug in cra: ZeroDivisionError: oh" in said.err
+    (log,) = tmp_path.glob("cra-bug-*.log")
+    assert str(log) in said.err
+    assert "in broken" in log.read_text()
+
+
+def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(_path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("clean_room_agent.cli.wiring.find_top", interrupted)
+    assert run(["index"]) == 130
+    assert capsys.readouterr().err.strip() == "error: interrupted"
