@@ -184,10 +184,14 @@ def _record(run: Run, opened: OpenPass, tried: Tried, number: int) -> None:
 
 
 def _accept(run: Run, tried: Tried) -> None:
-    """The attempt's commit is the run's head, and the index knows what it changed."""
+    """The attempt's commit is the run's head, and the index knows what it changed.
+
+    Rooms are read from the worktree, in which tests ran: it is put back first, so that they show the commit.
+    """
     before = run.progress.head
     run.progress.head = tried.commit
     run.progress.accepted = tried.tests
+    run.bench.checkout(tried.commit)
     changed = tuple(changed.path for changed in changed_paths(run.repo, before, tried.commit))
     if changed:
         run.context.refresh(run.root, changed)
