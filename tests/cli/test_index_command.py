@@ -1,0 +1,67 @@
+"""`cra index`: builds, refreshes, and says which file it cannot read."""
+
+import json
+import re
+
+from tests.fakes.solving import Project
+
+from clean_room_agent.workspace import Workspace
+
+
+def test_it_needs_no_configuration_and_says_what_it_did(till: Project) -> None:
+    told = till.cra("index")
+    assert told.code == 0
+    assert re.fullmatch(r"5 files, 5 changed, 0 gone; \d+ symbols, 1 commits; [\d.]+ s\n", told.out)
+    assert told.err == ""
+    assert told.traces == {}
+
+
+def test_the_second_time_only_what_changed_is_read(till: Project) -> None:
+    till.cra("index")
+    (till.top / "till" / "more.py").write_text("def more():\n    pass\n")
+    (till.top / "till" / "receipt.py").unlink()
+    told = till.cra("index", "--json")
+    answer = json.loads(told.out)
+    # Files written within two seconds of the scan are read again; only one of them has other content.
+    assert (answer["files_changed"], answer["files_deleted"], answer["failures"]) == (1, 1, [])
+
+
+def test_full_reads_everything_anew(till: Project) -> None:
+    till.cra("index")
+    assert json.loads(till.cra("index", "--full", "--json").out)["files_changed"] == 5
+
+
+def test_the_first_unreadable_file_stops_it_and_is_named(till: Project) -> None:
+    (till.top / "till" / "odd.py").write_bytes(b'# coding: no-such-coding\nname = "\xff"\n')
+    told = till.cra("index")
+    assert (told.code, told.out) == (1, "")
+    assert "till/odd.py" in told.err
+    assert "--continue-on-error" in told.err
+
+
+def test_with_continue_on_error_it_is_skipped_and_named(till: Project) -> None:
+    (till.top / "till" / "odd.py").write_bytes(b'# coding: no-such-coding\nname = "\xff"\n')
+    told = till.cra("index", "--continue-on-error")
+    assert told.code == 0
+    assert told.err.startswith("skipped till/odd.py: ")
+    assert "\n" in told.out
+
+
+def test_a_repository_can_be_named_by_argument_as_well(till: Project) -> None:
+    told = till.cra_process("index", str(till.top / "till"), "--json")
+    assert told.code == 0
+    assert Workspace(repo=till.top).curated.exists()
+
+
+def test_outside_a_repository_the_hint_says_how_to_make_one(till: Project) -> None:
+    told = till.cra("index", within=till.home)
+    assert told.code == 2
+    assert "git init" in told.err
+
+
+def test_a_configuration_that_is_wrong_is_an_error_here_too(till: Project) -> None:
+    Workspace(repo=till.top).create()
+    Workspace(repo=till.top).config.write_text("[index]\nhistry = 5\n")
+    told = till.cra("index")
+    assert told.code == 2
+    assert "did you mean 'history'?" in told.err

@@ -1,0 +1,145 @@
+"""`cra retrieve`: the room for a task in four forms, with a model or by score alone."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import MONEY, Project, Script
+
+FLAGS = ("--no-model", "--context-window", "16384", "--reserved-tokens", "4096")
+FORMATS = ("text", "json", "markdown", "prompt")
+
+
+def as_json(till: Project, *flags: str) -> dict[str, Any]:
+    told = till.cra("retrieve", till.task, *flags, "--json")
+    assert told.code == 0, told.err
+    answer: dict[str, Any] = json.loads(told.out)
+    return answer
+
+
+def test_flags_alone_are_enough_without_a_model(till: Project) -> None:
+    answer = as_json(till, *FLAGS)
+    assert "till/money.py" in {item["path"] for item in answer["items"]}
+    assert answer["budget"]["context_window"] == 16_384
+    assert 0 < answer["budget"]["used_tokens"] <= 16_384 - 4_096
+
+
+def test_the_json_has_the_shape_that_other_tools_are_told_of(till: Project) -> None:
+    answer = as_json(till, *FLAGS)
+    assert {"task_id", "items", "candidates", "dropped", "budget"} <= set(answer)
+    for candidate in answer["candidates"]:
+        assert {"path", "score", "tier", "reasons"} <= set(candidate)
+        assert candidate["path"]
+        assert all(isinstance(reason, str) for reason in candidate["reasons"])
+    assert [entry["path"] for entry in answer["candidates"]] == list(
+        dict.fromkeys(entry["path"] for entry in answer["candidates"])
+    )
+    (money,) = [entry for entry in answer["candidates"] if entry["path"] == "till/money.py"]
+    assert money["included"]
+    assert money["reasons"]
+
+
+def test_an_item_holds_the_lines_that_it_names(till: Project) -> None:
+    lines = MONEY.splitlines(keepends=True)
+    items = [item for item in as_json(till, *FLAGS)["items"] if item["path"] == "till/money.py"]
+    whole = [item for item in items if item["detail"] != "type_context"]
+    assert whole
+    for item in whole:
+        assert item["text"].rstrip() == "".join(lines[item["start_line"] - 1 : item["end_line"]]).rstrip()
+
+
+def test_with_a_model_its_verdicts_decide(till: Project) -> None:
+    with OllamaServer(Script(till.oracle)) as server:
+        till.configure(server.base_url)
+        answer = as_json(till)
+    assert server.calls
+    assert {item["path"] for item in answer["items"] if item["detail"] == "primary"} == {"till/money.py"}
+    assert any("judged" in entry["reason"] for entry in answer["judged"])
+
+
+def test_without_a_model_none_is_asked_though_one_is_configured(till: Project) -> None:
+    with OllamaServer(Script(till.oracle)) as server:
+        till.configure(server.base_url)
+        as_json(till, "--no-model")
+    assert server.requests == []
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_each_form_shows_the_code_or_names_it(form: str, till: Project) -> None:
+    told = till.cra("retrieve", till.task, *FLAGS, "--format", form)
+    assert told.code == 0
+    assert told.err == ""
+    assert "till/money.py" in told.out
+    assert ("def split(cents, people):" in told.out) == (form != "text")
+
+
+def test_the_table_says_why_and_what_it_costs(till: Project) -> None:
+    told = till.cra("retrieve", till.task, *FLAGS)
+    assert "till/money.py" in told.out
+    assert "  score 1.00\n" in told.out
+    assert "judged by score alone: no model was asked" in told.out
+    assert "of 12,288 tokens used" in told.out
+
+
+def test_code_that_holds_fences_is_fenced_longer(till: Project) -> None:
+    (till.top / "till" / "money.py").write_text(MONEY.replace('"""Sums', '"""````\nSums'))
+    told = till.cra("retrieve", till.task, *FLAGS, "--format", "markdown")
+    assert "\n`````\n" in told.out
+
+
+def test_markdown_begins_with_the_task(till: Project) -> None:
+    told = till.cra("retrieve", till.task, *FLAGS, "--format", "markdown")
+    assert told.out.startswith(f"# Task\n\n{till.task}\n")
+
+
+def test_the_task_can_come_from_a_file(till: Project, tmp_path: Path) -> None:
+    issue = tmp_path / "issue.md"
+    issue.write_text(till.task + "\n\nmore words\n")
+    told = till.cra("retrieve", "--issue", str(issue), *FLAGS, "--format", "markdown")
+    assert told.out.startswith(f"# Task\n\n{till.task}\n\nmore words\n")
+
+
+def test_or_from_standard_input(till: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(till.task.encode())))
+    told = till.cra("retrieve", "--issue", "-", *FLAGS, "--format", "markdown")
+    assert told.out.startswith(f"# Task\n\n{till.task}\n")
+
+
+@pytest.mark.parametrize("words", [[], ["one", "--issue", "-"], ["  "]])
+def test_the_task_is_said_once_and_is_not_empty(words: list[str], till: Project) -> None:
+    told = till.cra("retrieve", *words, *FLAGS)
+    assert (told.code, told.out) == (2, "")
+    assert "task" in told.err
+
+
+def test_without_configuration_the_way_without_a_model_is_named(till: Project) -> None:
+    told = till.cra("retrieve", till.task)
+    assert told.code == 2
+    assert "cra init" in told.err
+    assert "--no-model" in told.err
+
+
+def test_an_unknown_stage_is_an_error_that_lists_the_stages(till: Project) -> None:
+    told = till.cra("retrieve", till.task, *FLAGS, "--stages", "scope,precison")
+    assert told.code == 2
+    assert "scope, precision" in told.err
+
+
+def test_without_a_server_the_code_is_3(till: Project) -> None:
+    till.configure("http://127.0.0.1:1")
+    told = till.cra("retrieve", till.task)
+    assert (told.code, told.out) == (3, "")
+    assert "http://127.0.0.1:1" in told.err
+
+
+def test_a_task_that_nothing_fits_is_answered_so(till: Project) -> None:
+    told = till.cra("retrieve", "qqq zzz", *FLAGS)
+    assert told.code == 0
+    assert "nothing fits the task" in told.out
+
+
+def test_nothing_of_the_users_changes(till: Project) -> None:
+    assert till.cra("retrieve", till.task, *FLAGS).traces == {}
