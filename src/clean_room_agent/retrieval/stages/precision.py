@@ -216,7 +216,7 @@ def _units_of(
 
 def _whole_targets(desk: _Desk) -> list[Selection]:
     return [
-        _file_selection(entry, view, "primary", score=1.0, reason="named by the plan; shown whole")
+        _file_selection(entry, view, "primary", score=1.0, reason=f"{entry.reasons[0]}; shown whole")
         for entry, view in desk.views
         if entry.path in desk.whole
     ]

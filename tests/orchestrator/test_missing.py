@@ -1,0 +1,51 @@
+from tests.fakes.rooms import room, shown_file
+
+from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, StackFrame
+from clean_room_agent.orchestrator.missing import is_new, missing_after_refusal, missing_after_tests
+
+KNOWN = {"a.py", "b.py", "tests/test_b.py"}
+SHOWN = room(shown_file("a.py", "import b\n"))
+
+
+def report(path: str, code: EditCode) -> EditReport:
+    return EditReport(index=0, file_path=path, code=code)
+
+
+def test_an_edit_of_an_unseen_file_asks_for_that_file() -> None:
+    request = missing_after_refusal([report("b.py", EditCode.WRONG_FILE)], SHOWN, KNOWN)
+    assert request is not None
+    assert request.missing_files == ("b.py",)
+
+
+def test_a_misquote_of_a_file_shown_whole_lacks_nothing() -> None:
+    assert missing_after_refusal([report("a.py", EditCode.NO_MATCH)], SHOWN, KNOWN) is None
+
+
+def test_an_edit_of_a_file_that_does_not_exist_lacks_nothing() -> None:
+    assert missing_after_refusal([report("c.py", EditCode.WRONG_FILE)], SHOWN, KNOWN) is None
+
+
+def test_failing_tests_ask_for_what_they_name_and_the_room_did_not_show() -> None:
+    evidence = Evidence(
+        failing_tests=("tests/test_b.py::test_one", "tests/test_a.py::test_gone"),
+        messages=("NameError: name 'helper' is not defined",),
+        frames=(StackFrame(path="b.py", line=3), StackFrame(path="a.py", line=1), StackFrame(path="lib.py")),
+    )
+    request = missing_after_tests(evidence, SHOWN, KNOWN)
+    assert request is not None
+    assert request.missing_files == ("b.py",)
+    assert request.missing_symbols == ("helper",)
+    assert request.missing_tests == ("tests/test_b.py::test_one",)
+
+
+def test_a_failure_within_what_was_shown_lacks_nothing() -> None:
+    evidence = Evidence(messages=("assert 1 == 2",), frames=(StackFrame(path="a.py", line=1),))
+    assert missing_after_tests(evidence, SHOWN, KNOWN) is None
+
+
+def test_a_request_is_new_only_with_a_name_not_asked_for_before() -> None:
+    first = RefinementRequest(reason="r", missing_files=("b.py",))
+    assert is_new(first, [])
+    assert not is_new(first, [first])
+    assert is_new(RefinementRequest(reason="r", missing_symbols=("helper",)), [first])
