@@ -269,6 +269,10 @@ class Project:
         """The command in this process, run in the repository (or `within`)."""
         return self._observed(lambda: self._here((*args, "--repo", str(within or self.top))))
 
+    def run_here(self, *args: str) -> tuple[int, str, str]:
+        """Exit code, standard output and standard error of the command in this process; no record is looked at."""
+        return self._here((*args, "--repo", str(self.top)))
+
     def cra_process(self, *args: str, timeout: float = 60.0) -> Told:
         """The command in a process of its own."""
         return self._observed(lambda: self._apart(args, timeout))

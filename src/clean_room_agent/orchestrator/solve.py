@@ -252,11 +252,11 @@ def _finish(run: Run, baseline: TestRun) -> Solved:
 
 def _status(run: Run, verdict: FinalVerdict | None) -> tuple[RunStatus, str]:
     at = run.progress
-    if verdict is None:
-        why = at.stop_reason or (f"{at.failed[0].step.id}: {at.failed[0].why}" if at.failed else "")
-        return RunStatus.FAILED, why or at.no_plan_reason or "nothing was changed"
     if at.stop_reason:
         return RunStatus.PARTIAL, at.stop_reason
+    if verdict is None:
+        why = f"{at.failed[0].step.id}: {at.failed[0].why}" if at.failed else ""
+        return RunStatus.FAILED, why or at.no_plan_reason or "nothing was changed"
     if at.failed:
         first = at.failed[0]
         return RunStatus.PARTIAL, f"step {first.part_id}/{first.step.id} was given up: {first.why}"

@@ -1,0 +1,168 @@
+"""What stands around a run and goes wrong: budgets, folders, databases, and tests that tamper with the worktree."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from tests.fakes import repositories
+from tests.fakes.repositories import git
+from tests.fakes.solving import MENDED_MONEY, MONEY_TESTS, TASK, TILL, Project, edit, make_project, serving
+
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.workspace import Workspace
+
+
+def test_the_command_in_a_process_of_its_own_gives_the_same(till: Project) -> None:
+    with serving(till) as server:
+        till.configure(server.base_url)
+        told = till.cra_process("solve", TASK)
+    assert (told.code, told.traces, told.recorded.ending) == (0, {}, ("complete", "")), told.err
+    assert "complete: the tests pass" in told.out
+
+
+@pytest.mark.parametrize(("answers", "code", "status"), [([], 0, "complete"), (["No."] * 9, 1, "failed")])
+def test_json_answers_with_one_object_whatever_the_end(
+    till: Project, answers: list[str], code: int, status: str
+) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: answers}, "--json")
+    said = json.loads(told.out)
+    assert (told.code, said["status"], said["reason"]) == (code, status, told.recorded.ending[1])
+    assert (said["branch"],) == (told.branches or ("",))
+
+
+@pytest.mark.parametrize(("key", "value"), [("max_calls", 3), ("max_tokens", 500), ("max_minutes", 0.0001)])
+def test_a_spent_budget_ends_the_run_as_partial(till: Project, key: str, value: float) -> None:
+    told = till.solve_scripted({}, orchestrator={key: value})
+    assert (told.code, told.traces, told.branches) == (4, {}, ())
+    status, reason = told.recorded.ending
+    assert (status, reason.startswith("budget spent: "), f"{key} = " in reason) == ("partial", True, True)
+    assert reason in told.out
+    assert told.recorded.attempts == ()
+
+
+def test_a_budget_spent_between_attempts_stops_the_run(till: Project) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: ["No."] * 9}, orchestrator={"max_calls": 12})
+    assert (told.code, told.traces, told.branches) == (4, {}, ())
+    assert told.recorded.ending[0] == "partial"
+    assert told.recorded.actions[-1] == "stop"
+
+
+def test_a_worktree_that_cannot_be_made_is_an_error_in_gits_own_words(till: Project, tmp_path: Path) -> None:
+    blocked = tmp_path / "a file"
+    blocked.write_text("")
+    with serving(till) as server:
+        told = till.solve(server, worktree={"root": str(blocked)})
+        assert server.requests == []
+    assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
+    assert f"error: no work tree at {blocked}" in told.err
+    assert "-> check the folder and the space that is left there" in told.err
+    assert told.recorded.ending[0] == "failed"
+
+
+def test_a_locked_index_of_the_user_is_no_hindrance(till: Project) -> None:
+    lock = till.top / ".git/index.lock"
+    lock.write_text("")
+    told = till.solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert lock.exists()
+
+
+def test_a_record_that_is_no_database_is_refused_and_left_alone(till: Project) -> None:
+    raw = Workspace(repo=till.top).raw
+    with serving(till) as server:
+        till.configure(server.base_url)
+        raw.write_bytes(b"This is not a database, but it is long enough to look at.\n" * 40)
+        raw.chmod(0o600)
+        before = raw.read_bytes()
+        code, out, err = till.run_here("solve", TASK)
+        assert server.requests == []
+    assert (code, out, raw.read_bytes()) == (2, "", before), err
+    assert str(raw) in err
+
+
+TAMPERS = {
+    "swap the worktree's .git": (
+        "    import os, shutil\n"
+        "    if os.path.isfile('.git'):\n"
+        "        os.remove('.git'); os.makedirs('.git/objects'); os.makedirs('.git/refs')\n"
+        "        open('.git/HEAD', 'w').write('ref: refs/heads/main\\n')\n"
+        "        open('.git/config', 'w').write('[core]\\n\\tfsmonitor = touch MARK\\n\\tbare = false\\n')"
+    ),
+    "change other files and leave some": (
+        "    open('till/receipt.py', 'w').write('broken(')\n"
+        "    open('left.txt', 'w').write('left')\n"
+        "    open('till/left.py', 'w').write('left = 1')"
+    ),
+    "take the rights of folders": "    import os\n    os.makedirs('locked/in', exist_ok=True)\n    os.chmod('locked', 0)",
+    "remove the whole tree": "    import shutil\n    shutil.rmtree('till', ignore_errors=True)\n    shutil.rmtree('.git', ignore_errors=True)",
+}
+
+
+@pytest.mark.parametrize("name", sorted(TAMPERS))
+def test_what_tests_do_to_the_worktree_reaches_neither_result_nor_repository(
+    tmp_path: Path, name: str
+) -> None:
+    mark = tmp_path / "mark"
+    ran = tmp_path / "ran"
+    lines = TAMPERS[name].replace("MARK", str(mark)) + f"\n    open({str(ran)!r}, 'w').close()"
+    indented = lines.replace("    ", "        ", 1).replace("\n    ", "\n        ")
+    tests = MONEY_TESTS + f"\n    def test_zz_tamper(self):\n{indented}\n"
+    told_by = make_project(tmp_path, {**TILL, "tests/test_money.py": tests})
+    told = told_by.solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert (ran.exists(), mark.exists()) == (True, False)
+    held = repositories.read_tree(told_by.top, told.branches[0])
+    assert held == {**repositories.read_tree(told_by.top, "HEAD"), "till/money.py": MENDED_MONEY.encode()}
+
+
+RED = "import unittest\n\n\nclass RedTest(unittest.TestCase):\n    def test_red(self):\n        self.assertEqual(1, 2)\n"
+
+
+@pytest.mark.parametrize(
+    ("accept", "code", "status"), [("all-pass", 4, "partial"), ("no-new-failures", 0, "complete")]
+)
+def test_a_test_that_was_red_before_counts_as_configured(
+    tmp_path: Path, accept: str, code: int, status: str
+) -> None:
+    project = make_project(tmp_path, {**TILL, "tests/test_red.py": RED})
+    told = project.solve_scripted({}, testing={"accept": accept})
+    assert (told.code, told.traces, told.recorded.ending[0], len(told.branches)) == (code, {}, status, 1)
+    if code:
+        assert told.recorded.ending[1] == "failing: tests.test_red.RedTest.test_red"
+    assert "tests   3 passed, 2 failed -> 4 passed, 1 failed" in told.out
+
+
+def test_a_quick_step_command_judges_attempts_and_the_full_one_the_end(tmp_path: Path) -> None:
+    """The quick tests do not see what the attempt breaks; the final run does."""
+    quick = f"{sys.executable} -m unittest -v tests.test_money.MoneyTest.test_split_keeps_every_cent"
+    uneven = edit(
+        "    share = cents // people\n    return [share] * people", "    return [cents] + [0] * (people - 1)"
+    )
+    told = make_project(tmp_path).solve_scripted(
+        {IMPLEMENT.title: [uneven]}, testing={"step_test_command": quick}
+    )
+    assert (told.code, told.traces, told.recorded.outcomes) == (4, {}, ["applied_and_passed"])
+    assert told.recorded.ending == ("partial", "newly failing: tests.test_money.MoneyTest.test_even_split")
+    assert [row.command for row in told.recorded.validations] == [
+        project_command(),
+        quick,
+        project_command(),
+    ]
+
+
+def project_command() -> str:
+    return f"{sys.executable} -m unittest -v"
+
+
+def test_a_run_within_a_linked_worktree_leaves_both_trees_alone(till: Project, tmp_path: Path) -> None:
+    linked = tmp_path / "linked"
+    git(till.top, "worktree", "add", "-q", "-b", "feature", str(linked))
+    with serving(till) as server:
+        till.configure(server.base_url)
+        inside = Project(top=linked, home=till.home, oracle=till.oracle)
+        told = inside.solve(server)
+    assert (told.code, told.traces.get("changed")) == (0, None), told.err
+    assert [Path(path).name for path in told.worktrees] == ["linked"]
+    assert os.path.lexists(linked / ".clean_room")
