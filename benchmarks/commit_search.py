@@ -64,7 +64,9 @@ def find(
     left = {"newest": quota.newest, "wide": quota.wide, "creating": quota.creating}
     excluded: Counter[str] = Counter()
     seen: set[str] = set()
-    for commit in git(tree, "log", "--no-merges", f"-{newest}", "--format=%H", "origin/HEAD").split():
+    for commit in git(
+        tree, "log", "--no-merges", "--min-parents=1", f"-{newest}", "--format=%H", "origin/HEAD"
+    ).split():
         if not any(left.values()):
             break
         change = read_change(tree, commit, layout)

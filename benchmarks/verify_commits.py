@@ -106,7 +106,8 @@ def main() -> int:
     except BenchmarkError as exc:
         print(exc, file=sys.stderr)
         return 1
-    print(f"{len(wrong)} of {len(listed.commits)} are not as the list says")
+    checked = sum(arguments.only in entry.id for entry in listed.commits)
+    print(f"{len(wrong)} of {checked} are not as the list says")
     return 1 if wrong else 0
 
 
