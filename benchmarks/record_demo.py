@@ -16,7 +16,7 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import GoldFile, Oracle
 
 from clean_room_agent.artifacts.ids import new_task_id
-from clean_room_agent.cli import wiring
+from clean_room_agent.cli.call_rows import recorded_calls
 from clean_room_agent.cli.demo import PLAN_RECORDING, RECORDED_MODELS, RECORDING, config_values
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.cli.plan import run_plan
@@ -119,7 +119,7 @@ def gold(top: Path) -> list[GoldFile]:
 def save(workspace: Workspace, task_id: str, target: Path) -> int:
     """The task's calls stand in `target`; how many."""
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        calls = [call for call in wiring.recorded_calls(conn, task_id) if not call.error]
+        calls = [call for call in recorded_calls(conn, task_id) if not call.error]
     target.write_text(dump_calls(calls), encoding="utf-8")
     return len(calls)
 

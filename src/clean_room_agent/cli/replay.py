@@ -9,6 +9,7 @@ import click
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.call_rows import recorded_calls
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.cli.solve import SolveRequest, run_solve, watching
 from clean_room_agent.db.connection import get_connection
@@ -111,4 +112,4 @@ def _recorded(
             single=PartPlan.model_validate_json(single) if single else None,
             meta_plan=MetaPlan.model_validate_json(meta) if meta else None,
         )
-        return row, wiring.recorded_calls(conn, task_id), given
+        return row, recorded_calls(conn, task_id), given

@@ -10,11 +10,12 @@ from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import decisions, task_runs
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.report.package import as_markdown, as_object, as_table
+from clean_room_agent.workspace import Workspace
 
 FORMATS = ("text", "json", "markdown", "prompt")
 
@@ -48,15 +49,7 @@ def command(
         budget_config=budget_config,
         stages=stages,
     )
-    if not no_model and not workspace.config.exists():
-        raise ConfigError(
-            f"no configuration at {workspace.config}",
-            hint="run `cra init`, or do without a model: --no-model --context-window N --reserved-tokens N",
-        )
-    settings = load_settings(workspace.config, overrides, optional=no_model)
-    if no_model and "models" not in settings.data:
-        settings = wiring.without_models(settings)
-    settings.require("models", "budget", "stages")
+    settings = _settings(workspace, overrides, no_model=no_model)
     task_id = new_task_id()
     transport = wiring.no_transport if no_model else wiring.live_transport
     with wiring.open_desk(workspace, settings, task_id, transport) as desk:
@@ -89,6 +82,24 @@ def command(
         desk.session.archive(desk.record)
     show(package, rows, "json" if as_json else form)
     return 0
+
+
+def _settings(workspace: Workspace, overrides: Overrides, *, no_model: bool) -> Settings:
+    """What a retrieval needs, checked.
+
+    Raises:
+        ConfigError: something is missing.
+    """
+    if not no_model and not workspace.config.exists():
+        raise ConfigError(
+            f"no configuration at {workspace.config}",
+            hint="run `cra init`, or do without a model: --no-model --context-window N --reserved-tokens N",
+        )
+    settings = load_settings(workspace.config, overrides, optional=no_model)
+    if no_model and "models" not in settings.data:
+        settings = wiring.without_models(settings)
+    settings.require("models", "budget", "stages")
+    return settings
 
 
 def show(package: ContextPackage, rows: tuple[decisions.DecisionRow, ...], form: str) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Literal
 
 from clean_room_agent import secrets_names
-from clean_room_agent.artifacts.ids import relative_pass, short_id
+from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomRequest
-from clean_room_agent.cli.call_row import call_row
+from clean_room_agent.cli.call_rows import call_row
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.db.connection import backup, connect_file, remove_database
@@ -29,10 +29,9 @@ from clean_room_agent.git.worktree import add_worktree, remove_worktree, stand_o
 from clean_room_agent.indexer.build import IndexSummary, index_repository, update_paths
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import is_loopback
-from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, RawAnswer, Transport
+from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.sink import CallRecord, Reading
-from clean_room_agent.llm.transports.replay import RecordedCall
 from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.meter import Meter
@@ -88,31 +87,6 @@ class RecordSink:
         """The reading is queued; what is written later is committed after it."""
         row = calls.ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=self._record.now())
         self._record.post(calls.append_reading, row)
-
-
-def recorded_calls(conn: Connection, task_id: str) -> tuple[RecordedCall, ...]:
-    """The calls of a task as a replay wants them, in the order in which they were recorded."""
-    return tuple(
-        RecordedCall(
-            call_id=row.id,
-            identity=CallIdentity(
-                pass_id=relative_pass(row.task_id), prompt=row.call_type, item=row.item, attempt=row.attempt
-            ),
-            system_prompt=row.system_prompt,
-            prompt=row.prompt,
-            prompt_hash=row.prompt_hash,
-            request_body=row.request_body,
-            response=row.response,
-            thinking=row.thinking,
-            logprobs=row.logprobs,
-            model_digest=row.model_digest,
-            finish=row.finish,
-            error=row.error,
-            prompt_tokens=row.prompt_tokens,
-            completion_tokens=row.completion_tokens,
-        )
-        for row in calls.list_calls(conn, task_id)
-    )
 
 
 def live_transport(settings: Settings) -> Transport:

@@ -1,0 +1,63 @@
+"""Model calls as `llm` knows them and the rows that `db` keeps, each made from the other: neither knows the other."""
+
+from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.db.raw import calls
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.llm.exchange import CallIdentity
+from clean_room_agent.llm.sink import CallRecord
+from clean_room_agent.llm.transports.replay import RecordedCall
+
+
+def call_row(call: CallRecord) -> calls.CallRow:
+    """A call as a row of the record."""
+    return calls.CallRow(
+        task_id=call.pass_id,
+        call_type=call.call_type,
+        stage_name=call.stage_name,
+        model=call.model,
+        prompt=call.prompt,
+        response=call.response,
+        prompt_tokens=call.prompt_tokens,
+        completion_tokens=call.completion_tokens,
+        latency_ms=call.latency_ms,
+        timestamp=call.timestamp,
+        system_prompt=call.system_prompt,
+        request_body=call.request_body,
+        provider=call.provider,
+        model_digest=call.model_digest,
+        finish=call.finish,
+        role=call.role,
+        item=call.item,
+        attempt=call.attempt,
+        prompt_hash=call.prompt_hash,
+        estimated_tokens=call.estimated_tokens,
+        thinking=call.thinking,
+        logprobs=call.logprobs,
+        error=call.error,
+        replayed_from=call.replayed_from,
+    )
+
+
+def recorded_calls(conn: Connection, task_id: str) -> tuple[RecordedCall, ...]:
+    """The calls of a task as a replay wants them, in the order in which they were recorded."""
+    return tuple(
+        RecordedCall(
+            call_id=row.id,
+            identity=CallIdentity(
+                pass_id=relative_pass(row.task_id), prompt=row.call_type, item=row.item, attempt=row.attempt
+            ),
+            system_prompt=row.system_prompt,
+            prompt=row.prompt,
+            prompt_hash=row.prompt_hash,
+            request_body=row.request_body,
+            response=row.response,
+            thinking=row.thinking,
+            logprobs=row.logprobs,
+            model_digest=row.model_digest,
+            finish=row.finish,
+            error=row.error,
+            prompt_tokens=row.prompt_tokens,
+            completion_tokens=row.completion_tokens,
+        )
+        for row in calls.list_calls(conn, task_id)
+    )
