@@ -143,9 +143,11 @@ def _where_to_read(error: click.ClickException) -> str:
 
 
 def _tell(message: str, hint: str) -> None:
-    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
+    from clean_room_agent.cli.output import visible
+
+    click.echo(click.style("error: ", fg="red", bold=True) + visible(message), err=True)
     if hint:
-        click.echo(click.style("  -> ", fg="cyan") + hint, err=True)
+        click.echo(click.style("  -> ", fg="cyan") + visible(hint), err=True)
 
 
 def _write_traceback(error: Exception) -> Path:

@@ -5,8 +5,20 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from clean_room_agent.cli.output import visible
+from clean_room_agent.orchestrator.events import Event, Observer
 
 ValueT = TypeVar("ValueT")
+
+
+class NeutralView:
+    """An `Observer` that hands each event on, made safe for a terminal."""
+
+    def __init__(self, view: Observer) -> None:
+        self._view = view
+
+    def notice(self, event: Event) -> None:
+        """Hand `event` on."""
+        self._view.notice(neutral(event))
 
 
 def neutral(value: ValueT) -> ValueT:

@@ -13,6 +13,7 @@ from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.neutral import NeutralView, neutral
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.errors import ArtifactError, RepositoryError, UsageError
 from clean_room_agent.execute.edits.paths import is_test_configuration, is_test_path
@@ -113,7 +114,7 @@ def command(  # noqa: PLR0913 - one parameter per flag
     if as_json:
         output.answer_json(as_object(summary))
     else:
-        output.console().print(render(summary), highlight=False, soft_wrap=True)
+        output.console().print(render(neutral(summary)), highlight=False, soft_wrap=True)
     return code
 
 
@@ -242,7 +243,7 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
 def watching(events: IO[str] | None, *, verbose: int) -> Iterator[Observer]:
     """Whoever watches a run: the terminal, and the file of events where one was asked for."""
     view = TerminalView(output.progress_console(), verbose=verbose)
-    observers: list[Observer] = [view]
+    observers: list[Observer] = [NeutralView(view)]
     if events is not None:
         observers.append(EventStream(lambda line: _write_line(events, line)))
     try:

@@ -1,0 +1,43 @@
+"""Escapes in what models, servers and tests say are shown, and never steer the user's terminal."""
+
+import json
+from collections.abc import Sequence
+
+import pytest
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.solving import Project, Spoil, edit
+
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+
+ESCAPE = "\x1b]0;evil\x07\x1b[2J"
+SHOWN = "\\x1b]0;evil\\x07\\x1b[2J"
+
+
+def name_a_wrong_path(_: ChatCall, right: str) -> str:
+    plan = json.loads(right)
+    target = {"path": f"till/{ESCAPE}.py", "role": "modify"}
+    return json.dumps({**plan, "steps": [{**plan["steps"][0], "files": [target]}]})
+
+
+SAID: dict[str, tuple[dict[str, Sequence[Answer | str | Spoil | None]], int]] = {
+    "an error of the server": ({IMPLEMENT.title: [Answer(status=500, error=f"no {ESCAPE}")]}, 3),
+    "an edit's path": ({IMPLEMENT.title: [edit("a", "b", path=f"{ESCAPE}x.py")] * 3}, 1),
+    "a plan's path": ({PART_PLAN.title: [name_a_wrong_path] * 3}, 1),
+    "an answer that repeats itself": ({META_PLAN.title: [Answer(text=ESCAPE, no_end=True)]}, 3),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SAID))
+def test_an_escape_is_shown_as_text_and_recorded_as_it_came(till: Project, name: str) -> None:
+    spoiled, code = SAID[name]
+    told = till.solve_scripted(spoiled)
+    assert (told.code, told.traces) == (code, {}), told.err
+    assert {character for character in told.out + told.err if character < " "} <= {"\n", "\t"}
+    assert SHOWN in told.err.replace("\\\\", "\\")
+    assert ESCAPE in told.recorded.ending[1] or SHOWN in told.recorded.ending[1]
+    calls = told.recorded.calls
+    assert any(
+        ESCAPE in call.response + call.error or json.dumps(ESCAPE)[1:-1] in call.response for call in calls
+    )
