@@ -1,5 +1,7 @@
 """What was committed: the log, differences, trees and blobs. Read only."""
 
+import functools
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +12,10 @@ from clean_room_agent.git.repository import Repository, is_partial_clone
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
 LOG_FORMAT = "%x00%H%x00%ct%x00a%an%x00e%ae%x00m%B"
+
+HEX = re.compile(r"[0-9a-f]+")
+KEPT_ANSWERS = 32
+"""A step asks for the same trees, blobs and differences several times; each question is a process."""
 
 PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
@@ -64,9 +70,8 @@ def diff(repo: Repository, base: str, commit: str, *paths: str) -> str:
 
 def diff_bytes(repo: Repository, base: str, commit: str, *paths: str) -> bytes:
     """The patch as `git apply` takes it, binary files included."""
-    return repo.git(
-        "diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, "--unified=3", base, commit, "--", *paths
-    )  # fmt: skip
+    command = ("diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, "--unified=3")
+    return _read(repo, (base, commit), *command, base, commit, "--", *paths)
 
 
 def diff_stat(repo: Repository, base: str, commit: str) -> tuple[FileStat, ...]:
@@ -94,7 +99,7 @@ def read_blob(repo: Repository, commit: str, path: str) -> bytes | None:
         GitError: there is no such commit.
     """
     entry = _tree_entry(repo, commit, path)
-    return None if entry is None else repo.git("cat-file", "blob", entry[1])
+    return None if entry is None else _read(repo, (entry[1],), "cat-file", "blob", entry[1])
 
 
 def file_mode(repo: Repository, commit: str, path: str) -> str | None:
@@ -105,9 +110,8 @@ def file_mode(repo: Repository, commit: str, path: str) -> str | None:
 
 def list_tree(repo: Repository, commit: str) -> tuple[str, ...]:
     """The regular files of a commit, sorted; neither links nor submodules."""
-    entries = (
-        entry.partition("\t") for entry in names(repo.git("ls-tree", "-r", "-z", "--full-tree", commit))
-    )
+    listed = names(_read(repo, (commit,), "ls-tree", "-r", "-z", "--full-tree", commit))
+    entries = (entry.partition("\t") for entry in listed)
     return tuple(sorted(path for head, _, path in entries if head.startswith("100")))
 
 
@@ -187,9 +191,20 @@ def _diff_list(repo: Repository, form: str, base: str, commit: str) -> bytes:
     return repo.git("diff-tree", "-r", "-z", form, *PLAIN, base, commit)
 
 
+def _read(repo: Repository, objects: tuple[str, ...], *arguments: str) -> bytes:
+    """What git says of `objects`; asked once where all are full object names, since those never change."""
+    fixed = all(len(name) == len(repo.head) and HEX.fullmatch(name) for name in objects)
+    return _read_once(repo, *arguments) if fixed else repo.git(*arguments)
+
+
+@functools.lru_cache(maxsize=KEPT_ANSWERS)
+def _read_once(repo: Repository, *arguments: str) -> bytes:
+    return repo.git(*arguments)
+
+
 def _tree_entry(repo: Repository, commit: str, path: str) -> tuple[str, str] | None:
     """The mode and the blob's name."""
-    listed = one_line(repo.git("ls-tree", "-z", "--full-tree", commit, "--", path))
+    listed = one_line(_read(repo, (commit,), "ls-tree", "-z", "--full-tree", commit, "--", path))
     mode, _, rest = listed.partition("\t")[0].partition(" ")
     kind, _, name = rest.partition(" ")
     return (mode, name) if kind == "blob" else None
