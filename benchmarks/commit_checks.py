@@ -6,6 +6,7 @@ from pathlib import Path
 from benchmarks.commit_list import CommitEntry, CommitList
 from benchmarks.commit_trees import TEST_TIMEOUT_S, TestRun, bring, clone, put_base, run_tests, where_imported
 
+RUNNER_BROKE = "::pytest::internal"  # what pytest's report names where a test brought pytest itself down
 SLOWEST_RUN_S = 60.0  # of processor time
 
 
@@ -61,6 +62,7 @@ def _fault(before: tuple[TestRun, TestRun], after: tuple[TestRun, TestRun], turn
     checks = (
         (any(run.seconds > TEST_TIMEOUT_S for run in runs), f"a run does not end in {TEST_TIMEOUT_S:.0f} s"),
         (not after[0].outcomes, "the tests do not run"),
+        (any(RUNNER_BROKE in run.outcomes for run in runs), "a test brings the test runner down"),
         (any(run.returncode for run in after), "tests fail with the real change too"),
         (not turned, "no test turns green"),
         (_differ(*before) or _differ(*after), "two runs differ"),

@@ -250,13 +250,17 @@ def _report_options(runner: Runner, report: Path) -> tuple[str, ...]:
 
 
 def read_report(runner: Runner, report: Path, tree: Path) -> dict[str, str]:
-    """Test id -> outcome, sorted; a test that stands in it twice counts as passed if each of them passed."""
+    """Test id -> outcome, sorted; a test that stands in it twice counts as passed if each of them passed.
+
+    The tree's own path in an id (parameters have it) is written ".", so ids are the same on every machine.
+    """
     if not report.exists():
         return {}
     text = report.read_text(encoding="utf-8")
     read = {"pytest": _read_junit, "mocha": _read_mocha, "vitest": _read_vitest}[runner]
     outcomes: dict[str, str] = {}
-    for name, outcome in read(text, tree):
+    for raw, outcome in read(text, tree):
+        name = raw.replace(str(tree), ".")
         outcomes[name] = outcome if outcomes.get(name, "passed") == "passed" else outcomes[name]
     return dict(sorted(outcomes.items()))
 
