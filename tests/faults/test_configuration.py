@@ -1,6 +1,7 @@
 """A configuration that is wrong: refused before anything is done, with the key, the file and the remedy."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -117,3 +118,42 @@ def test_a_task_without_words_is_refused(till: Project) -> None:
     till.configure("http://127.0.0.1:9")
     told = till.cra("solve", "  ")
     assert (told.code, told.traces, told.recorded.run) == (2, {}, None)
+
+
+PLANS = {
+    "no such file": (None, "--plan", "cannot read {file}: "),
+    "no JSON": ("steps:\n  - do it\n", "--plan", "{file} is not valid JSON: "),
+    "another object": (
+        '{"colour": "red"}',
+        "--plan",
+        "{file}: task_summary: Field required; affected_files: ",
+    ),
+    "a field that is missing": (
+        '{"kind": "meta_plan", "version": 1, "parts": []}',
+        "--meta-plan",
+        "{file}: task_summary: Field required",
+    ),
+    "a list": ("[1, 2]", "--meta-plan", "{file}: a plan is a JSON object"),
+    "not text": (b"\xff\xfe\x00", "--plan", "cannot read {file}: "),
+}
+
+
+@pytest.mark.parametrize("name", sorted(PLANS))
+def test_a_plan_file_that_cannot_be_used_is_refused(till: Project, tmp_path: Path, name: str) -> None:
+    content, flag, said = PLANS[name]
+    file = tmp_path / "plan.json"
+    if content is not None:
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    till.configure("http://127.0.0.1:9")
+    told = till.cra("solve", till.task, flag, str(file))
+    assert (told.code, told.traces, told.out, told.recorded.run) == (2, {}, "", None), told.err
+    assert told.err.startswith("error: ")
+    assert said.format(file=file) in told.err
+    assert "Traceback" not in told.err
+
+
+def test_two_plans_exclude_one_another(till: Project, tmp_path: Path) -> None:
+    till.configure("http://127.0.0.1:9")
+    told = till.cra("solve", till.task, "--plan", str(tmp_path / "a"), "--meta-plan", str(tmp_path / "b"))
+    assert (told.code, told.traces) == (2, {})
+    assert "--plan and --meta-plan exclude one another" in told.err

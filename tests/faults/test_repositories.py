@@ -1,7 +1,10 @@
 """Repositories as they come: refused with a remedy, or solved without a byte changed that nobody asked to change."""
 
+import os
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -276,3 +279,28 @@ def test_a_repository_in_a_folder_with_a_strange_name_is_solved(tmp_path: Path) 
     top = repositories.make_repository(tmp_path / "my till, 'größer' & 100%", TILL)
     told = project_at(top, TILL).solve_scripted()
     assert (told.code, told.traces) == (0, {}), told.err
+
+
+def test_files_with_strange_names_and_kinds_do_not_stop_a_run(till: Project) -> None:
+    (till.top / "link").symlink_to("/etc/hostname")
+    os.mkfifo(till.top / "pipe")
+    for name in (b"no text \xff\n.txt", b"no_text_\xff.py"):
+        (till.top / os.fsdecode(name)).write_text("x = 1\n")
+    told = till.solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
+
+
+def test_three_runs_at_once_do_not_meet(till: Project) -> None:
+    with serving(till) as server:
+        till.configure(server.base_url)
+        command = (sys.executable, "-m", "clean_room_agent", "solve", TASK)
+        begun = [
+            subprocess.Popen(
+                command, cwd=till.top, env=till.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            )
+            for _ in range(3)
+        ]
+        said = [each.communicate(timeout=60) for each in begun]
+    assert [each.returncode for each in begun] == [0, 0, 0], said
+    told = till.cra("index")
+    assert (told.worktrees, len(told.branches), told.sessions) == ((), 3, ())
