@@ -10,6 +10,7 @@ import argparse
 import ast
 import json
 import os
+import resource
 import shlex
 import sqlite3
 import statistics
@@ -74,6 +75,8 @@ class Timed:
     """What is neither server nor tests, divided by the calls."""
     after_first: float
     """The same from the first request on."""
+    processor: float
+    """Processor seconds of the whole run with git and the tests, which a busy machine stretches less than the clock."""
     spans: dict[str, float]
 
 
@@ -162,11 +165,13 @@ def time_solve(place: Place, test_command: str) -> Timed:
     events, spans = place.top.parent / "events.jsonl", place.top.parent / "spans.json"
     with TimedServer(StepOracle(place.gold)) as server:
         configure(place.top, server.base_url, test_command)
+        spent_before = processor_seconds()
         began = time.monotonic()
         done = run_cra(
             place.top, "solve", place.task, "--json", "--events", str(events), spans=f"{began} {spans}"
         )
         ended = time.monotonic()
+        spent = processor_seconds() - spent_before
     run_cra(place.top, "discard", json.loads(done.stdout)["task_id"])
     lines = [json.loads(line) for line in events.read_text(encoding="utf-8").splitlines()]
     runs = [line for line in lines if line["event"] == "TestsFinished"]
@@ -182,8 +187,15 @@ def time_solve(place: Place, test_command: str) -> Timed:
         calls=calls,
         per_call=own / calls,
         after_first=(ended - asked - server.busy() - (all_tests - baseline)) / calls,
+        processor=spent,
         spans=json.loads(spans.read_text(encoding="utf-8")),
     )
+
+
+def processor_seconds() -> float:
+    """What the processes that ended so far have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def configure(top: Path, base_url: str, test_command: str) -> None:
@@ -331,7 +343,12 @@ def render(start: list[float], runs: dict[str, list[Timed]], commit: float, ask:
                 f"commit + {CALL_TARGET_MS} ms",
             )
         )
-    return table(("measured", "median (least)", "target"), rows) + "\n\n" + _parts(runs)
+    for name, timed in runs.items():
+        what = f"{name}: processor time of the whole run, git and tests in it"
+        rows.append((what, _spread(timed, lambda run: run.processor, 1, "s"), ""))
+    load = f"Load of the machine at the end, over {os.cpu_count()} processors: {os.getloadavg()[0]:.1f}."
+    said = table(("measured", "median (least)", "target"), rows)
+    return f"{said}\n\n{load}\n\n{_parts(runs)}"
 
 
 def _parts(runs: dict[str, list[Timed]]) -> str:

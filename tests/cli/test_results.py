@@ -2,7 +2,11 @@
 
 import json
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
@@ -198,3 +202,28 @@ def test_replay_says_where_it_first_asks_something_else(till: Project, solved: s
     assert (told.code, told.out) == (1, "")
     assert "asks something else than recorded call" in told.err
     assert "of the prompt was" in told.err
+
+
+def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(till: Project) -> None:
+    slow = f"echo begun > {till.home / 'begun'}; sleep 30"
+    with serving(till) as server:
+        till.configure(server.base_url, testing={"test_command": slow})
+        process = subprocess.Popen(
+            [sys.executable, "-m", "clean_room_agent", "solve", till.task],
+            cwd=till.top,
+            env=till.environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        until = time.monotonic() + 30
+        while not (till.home / "begun").exists() and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, "")
+    assert err.endswith("error: interrupted\n")
+    assert refs(till) == [ref for ref in refs(till) if ref.endswith("/base")]
+    told = till.cra("runs", "--json")
+    assert told.recorded.ending == ("interrupted", "interrupted")
+    assert told.worktrees == ()
