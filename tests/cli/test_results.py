@@ -227,3 +227,16 @@ def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(till: 
     told = till.cra("runs", "--json")
     assert told.recorded.ending == ("interrupted", "interrupted")
     assert told.worktrees == ()
+
+
+@pytest.mark.parametrize(("flag", "calls"), [("-v", False), ("-vv", True)])
+def test_verbose_shows_the_decisions_of_each_pass_and_then_the_requests(
+    flag: str, calls: bool, till: Project
+) -> None:
+    with serving(till) as server:
+        told = till.solve(server, flag, "--json")
+    assert json.loads(told.out)["status"] == "complete"
+    assert "scope in  till/money.py: " in told.err
+    assert (" implement: coder:3b, " in told.err) == calls
+    numbers = [line.split()[1] for line in told.err.splitlines() if line.startswith("      call ")]
+    assert len(numbers) == len(set(numbers))

@@ -58,7 +58,7 @@ def command(
     )
     settings = load_settings(workspace.config, overrides)
     words = options.task_text(task, issue)
-    with watching(None, verbose=verbose) as observer:
+    with watching(None, verbose=verbose, workspace=workspace) as observer:
         code, plan, reason = run_plan(workspace, settings, words, observer)
     if plan is None:
         raise CraError(

@@ -48,7 +48,7 @@ def command(run: str, repo: Path, as_json: bool, verbose: int) -> int:
     before = _recorded_diff(repository, row)
     task_id = new_task_id()
     try:
-        with watching(None, verbose=verbose) as observer:
+        with watching(None, verbose=verbose, workspace=workspace) as observer:
             _, summary = run_solve(
                 workspace, settings, request, observer, lambda _settings: ReplayTransport(calls), task_id
             )

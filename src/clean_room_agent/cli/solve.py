@@ -15,6 +15,7 @@ from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.neutral import NeutralView, neutral
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
+from clean_room_agent.cli.verbose import RecordView
 from clean_room_agent.errors import ArtifactError, RepositoryError, UsageError
 from clean_room_agent.execute.edits.paths import is_test_configuration, is_test_path
 from clean_room_agent.execute.plan import load_plan, plan_from_artifact
@@ -109,7 +110,7 @@ def command(  # noqa: PLR0913 - one parameter per flag
         planned_task if task is None and issue is None and planned_task else options.task_text(task, issue)
     )
     request = SolveRequest(task=words, given=given, apply=apply_result)
-    with watching(events, verbose=verbose) as observer:
+    with watching(events, verbose=verbose, workspace=workspace) as observer:
         code, summary = run_solve(workspace, settings, request, observer)
     if as_json:
         output.answer_json(as_object(summary))
@@ -240,16 +241,24 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def watching(events: IO[str] | None, *, verbose: int) -> Iterator[Observer]:
-    """Whoever watches a run: the terminal, and the file of events where one was asked for."""
-    view = TerminalView(output.progress_console(), verbose=verbose)
+def watching(
+    events: IO[str] | None, *, verbose: int = 0, workspace: Workspace | None = None
+) -> Iterator[Observer]:
+    """Whoever watches a run: the terminal, the file of events where one was asked for, with `verbose` the record."""
+    view = TerminalView(output.progress_console())
     observers: list[Observer] = [NeutralView(view)]
+    if verbose and workspace is not None:
+        observers.append(RecordView(workspace.raw, _write_aside, level=verbose))
     if events is not None:
         observers.append(EventStream(lambda line: _write_line(events, line)))
     try:
         yield Broadcast(tuple(observers))
     finally:
         view.close()
+
+
+def _write_aside(line: str) -> None:
+    click.secho(output.visible(line), dim=True, err=True)
 
 
 def _write_line(file: IO[str], line: str) -> None:

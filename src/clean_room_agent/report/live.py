@@ -18,9 +18,8 @@ SHOWN_PATHS = 5
 class TerminalView:
     """An `Observer` for a person: with a moving line on a terminal, plain lines elsewhere."""
 
-    def __init__(self, console: Console, *, verbose: int = 0) -> None:
+    def __init__(self, console: Console) -> None:
         self._console = console
-        self._verbose = verbose
         self._status: Status | None = None
         self._doing = ""
 
