@@ -1,0 +1,93 @@
+"""What `raw.sqlite` holds of a run, as tests look at it."""
+
+import contextlib
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
+from clean_room_agent.db.raw.calls import CallRow, ReadingRow, list_calls, list_readings
+from clean_room_agent.db.raw.events import EventRow, list_events
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.refinements import (
+    RecoveryRow,
+    RefinementRow,
+    list_recovery_decisions,
+    list_refinements,
+)
+from clean_room_agent.db.raw.runs import list_runs
+from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """What `raw.sqlite` holds of the newest run, through the readers that the program itself has."""
+
+    run: OrchestratorRunRow | None
+    calls: tuple[CallRow, ...] = ()
+    """Without the probes of the server's window."""
+    probes: tuple[CallRow, ...] = ()
+    readings: tuple[ReadingRow, ...] = ()
+    passes: tuple[TaskRunRow, ...] = ()
+    attempts: tuple[AttemptRow, ...] = ()
+    validations: tuple[ValidationRow, ...] = ()
+    refinements: tuple[RefinementRow, ...] = ()
+    recoveries: tuple[RecoveryRow, ...] = ()
+    events: tuple[EventRow, ...] = ()
+
+    @property
+    def ending(self) -> tuple[str, str]:
+        """(status, reason) of the run."""
+        assert self.run is not None, "no run was recorded"
+        return self.run.status.value, self.run.reason
+
+    @property
+    def outcomes(self) -> list[str]:
+        """Of the attempts, in order."""
+        return [attempt.outcome.value for attempt in self.attempts]
+
+    @property
+    def codes(self) -> list[list[str]]:
+        """For each attempt, what became of its edits."""
+        return [[report.code.value for report in attempt.edit_report] for attempt in self.attempts]
+
+    @property
+    def actions(self) -> list[str]:
+        """What was decided after each failed attempt."""
+        return [row.action for row in self.recoveries]
+
+    def calls_of(self, call_type: str) -> list[CallRow]:
+        """The calls of one prompt, in order."""
+        return [call for call in self.calls if call.call_type == call_type]
+
+    def reading_of(self, call: CallRow) -> tuple[str, str]:
+        """(reading, fault) of a call's answer; ("", "") where it was not read."""
+        return next(((row.reading, row.fault) for row in self.readings if row.call_id == call.id), ("", ""))
+
+    def tests(self, kind: str) -> ValidationRow:
+        """The first test run of that kind."""
+        return next(row for row in self.validations if row.kind == kind)
+
+
+def read_newest(path: Path) -> Recorded:
+    """What the record at `path` holds of its newest run; nothing where there is no record."""
+    if not path.exists():
+        return Recorded(run=None)
+    with contextlib.closing(connect_file("raw", path, read_only=True)) as conn:
+        found = list_runs(conn, limit=1)
+        if not found:
+            return Recorded(run=None)
+        task = found[0].task_id
+        asked = list_calls(conn, task)
+        return Recorded(
+            run=get_orchestrator_run(conn, task),
+            calls=tuple(call for call in asked if call.call_type != "window_probe"),
+            probes=tuple(call for call in asked if call.call_type == "window_probe"),
+            readings=list_readings(conn, task),
+            passes=list_task_runs(conn, task),
+            attempts=list_attempts(conn, task),
+            validations=list_validations(conn, task),
+            refinements=list_refinements(conn, task),
+            recoveries=list_recovery_decisions(conn, task),
+            events=list_events(conn, task),
+        )
