@@ -107,7 +107,7 @@ class OllamaServer:
 
     @property
     def peak(self) -> int:
-        """The most chat requests that were under way at a time."""
+        """The most chat requests that waited for the beginning of their answer at a time."""
         return self.state.peak
 
     def window(self, body: dict[str, Any]) -> int:
@@ -152,6 +152,8 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     server: _Http
+    _waiting = False
+    """Whether a chat request is here whose answer has not begun."""
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Quiet."""
@@ -182,13 +184,13 @@ class _Handler(BaseHTTPRequestHandler):
                 owner.state.requests.append(body)
                 owner.state.active += 1
                 owner.state.peak = max(owner.state.peak, owner.state.active)
+            self._waiting = True
             try:
                 self._chat(body)
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
             finally:
-                with owner.state.lock:
-                    owner.state.active -= 1
+                self._answering()
         else:
             self._plain(404, "404 page not found")
 
@@ -245,7 +247,16 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self.wfile.write(b"0\r\n\r\n")
 
+    def _answering(self) -> None:
+        """The request no longer waits. Counted from here, because a client that has read its answer may ask again
+        before this thread has noticed that it is done."""
+        owner = self.server.owner
+        with owner.state.lock:
+            owner.state.active -= self._waiting
+            self._waiting = False
+
     def _begin(self) -> None:
+        self._answering()
         self.send_response(200)
         self.send_header("content-type", "application/x-ndjson")
         self.send_header("transfer-encoding", "chunked")
@@ -266,6 +277,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._plain(status, json.dumps(data), kind="application/json")
 
     def _plain(self, status: int, text: str, *, kind: str = "text/plain") -> None:
+        self._answering()
         data = text.encode()
         self.send_response(status)
         self.send_header("content-type", kind)
