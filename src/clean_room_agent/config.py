@@ -97,18 +97,6 @@ def _keys_at(kind: type[ConfigSlice], tables: Iterable[str]) -> Iterable[str]:
     return kind.model_fields
 
 
-def _keys_at(kind: type[BaseModel], path: tuple[int | str, ...]) -> Iterable[str]:
-    """The keys of the table that `path` leads to from `kind`; none where it leads out of the declared tables."""
-    for name in path:
-        field = kind.model_fields.get(str(name))
-        candidates = () if field is None else (field.annotation, *getattr(field.annotation, "__args__", ()))
-        inner = next((one for one in candidates if isinstance(one, type) and issubclass(one, BaseModel)), None)
-        if inner is None:
-            return ()
-        kind = inner
-    return kind.model_fields
-
-
 def _remedy(exc: ValidationError) -> str:
     if any(error["type"] == "missing" for error in exc.errors()):
         return "add it to the file, or run `cra init` to have every required value written"

@@ -20,7 +20,7 @@ class NotTextError(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextFile:
-    """A decoded file. `text` has `\\n` line ends unless the file mixes them; then it keeps them as they are."""
+    """A decoded file. `text` has LF line ends unless the file mixes them; then it keeps them as they are."""
 
     text: str
     encoding: str

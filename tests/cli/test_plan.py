@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.fakes import repositories
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import MENDED_MONEY, Project, Script, serving
 
@@ -22,6 +23,7 @@ def plan(till: Project, tmp_path: Path) -> Path:
     assert told.out == ""
     assert f"cra solve --plan {path}" in told.err
     assert told.traces == {}
+    assert repositories.git(till.top, "for-each-ref", "refs/cra/") == ""
     return path
 
 

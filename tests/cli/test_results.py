@@ -102,6 +102,8 @@ def test_solve_can_apply_at_once(till: Project) -> None:
         told = till.solve(server, "--apply")
     assert told.code == 0
     assert money(till) == MENDED_MONEY
+    applied = [event.detail for event in told.recorded.events if event.kind == "applied"]
+    assert applied == ["till/money.py"]
 
 
 def test_discard_leaves_the_record_alone(till: Project, solved: str) -> None:

@@ -1,7 +1,8 @@
 from dataclasses import replace
 
-from clean_room_agent.execute.fit import Load, _without_next
 from tests.fakes.rooms import shown_file
+
+from clean_room_agent.execute.fit import Load, _without_next
 
 
 def test_what_only_fills_the_room_goes_first_and_the_lowest_score_before_others() -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
+from tests.fakes.ollama_script import Answer, ChatCall
+
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
@@ -25,7 +27,6 @@ from clean_room_agent.retrieval.prompts.refilter import REFILTER
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
-from tests.fakes.ollama_script import Answer, ChatCall
 
 CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
 """Unchanged lines around a change that the search text may hold, in order of preference."""

@@ -34,12 +34,7 @@ def command(run: str, repo: Path, as_json: bool) -> int:
                 hint=f"`cra replay {run}` shows whether it comes out the same again",
             )
         repository = open_repository(workspace.repo)
-        stands = _stands_already(repository, row.snapshot_commit, row.result_commit)
-        paths = () if stands else apply_to_tree(repository, row.snapshot_commit, row.result_commit)
-        event = events.EventRow(
-            task_id=task_id, kind="applied", detail="\n".join(paths), timestamp=record.now()
-        )
-        record.write(events.append_event, event)
+        paths = bring(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
     if as_json:
         output.answer_json({"task_id": task_id, "applied": paths})
     else:
@@ -47,6 +42,20 @@ def command(run: str, repo: Path, as_json: bool) -> int:
             "\n".join(f"changed {path}" for path in paths) or "nothing to do: it stands there already"
         )
     return 0
+
+
+def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:
+    """The working tree holds what the run changed between `base` and `commit`, and the record knows; the paths.
+
+    None where it stands there already.
+
+    Raises:
+        RepositoryError: a file that the run changed is not as the snapshot saw it; nothing was changed.
+    """
+    paths = () if _stands_already(repo, base, commit) else apply_to_tree(repo, base, commit)
+    event = events.EventRow(task_id=task_id, kind="applied", detail="\n".join(paths), timestamp=record.now())
+    record.write(events.append_event, event)
+    return paths
 
 
 def _stands_already(repository: Repository, base: str, commit: str) -> bool:

@@ -92,7 +92,7 @@ class Section(Generic[DataT]):
 @click.option("--decisions", is_flag=True, help="Every candidate: in or out, and why.")
 @click.option("--full", is_flag=True, help="With --tests: all that they printed.")
 @options.json_option
-def command(  # noqa: PLR0917 - one parameter per flag
+def command(
     where: str,
     repo: Path,
     prompt: bool,

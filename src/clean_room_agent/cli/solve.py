@@ -13,6 +13,7 @@ from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.apply import bring
 from clean_room_agent.cli.neutral import NeutralView, neutral
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.cli.verbose import RecordView
@@ -20,12 +21,11 @@ from clean_room_agent.errors import ArtifactError, RepositoryError, UsageError
 from clean_room_agent.execute.edits.paths import is_test_configuration, is_test_path
 from clean_room_agent.execute.plan import load_plan, plan_from_artifact
 from clean_room_agent.git.history import diff_stat
-from clean_room_agent.git.landing import apply_to_tree
-from clean_room_agent.git.repository import open_repository
+from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.orchestrator.run import PlanGiven
-from clean_room_agent.orchestrator.solve import solve
+from clean_room_agent.orchestrator.solve import Solved, solve
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
 from clean_room_agent.report.summary import RunSummary, TestCounts, render
@@ -40,7 +40,7 @@ class SolveRequest:
     """One solve as the command line asked for it."""
 
     task: str
-    given: PlanGiven = PlanGiven()
+    given: PlanGiven = dataclasses.field(default_factory=PlanGiven)
     apply: bool = False
     command: str = "solve"
     replay_of: wiring.RecordedState | None = None
@@ -77,7 +77,7 @@ class SolveRequest:
 )
 @options.json_option
 @options.verbose_option
-def command(  # noqa: PLR0913 - one parameter per flag
+def command(
     task: str | None,
     repo: Path,
     issue: IO[str] | None,
@@ -181,9 +181,9 @@ def run_solve(
         code = EXIT_CODES.get(solved.result.status, 1)
         applied: tuple[str, ...] | None = None
         not_applied = ""
-        if request.apply and solved.result.status is RunStatus.COMPLETE and solved.result_commit:
+        if request.apply:
             try:
-                applied = apply_to_tree(repo, solved.base_commit, solved.result_commit)
+                applied = _apply(repo, desk, solved)
             except RepositoryError as error:
                 code, not_applied = error.exit_code, error.message
         if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED}:
@@ -207,6 +207,14 @@ def run_solve(
             not_applied=not_applied,
         )
     return code, summary
+
+
+def _apply(repo: Repository, desk: wiring.Desk, solved: Solved) -> tuple[str, ...] | None:
+    """The paths brought into the working tree; None where the result is not complete, or changed nothing."""
+    result = solved.result
+    if result.status is not RunStatus.COMPLETE or not solved.result_commit:
+        return None
+    return bring(repo, desk.record, result.task_id, base=solved.base_commit, commit=solved.result_commit)
 
 
 def counts(run: TestRun) -> TestCounts:

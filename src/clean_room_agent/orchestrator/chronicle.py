@@ -70,6 +70,7 @@ class Chronicle:
         self._meter = meter
         self._observer = observer
         self.passes: list[PassResult] = []
+        self._open: OpenPass | None = None
         self._run_id = record.write(
             orchestrator_runs.append_orchestrator_run,
             orchestrator_runs.OrchestratorRunRow(
@@ -103,7 +104,9 @@ class Chronicle:
         )
 
     def ended(self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = "") -> None:
-        """The record knows how the run ended."""
+        """The record knows how the run ended; a pass that was under way ended with it."""
+        if self._open is not None:
+            self._finish(self._open, PassEnd(success=False, detail=f"broken off: {reason}"))
         self._record.write(
             orchestrator_runs.set_outcome,
             self._run_id,
@@ -155,7 +158,7 @@ class Chronicle:
         )
         self._meter.take_fullest()
         self._observer.notice(PassStarted(pass_type=pass_type, pass_id=pass_id, title=title))
-        return OpenPass(
+        self._open = OpenPass(
             pass_type=pass_type,
             pass_id=pass_id,
             part_id=part_id,
@@ -166,23 +169,11 @@ class Chronicle:
             spent_before=self._meter.read(),
             started_at=now,
         )
+        return self._open
 
     def close_pass(self, opened: OpenPass, end: PassEnd, *, now: float) -> None:
         """The pass's outcome stands in the record, and the observer knows it."""
-        spent = self._meter.read().since(opened.spent_before)
-        self._record.write(
-            task_runs.finish_task_run,
-            opened.row_id,
-            task_runs.TaskRunOutcome(
-                success=end.success,
-                total_tokens=spent.tokens,
-                total_latency_ms=spent.latency_ms,
-                completed_at=self._record.now(),
-                final_diff=end.diff,
-                final_plan=end.plan,
-                detail=end.detail,
-            ),
-        )
+        spent = self._finish(opened, end)
         self.passes.append(
             PassResult(
                 pass_type=opened.pass_type,
@@ -207,6 +198,25 @@ class Chronicle:
                 seconds=now - opened.started_at,
             )
         )
+
+    def _finish(self, opened: OpenPass, end: PassEnd) -> Spent:
+        """The pass's outcome stands in the record; what it spent."""
+        self._open = None
+        spent = self._meter.read().since(opened.spent_before)
+        self._record.write(
+            task_runs.finish_task_run,
+            opened.row_id,
+            task_runs.TaskRunOutcome(
+                success=end.success,
+                total_tokens=spent.tokens,
+                total_latency_ms=spent.latency_ms,
+                completed_at=self._record.now(),
+                final_diff=end.diff,
+                final_plan=end.plan,
+                detail=end.detail,
+            ),
+        )
+        return spent
 
     def attempt(self, row: attempts.AttemptRow) -> int:
         """The attempt stands in the record; its id."""

@@ -6,6 +6,7 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import PartPlan, PlanArtifact
 from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.execute.plan import build_artifact
+from clean_room_agent.git.landing import delete_ref, list_refs
 from clean_room_agent.orchestrator.planning import plan_part, plan_parts
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
 
@@ -19,7 +20,15 @@ class PlanMade:
 
 
 def make_plan(task_id: str, task: str, parts: RunParts) -> PlanMade:
-    """The task planned down to its steps; no test is run, nothing is edited, and the record has it all."""
+    """The task planned down to its steps; no test is run, nothing is edited or left in git, the record has it all."""
+    try:
+        return _plan(task_id, task, parts)
+    finally:
+        for ref in list_refs(parts.repo, f"refs/cra/{task_id}/"):
+            delete_ref(parts.repo, ref)
+
+
+def _plan(task_id: str, task: str, parts: RunParts) -> PlanMade:
     with opened_run(task_id, task, parts) as run:
         meta = plan_parts(run, Evidence())
         plans: list[PartPlan] = []
