@@ -207,15 +207,19 @@ class KnowledgeBase:
         """The adapter deployed last for a prompt, while it is active."""
         return metadata.get_active_adapter(self._conn, stage_name)
 
-    def search(self, terms: Mapping[str, float], *, limit: int) -> tuple[SearchHit, ...]:
+    def search(
+        self, terms: Mapping[str, float], *, limit: int, spoken: Mapping[str, str] | None = None
+    ) -> tuple[SearchHit, ...]:
         """The files nearest to the weighted terms (of `query.terms.query_terms`), the best first, then by path.
+
+        Reasons call a term what `spoken` (of `query.terms.spoken_terms`) calls it, else by its stem.
 
         The fields' lengths are read once for each state of the index.
         """
         seen = state.seen_changes(self._conn)
         if self._ranking is None or self._ranked != seen:
             self._ranking, self._ranked = Ranking(self._conn), seen
-        return self._ranking.search(terms, limit=limit)
+        return self._ranking.search(terms, limit=limit, spoken=spoken or {})
 
 
 def _ends_with(qualified: str, name: str) -> bool:

@@ -45,8 +45,10 @@ class Ranking:
             for file_id, values in lengths.by_file.items()
         }
 
-    def search(self, terms: Mapping[str, float], *, limit: int) -> tuple[SearchHit, ...]:
-        """The files that hold any of the terms, the best first, then by path."""
+    def search(
+        self, terms: Mapping[str, float], *, limit: int, spoken: Mapping[str, str]
+    ) -> tuple[SearchHit, ...]:
+        """The files that hold any of the terms, the best first, then by path; reasons name terms as `spoken` does."""
         gains = {term: self._gains(term, terms[term]) for term in sorted(terms)}
         scores: dict[int, float] = {}
         for of_term in gains.values():
@@ -58,7 +60,7 @@ class Ranking:
                 path=self._paths[file_id],
                 file_id=file_id,
                 score=scores[file_id],
-                reasons=self._reasons(file_id, gains),
+                reasons=self._reasons(file_id, gains, spoken),
             )
             for file_id in best
         )
@@ -75,9 +77,14 @@ class Ranking:
             gains[file_id] = gain * total / (total + SATURATION)
         return gains
 
-    def _reasons(self, file_id: int, gains: Mapping[str, Mapping[int, float]]) -> tuple[str, ...]:
+    def _reasons(
+        self, file_id: int, gains: Mapping[str, Mapping[int, float]], spoken: Mapping[str, str]
+    ) -> tuple[str, ...]:
         strongest = sorted((-of_term[file_id], term) for term, of_term in gains.items() if file_id in of_term)
-        return tuple(f"{term!r} in {self._fields(file_id, term)}" for _, term in strongest[:REASONS_SHOWN])
+        return tuple(
+            f"{spoken.get(term, term)!r} in {self._fields(file_id, term)}"
+            for _, term in strongest[:REASONS_SHOWN]
+        )
 
     def _fields(self, file_id: int, term: str) -> str:
         frequencies = postings.read_posting(self._conn, term, file_id)

@@ -3,7 +3,7 @@
 import math
 from collections import defaultdict
 
-from clean_room_agent.indexer.terms import MAX_WORD, WORD, count_terms, parts_of
+from clean_room_agent.indexer.terms import MAX_WORD, WORD, count_terms, parts_of, terms_of
 
 FIRST_LINE_WEIGHT = 2.0
 COMPOUND_WEIGHT = 2.0
@@ -24,6 +24,16 @@ def query_terms(text: str) -> dict[str, float]:
     for term in _compounds(text):
         weights[term] *= COMPOUND_WEIGHT
     return {term: weights[term] for term in sorted(weights)}
+
+
+def spoken_terms(text: str) -> dict[str, str]:
+    """For each term of `text`, the first word or part of a word of it that gives the term: what people call it."""
+    spoken: dict[str, str] = {}
+    for word in WORD.findall(text):
+        for part in (*parts_of(word), word.lower().strip("_")):
+            for term in terms_of(part):
+                spoken.setdefault(term, part)
+    return spoken
 
 
 def _compounds(text: str) -> set[str]:

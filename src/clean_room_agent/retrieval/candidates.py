@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
-from clean_room_agent.query.terms import query_terms
+from clean_room_agent.query.terms import query_terms, spoken_terms
 from clean_room_agent.retrieval.analysis import MAX_SAME_NAME, request_text
 from clean_room_agent.retrieval.side_files import asks_for_tests, file_weight, is_test_file
 from clean_room_agent.retrieval.source import RepositorySource
@@ -86,10 +86,13 @@ def find_candidates(
 def search_terms(request: RoomRequest, query: TaskQuery) -> dict[str, float]:
     """Weighted terms of the request, and of what the analysis adds to it at half the weight."""
     terms = dict(query_terms(request_text(request)))
-    added = " ".join((*query.keywords, *query.symbols, *request.symbols))
-    for term, weight in query_terms(added).items():
+    for term, weight in query_terms(_added_text(request, query)).items():
         terms[term] = max(terms.get(term, 0.0), weight / 2)
     return terms
+
+
+def _added_text(request: RoomRequest, query: TaskQuery) -> str:
+    return " ".join((*query.keywords, *query.symbols, *request.symbols))
 
 
 def _add_planned(request: RoomRequest, pool: _Pool, source: RepositorySource) -> list[Decision]:
@@ -109,7 +112,8 @@ def _add_planned(request: RoomRequest, pool: _Pool, source: RepositorySource) ->
 
 
 def _add_search(request: RoomRequest, query: TaskQuery, pool: _Pool, source: RepositorySource) -> None:
-    hits = source.kb.search(search_terms(request, query), limit=SEARCH_LIMIT)
+    spoken = spoken_terms(f"{request_text(request)}\n{_added_text(request, query)}")
+    hits = source.kb.search(search_terms(request, query), limit=SEARCH_LIMIT, spoken=spoken)
     scores = {hit.path: hit.score * file_weight(hit.path, query) for hit in hits}
     top = max(scores.values(), default=0.0) or 1.0
     for hit in hits:
