@@ -16,7 +16,7 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class TestBench:
     """The worktree as a place to run the `[testing]` commands in."""
 
@@ -32,10 +32,15 @@ class TestBench:
     keep: tuple[str, ...]
     """Relative paths brought into the worktree that a reset must leave alone."""
     observer: Observer
+    clean_at: str = ""
+    """The commit that the worktree holds exactly; "" once a command ran in it, which may have left anything behind."""
 
     def checkout(self, commit: str) -> None:
         """The worktree holds `commit` and nothing that an earlier test run left behind."""
-        reset_worktree(self.worktree, commit, keep=self.keep)
+        if self.clean_at != commit:
+            self.clean_at = ""
+            reset_worktree(self.worktree, commit, keep=self.keep)
+            self.clean_at = commit
 
     def run_all(self, what: str) -> TestRun:
         """The full test command's run; `what` (baseline, final) is for the observer."""
@@ -62,6 +67,7 @@ class TestBench:
     def _inform(self, command: str | None) -> str | None:
         if command is None:
             return None
+        self.clean_at = ""
         done = proc.run(
             command,
             cwd=self.worktree.path,
@@ -90,6 +96,7 @@ class TestBench:
         return run
 
     def _run(self, command: str) -> TestRun:
+        self.clean_at = ""
         return run_tests(
             command,
             cwd=self.worktree.path,
