@@ -29,7 +29,10 @@ RECORDING = ASSETS / "recording.jsonl"
 PLAN_RECORDING = ASSETS / "plan_recording.jsonl"
 RECORDED_MODELS = {"coding": "recorded-coder", "reasoning": "recorded-reasoner"}
 WINDOW = 16_384
-SAID = "The model's side is played from a recording; everything else is the real thing."
+SAID = (
+    "The model's side is played from a recording of a stand-in that knows the fix; "
+    "everything else is the real thing."
+)
 
 
 @click.command()
