@@ -4,8 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.fakes.ollama_script import Answer
 from tests.fakes.ollama_server import Overflow
-from tests.fakes.solving import MONEY, TILL, Project, make_project, serving
+from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, make_project, serving
+
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
 MENDED_END = "    return [share + 1] * rest + [share] * (people - rest)\n"
 
@@ -99,3 +102,18 @@ def test_the_same_code_is_solved_in_a_window_that_holds_it(tmp_path: Path) -> No
     project = large_project(tmp_path, lines=300)
     told = project.solve_scripted(budget={"context_window": 32768, "reserved_tokens": 8192})
     assert (told.code, told.traces) == (0, {})
+
+
+def test_after_a_cut_answer_the_room_shrinks_to_the_code_that_the_step_needs(tmp_path: Path) -> None:
+    other = "\n\ndef other(cents: int, people: int) -> int:\n" + long_code(190) + "    return share\n"
+    files = {**TILL, "till/money.py": MONEY + other}
+    project = make_project(tmp_path, files, {"till/money.py": MENDED_MONEY + other})
+    cut = Answer(text="<edit file=", done_reason="length")
+    budget = {"context_window": 8192, "reserved_tokens": 2048}
+    told = project.solve_scripted({IMPLEMENT.title: [cut]}, budget=budget)
+    assert (told.code, told.traces) == (0, {})
+    assert told.recorded.outcomes == ["truncated", "applied_and_passed"]
+    first, second = told.recorded.calls_of("implement")
+    assert "part_180" in first.prompt
+    assert "part_180" not in second.prompt
+    assert "def split" in second.prompt

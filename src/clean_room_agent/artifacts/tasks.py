@@ -43,6 +43,8 @@ class RoomRequest:
     symbols: tuple[str, ...] = ()
     """Named by a plan."""
     evidence: Evidence = field(default_factory=Evidence)
+    extra_reserved: int = 0
+    """Tokens kept from content beyond the configured reserve, for a longer answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

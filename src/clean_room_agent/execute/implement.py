@@ -14,6 +14,7 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt,
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import Sampling
+from clean_room_agent.llm.router import Window
 
 MIN_ANSWER_TOKENS = 512
 MAX_ANSWER_TOKENS = 8192
@@ -21,6 +22,8 @@ KEPT_ANSWER_TOKENS = 4096
 """At most so much is kept from content for the answer; what else is free is the answer's too."""
 REPAIR_TOKENS = 800
 """Of what is free, left over so that a faulty answer can be quoted in a repair."""
+
+RAISED_SHARE = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +88,7 @@ def implement(
         WindowExceeded: the step and the primary items of the room do not fit the coder's window.
         ModelError: the server failed.
     """
-    window = models.window(IMPLEMENT)
-    kept = max_answer_tokens or min(max(window.reserved // 2, MIN_ANSWER_TOKENS), KEPT_ANSWER_TOKENS)
+    kept = max_answer_tokens or usual_answer_tokens(models.window(IMPLEMENT))
 
     def build(carried: Load) -> ImplementInputs:
         return _inputs(instruction, carried)
@@ -115,6 +117,16 @@ def implement(
         latency_ms=reply.latency_ms,
         attempts=reply.attempts,
     )
+
+
+def usual_answer_tokens(window: Window) -> int:
+    """What is kept from content for an answer, unless something else is said: half of the reserve, within bounds."""
+    return min(max(window.reserved // 2, MIN_ANSWER_TOKENS), KEPT_ANSWER_TOKENS)
+
+
+def raised_answer_tokens(window: Window) -> int:
+    """What an answer gets after one was cut off: a third of the window, and never less than usual."""
+    return max(window.context // RAISED_SHARE, usual_answer_tokens(window))
 
 
 def answer_fingerprint(text: str) -> str:

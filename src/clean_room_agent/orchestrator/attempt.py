@@ -17,6 +17,7 @@ from clean_room_agent.execute.implement import (
     StepInstruction,
     answer_fingerprint,
     implement,
+    raised_answer_tokens,
 )
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import diff
@@ -36,8 +37,6 @@ VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40
 VARIED_TOP_P = 0.95
 SHOWN_FAILURES = 10
-RAISED_SHARE = 3
-"""After an answer was cut off, the next may take a third of the window; what only fills the room gives way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +106,7 @@ def try_once(
         instruction,
         pass_id=pass_id,
         sampling=sampling,
-        max_answer_tokens=run.models.window("coding").context // RAISED_SHARE if action.more_room else None,
+        max_answer_tokens=raised_answer_tokens(run.models.window("coding")) if action.more_room else None,
     )
     for dropped in answer.dropped:
         run.chronicle.event(pass_id, "dropped_from_prompt", dropped)

@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, RoomRequest
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
+from clean_room_agent.execute.implement import raised_answer_tokens, usual_answer_tokens
 from clean_room_agent.git.history import changed_paths
 from clean_room_agent.orchestrator.attempt import StepJob, Tried, try_once
 from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
@@ -107,20 +108,33 @@ def _room(
     action: Action,
     refinements: list[RefinementRequest],
 ) -> ContextPackage:
-    """The first attempt's room, the same again for a retry, or one with what was missing added."""
+    """The first attempt's room; for a retry the same again, one with what was missing added, or a smaller one."""
     first = request_for(run, job, implement_pass(run.task_id, job.part.id, job.step.id))
     if room is None:
         run.observer.notice(PassProgress(doing="looking for what it needs"))
         return run.context.retrieve(first)
+    again = replace(first, pass_id=pass_id, extra_reserved=_extra_reserved(run) if action.more_room else 0)
     if action.kind != "refine":
-        return room
+        return run.context.retrieve(again) if _crowds_the_answer(run, room, again) else room
     run.observer.notice(PassProgress(doing="looking for what was missing"))
     before = {(item.path, item.symbol) for item in room.items}
-    refined = run.context.refine(refinements[-1], replace(first, pass_id=pass_id))
+    refined = run.context.refine(refinements[-1], again)
     added = [item for item in refined.items if (item.path, item.symbol) not in before]
     names = tuple(item.path if item.symbol is None else f"{item.path}::{item.symbol}" for item in added)
     run.chronicle.refinement(pass_id, refinements[-1], names)
     return refined
+
+
+def _extra_reserved(run: Run) -> int:
+    """What an answer after one that was cut off takes beyond the configured reserve."""
+    window = run.models.window("coding")
+    return raised_answer_tokens(window) - usual_answer_tokens(window)
+
+
+def _crowds_the_answer(run: Run, room: ContextPackage, again: RoomRequest) -> bool:
+    """Whether the room holds more than `again` leaves for content; never so for one that was made for it."""
+    window = run.models.window("coding")
+    return room.budget.used_tokens > window.context - window.reserved - again.extra_reserved
 
 
 def _limits(run: Run, attempts: int, refinements: int) -> Limits:

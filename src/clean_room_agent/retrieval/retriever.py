@@ -11,6 +11,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.router import Window
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import memory
 from clean_room_agent.retrieval.analysis import analyse
@@ -124,7 +125,7 @@ class Retriever:
         request = context.request
         states = self._session.for_pass(request.pass_id)
         memory.remember_outputs(states, context)
-        assembled = assemble(context, source, self._models.window(request.role), judge)
+        assembled = assemble(context, source, self._window(request), judge)
         rows = self._rows(request.pass_id, assembled.decisions)
         self._record.write(append_decisions, rows)
         memory.remember_package(states, assembled.package)
@@ -151,8 +152,14 @@ class Retriever:
         )
 
     def _room_tokens(self, request: RoomRequest) -> int:
-        window = self._models.window(request.role)
+        window = self._window(request)
         return window.context - window.reserved
+
+    def _window(self, request: RoomRequest) -> Window:
+        """The reader's window, with what the request keeps from content beyond the configured reserve."""
+        window = self._models.window(request.role)
+        reserved = min(window.reserved + request.extra_reserved, window.context - 1)
+        return Window(context=window.context, reserved=reserved)
 
     def _keep(self, pass_id: str, decisions: Iterable[Decision]) -> None:
         rows = self._rows(pass_id, decisions)
