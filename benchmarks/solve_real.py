@@ -11,12 +11,13 @@ after. The verdict is not `cra`'s: the result's branch is checked out elsewhere 
 import argparse
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from benchmarks.commit_trees import (
     run_tests,
     test_environment,
 )
-from benchmarks.report import write_section
+from benchmarks.report import RESULTS, write_section
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import GoldFile, Oracle
 from tests.fakes.repositories import fingerprint
@@ -44,6 +45,11 @@ LIST = Path(__file__).with_name("real_commits.toml")
 WINDOWS = (8192, 16384, 32768)
 SOLVE_TIMEOUT_S = 900.0
 MODELS = ("coder:3b", "thinker:4b")
+TITLE = "Real bug fixes, solved with the oracle"
+ROW = re.compile(
+    r"^\| ([\w-]+) \| \d+ \| \d+ \| (\d+)k \| (yes|\*\*no\*\*) \| (yes|\*\*no\*\*) \|.*$", re.MULTILINE
+)
+LOSS = re.compile(r"^- ([\w-]+) at (\d+)k: .*$", re.MULTILINE)
 USERS_NOTE = "a file of the user's, in nobody's way\n"
 
 
@@ -70,6 +76,20 @@ class Attempted:
     def own_seconds(self) -> float:
         """Neither in the model nor in tests."""
         return self.seconds - self.model_seconds - self.test_seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of the results page."""
+
+    id: str
+    window: int
+    """In thousands of tokens."""
+    solved: bool
+    untouched: bool
+    row: str
+    loss: str
+    """What went wrong; "" where nothing did."""
 
 
 def put_user_state(top: Path, entry: CommitEntry) -> None:
@@ -261,34 +281,68 @@ def main() -> int:
             print(row(done), flush=True)
             if not done.solved:
                 print(f"    {done.words}", file=sys.stderr)
-    print(summary(rows))
+    new = {(line.id, line.window): line for line in map(line_of, rows)}
+    print(summary(new.values()))
     if arguments.write:
-        write_section("Real bug fixes, solved with the oracle", text_of(rows))
+        # What was not run this time stays as it was measured.
+        old = kept_lines(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+        place = {entry.id: number for number, entry in enumerate(listed.commits)}
+        known = {key: line for key, line in {**old, **new}.items() if key[0] in place}
+        write_section(
+            TITLE, text_of([known[key] for key in sorted(known, key=lambda key: (place[key[0]], key[1]))])
+        )
     return 0 if all(done.solved and done.untouched for done in rows if done.window == max(WINDOWS)) else 1
 
 
-def summary(rows: list[Attempted]) -> str:
+def summary(lines: Iterable[Line]) -> str:
     """How many were solved at each window."""
-    lines = []
-    for window in sorted({done.window for done in rows}):
-        of = [done for done in rows if done.window == window]
-        solved = sum(done.solved for done in of)
-        clean = sum(done.untouched for done in of)
-        lines.append(
-            f"window {window}: {solved} of {len(of)} solved, the user's tree identical in {clean} of {len(of)}"
+    of: dict[int, list[Line]] = {}
+    for line in lines:
+        of.setdefault(line.window, []).append(line)
+    return "\n".join(
+        f"window {window}k: {sum(line.solved for line in found)} of {len(found)} solved, "
+        f"the user's tree identical in {sum(line.untouched for line in found)} of {len(found)}"
+        for window, found in sorted(of.items())
+    )
+
+
+def line_of(done: Attempted) -> Line:
+    """What the results keep of an attempt."""
+    words = " ".join(done.words.split())[:400]
+    kilo = done.window // 1024
+    loss = "" if done.solved else f"- {done.entry.id} at {kilo}k: exit {done.exit_code}: {words}"
+    return Line(
+        id=done.entry.id,
+        window=kilo,
+        solved=done.solved,
+        untouched=done.untouched,
+        row=row(done),
+        loss=loss,
+    )
+
+
+def kept_lines(text: str) -> dict[tuple[str, int], Line]:
+    """The lines of a results page that was written before, by commit and window in thousands."""
+    losses = {(match[1], int(match[2])): match[0] for match in LOSS.finditer(text)}
+    lines = {}
+    for found in ROW.finditer(text):
+        key = found[1], int(found[2])
+        lines[key] = Line(
+            id=key[0],
+            window=key[1],
+            solved=found[3] == "yes",
+            untouched=found[4] == "yes",
+            row=found[0],
+            loss=losses.get(key, ""),
         )
-    return "\n".join(lines)
+    return lines
 
 
-def text_of(rows: list[Attempted]) -> str:
+def text_of(lines: Sequence[Line]) -> str:
     """The section of the results."""
-    losses = [
-        f"- {done.entry.id} at {done.window // 1024}k: exit {done.exit_code}: {' '.join(done.words.split())[:400]}"
-        for done in rows
-        if not done.solved
-    ]
+    losses = [line.loss for line in lines if line.loss]
     lost = "\n\nNot solved, in the program's own words:\n\n" + "\n".join(losses) if losses else ""
-    return "\n".join([*summary(rows).splitlines(), "", HEAD, *(row(done) for done in rows)]) + lost
+    return "\n".join([*summary(lines).splitlines(), "", HEAD, *(line.row for line in lines)]) + lost
 
 
 if __name__ == "__main__":
