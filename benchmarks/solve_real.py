@@ -300,7 +300,7 @@ def summary(lines: Iterable[Line]) -> str:
     for line in lines:
         of.setdefault(line.window, []).append(line)
     return "\n".join(
-        f"window {window}k: {sum(line.solved for line in found)} of {len(found)} solved, "
+        f"- window {window}k: {sum(line.solved for line in found)} of {len(found)} solved, "
         f"the user's tree identical in {sum(line.untouched for line in found)} of {len(found)}"
         for window, found in sorted(of.items())
     )

@@ -13,6 +13,6 @@ def test_a_page_that_was_written_is_read_back_as_it_was() -> None:
     assert list(lines) == [("click-1", 8), ("click-1", 32)]
     again = text_of(list(lines.values()))
     assert all(row in again for row in (*ROWS, LOSS))
-    assert "window 8k: 0 of 1 solved, the user's tree identical in 1 of 1" in again
-    assert "window 32k: 1 of 1 solved, the user's tree identical in 0 of 1" in again
+    assert "- window 8k: 0 of 1 solved, the user's tree identical in 1 of 1" in again
+    assert "- window 32k: 1 of 1 solved, the user's tree identical in 0 of 1" in again
     assert kept_lines(again) == lines
