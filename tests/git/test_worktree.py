@@ -122,10 +122,11 @@ def test_reset_mends_a_lock_a_broken_index_and_closed_folders(tree: Worktree) ->
 
 def test_a_change_with_its_old_time_and_size_is_undone(tree: Worktree) -> None:
     file = tree.path / "a.py"
-    times = file.stat()
+    before, times = file.read_text(), file.stat()
     file.write_text("a = 9\n")
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     reset(tree)
+    assert file.read_text() == before
 
 
 def test_submodule_folders_are_emptied_but_not_through_links(tmp_path: Path) -> None:

@@ -52,10 +52,10 @@ class Escalation(PerRole[tuple[str, ...]]):
     """`[models.escalation]`."""
 
     coding: tuple[str, ...] = Field(
-        default=(), description="stronger models, in order, for a step that is stuck"
+        default=(), description="stronger models, in order; nothing in this version asks them"
     )
-    reasoning: tuple[str, ...] = Field(default=(), description="stronger models, in order")
-    classifier: tuple[str, ...] = Field(default=(), description="stronger models, in order")
+    reasoning: tuple[str, ...] = Field(default=(), description="stronger models, in order; as above")
+    classifier: tuple[str, ...] = Field(default=(), description="stronger models, in order; as above")
 
 
 class Timeouts(ConfigSlice):

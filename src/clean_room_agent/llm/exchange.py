@@ -137,22 +137,6 @@ class LoadedModel:
     """The window it was loaded with, in tokens."""
 
 
-class ServerInfo(Protocol):
-    """Questions about a server; each raises a `ModelError` when it cannot be asked."""
-
-    def version(self) -> str:
-        """The server's version."""
-
-    def list_models(self) -> tuple[ServedModel, ...]:
-        """What it offers, by tag."""
-
-    def show(self, tag: str) -> ModelDetails:
-        """One model."""
-
-    def loaded(self) -> tuple[LoadedModel, ...]:
-        """What it holds in memory, by tag."""
-
-
 def dump_logprobs(choices: tuple[TokenChoice, ...]) -> str:
     """JSON text `[[token, [[token, logprob], ...]], ...]`; "" for none."""
     if not choices:
