@@ -110,6 +110,7 @@ def test_every_definition_stands_with_its_kind_lines_and_parent(shapes: FileFact
         ("conditional", "function", 66, 66, ""),
         ("conditional", "function", 68, 68, ""),
         ("a", "variable", 69, 69, ""),
+        ("b", "variable", 69, 69, ""),
     ]  # fmt: skip
 
 

@@ -105,7 +105,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | Skipped | F
         ),
         docstrings=docs,
         comments=comments,
-        imports=tuple(dict.fromkeys(parsed.imports)),
+        imports=tuple(dict.fromkeys(one._replace(start=0) for one in parsed.imports)),
         terms=_terms(
             path,
             (one.name for one in nested),
@@ -137,9 +137,9 @@ def _parse(text: str, grammar: str | None) -> tuple[Parsed, str | None]:
     if grammar is None or len(source) > syntax.MAX_PARSED_BYTES:
         return Parsed(), None
     root = syntax.parse(source, grammar).root_node
-    matches = QueryCursor(_query(grammar)).matches(root)
+    captures = QueryCursor(_query(grammar)).captures(root)
     error = _first_error(root, grammar) if root.has_error else None
-    return READERS[grammar].read(root, matches, source), error
+    return READERS[grammar].read(root, captures, source), error
 
 
 def _first_error(root: Node, grammar: str) -> str:

@@ -1,6 +1,7 @@
 """What all languages share about comments: joining those that follow one another, kinds, reasons."""
 
 import re
+from collections.abc import Iterable
 
 from tree_sitter import Node
 
@@ -47,7 +48,7 @@ def classify(text: str) -> tuple[str, bool]:
     return ("rationale" if gives_reason else "general"), gives_reason
 
 
-def merge_line_comments(comments: list[tuple[Node, str]], source: bytes) -> list[Comment]:
+def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> list[Comment]:
     """The comments by position; full-line ones in adjacent lines at the same column are one. No letters: left out.
 
     Args:
@@ -56,16 +57,20 @@ def merge_line_comments(comments: list[tuple[Node, str]], source: bytes) -> list
     """
     merged: list[Comment] = []
     last_row, last_column = -2, -1
-    for node, text in sorted(comments, key=lambda pair: pair[0].start_byte):
+    for node, text in sorted(comments, key=_start):
+        start = node.start_byte
         row, column = node.start_point
-        begins = source.rfind(b"\n", 0, node.start_byte) + 1
-        own_line = not source[begins : node.start_byte].strip()
-        if NOT_PROSE.match(text) and row < 2:
+        own_line = not source[start - column : start].strip()
+        if row < 2 and NOT_PROSE.match(text):
             continue
         if own_line and row == last_row + 1 and column == last_column:
             head = merged[-1]
-            merged[-1] = Comment(start=head.start, line=head.line, text=f"{head.text}\n{text}")
+            merged[-1] = Comment(head.start, head.line, f"{head.text}\n{text}")
         else:
-            merged.append(Comment(start=node.start_byte, line=row + 1, text=text))
+            merged.append(Comment(start, row + 1, text))
         last_row, last_column = (node.end_point[0], column) if own_line else (-2, -1)
     return [comment for comment in merged if LETTER.search(comment.text)]
+
+
+def _start(comment: tuple[Node, str]) -> int:
+    return comment[0].start_byte

@@ -47,7 +47,7 @@ TYPESCRIPT_QUERY = (
 (program (ambient_declaration (lexical_declaration (variable_declarator name: (identifier)) @variable)))
 """
 )
-DECLARATIONS = frozenset({"function", "class", "method", "interface", "type_alias", "enum"})
+DECLARATIONS = ("function", "class", "method", "interface", "type_alias", "enum")
 WRAPPERS = frozenset(
     {
         "lexical_declaration",
@@ -65,28 +65,28 @@ MAX_VALUE = 200
 
 
 class EcmaScriptReader:
-    """Reads the matches of JavaScript's and TypeScript's grammars."""
+    """Reads the nodes of JavaScript's and TypeScript's grammars."""
 
     def query(self, grammar: str) -> str:
         """The query's text; the grammars do not know one another's nodes."""
         return JAVASCRIPT_QUERY if grammar == "javascript" else TYPESCRIPT_QUERY
 
-    def read(self, root: Node, matches: list[tuple[int, dict[str, list[Node]]]], source: bytes) -> Parsed:
-        """What the matches say."""
+    def read(self, root: Node, captures: dict[str, list[Node]], source: bytes) -> Parsed:
+        """What the captured nodes say."""
         parsed = Parsed()
-        comments = [found["comment"][0] for _, found in matches if "comment" in found]
-        docs = DocComments(comments, source)
+        docs = DocComments(captures.get("comment", []), source)
         file = _File(source=source, docs=docs)
         seen: set[tuple[int, str]] = set()
-        for _, found in matches:
-            for capture, nodes in found.items():
-                if capture in {"import", "required"}:
-                    parsed.imports.extend(_imports(nodes[0], capture, source))
-                    continue
-                definition = _definition(nodes[0], capture, file)
+        for capture in CAPTURES:
+            for node in captures.get(capture, ()):
+                definition = _definition(node, capture, file)
                 if definition is not None and (definition.start, definition.name) not in seen:
                     seen.add((definition.start, definition.name))
                     parsed.definitions.append(definition)
+        for capture in ("import", "required"):
+            for node in captures.get(capture, ()):
+                parsed.imports.extend(_imports(node, capture, source))
+        parsed.imports.sort(key=lambda one: one.start)
         parsed.module_doc = docs.module_doc(root)
         parsed.comments = merge_line_comments(docs.others(), source)
         return parsed
@@ -183,6 +183,7 @@ READ: Mapping[str, Callable[[Node, _File], Definition | None]] = {
     "exported": _exported,
     "variable": _variable,
 }
+CAPTURES = (*DECLARATIONS, *READ)
 
 
 def _make(
@@ -251,10 +252,11 @@ def _signature(node: Node, outer: Node, body: Node | None, source: bytes) -> str
 
 def _imports(node: Node, capture: str, source: bytes) -> list[RawImport]:
     if capture == "required":
-        return [RawImport(target=text_of(source, node)[1:-1])]
+        return [RawImport(text_of(source, node)[1:-1], start=node.start_byte)]
     kind = "type_ref" if any(child.type == "type" for child in node.children[:3]) else "import"
     string = node.child_by_field_name("source")
     if string is None:
         clause = next((child for child in node.children if child.type == "import_require_clause"), None)
         string = None if clause is None else clause.child_by_field_name("source")
-    return [] if string is None else [RawImport(target=text_of(source, string)[1:-1], kind=kind)]
+    target = "" if string is None else text_of(source, string)[1:-1]
+    return [] if string is None else [RawImport(target, kind=kind, start=node.start_byte)]

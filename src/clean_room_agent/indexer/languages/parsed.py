@@ -1,13 +1,12 @@
 """What a language module reads from a syntax tree, before it is nested, classified and counted."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tree_sitter import Node
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class Definition(NamedTuple):
     """A named thing and the bytes that it covers, decorators and `export` included."""
 
     name: str
@@ -31,8 +30,7 @@ class Definition:
     """Whether it counts only inside a class, an interface or a variable: the functions of an object literal."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comment:
+class Comment(NamedTuple):
     """One comment as it stands, or several full-line ones that follow one another."""
 
     start: int
@@ -42,16 +40,19 @@ class Comment:
     """Without comment marks."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawImport:
+class RawImport(NamedTuple):
     """An import as it is written."""
 
     target: str
     """Python: the module with its leading dots. JavaScript: the specifier."""
     names: tuple[str, ...] = ()
-    """Python's `from` imports: what is taken from the module."""
+    """Python's `from` imports: what is taken from the module; `*` for all."""
     kind: str = "import"
     """import or type_ref."""
+    aliases: tuple[str, ...] = ()
+    """Python: what `names` are called here, in their order; of `import a.b as c`, that one name."""
+    start: int = 0
+    """First byte of the statement."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,14 +66,17 @@ class Parsed:
 
 
 class LanguageReader(Protocol):
-    """A language: the query that finds what matters, and how a file's matches are read."""
+    """A language: the query that finds what matters, and how what it captures in a file is read."""
 
     def query(self, grammar: str) -> str:
         """The query's text for a grammar of this language."""
         ...
 
-    def read(self, root: Node, matches: list[tuple[int, dict[str, list[Node]]]], source: bytes) -> Parsed:
-        """What the matches say."""
+    def read(self, root: Node, captures: dict[str, list[Node]], source: bytes) -> Parsed:
+        """What the captured nodes say.
+
+        A capture's nodes may come in any order, and other queries' captures may stand beside the reader's own.
+        """
         ...
 
 

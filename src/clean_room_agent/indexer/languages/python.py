@@ -1,139 +1,199 @@
 """Python: `.py` and `.pyi`."""
 
-import inspect
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 
 from tree_sitter import Node
 
 from clean_room_agent.indexer.languages.comments import merge_line_comments
-from clean_room_agent.indexer.languages.parsed import (
-    Comment,
-    Definition,
-    Parsed,
-    RawImport,
-    last_line,
-    text_of,
-)
+from clean_room_agent.indexer.languages.parsed import Definition, Parsed, RawImport, last_line, text_of
+from clean_room_agent.indexer.languages.python_docs import docstring_of
 
 QUERY = """
 (function_definition) @function
 (class_definition) @class
+(decorated_definition) @decorated
 (expression_statement (assignment) @assignment)
 (type_alias_statement) @alias
 (import_statement) @import
 (import_from_statement) @from
 (comment) @comment
-(if_statement condition: (identifier) @flag consequence: (block) @types_only (#eq? @flag "TYPE_CHECKING"))
-(if_statement condition: (attribute attribute: (identifier) @flag) consequence: (block) @types_only
-  (#eq? @flag "TYPE_CHECKING"))
 """
 MAX_VALUE = 200
 """Characters up to which a variable's signature shows its value."""
+NAME = re.compile(rb"(?:async\s+)?(?:def|class)[ \t]+([A-Za-z_0-9\x80-\xff]+)")
+FROM = re.compile(r"from\b(.+?)\bimport\b[\s(]*(.*)", re.DOTALL)
+IMPORTED = re.compile(r"\s*(\w+(?:\s*\.\s*\w+)*|\*)(?:\s+as\s+(\w+))?")
+COMMENT = re.compile(r"#.*|\\\n")
+TYPES_ONLY = re.compile(rb"^[ \t]*(?:el)?if\b(?=[^\n]*\bTYPE_CHECKING\b)", re.MULTILINE)
+IS_TYPES_ONLY = re.compile(r"\(*\s*(not\s+)?(?:\w+\.)*TYPE_CHECKING\s*\)*")
+TARGET_LISTS = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern"})
+
+Span = tuple[int, int]
+"""First byte, and the byte after the last."""
 
 
 class PythonReader:
-    """Reads Python's matches."""
+    """Reads what the query captures of Python."""
 
     def query(self, grammar: str) -> str:  # noqa: ARG002 - there is one grammar
         """The query's text."""
         return QUERY
 
-    def read(self, root: Node, matches: list[tuple[int, dict[str, list[Node]]]], source: bytes) -> Parsed:
-        """What the matches say."""
-        parsed = Parsed(module_doc=_docstring(root, source))
-        types_only = [
-            (node.start_byte, node.end_byte) for _, found in matches for node in found.get("types_only", ())
-        ]
-        comments = []
-        for _, found in matches:
-            for capture, nodes in found.items():
-                node = nodes[0]
-                if capture in {"function", "class"}:
-                    parsed.definitions.append(_definition(node, capture, source))
-                elif capture == "assignment":
-                    parsed.definitions.extend(_variables(node, source))
-                elif capture == "alias":
-                    parsed.definitions.extend(_alias(node, source))
-                elif capture == "comment":
-                    comments.append(node)
-                elif capture in {"import", "from"}:
-                    guarded = any(start <= node.start_byte < end for start, end in types_only)
-                    read = _plain_imports if capture == "import" else _from_imports
-                    parsed.imports.extend(read(node, source, "type_ref" if guarded else "import"))
-        parsed.comments = _comments(comments, source)
-        return parsed
+    def read(self, root: Node, captures: dict[str, list[Node]], source: bytes) -> Parsed:
+        """What the captured nodes say."""
+        functions, classes = captures.get("function", []), captures.get("class", [])
+        outer = _decorated(captures.get("decorated", ()))
+        definitions = [_definition(node, "function", outer, source) for node in functions]
+        definitions.extend(_definition(node, "class", outer, source) for node in classes)
+        for node in _shared_assignments(captures.get("assignment", []), functions, classes):
+            definitions.extend(_variables(node, source))
+        for node in captures.get("alias", ()):
+            definitions.extend(_alias(node, source))
+        return Parsed(
+            definitions=definitions,
+            comments=merge_line_comments(
+                (
+                    (
+                        node,
+                        source[node.start_byte : node.end_byte]
+                        .decode("utf-8", "replace")
+                        .lstrip("#")
+                        .strip(),
+                    )
+                    for node in captures.get("comment", ())
+                ),
+                source,
+            ),
+            imports=_imports(root, captures, source),
+            module_doc=docstring_of(root, source),
+        )
 
 
-def _definition(node: Node, capture: str, source: bytes) -> Definition:
-    parent = node.parent
-    outer = parent if parent is not None and parent.type == "decorated_definition" else node
+def _decorated(nodes: Iterable[Node]) -> dict[int, Node]:
+    """The definitions with decorators by the byte at which they stand without them."""
+    found = {}
+    for node in nodes:
+        definition = node.child_by_field_name("definition")
+        if definition is not None:
+            found[definition.start_byte] = node
+    return found
+
+
+def _definition(node: Node, kind: str, decorated: dict[int, Node], source: bytes) -> Definition:
+    start, end = node.byte_range
     body = node.child_by_field_name("body")
-    name = node.child_by_field_name("name")
+    written = NAME.match(source, start)
+    outer = decorated.get(start, node)
     return Definition(
-        name="" if name is None else text_of(source, name),
-        kind=capture,
-        start=outer.start_byte,
-        end=outer.end_byte,
-        start_line=outer.start_point[0] + 1,
-        end_line=last_line(outer),
-        signature=_signature(node, body, source),
-        doc="" if body is None else _docstring(body, source),
+        _name(node, source) if written is None else written[1].decode("utf-8", "replace"),
+        kind,
+        outer.start_byte,
+        end,
+        outer.start_point[0] + 1,
+        last_line(node),
+        _signature(node, body, source),
+        "" if body is None else docstring_of(body, source),
         holds=True,
     )
+
+
+def _name(node: Node, source: bytes) -> str:
+    name = node.child_by_field_name("name")
+    return "" if name is None else text_of(source, name)
 
 
 def _signature(node: Node, body: Node | None, source: bytes) -> str:
     if body is None:
         return text_of(source, node)
-    colon = body.prev_sibling
-    while colon is not None and colon.type != ":":
-        colon = colon.prev_sibling
-    end = body.start_byte if colon is None else colon.end_byte
-    return source[node.start_byte : end].decode("utf-8", "replace").rstrip()
+    start = node.start_byte
+    head = source[start : body.start_byte].rstrip()
+    if b"#" in head or not head.endswith(b":"):
+        colons = [child.end_byte for child in node.children if child.type == ":"]
+        head = source[start : colons[-1]] if colons else head
+    return head.decode("utf-8", "replace")
 
 
-def _docstring(block: Node, source: bytes) -> str:
-    first = next((child for child in block.named_children[:20] if child.type != "comment"), None)
-    if first is None or first.type != "expression_statement" or first.named_child_count != 1:
-        return ""
-    string = first.named_child(0)
-    if string.type != "string" or string.child_count < 2:
-        return ""
-    opening, closing = string.child(0), string.child(string.child_count - 1)
-    if set("bBfF") & set(text_of(source, opening)):
-        return ""
-    return inspect.cleandoc(source[opening.end_byte : closing.start_byte].decode("utf-8", "replace"))
+def _shared_assignments(
+    assignments: list[Node], functions: list[Node], classes: list[Node]
+) -> Iterator[Node]:
+    """The assignments whose scope is a module or a class, in the order of the file."""
+    assignments = sorted(assignments, key=_start)
+    starts = [node.start_byte for node in assignments]
+    inner_classes = sorted(node.byte_range for node in classes)
+    place = 0
+    for start, end in _outermost(node.byte_range for node in functions):
+        first = bisect_left(starts, start, place)
+        yield from assignments[place:first]
+        place = bisect_left(starts, end, first)
+        if place > first and (within := [one for one in inner_classes if start < one[0] < end]):
+            scopes = [(*one, False) for one in within]
+            scopes.extend((*span, True) for node in functions if start <= (span := node.byte_range)[0] < end)
+            yield from (node for node in assignments[first:place] if not _is_local(node, scopes))
+    yield from assignments[place:]
+
+
+def _is_local(node: Node, scopes: list[tuple[int, int, bool]]) -> bool:
+    around = [scope for scope in scopes if scope[0] <= node.start_byte < scope[1]]
+    return max(around)[2]
+
+
+def _outermost(spans: Iterable[Span]) -> Iterator[Span]:
+    last = -1
+    for start, end in sorted(spans):
+        if start >= last:
+            last = end
+            yield start, end
+
+
+def _start(node: Node) -> int:
+    return node.start_byte
 
 
 def _variables(node: Node, source: bytes) -> list[Definition]:
-    left = node.child_by_field_name("left")
-    if left is None:
-        return []
-    targets = (
-        [left] if left.type == "identifier" else left.named_children if left.type == "pattern_list" else []
-    )
     annotation = node.child_by_field_name("type")
-    is_alias = annotation is not None and text_of(source, annotation).rpartition(".")[2] == "TypeAlias"
+    kind = "variable"
+    if annotation is not None and text_of(source, annotation).rpartition(".")[2].strip("'\"") == "TypeAlias":
+        kind = "type_alias"
+    start, end = node.byte_range
+    signature = _assignment_signature(node, annotation, source)
     return [
-        Definition(
-            name=text_of(source, target),
-            kind="type_alias" if is_alias else "variable",
-            start=node.start_byte,
-            end=node.end_byte,
-            start_line=node.start_point[0] + 1,
-            end_line=last_line(node),
-            signature=_assignment_signature(node, left, annotation, source),
-        )
-        for target in targets
-        if target.type == "identifier"
+        Definition(name, kind, start, end, node.start_point[0] + 1, last_line(node), signature)
+        for name in _targets(node, source)
     ]
 
 
-def _assignment_signature(node: Node, left: Node, annotation: Node | None, source: bytes) -> str:
+def _targets(node: Node, source: bytes) -> list[str]:
+    """The names that an assignment binds, those of a chain (`a = b = 1`) included."""
+    names: list[str] = []
+    assignment: Node | None = node
+    while assignment is not None and assignment.type == "assignment":
+        left = assignment.child_by_field_name("left")
+        if left is not None:
+            names.extend(_bound_names(left, source))
+        assignment = assignment.child_by_field_name("right")
+    return names
+
+
+def _bound_names(target: Node, source: bytes) -> list[str]:
+    if target.type == "identifier":
+        return [text_of(source, target)]
+    if target.type not in TARGET_LISTS:
+        return []
+    return [name for child in target.named_children for name in _bound_names(child, source)]
+
+
+def _assignment_signature(node: Node, annotation: Node | None, source: bytes) -> str:
+    start, end = node.byte_range
+    if end - start <= MAX_VALUE:
+        return source[start:end].decode("utf-8", "replace")
     whole = text_of(source, node)
     if len(whole) <= MAX_VALUE:
         return whole
-    head_end = (left if annotation is None else annotation).end_byte
-    return source[node.start_byte : head_end].decode("utf-8", "replace") + " = ..."
+    head = annotation or node.child_by_field_name("left")
+    assert head is not None, "the grammar gives every assignment a left side"
+    return source[start : head.end_byte].decode("utf-8", "replace") + " = ..."
 
 
 def _alias(node: Node, source: bytes) -> list[Definition]:
@@ -142,37 +202,66 @@ def _alias(node: Node, source: bytes) -> list[Definition]:
         return []
     return [
         Definition(
-            name=text_of(source, left).partition("[")[0],
-            kind="type_alias",
-            start=node.start_byte,
-            end=node.end_byte,
-            start_line=node.start_point[0] + 1,
-            end_line=last_line(node),
-            signature=text_of(source, node),
+            text_of(source, left).partition("[")[0],
+            "type_alias",
+            node.start_byte,
+            node.end_byte,
+            node.start_point[0] + 1,
+            last_line(node),
+            text_of(source, node),
         )
     ]
 
 
-def _plain_imports(node: Node, source: bytes, kind: str) -> list[RawImport]:
-    return [RawImport(target=name, kind=kind) for name in _imported_names(node, source)]
+def _imports(root: Node, captures: dict[str, list[Node]], source: bytes) -> list[RawImport]:
+    """In the order of the file."""
+    guarded = _types_only(root, source)
+    found = []
+    for capture, read in (("import", _plain_imports), ("from", _from_imports)):
+        for node in captures.get(capture, ()):
+            start = node.start_byte
+            kind = "type_ref" if any(first <= start < end for first, end in guarded) else "import"
+            found.extend(read(text_of(source, node), kind, start))
+    found.sort(key=lambda one: one.start)
+    return found
 
 
-def _from_imports(node: Node, source: bytes, kind: str) -> list[RawImport]:
-    module = node.child_by_field_name("module_name")
-    if module is None:
+def _types_only(root: Node, source: bytes) -> list[Span]:
+    """The blocks that only type checkers see."""
+    if b"TYPE_CHECKING" not in source:
         return []
-    target = "".join(text_of(source, module).split())
-    return [RawImport(target=target, names=_imported_names(node, source), kind=kind)]
+    spans = []
+    for found in TYPES_ONLY.finditer(source):
+        keyword = root.descendant_for_byte_range(found.end() - 1, found.end() - 1)
+        clause = None if keyword is None or keyword.type not in {"if", "elif"} else keyword.parent
+        condition = None if clause is None else clause.child_by_field_name("condition")
+        if clause is None or condition is None:
+            continue
+        flag = IS_TYPES_ONLY.fullmatch(text_of(source, condition))
+        block = None
+        if flag:
+            block = clause.child_by_field_name("alternative" if flag[1] else "consequence")
+        if block is not None and block.type in {"block", "else_clause"}:
+            spans.append(block.byte_range)
+    return spans
 
 
-def _imported_names(node: Node, source: bytes) -> tuple[str, ...]:
-    names = []
-    for child in node.children_by_field_name("name"):
-        named = child.child_by_field_name("name") if child.type == "aliased_import" else child
-        if named is not None:
-            names.append("".join(text_of(source, named).split()))
-    return tuple(names)
+def _plain_imports(text: str, kind: str, start: int) -> list[RawImport]:
+    pairs = _imported(text.removeprefix("import"))
+    return [RawImport(name, (), kind, () if alias is None else (alias,), start) for name, alias in pairs]
 
 
-def _comments(nodes: list[Node], source: bytes) -> list[Comment]:
-    return merge_line_comments([(node, text_of(source, node).lstrip("#").strip()) for node in nodes], source)
+def _from_imports(text: str, kind: str, start: int) -> list[RawImport]:
+    parts = FROM.match(COMMENT.sub(" ", text))
+    if parts is None:
+        return []
+    pairs = _imported(parts[2])
+    names = tuple(name for name, _ in pairs)
+    aliases = tuple(alias or name for name, alias in pairs)
+    return [RawImport("".join(parts[1].split()), names, kind, aliases, start)]
+
+
+def _imported(text: str) -> list[tuple[str, str | None]]:
+    """Each name with its alias."""
+    found = (IMPORTED.match(part) for part in COMMENT.sub(" ", text).split(","))
+    return [("".join(one[1].split()), one[2]) for one in found if one is not None]
