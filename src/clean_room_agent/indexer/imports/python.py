@@ -1,0 +1,287 @@
+"""Python's imports, resolved to files of the repository as Python would with the repository's roots on its path."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+SUFFIXES = (".py", ".pyi")
+PROJECT_FILES = frozenset({"pyproject.toml", "setup.py", "setup.cfg"})
+"""Files that make their folder a root that modules are imported from."""
+ROOT_FILES = (*SUFFIXES, "pyproject.toml", "setup.cfg")
+SOURCE_FOLDERS = ("src", "lib", "python")
+"""Folders below a project's own that usually are roots."""
+LOADED_NAMES = (
+    "__main__ _abc _ast _codecs _collections _collections_abc _functools _imp _io _operator _signal _sitebuiltins "
+    "_sre _stat _string _symtable _thread _tracemalloc _warnings _weakref abc atexit builtins codecs errno "
+    "faulthandler gc genericpath importlib io itertools marshal ntpath os posix posixpath pwd runpy site stat sys "
+    "time zipimport"
+)
+LOADED = frozenset(LOADED_NAMES.split())
+"""Built in, frozen or loaded before the first line of a script: no file is ever looked for."""
+
+
+class ModuleRef(NamedTuple):
+    """What a dotted name stands for."""
+
+    file: str | None
+    """The module's own file, a package's `__init__`; None for a namespace package."""
+    folder: str | None
+    """Where submodules stand; None for a plain module."""
+
+
+class PythonModules:
+    """The modules of a repository, by the names that its files may call them by.
+
+    Where an absolute name is looked for, in this order:
+
+    1. the file's own root: the folder that its outermost package stands in, or the file's own folder;
+    2. the folders above that, nearest first, and `src`, `lib` and `python` in each. A plain module counts there only
+       where the folder is the repository's, a project's, one of those three, or has a `conftest.py`;
+    3. a package or a project's module of that name anywhere else, where there is only one.
+
+    A name of the standard library is found only as CPython would prefer the file: beside a script, or as the top of
+    the importing file's own package.
+    """
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._paths = frozenset(path for path in paths if path.endswith(ROOT_FILES))
+        self._memo: dict[tuple[str, str], ModuleRef | None] = {}
+        self._children: dict[tuple[str, str], ModuleRef | None] = {}
+        self._roots: dict[str, str] = {}
+        self._searched: dict[str, tuple[tuple[str, bool], ...]] = {}
+        self._folders = _folders(self._paths)
+        self._tops: dict[str, list[str]] | None = None
+        self._names: dict[str, set[str]] | None = None
+        self._projects: tuple[str, ...] | None = None
+
+    def find(self, source: str, target: str) -> ModuleRef | None:
+        """The module that `target`, as written in the file `source` with its leading dots, names."""
+        key = source.rpartition("/")[0], target
+        try:
+            found = self._memo[key]
+        except KeyError:
+            found = self._memo[key] = self._find(*key, itself="")
+        if found is not None and found.file == source and target[0] != "." and not self._in_package(key[0]):
+            # A script that has the name of a library means the library.
+            return self._find(*key, itself=source)
+        return found
+
+    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
+        """The submodule `name`; None where `ref` is no package or has none of that name."""
+        folder = ref.folder
+        if folder is None:
+            return None
+        try:
+            return self._children[folder, name]
+        except KeyError:
+            found = self._module(folder, name)
+            if found is None and ref.file is None:
+                found = self._in_portions(folder, name)
+            self._children[folder, name] = found
+            return found
+
+    def names_in(self, folder: str) -> frozenset[str]:
+        """The names of modules and folders with modules that stand directly in the folder."""
+        if self._names is None:
+            names: dict[str, set[str]] = {}
+            for path in self._paths:
+                parent, _, name = path.rpartition("/")
+                stem, dot, suffix = name.rpartition(".")
+                if dot + suffix in SUFFIXES:
+                    names.setdefault(parent, set()).add(stem)
+            for path in self._folders:
+                if path:
+                    parent, _, name = path.rpartition("/")
+                    names.setdefault(parent, set()).add(name)
+            self._names = names
+        return frozenset(self._names.get(folder, ()))
+
+    def _find(self, folder: str, target: str, *, itself: str) -> ModuleRef | None:
+        name = target.lstrip(".")
+        level = len(target) - len(name)
+        parts = name.split(".") if name else []
+        if level:
+            return self._relative(folder, level, parts)
+        if not parts or not all(parts) or parts[0] in LOADED:
+            return None
+        return self._absolute(folder, parts, itself)
+
+    def _relative(self, folder: str, level: int, parts: list[str]) -> ModuleRef | None:
+        for _ in range(level - 1):
+            if not folder:
+                return None
+            folder = folder.rpartition("/")[0]
+        package = _in(folder, "__init__.py")
+        if package not in self._paths:
+            package = _in(folder, "__init__.pyi")
+        return self._down(ModuleRef(package if package in self._paths else None, folder), parts)
+
+    def _absolute(self, folder: str, parts: list[str], itself: str) -> ModuleRef | None:
+        top = parts[0]
+        own = self._root_of(folder)
+        found = self._module(own, top)
+        if top in sys.stdlib_module_names:
+            return (
+                None if found is None or not self._shadows(folder, own, top) else self._down(found, parts[1:])
+            )
+        namespaces: list[ModuleRef] = []
+        for root, takes_modules in self._search(own):
+            found = self._module(root, top)
+            if found is None or (itself and found.file == itself):
+                continue
+            if found.file is None:
+                namespaces.append(found)
+            elif takes_modules or found.folder is not None:
+                return self._down(found, parts[1:])
+        near, far = self._first(namespaces, parts[1:]), self._elsewhere(parts, itself)
+        if near is None or far is None or far.file is None:
+            return near or far
+        # A project's folder often has its package's name: `core/core/__init__.py`, `core/src/core/__init__.py`.
+        return far if near.file is None and far.file.startswith(f"{near.folder}/") else near
+
+    def _shadows(self, folder: str, own: str, top: str) -> bool:
+        """Whether what stands in the root `own` comes before a module of the standard library."""
+        found = self._module(own, top)
+        if found is None or found.file is None:
+            return False
+        return own == folder or f"{folder}/".startswith(_in(own, top) + "/")
+
+    def _first(self, refs: Iterable[ModuleRef], parts: list[str]) -> ModuleRef | None:
+        found = (self._down(ref, parts) for ref in refs)
+        return next((ref for ref in found if ref is not None), None)
+
+    def _elsewhere(self, parts: list[str], itself: str) -> ModuleRef | None:
+        top = parts[0]
+        roots = self._top_roots().get(top, ())
+        found = [self._module(root, top) for root in roots]
+        regular = [ref for ref in found if ref is not None and ref.file not in {None, itself}]
+        packages = [ref for ref in regular if ref.folder is not None]
+        for refs in (packages, regular):
+            if len(refs) == 1:
+                return self._down(refs[0], parts[1:])
+        if regular:
+            return None
+        spaces = [self._module(root, top) for root in self._project_roots()]
+        refs = [ref for ref in spaces if ref is not None and ref.file is None]
+        inside = [ref for ref in (self._down(ref, parts[1:]) for ref in refs) if ref is not None]
+        return inside[0] if len({ref.file for ref in inside}) == 1 else None
+
+    def _down(self, ref: ModuleRef, parts: list[str]) -> ModuleRef | None:
+        found: ModuleRef | None = ref
+        for part in parts:
+            if found is None:
+                return None
+            found = self.child(found, part)
+        return found
+
+    def _module(self, folder: str, name: str) -> ModuleRef | None:
+        """What `name` is in the folder: a package before a module, Python before a stub, a bare folder at last."""
+        base = f"{folder}/{name}" if folder else name
+        paths = self._paths
+        is_folder = base in self._folders
+        if is_folder and (file := f"{base}/__init__.py") in paths:
+            return ModuleRef(file, base)
+        if (file := f"{base}.py") in paths:
+            return ModuleRef(file, None)
+        if is_folder and (file := f"{base}/__init__.pyi") in paths:
+            return ModuleRef(file, base)
+        if (file := f"{base}.pyi") in paths:
+            return ModuleRef(file, None)
+        return ModuleRef(None, base) if is_folder else None
+
+    def _in_portions(self, folder: str, name: str) -> ModuleRef | None:
+        """`name` in the other folders that the namespace package `folder` may consist of."""
+        holders = [root for root in self._project_roots() if not root or f"{folder}/".startswith(f"{root}/")]
+        if not holders:
+            return None
+        root = max(holders, key=len)
+        dotted = folder[len(root) :].lstrip("/")
+        others = (_in(other, dotted) for other in self._project_roots() if other != root)
+        portions = (
+            one for one in others if one in self._folders and _in(one, "__init__.py") not in self._paths
+        )
+        found = (self._module(portion, name) for portion in portions)
+        return next((ref for ref in found if ref is not None), None)
+
+    def _in_package(self, folder: str) -> bool:
+        return _in(folder, "__init__.py") in self._paths or _in(folder, "__init__.pyi") in self._paths
+
+    def _root_of(self, folder: str) -> str:
+        """The folder that the outermost package around `folder` stands in; `folder` itself where it is no package."""
+        root = self._roots.get(folder)
+        if root is None:
+            root = folder
+            if folder and self._in_package(folder):
+                root = self._root_of(folder.rpartition("/")[0])
+            self._roots[folder] = root
+        return root
+
+    def _search(self, own: str) -> tuple[tuple[str, bool], ...]:
+        """The roots to look in, and whether plain modules count there."""
+        roots = self._searched.get(own)
+        if roots is None:
+            unique: dict[str, bool] = {}
+            for root, takes_modules in self._list_roots(own):
+                unique.setdefault(root, takes_modules)
+            roots = self._searched[own] = tuple(unique.items())
+        return roots
+
+    def _list_roots(self, own: str) -> Iterator[tuple[str, bool]]:
+        yield own, True
+        for folder in above(own):
+            if folder != own:
+                yield folder, self._is_project(folder) or _in(folder, "conftest.py") in self._paths
+            below = (_in(folder, name) for name in SOURCE_FOLDERS)
+            yield from ((root, True) for root in below if root in self._folders and self._is_project(root))
+
+    def _is_project(self, folder: str) -> bool:
+        if self._in_package(folder):
+            return False
+        if not folder or folder.rpartition("/")[2] in SOURCE_FOLDERS:
+            return True
+        return any(f"{folder}/{name}" in self._paths for name in PROJECT_FILES)
+
+    def _project_roots(self) -> tuple[str, ...]:
+        if self._projects is None:
+            self._projects = tuple(sorted(folder for folder in self._folders if self._is_project(folder)))
+        return self._projects
+
+    def _top_roots(self) -> dict[str, list[str]]:
+        """For each name the roots, sorted, that hold a package or a project's module of that name."""
+        if self._tops is None:
+            tops: dict[str, set[str]] = {}
+            for path in self._paths:
+                folder, _, name = path.rpartition("/")
+                stem, dot, suffix = name.rpartition(".")
+                if dot + suffix not in SUFFIXES:
+                    continue
+                if stem == "__init__":
+                    root, _, stem = folder.rpartition("/")
+                    if not self._in_package(root):
+                        tops.setdefault(stem, set()).add(root)
+                elif self._is_project(folder):
+                    tops.setdefault(stem, set()).add(folder)
+            self._tops = {top: sorted(roots) for top, roots in tops.items()}
+        return self._tops
+
+
+def above(folder: str) -> Iterator[str]:
+    """The folder, those around it, and the repository's root, in this order."""
+    while folder:
+        yield folder
+        folder = folder.rpartition("/")[0]
+    yield ""
+
+
+def _folders(paths: Iterable[str]) -> frozenset[str]:
+    """All folders with a module in or under them."""
+    folders: set[str] = {path.rpartition("/")[0] for path in paths if path.endswith(SUFFIXES)}
+    for folder in list(folders):
+        parent = folder
+        while parent and (parent := parent.rpartition("/")[0]) not in folders:
+            folders.add(parent)
+    return frozenset(folders)
+
+
+def _in(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

@@ -1,0 +1,93 @@
+"""Whose imports may lead elsewhere when a file comes or goes."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
+from clean_room_agent.indexer.imports.packages import LERNA, MANIFEST, PNPM
+from clean_room_agent.indexer.imports.python import (
+    PROJECT_FILES,
+    SOURCE_FOLDERS,
+    SUFFIXES,
+    PythonModules,
+    above,
+)
+from clean_room_agent.indexer.imports.tsconfig import is_named
+
+WORD = re.compile(r"[^./?#!\s]+")
+
+
+class Reach(NamedTuple):
+    """The files that may resolve otherwise: what one of the three says is enough."""
+
+    words: frozenset[str]
+    """Those with one of these among `words_of` of an import."""
+    folders: frozenset[str]
+    """Those in or under one of these; "" is the repository's root."""
+    everything: frozenset[str]
+    """Those of these languages, "python" or "ecmascript"."""
+
+
+def words_of(target: str, names: Iterable[str] = ()) -> frozenset[str]:
+    """The words that an import mentions: the parts of its target, and the names that are taken."""
+    return frozenset(WORD.findall(target)).union(names)
+
+
+def is_config(path: str) -> bool:
+    """Whether what the file says, not only that it is there, decides how JavaScript's imports resolve."""
+    return path.rpartition("/")[2] in {MANIFEST, PNPM, LERNA} or is_named(path)
+
+
+def reach(
+    path: str, *, python: PythonModules | None = None, ecmascript: EcmaScriptModules | None = None
+) -> Reach:
+    """Whom it concerns that `path` came or went, or, where `is_config(path)`, that it changed.
+
+    Args:
+        path: the file.
+        python: the modules of the paths that neither came nor went; without, more is said than need be.
+        ecmascript: the same.
+    """
+    folder, _, name = path.rpartition("/")
+    is_python = path.endswith(SUFFIXES)
+    words, folders, everything = set(WORD.findall(name)[:1]), set[str](), set[str]()
+    if is_config(path) or (not is_python and (ecmascript is None or ecmascript.is_entry(path))):
+        everything.add("ecmascript")
+    if name.startswith("index."):
+        folders.add(folder)
+        words.update(_name(folder))
+    if is_python or name in PROJECT_FILES:
+        words.update(_python_words(path, python))
+        if python is None and (name in PROJECT_FILES or _stem(name) == "__init__"):
+            everything.add("python")
+        if _stem(name) in {"__init__", "conftest"}:
+            folders.add(folder)
+    return Reach(frozenset(words), frozenset(folders), frozenset(everything))
+
+
+def _python_words(path: str, python: PythonModules | None) -> Iterator[str]:
+    folder, _, name = path.rpartition("/")
+    yield _stem(name)
+    if python is None:
+        yield from folder.split("/")
+        return
+    if _stem(name) == "__init__":
+        yield from _name(folder)
+        yield from python.names_in(folder)
+    if name in PROJECT_FILES:
+        for one in (folder, *(f"{folder}/{below}".lstrip("/") for below in SOURCE_FOLDERS)):
+            yield from python.names_in(one)
+    if path.endswith(SUFFIXES):
+        for around in above(folder):
+            if python.names_in(around):
+                break
+            yield from _name(around)
+
+
+def _stem(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _name(folder: str) -> Iterator[str]:
+    yield from WORD.findall(folder.rpartition("/")[2])

@@ -1,0 +1,249 @@
+"""`tsconfig.json` and `jsconfig.json`: which one holds for a file, and what it says of imports."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from clean_room_agent.indexer.imports.files import join
+from clean_room_agent.indexer.imports.jsonc import as_object, as_text, as_texts, read_object
+from clean_room_agent.indexer.imports.packages import split_package
+
+NAMES = ("tsconfig.json", "jsconfig.json")
+MAX_EXTENDS = 20
+"""How long a chain of `extends` may be; longer ones are circles."""
+OPTIONS = ("baseUrl", "paths", "rootDirs", "outDir")
+LISTS = ("files", "include", "exclude")
+CONFIG_DIR = "${configDir}"
+LEFT_OUT = ("node_modules", "bower_components", "jspm_packages")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """What one configuration says, with what it inherits; all paths are from the repository's root."""
+
+    path: str
+    folder: str
+    paths: tuple[tuple[str, tuple[str, ...]], ...]
+    """Pattern of specifiers -> what to try, both with at most one `*`."""
+    base_url: str | None
+    root_dirs: tuple[str, ...]
+    references: tuple[str, ...]
+    files: tuple[str, ...]
+    include: tuple[str, ...]
+    exclude: tuple[str, ...]
+
+    def holds(self, source: str) -> bool:
+        """Whether the file belongs to this project."""
+        if source in self.files:
+            return True
+        return self._include.match(source) is not None and self._exclude.match(source) is None
+
+    def targets(self, specifier: str) -> tuple[str, ...]:
+        """What `paths` maps the specifier to: by the exact pattern, or the one with the longest prefix."""
+        best: tuple[int, tuple[str, ...]] = (-1, ())
+        for pattern, targets in self.paths:
+            prefix, star, suffix = pattern.partition("*")
+            if not star:
+                if pattern == specifier:
+                    return targets
+                continue
+            fits = len(specifier) >= len(prefix) + len(suffix)
+            if fits and specifier.startswith(prefix) and specifier.endswith(suffix) and len(prefix) > best[0]:
+                middle = specifier[len(prefix) : len(specifier) - len(suffix)]
+                best = len(prefix), tuple(join("", target.replace("*", middle)) for target in targets)
+        return best[1]
+
+    @cached_property
+    def _include(self) -> re.Pattern[str]:
+        return _pattern(self.include, whole=True)
+
+    @cached_property
+    def _exclude(self) -> re.Pattern[str]:
+        return _pattern(self.exclude, whole=False)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Merged:
+    """Settings under their names, those of `compilerOptions` among them, each with the folder that it is said in."""
+
+    leaf: str
+    settings: dict[str, tuple[str, object]] = field(default_factory=dict)
+
+    def value(self, name: str) -> object:
+        """What the setting is, wherever it is said."""
+        return self.settings.get(name, (self.leaf, None))[1]
+
+    def places(self, name: str, values: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The paths in the setting `name`, or `values` as if they stood there, from the repository's root."""
+        folder, value = self.settings.get(name, (self.leaf, None))
+        return tuple(self._place(folder, one) for one in (as_texts(value) if values is None else values))
+
+    def _place(self, folder: str, value: str) -> str:
+        if value.startswith(CONFIG_DIR):
+            return join(self.leaf, f".{value[len(CONFIG_DIR) :]}")
+        return join(folder, value)
+
+
+class Configs:
+    """All configurations of a repository.
+
+    Args:
+        paths: all files.
+        read: a file's text.
+        package: the folder of a package by a configuration's folder and the package's name.
+    """
+
+    def __init__(
+        self,
+        paths: Collection[str],
+        read: Callable[[str], str | None],
+        package: Callable[[str, str], str | None],
+    ) -> None:
+        self._paths = paths
+        self._read = read
+        self._package = package
+        self._configs: dict[str, Config] = {}
+        self._near: dict[str, tuple[Config, ...]] = {}
+        self._of: dict[str, Config | None] = {}
+
+    def of(self, source: str) -> Config | None:
+        """The nearest configuration up the tree that the file belongs to, else the nearest that says anything."""
+        try:
+            return self._of[source]
+        except KeyError:
+            near = self._nearest(source.rpartition("/")[0])
+            found = next((config for config in near if config.holds(source)), None)
+            if found is None:
+                says = (config for config in near if config.paths or config.base_url is not None)
+                found = next(says, near[0] if near else None)
+            self._of[source] = found
+            return found
+
+    def all(self) -> Iterator[Config]:
+        """Each file that is named as a configuration, sorted."""
+        named = sorted(path for path in self._paths if path.endswith(".json") and is_named(path))
+        yield from (self._config(path) for path in named)
+
+    def _nearest(self, folder: str) -> tuple[Config, ...]:
+        """The configurations in and above the folder, nearest first, each followed by those that it refers to."""
+        near = self._near.get(folder)
+        if near is None:
+            found = (join(folder, name) for name in NAMES)
+            first = next((path for path in found if path in self._paths), None)
+            own = () if first is None else tuple(self._with_references(first))
+            near = own + (self._nearest(folder.rpartition("/")[0]) if folder else ())
+            self._near[folder] = near
+        return near
+
+    def _with_references(self, path: str) -> Iterator[Config]:
+        seen = {path}
+        waiting = [path]
+        while waiting:
+            config = self._config(waiting.pop(0))
+            yield config
+            for reference in config.references:
+                if reference not in seen and reference in self._paths and is_named(reference):
+                    seen.add(reference)
+                    waiting.append(reference)
+
+    def _config(self, path: str) -> Config:
+        config = self._configs.get(path)
+        if config is None:
+            config = self._configs[path] = self._make(path)
+        return config
+
+    def _make(self, path: str) -> Config:
+        merged = _Merged(leaf=path.rpartition("/")[0])
+        self._merge(path, merged, MAX_EXTENDS)
+        base = merged.places("baseUrl")
+        files, include = merged.places("files"), merged.places("include")
+        if "files" not in merged.settings and "include" not in merged.settings:
+            include = (join(merged.leaf, "**/*"),)
+        exclude = merged.places("exclude")
+        if "exclude" not in merged.settings:
+            left_out = (join(merged.leaf, f"**/{name}") for name in LEFT_OUT)
+            exclude = (*left_out, *merged.places("outDir"))
+        listed = read_object(self._read(path)).get("references")
+        named = [as_text(as_object(one).get("path")) for one in (listed if isinstance(listed, list) else ())]
+        return Config(
+            path=path,
+            folder=merged.leaf,
+            paths=_paths(merged, base[0] if base else None),
+            base_url=base[0] if base else None,
+            root_dirs=merged.places("rootDirs"),
+            references=tuple(_config_file(join(merged.leaf, name)) for name in named if name),
+            files=files,
+            include=include,
+            exclude=exclude,
+        )
+
+    def _merge(self, path: str, merged: _Merged, hops: int) -> None:
+        """Put the settings of the file at `path` over those that it inherits."""
+        folder = path.rpartition("/")[0]
+        said = read_object(self._read(path))
+        for name in as_texts(said.get("extends")) if hops else ():
+            inherited = self._extended(folder, name)
+            if inherited is not None:
+                self._merge(inherited, merged, hops - 1)
+        options = as_object(said.get("compilerOptions"))
+        merged.settings.update({name: (folder, options[name]) for name in OPTIONS if name in options})
+        merged.settings.update({name: (folder, said[name]) for name in LISTS if name in said})
+
+    def _extended(self, folder: str, name: str) -> str | None:
+        if name.startswith((".", "/")):
+            base: str | None = join(folder, name)
+        else:
+            package_name, rest = split_package(name)
+            package = self._package(folder, package_name)
+            base = None if package is None else join(package, rest or "tsconfig.json")
+        if base is None:
+            return None
+        candidates = (base, f"{base}.json", join(base, "tsconfig.json"))
+        return next((path for path in candidates if path in self._paths and is_named(path)), None)
+
+
+def is_named(path: str) -> bool:
+    """Whether the file may be a configuration by its name: what another one extends or refers to must be called so, too."""
+    name = path.rpartition("/")[2]
+    return name.endswith(".json") and ("config" in name or "base" in name)
+
+
+def _config_file(path: str) -> str:
+    return path if path.endswith(".json") else join(path, "tsconfig.json")
+
+
+def _paths(merged: _Merged, base_url: str | None) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    found: Mapping[str, object] = as_object(merged.value("paths"))
+    if base_url is None:
+        return tuple((pattern, merged.places("paths", as_texts(value))) for pattern, value in found.items())
+    return tuple(
+        (pattern, tuple(join(base_url, one) for one in as_texts(value))) for pattern, value in found.items()
+    )
+
+
+def _pattern(globs: Sequence[str], *, whole: bool) -> re.Pattern[str]:
+    """What matches a file that one of the globs stands for, or that lies in a folder that one stands for.
+
+    Args:
+        globs: paths from the repository's root.
+        whole: whether a glob with a star in its last part stands for files only.
+    """
+    alternatives = "|".join(_translate(glob, whole=whole) for glob in globs)
+    return re.compile(f"(?:{alternatives})" if alternatives else r"(?!)")
+
+
+def _translate(glob: str, *, whole: bool) -> str:
+    if not glob:
+        return ""
+    parts = glob.split("/")
+    text = ""
+    for place, part in enumerate(parts):
+        last = place == len(parts) - 1
+        if part == "**":
+            text += ".*" if last else "(?:.*/)?"
+        else:
+            text += "".join({"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char)) for char in part)
+            text += "" if last else "/"
+    is_file = whole and re.search(r"[.*?]", parts[-1]) is not None
+    return text + ("$" if is_file else "(?:/|$)")
