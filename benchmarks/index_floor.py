@@ -1,0 +1,52 @@
+"""The floor: two processes read the files that `cra index` parses, parse them, and do nothing with the trees.
+
+    python -m benchmarks.index_floor REPOSITORY
+
+prints the seconds between the start of Python, imports included, and its end: what remains is work on files.
+"""
+
+import multiprocessing
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from clean_room_agent.syntax import MAX_PARSED_BYTES, grammar_of, parse
+
+PROCESSES = 2
+BATCH = 8
+"""Files to a task."""
+
+
+def parsed_files(top: Path) -> list[str]:
+    """Relative paths of the tracked files that have a grammar and are not too large to be parsed, sorted."""
+    listed = subprocess.run(
+        ("git", "ls-files", "-z"), cwd=top, capture_output=True, check=True, text=True
+    ).stdout.split("\0")
+    return sorted(path for path in listed if grammar_of(path) and _is_parsed(top / path))
+
+
+def read_and_parse(paths: Iterable[str]) -> None:
+    """Each file was read and parsed."""
+    for path in paths:
+        parse(Path(path).read_bytes(), grammar_of(path) or "")
+
+
+def main() -> None:
+    began = time.perf_counter()
+    top = Path(sys.argv[1])
+    paths = [f"{top}/{path}" for path in parsed_files(top)]
+    batches = [paths[start : start + BATCH] for start in range(0, len(paths), BATCH)]
+    with multiprocessing.get_context("fork").Pool(PROCESSES) as pool:
+        for _ in pool.imap_unordered(read_and_parse, batches):
+            pass
+    print(time.perf_counter() - began)
+
+
+def _is_parsed(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink() and path.stat().st_size <= MAX_PARSED_BYTES
+
+
+if __name__ == "__main__":
+    main()
