@@ -98,11 +98,8 @@ def test_a_statement_comes_into_the_body_of_the_first_function() -> None:
 
 
 def test_a_name_is_changed_where_it_is_defined() -> None:
-    assert (
-        with_name(b"f()\n@d\ndef f(f): pass\n", "f", 3)
-        == b"f()\n@d\ndef fMeasured(f): pass\n".replace(b"def fMeasured", b"deMeasuredf")
-        or with_name(b"run()\n@d\ndef run(): pass\n", "run", 2) == b"run()\n@d\ndef runMeasured(): pass\n"
-    )
+    source = b"run()\n@prerun\ndef run(run): pass\n"
+    assert with_name(source, "run", 2) == b"run()\n@prerun\ndef runMeasured(run): pass\n"
 
 
 def test_a_function_is_added_in_the_language_of_the_file() -> None:
@@ -121,4 +118,4 @@ def test_changes_are_chosen_from_the_index(tmp_path: Path) -> None:
     assert (edits.hub.path, edits.importers) == ("hub.py", 4)
     assert (edits.renamed.path, edits.renamed_name) == ("hub.py", "f3")
     assert b"def f3Measured():" in edits.renamed.after
-    assert edits.body.path == edits.added.path == "u1.py"
+    assert edits.body.path == edits.added.path == "u0.py"
