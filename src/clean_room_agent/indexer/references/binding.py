@@ -1,0 +1,218 @@
+"""What the captured nodes of a file bind: names to their scopes, attributes to their classes, returns to functions."""
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
+
+from tree_sitter import Node
+
+from clean_room_agent.indexer.nesting import Nested
+from clean_room_agent.indexer.references.expressions import CHAIN, of_annotation, of_node
+from clean_room_agent.indexer.references.parameters import read_parameters, read_signature
+from clean_room_agent.indexer.references.scan import LETTER, WORD
+from clean_room_agent.indexer.references.scopes import FUNCTIONS, Scopes
+
+QUERY = """
+(assignment) @use.assign
+(augmented_assignment left: (identifier) @use.bind)
+(for_statement left: (_) @use.bind)
+(for_in_clause left: (_) @use.bind)
+(as_pattern_target) @use.as
+(named_expression name: (identifier) @use.walrus)
+(lambda_parameters) @use.lambda
+(global_statement) @use.outer
+(nonlocal_statement) @use.outer
+(case_pattern) @use.bind
+(return_statement (_) @use.return)
+"""
+CAPTURES = (
+    "use.assign",
+    "use.bind",
+    "use.as",
+    "use.walrus",
+    "use.lambda",
+    "use.outer",
+    "use.return",
+    "use.chain",
+)
+PLAIN = re.compile(rf"({WORD})\s*+=(?!=)\s*+")
+TARGETS = re.compile(rf"(?<![.{LETTER}0-9])({WORD})(?!\s*[(\[.]|\s*=(?!=))")
+LITERAL = re.compile(r"[\d\"'\[{(-]")
+STRINGS = re.compile(r"[\"']([^\"']*)[\"']")
+STATIC = "@staticmethod"
+ON_CLASS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
+Bound = tuple[str, int]
+"""An expression and the place in whose scope it stands."""
+
+
+class Binds:
+    """What a file binds, beside the names in its scopes."""
+
+    def __init__(self, nested: Nested, text: str) -> None:
+        self.nested = nested
+        self.text = text
+        self.scopes = Scopes(nested)
+        self.attributes: dict[int, dict[str, list[Bound]]] = defaultdict(lambda: defaultdict(list))
+        """Class -> attribute assigned through `self` -> what is assigned."""
+        self.variables: dict[int, Bound] = {}
+        """Variable -> what it is first assigned or annotated with."""
+        self.returned: dict[int, list[str]] = defaultdict(list)
+        """Function -> what its return statements give, where it has no return annotation."""
+        self.annotated: dict[int, str] = {}
+        """Function -> its return annotation's expression, for those that have one."""
+        self.exported: list[str] | None = None
+        self.chains: dict[int, list[Node]] = defaultdict(list)
+        """Place -> attributes of calls."""
+        self.self_names: dict[int, str] = {}
+
+
+def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str) -> Binds:
+    """All that the nodes bind."""
+    binds = Binds(nested, text)
+    for place, kind in enumerate(nested.kinds):
+        if kind in FUNCTIONS:
+            _parameters(binds, place)
+    events = [(node.start_byte, name, node) for name in CAPTURES for node in captures.get(name, ())]
+    events.sort(key=itemgetter(0))
+    definitions = nested.definitions
+    open_: list[int] = []
+    following, count = 0, len(definitions)
+    for start, name, node in events:
+        while following < count and definitions[following].start <= start:
+            while open_ and definitions[open_[-1]].end <= definitions[following].start:
+                open_.pop()
+            open_.append(following)
+            following += 1
+        while open_ and definitions[open_[-1]].end <= start:
+            open_.pop()
+        place = open_[-1] if open_ else -1
+        if name == "use.assign":
+            _assignment(binds, node, start, place)
+        elif place >= 0:
+            _bind(binds, name, node, place)
+    return binds
+
+
+def _bind(binds: Binds, name: str, node: Node, place: int) -> None:
+    if name == "use.chain":
+        binds.chains[place].append(node)
+        return
+    if name == "use.return":
+        if place not in binds.annotated:
+            binds.returned[place].append(of_node(node, binds.text))
+        return
+    text = binds.text[node.start_byte : node.end_byte]
+    if name == "use.lambda":
+        for parameter, _ in read_parameters(text):
+            binds.scopes.bind(place, parameter)
+    elif name == "use.outer":
+        binds.scopes.declare_outer(place, CHAIN.findall(text)[1:])
+    elif name == "use.bind":
+        for target in TARGETS.findall(text):
+            binds.scopes.bind(place, target)
+    else:
+        _named(binds, name, node, text, place)
+
+
+def _named(binds: Binds, name: str, node: Node, text: str, place: int) -> None:
+    """A walrus, or the target after `as`."""
+    parent = node.parent
+    if parent is None or not CHAIN.fullmatch(text) or "." in text:
+        for target in TARGETS.findall(text):
+            binds.scopes.bind(place, target)
+        return
+    value = parent.named_children[0] if name == "use.as" else parent.child_by_field_name("value")
+    expression = "" if value is None else of_node(value, binds.text)
+    if expression and name == "use.as":
+        clause = parent.parent
+        expression += ":" if clause is not None and clause.type == "except_clause" else ".__enter__()"
+    binds.scopes.bind(place, text, expression)
+
+
+def _parameters(binds: Binds, place: int) -> None:
+    nested, scopes = binds.nested, binds.scopes
+    one, parent = nested.definitions[place], nested.parents[place]
+    signature = read_signature(one.signature)
+    if signature.returns:
+        binds.annotated[place] = of_annotation(signature.returns)
+    parameters = signature.parameters
+    if nested.kinds[place] == "method" and parameters:
+        decorated = binds.text.startswith("@", one.start)
+        head = binds.text[one.start : binds.text.find(one.signature[:12], one.start)] if decorated else ""
+        if STATIC not in head:
+            first = parameters[0][0]
+            binds.self_names[place] = first
+            on_class = "@classmethod" in head or one.name in ON_CLASS or first in {"cls", "mcs"}
+            scopes.bind(place, first, f"={nested.names[parent]};{'' if on_class else '@'}")
+            parameters = parameters[1:]
+    for name, annotation in parameters:
+        scopes.bind(place, name, of_annotation(annotation) if annotation else "", parent)
+
+
+def _assignment(binds: Binds, node: Node, start: int, place: int) -> None:
+    text, end = binds.text, node.end_byte
+    plain = PLAIN.match(text, start)
+    if plain is not None:
+        name, expression = plain[1], _value(node, text, plain.end(), end)
+    else:
+        left = node.child_by_field_name("left")
+        if left is None:
+            return
+        if left.type not in {"identifier", "attribute"}:
+            if place >= 0:
+                for target in TARGETS.findall(text[start : left.end_byte]):
+                    binds.scopes.bind(place, target)
+            return
+        name = text[start : left.end_byte]
+        annotation = node.child_by_field_name("type")
+        right = node.child_by_field_name("right")
+        if annotation is not None:
+            expression = of_annotation(text[annotation.start_byte : annotation.end_byte])
+        else:
+            expression = "" if right is None else _value(node, text, right.start_byte, end)
+    _assign(binds, name, expression, start, place)
+
+
+def _value(node: Node, text: str, start: int, end: int) -> str:
+    """The expression for an assignment's right side, which begins at `start`."""
+    chain = CHAIN.match(text, start)
+    if chain is None:
+        return "" if text[start : start + 1] != "(" else _by_node(node, text)
+    stop = chain.end()
+    if stop == end:
+        return chain[0]
+    if text[stop] == "(" and text.find(")", stop, end) == end - 1:
+        return f"{chain[0]}()"
+    return _by_node(node, text)
+
+
+def _by_node(node: Node, text: str) -> str:
+    right = node.child_by_field_name("right")
+    while right is not None and right.type == "assignment":
+        right = right.child_by_field_name("right")
+    return "" if right is None else of_node(right, text)
+
+
+def _assign(binds: Binds, name: str, expression: str, start: int, place: int) -> None:
+    nested = binds.nested
+    first, _, attribute = name.partition(".")
+    if attribute:
+        function = place
+        if "." not in attribute and binds.self_names.get(function) == first:
+            binds.attributes[nested.parents[function]][attribute].append((expression, function))
+        return
+    if name == "__all__" and place >= 0 and nested.parents[place] < 0:
+        stop = nested.definitions[place].end
+        binds.exported = STRINGS.findall(binds.text[start:stop])
+    variable = place
+    while variable >= 0 and nested.kinds[variable] in {"variable", "type_alias"}:
+        if nested.definitions[variable].name == name:
+            if expression or variable not in binds.variables:
+                binds.variables.setdefault(variable, (expression, nested.parents[variable]))
+            return
+        if nested.definitions[variable - 1].start != nested.definitions[variable].start:
+            break
+        variable -= 1
+    if place >= 0:
+        binds.scopes.bind(place, name, expression)

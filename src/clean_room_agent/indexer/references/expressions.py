@@ -1,0 +1,114 @@
+"""Types and values as short texts that are evaluated later, in the file that wrote them.
+
+    expression := head step*
+    head       := name                   looked up at module level
+                | "=" qualified ";"      a symbol of the same file
+                | "#" module ";" name ";"  an import inside a function; no name: the module itself
+                | "~"                    the object that a method was called on
+    step       := ".name" | "()" called | "[]" subscribed | ":" an instance of it | "@" the same, as `self`
+                | "!" its bases, as `super()` | "%" not sure: lowers the confidence
+
+An empty text is a value of which nothing is known.
+"""
+
+import re
+
+from tree_sitter import Node
+
+from clean_room_agent.indexer.references.scan import STRING, WORD
+
+MAX_LENGTH = 120
+CHAIN = re.compile(rf"{WORD}(?:\.{WORD})*+")
+BUILTIN_TYPES = frozenset(
+    {
+        "Any",
+        "None",
+        "bool",
+        "bytes",
+        "complex",
+        "dict",
+        "float",
+        "int",
+        "list",
+        "object",
+        "set",
+        "str",
+        "tuple",
+    }
+)
+WRAPPED = re.compile(
+    r"(?:\w+\.)*(Optional|Union|Annotated|ClassVar|Final|Required|NotRequired|ReadOnly|Awaitable|Type|type)"
+    r"\s*\[(.*)\]",
+    re.DOTALL,
+)
+STRINGS = re.compile(STRING)
+NEUTRAL = frozenset({"None", "NotImplemented", "..."})
+OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
+PIECES = re.compile(rf"{STRING}|[^\"'()\[\]{{}},|=:]++|->|.", re.DOTALL)
+
+
+def of_annotation(text: str) -> str:
+    """The expression for a value that is annotated so."""
+    text = text.strip()
+    if text in BUILTIN_TYPES:
+        return ""
+    if text[:1] in {'"', "'"} and len(text) > 2 and text[-1] == text[0]:
+        text = text.strip("\"'").strip()
+    chain = CHAIN.match(text)
+    if chain is None:
+        return ""
+    if chain.end() == len(text):
+        return "~" if text.rpartition(".")[2] == "Self" else f"{text}:"
+    options = split(text, "|") if "|" in text else []
+    if len(options) > 1:
+        return _only([of_annotation(part) for part in options if part.strip() != "None"])
+    wrapped = WRAPPED.fullmatch(text)
+    if wrapped is None:
+        return f"{chain[0]}:" if text[chain.end()] == "[" and chain[0] not in BUILTIN_TYPES else ""
+    parts = split(wrapped[2], ",")
+    if wrapped[1] == "Annotated":
+        return of_annotation(parts[0])
+    inner = _only([of_annotation(part) for part in parts if part.strip() != "None"])
+    return inner.removesuffix(":") if wrapped[1] in {"Type", "type"} else inner
+
+
+def _only(found: list[str]) -> str:
+    return found[0] if len(set(found)) == 1 else ""
+
+
+def split(text: str, mark: str) -> list[str]:
+    """The parts between the marks that stand outside brackets and strings."""
+    if not any(bracket in text for bracket in "([{\"'"):
+        return text.split(mark)
+    parts, depth, start, place = [], 0, 0, 0
+    for piece in PIECES.findall(text):
+        depth += OPENING.get(piece, 0)
+        if piece == mark and depth == 0:
+            parts.append(text[start:place])
+            start = place + len(piece)
+        place += len(piece)
+    parts.append(text[start:])
+    return parts
+
+
+def of_node(node: Node, text: str, depth: int = 8) -> str:
+    """The expression that an expression's node stands for; names in it are as they are written."""
+    kind = node.type
+    if kind == "identifier":
+        return text[node.start_byte : node.end_byte]
+    if depth == 0 or kind not in {"attribute", "call", "subscript", "await", "parenthesized_expression"}:
+        return ""
+    if kind in {"await", "parenthesized_expression"}:
+        return of_node(node.named_children[0], text, depth - 1) if node.named_child_count == 1 else ""
+    inner = node.child_by_field_name({"attribute": "object", "call": "function"}.get(kind, "value"))
+    if inner is None:
+        return ""
+    if kind == "call" and text.startswith("super", node.start_byte) and inner.type == "identifier":
+        return "super"
+    before = of_node(inner, text, depth - 1)
+    if not before or len(before) > MAX_LENGTH:
+        return ""
+    if kind == "attribute":
+        name = node.child_by_field_name("attribute")
+        return "" if name is None else f"{before}.{text[name.start_byte : name.end_byte]}"
+    return before + ("()" if kind == "call" else "[]")

@@ -1,0 +1,90 @@
+"""What one Python file shows to the others, as a short JSON text."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+STAR = "*"
+"""The key of what `from module import *` takes."""
+
+
+class FileNames(NamedTuple):
+    """The two texts that are stored of a file."""
+
+    interface: str
+    uses: str
+
+
+class Entry(NamedTuple):
+    """A definition that other files can reach, by its qualified name."""
+
+    place: int
+    """-1 for an attribute that only `self.x = ...` makes."""
+    kind: str
+    """c: class, f: function, p: property, v: variable or attribute."""
+    types: str | Sequence[str]
+    """A class's bases; else the expression for what it holds or returns, or ""."""
+    occurrence: str = ""
+    """Which of how many definitions of one name it is; "" for the only one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interface:
+    """A file's definitions, imports at module level, star imports and `__all__`, parsed."""
+
+    definitions: Mapping[str, Entry]
+    imports: Mapping[str, Sequence[tuple[str, str]]]
+    """Name -> each (module as written, name there or "") that may bind it."""
+    stars: Sequence[str]
+    exported: frozenset[str] | None
+    """`__all__` where it is a literal."""
+
+
+def write_interface(
+    definitions: Mapping[str, Entry],
+    imports: Mapping[str, Sequence[tuple[str, str]]],
+    stars: Sequence[str],
+    exported: Sequence[str] | None,
+) -> str:
+    """The text that `parse_interface` reads."""
+    written = {
+        name: list(entry if entry.occurrence else entry[:3] if entry.types else entry[:2])
+        for name, entry in definitions.items()
+    }
+    return json.dumps([written, imports, stars, exported], ensure_ascii=False, separators=(",", ":"))
+
+
+def parse_interface(text: str) -> Interface:
+    """The interface that the text holds."""
+    definitions, imports, stars, exported = json.loads(text)
+    return Interface(
+        {name: Entry(entry[0], entry[1], *(entry[2:] or ("",))) for name, entry in definitions.items()},
+        imports,
+        stars,
+        None if exported is None else frozenset(exported),
+    )
+
+
+def changed_names(before: str | None, after: str | None) -> frozenset[str]:
+    """The names, as others look them up, that mean something else after a file changed (None: there was no file).
+
+    That a symbol stands elsewhere in the file is no change, that another of several of one name is meant is one.
+    """
+    if before == after:
+        return frozenset()
+    old, new = _meanings(before), _meanings(after)
+    return frozenset(name for name in old.keys() | new.keys() if old.get(name) != new.get(name))
+
+
+def _meanings(text: str | None) -> dict[str, Any]:
+    """Key -> what it means, places left out."""
+    if text is None:
+        return {}
+    definitions, imports, stars, exported = json.loads(text)
+    meanings: dict[str, Any] = {
+        name: (entry[0] < 0, entry[1:], imports.get(name)) for name, entry in definitions.items()
+    }
+    meanings.update({name: (False, [], one) for name, one in imports.items() if name not in meanings})
+    meanings[STAR] = (stars, exported)
+    return meanings

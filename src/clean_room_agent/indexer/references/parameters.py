@@ -1,0 +1,72 @@
+"""A function's signature as parameters with annotations and defaults, and its return annotation."""
+
+import re
+from typing import NamedTuple
+
+from clean_room_agent.indexer.references.expressions import OPENING, PIECES, split
+from clean_room_agent.indexer.references.scan import WORD
+
+PLAIN = re.compile(rf"[^(\[]*+\(([^()\[\]{{}}\"'#]*+)\)\s*(?:->\s*(.*?))?\s*:?\s*", re.DOTALL)
+HEAD = re.compile(rf"\s*(?:async\s+)?(?:def|class)\s+{WORD}\s*")
+COMMENT = re.compile(r"#[^\n]*")
+NAME = re.compile(rf"\s*\**\s*({WORD})\s*(?::\s*(.*))?", re.DOTALL)
+
+
+class Signature(NamedTuple):
+    """What stands between `def` and the body."""
+
+    parameters: list[tuple[str, str]]
+    """Name and annotation ("" for none); what gathers the rest (`*args`) has none."""
+    returns: str
+
+
+def read_signature(text: str) -> Signature:
+    """The signature of a function."""
+    plain = PLAIN.fullmatch(text)
+    if plain is not None:
+        inside, returns = plain[1], plain[2] or ""
+    else:
+        inside, returns = _brackets(text)
+    return Signature(read_parameters(inside), returns)
+
+
+def read_parameters(text: str) -> list[tuple[str, str]]:
+    """The names and annotations of a comma-separated list of parameters."""
+    found = []
+    for part in split(text, ","):
+        named = NAME.match(split(part, "=")[0])
+        if named is not None:
+            gathers = part.lstrip().startswith("*")
+            found.append((named[1], "" if gathers else (named[2] or "").strip()))
+    return found
+
+
+def arguments(text: str) -> str:
+    """What stands in the brackets of a class statement's head; "" where it has none."""
+    return _brackets(text)[0]
+
+
+def _brackets(text: str) -> tuple[str, str]:
+    """The inside of the round brackets after the name and what follows `->`."""
+    head = HEAD.match(text)
+    rest = text[head.end() :] if head else text
+    if "#" in rest:
+        rest = COMMENT.sub("", rest)
+    if rest.startswith("["):
+        rest = rest[_closing(rest) + 1 :].lstrip()
+    if not rest.startswith("("):
+        return "", ""
+    end = _closing(rest)
+    after = rest[end + 1 :].strip().removesuffix(":").strip()
+    return rest[1:end], after[2:].strip() if after.startswith("->") else ""
+
+
+def _closing(text: str) -> int:
+    """The index of the bracket that closes the one at the start of the text; its end if none does."""
+    depth = place = 0
+    for piece in PIECES.findall(text):
+        depth += OPENING.get(piece, 0)
+        if depth == 0:
+            return place
+        place += len(piece)
+    return len(text)

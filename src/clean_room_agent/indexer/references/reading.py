@@ -1,0 +1,311 @@
+"""One parsed Python file as its interface and its uses: all that resolving its references later needs."""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from tree_sitter import Node
+
+from clean_room_agent.indexer.languages.parsed import RawImport
+from clean_room_agent.indexer.nesting import Nested
+from clean_room_agent.indexer.references import binding
+from clean_room_agent.indexer.references.binding import Binds, read_binds
+from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, of_annotation, of_node, split
+from clean_room_agent.indexer.references.interface import STAR, Entry, FileNames, write_interface
+from clean_room_agent.indexer.references.parameters import arguments
+from clean_room_agent.indexer.references.scan import BUILTINS, KEYWORDS, mentions, real_name
+from clean_room_agent.indexer.references.scopes import FUNCTIONS, bindings
+
+QUERY = binding.QUERY + "(attribute object: (call)) @use.chain\n"
+GROWS = re.compile(r"^__all__\s*(?:\+=|\.)", re.MULTILINE)
+FORWARD = re.compile(r"(?::|->|\[|,|\|)\s*(?:\"([^\"\n]+)\"|'([^'\n]+)')")
+PROPERTY = re.compile(r"@(?:[\w.]*\.)?(?:\w*property\w*|memoized_attribute|setter|getter|deleter)\b")
+
+
+def read_names(
+    captures: Mapping[str, Sequence[Node]], source: bytes, nested: Nested, imports: Sequence[RawImport]
+) -> FileNames:
+    """The interface and the uses of a Python file, from what `QUERY` captured in it."""
+    text = source.decode("latin-1")
+    if not source.isascii():
+        nested, imports = _as_bytes(nested), [_import_as_bytes(one) for one in imports]
+    binds = read_binds(captures, nested, text)
+    places = _places([one.start for one in imports], nested)
+    outside: dict[str, list[tuple[str, str]]] = {}
+    stars: list[str] = []
+    for one, place in zip(imports, places, strict=True):
+        for bound, name, target in bindings(one):
+            if place >= 0 and bound != STAR:
+                binds.scopes.bind(place, bound, f"#{target};{name};")
+            elif name == STAR:
+                stars.append(target)
+            elif (target, name) not in outside.setdefault(bound, []):
+                outside[bound].append((target, name))
+    reachable, inner = _definitions(binds)
+    exported = None if GROWS.search(text) else binds.exported
+    at_top = {name for name in reachable if "." not in name}
+    hidden = KEYWORDS if stars else KEYWORDS | (BUILTINS - at_top - outside.keys())
+    uses = _Uses(binds, hidden).read()
+    return FileNames(
+        real_name(write_interface(reachable, outside, list(dict.fromkeys(stars)), exported)),
+        real_name(
+            json.dumps(
+                [
+                    {name: list(entry[:3]) for name, entry in inner.items()},
+                    [[one.target, one.names, one.kind] for one in imports],
+                    uses,
+                ],
+                ensure_ascii=False,
+                separators=(",", ":"),
+            )
+        ),
+    )
+
+
+def _as_bytes(nested: Nested) -> Nested:
+    """The same with names and signatures as the source's bytes read as latin-1, in which indexes are offsets."""
+    definitions = [
+        one
+        if one.signature.isascii()
+        else one._replace(name=_latin(one.name), signature=_latin(one.signature))
+        for one in nested.definitions
+    ]
+    return nested._replace(definitions=definitions, names=[_latin(name) for name in nested.names])
+
+
+def _import_as_bytes(one: RawImport) -> RawImport:
+    return one._replace(
+        target=_latin(one.target),
+        names=tuple(map(_latin, one.names)),
+        aliases=tuple(map(_latin, one.aliases)),
+    )
+
+
+def _latin(text: str) -> str:
+    return text if text.isascii() else text.encode().decode("latin-1")
+
+
+def _places(starts: Sequence[int], nested: Nested) -> list[int]:
+    """The innermost symbol around each byte, -1 for none; the bytes ascend."""
+    places, open_, following = [], list[int](), 0
+    definitions = nested.definitions
+    for start in starts:
+        while following < len(definitions) and definitions[following].start <= start:
+            while open_ and definitions[open_[-1]].end <= definitions[following].start:
+                open_.pop()
+            open_.append(following)
+            following += 1
+        while open_ and definitions[open_[-1]].end <= start:
+            open_.pop()
+        places.append(open_[-1] if open_ else -1)
+    return places
+
+
+def _definitions(binds: Binds) -> tuple[dict[str, Entry], dict[str, Entry]]:
+    """What other files can reach by qualified name, and what stands inside functions."""
+    nested = binds.nested
+    counts = Counter(nested.names)
+    seen: Counter[str] = Counter()
+    reachable: dict[str, Entry] = {}
+    inner: dict[str, Entry] = {}
+    local: set[int] = set()
+    for place, name in enumerate(nested.names):
+        parent = nested.parents[place]
+        if parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS):
+            local.add(place)
+        into = inner if place in local else reachable
+        seen[name] += 1
+        kind, types = _described(binds, place)
+        occurrence = f"{seen[name]}/{counts[name]}" if counts[name] > 1 else ""
+        if name not in into or not _is_overload(binds, place):
+            into[name] = Entry(place, kind, types, occurrence)
+        if kind == "c":
+            _attributes(binds, place, into)
+    for place in binds.attributes:
+        _attributes(binds, place, inner if place in local else reachable)
+    return reachable, inner
+
+
+def _is_overload(binds: Binds, place: int) -> bool:
+    return "overload" in _decorators(binds, place)
+
+
+def _decorators(binds: Binds, place: int) -> str:
+    one = binds.nested.definitions[place]
+    if not binds.text.startswith("@", one.start):
+        return ""
+    return binds.text[one.start : binds.text.find(one.signature[: len(one.name) + 4], one.start)]
+
+
+def _described(binds: Binds, place: int) -> tuple[str, str | list[str]]:
+    """The kind of the definition, and its bases or the type of its value."""
+    nested, scopes = binds.nested, binds.scopes
+    kind, parent = nested.kinds[place], nested.parents[place]
+    if kind == "class":
+        return "c", [
+            base
+            for text in split(arguments(nested.definitions[place].signature), ",")
+            if (chain := CHAIN.match(text.strip()))
+            and not text.strip()[chain.end() :].lstrip().startswith("=")
+            if (base := scopes.canonical(chain[0], parent))
+        ]
+    if kind in FUNCTIONS:
+        decorators = _decorators(binds, place)
+        shown = "p" if decorators and PROPERTY.search(decorators) else "f"
+        return shown, _fit(_returned(binds, place))
+    expression, scope = binds.variables.get(place, ("", parent))
+    return "v", _fit(scopes.canonical(expression, scope) if expression else "")
+
+
+def _fit(expression: str) -> str:
+    return expression if len(expression) <= MAX_LENGTH else ""
+
+
+def _returned(binds: Binds, place: int) -> str:
+    annotated = binds.annotated.get(place)
+    if annotated is not None:
+        return binds.scopes.canonical(annotated, binds.nested.parents[place]) if annotated else ""
+    own = binds.self_names.get(place)
+    found = {
+        "~" if one == own else binds.scopes.canonical(one, place) if one else ""
+        for one in binds.returned.get(place, ())
+        if one != "None"
+    }
+    known = found - {""}
+    if len(known) != 1:
+        return ""
+    (only,) = known
+    return f"{only}%" if "" not in found else f"{only}?"
+
+
+def _attributes(binds: Binds, place: int, into: dict[str, Entry]) -> None:
+    """What methods assign to `self` joins the class's members."""
+    for attribute, bound in binds.attributes.get(place, {}).items():
+        name = f"{binds.nested.names[place]}.{attribute}"
+        existing = into.get(name)
+        if existing is None:
+            into[name] = Entry(-1, "v", _fit(binds.scopes.agreed(bound)))
+        elif existing.kind == "v" and not existing.types:
+            into[name] = existing._replace(types=_fit(binds.scopes.agreed(bound)))
+
+
+class _Uses:
+    """Each symbol's mentions as tokens that can be resolved without knowing its scope."""
+
+    def __init__(self, binds: Binds, hidden: frozenset[str]) -> None:
+        self._binds = binds
+        self._hidden = hidden
+
+    def read(self) -> list[tuple[int, str]]:
+        """Caller's place and its tokens, separated by spaces, sorted."""
+        found = []
+        for place, text in enumerate(_own_texts(self._binds)):
+            tokens = self._tokens(place, text)
+            if tokens:
+                found.append((place, " ".join(sorted(tokens))))
+        return found
+
+    def _tokens(self, place: int, text: str) -> set[str]:
+        tokens: set[str] = set()
+        binds = self._binds
+        for mention in mentions(text):
+            self._add(mention, place, tokens)
+        for node in binds.chains.get(place, ()):
+            self._add_chain(node, place, tokens)
+        signature = binds.nested.definitions[place].signature
+        if binds.nested.kinds[place] == "class":
+            self._bases(signature, place, tokens)
+        elif ('"' in signature or "'" in signature) and "Literal" not in signature:
+            self._forward(signature, place, tokens)
+        return tokens
+
+    def _add(self, mention: str, place: int, tokens: set[str], mark: str = "") -> None:
+        first = mention[0]
+        if first == ".":
+            if mention[-1] != "=":
+                tokens.add(f"?|{mention}")
+            return
+        if first == "@":
+            mark, mention = "@", mention[1:]
+        if mention[-1] == "=":
+            mention = mention.rstrip("= \t").rpartition(".")[0]
+        name, dot, rest = mention.partition(".")
+        bare = name[:-1] if name[-1:] == "(" else name
+        if bare in self._hidden or not bare:
+            return
+        if bare.startswith("super("):
+            own = self._binds.scopes.class_of(place)
+            if own >= 0:
+                tokens.add(f"={self._binds.nested.names[own]};!|.{rest}")
+            return
+        meaning = self._binds.scopes.meaning(bare, place, in_class=mark == "@")
+        if meaning is None:
+            tokens.add(mark + mention)
+        elif meaning:
+            if meaning[0] in "=#" and meaning[-1] == ";" and bare != self._binds.self_names.get(place):
+                tokens.add(f"{mark}{meaning}{mention[len(bare) :]}")
+            elif dot and len(meaning) < MAX_LENGTH:
+                tokens.add(f"{mark}{meaning}|.{rest}")
+        elif dot:
+            tokens.add(f"{mark}?|.{rest}")
+
+    def _add_chain(self, node: Node, place: int, tokens: set[str]) -> None:
+        """The attribute of a call's result, and the rest of the chain."""
+        text = self._binds.text
+        inner = node.child_by_field_name("object")
+        attribute = node.child_by_field_name("attribute")
+        expression = "" if inner is None else of_node(inner, text)
+        if not expression or attribute is None:
+            return
+        known = self._binds.scopes.canonical(expression, place)
+        if known and known.partition("(")[0] not in self._hidden:
+            parent = node.parent
+            while parent is not None and parent.type == "attribute":
+                node = parent
+                parent = node.parent
+            rest = text[attribute.start_byte : node.end_byte]
+            if CHAIN.fullmatch(rest):
+                called = "(" if text.startswith("(", node.end_byte) else ""
+                tokens.add(f"{known}|.{rest}{called}")
+
+    def _bases(self, signature: str, place: int, tokens: set[str]) -> None:
+        parent = self._binds.nested.parents[place]
+        for part in split(arguments(signature), ","):
+            base = part.strip()
+            chain = CHAIN.match(base)
+            direct = chain[0] if chain and not base.startswith("(", chain.end()) else ""
+            for mention in mentions(base):
+                mark = "<" if mention == direct else ""
+                self._add(mention, parent, tokens, mark)
+
+    def _forward(self, signature: str, place: int, tokens: set[str]) -> None:
+        parent = self._binds.nested.parents[place]
+        for found in FORWARD.findall(signature):
+            if of_annotation(found[0] or found[1]):
+                for mention in mentions(found[0] or found[1]):
+                    self._add(mention, parent, tokens)
+
+
+def _own_texts(binds: Binds) -> list[str]:
+    """For each symbol the text that is no inner symbol's; a class's begins behind its head."""
+    nested, text = binds.nested, binds.text
+    texts = []
+    children: dict[int, list[int]] = {}
+    for place, parent in enumerate(nested.parents):
+        children.setdefault(parent, []).append(place)
+    for place, one in enumerate(nested.definitions):
+        start = one.start
+        if nested.kinds[place] == "class":
+            pieces = [_decorators(binds, place)]
+            start += len(pieces[0]) + len(one.signature)
+        else:
+            pieces = []
+        for child in children.get(place, ()):
+            inner = nested.definitions[child]
+            if inner.start > start:
+                pieces.append(text[start : inner.start])
+            start = max(start, inner.end)
+        pieces.append(text[start : one.end])
+        texts.append("\n".join(pieces))
+    return texts

@@ -1,0 +1,172 @@
+"""References, dependencies and look-ups of one file, from the stored texts of all files."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from clean_room_agent.indexer.imports.python import ModuleRef
+from clean_room_agent.indexer.references.evaluate import HEAD, STEP, Evaluator
+from clean_room_agent.indexer.references.interface import (
+    STAR,
+    Entry,
+    FileNames,
+    Interface,
+    changed_names,
+    parse_interface,
+)
+from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
+
+__all__ = ["Interface", "Resolved", "World", "changed_names", "parse_interface", "resolve_file"]
+
+Reference = tuple[int, str, int, str, float]
+"""Caller's place, callee's path and place, kind, confidence."""
+Target = tuple[str, int, str, float]
+"""The same without the caller."""
+UNIQUE = 0.5
+COMMON = frozenset(
+    name
+    for kind in (str, bytes, list, dict, set, tuple, int, float, object, type, BaseException, property)
+    for name in dir(kind)
+)
+"""Attributes of built-in types: a unique definition of such a name says nothing of what a use means."""
+NAME = re.compile(r"[^.(]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What one file refers to."""
+
+    references: tuple[Reference, ...]
+    """Sorted; one for each caller, callee and kind."""
+    dependencies: tuple[tuple[str, str], ...]
+    """Path and import or type_ref, sorted."""
+    lookups: Mapping[str, frozenset[str]]
+    """Path of another file ("": names unique in the repository) -> the keys that were asked for, found or not."""
+
+
+def resolve_file(path: str, names: FileNames, world: World) -> Resolved:
+    """All references and dependencies of the file at `path`; they change only if a key that was looked up does."""
+    inner, imports, uses = json.loads(names.uses)
+    own = _Own(path, parse_interface(names.interface), world)
+    evaluator = Evaluator(path, own, {name: Entry(*entry) for name, entry in inner.items()})
+    tokens = _Tokens(evaluator)
+    found: dict[tuple[int, str, int, str], float] = {}
+    for caller, text in uses:
+        for token in text.split(" "):
+            for callee_path, place, kind, confidence in tokens.resolve(token):
+                if place == caller and callee_path == path and kind != "call":
+                    continue
+                key = (caller, callee_path, place, kind)
+                if found.get(key, 0.0) < confidence:
+                    found[key] = confidence
+    dependencies = _dependencies(evaluator, imports)
+    lookups = {where: frozenset(keys) for where, keys in evaluator.lookups.items() if where != path}
+    if tokens.unique:
+        lookups[""] = frozenset(tokens.unique)
+    return Resolved(
+        tuple((*key, confidence) for key, confidence in sorted(found.items())), dependencies, lookups
+    )
+
+
+class _Own:
+    """The world, with the file's own interface at hand."""
+
+    def __init__(self, path: str, interface: Interface, world: World) -> None:
+        self._path = path
+        self._interface = interface
+        self._world = world
+        self.find = world.find
+        self.child = world.child
+        self.unique = world.unique
+
+    def interface(self, path: str) -> Interface | None:
+        return self._interface if path == self._path else self._world.interface(path)
+
+
+class _Tokens:
+    """Tokens resolved, each distinct one once."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self._known: dict[str, tuple[Target, ...]] = {}
+        self.unique: set[str] = set()
+
+    def resolve(self, token: str) -> tuple[Target, ...]:
+        """The symbols that the visible part of the token names."""
+        known = self._known.get(token)
+        if known is None:
+            known = self._known[token] = tuple(self._resolve(token))
+        return known
+
+    def _resolve(self, token: str) -> Iterable[Target]:
+        last = "call" if token[-1] == "(" else ""
+        text = token[:-1] if last else token
+        if text[0] == "@":
+            last, text = "decorator", text[1:]
+        elif text[0] == "<":
+            last, text = "inheritance", text[1:]
+        hidden, bar, shown = text.partition("|")
+        evaluator = self._evaluator
+        value: Value | None
+        if bar:
+            value = None if hidden == "?" else evaluator.evaluate(evaluator.path, hidden)
+            names = shown[1:].split(".")
+        else:
+            head = HEAD.match(text)
+            if head is None:
+                return
+            value = evaluator.head(evaluator.path, head)
+            names = text[head.end() + 1 :].split(".") if head.end() < len(text) else []
+            if value is not None and value.place >= 0:
+                yield value.path, value.place, "name" if names else last or "name", value.confidence
+        for number, name in enumerate(names, start=1):
+            kind = (last or "attribute") if number == len(names) else "attribute"
+            if value is None:
+                target = self._unique(name)
+                if target is not None:
+                    yield *target, kind, UNIQUE
+            elif value.kind == "x":
+                return
+            else:
+                value = evaluator.member(value, name)
+                if value is None:
+                    target = self._unique(name)
+                    if target is not None:
+                        yield *target, kind, UNIQUE
+                elif value.place >= 0:
+                    yield value.path, value.place, kind, value.confidence
+
+    def _unique(self, name: str) -> tuple[str, int] | None:
+        if name in COMMON or len(name) < 3:
+            return None
+        self.unique.add(name)
+        return self._evaluator.world.unique(name)
+
+
+def _dependencies(
+    evaluator: Evaluator, imports: Sequence[tuple[str, Sequence[str], str]]
+) -> tuple[tuple[str, str], ...]:
+    """The files that the imports name, and those where what they take is defined."""
+    found: dict[str, str] = {}
+    path, world = evaluator.path, evaluator.world
+    for target, names, kind in imports:
+        reached: set[str] = set()
+        ref = world.find(path, target)
+        if ref is None:
+            continue
+        if ref.file is not None:
+            reached.add(ref.file)
+        for name in names:
+            if name != STAR:
+                reached.update(_origins(evaluator, ref, name))
+        for one in reached:
+            if one != path and (kind == "import" or one not in found):
+                found[one] = kind
+    return tuple(sorted(found.items()))
+
+
+def _origins(evaluator: Evaluator, ref: ModuleRef, name: str) -> Iterable[str]:
+    value = evaluator.member(Value("m", ref.file or "", module=ref), name)
+    if value is not None and value.path:
+        yield value.path

@@ -1,0 +1,50 @@
+"""The names that a piece of Python mentions, found by one regular expression that skips strings and comments.
+
+The text is the file decoded as latin-1, so that its indexes are byte offsets; `real_name` gives names back.
+"""
+
+import builtins
+import keyword
+import re
+
+LETTER = r"A-Za-z_\x80-\xff"
+WORD = rf"[{LETTER}][{LETTER}0-9]*+"
+TRIPLE = r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"""' + r"|'''[^'\\]*+(?:(?:\\.|'(?!''))[^'\\]*+)*+'''"
+SINGLE = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"' + r"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'"
+STRING = rf"(?:{TRIPLE}|{SINGLE})"
+NAMES = re.compile(
+    rf"[^{LETTER}0-9\"'#.@]*+(?:"
+    rf"(?:[rbu]{{1,2}}(?=[\"']))?+{STRING}(?:\.{WORD})*+"
+    r"|#[^\n]*+"
+    rf"|(?:def|class)[ \t]++{WORD}"
+    rf"|(?:from[ \t]++[.\w]++[ \t]++)?+import[ \t]++(?:\([^)]*+\)|(?:[^\\\n]|\\\n)*+)"
+    rf"|((?:[fFtT][rR]?+|[rR][fFtT]){STRING}"
+    rf"|super\([^()]*+\)(?:\.{WORD})++\(?+"
+    rf"|[.@]?+{WORD}(?:\.{WORD})*+(?:\(|[ \t]*+=(?!=))?+)"
+    r"|[0-9][\w.]*+"
+    r"|.)",
+    re.DOTALL,
+)
+"""Its one group is a dotted chain, with `@` before it or `(` after it where the source has it, or a whole f-string;
+it is empty for what is skipped. A chain that begins with a dot goes on from something else than a name; one that
+ends with `=` is assigned to or is a keyword argument's name."""
+INTERPOLATED = re.compile(r"\{\{|\{([^{}!]*(?:\{[^{}]*\}[^{}!]*)*)")
+KEYWORDS = frozenset(keyword.kwlist)
+BUILTINS = frozenset(dir(builtins)) | {"__file__", "__path__"}
+
+
+def mentions(text: str) -> set[str]:
+    """The distinct matches of `NAMES` in the text, f-strings replaced by what stands in their braces."""
+    found = set(NAMES.findall(text))
+    for formatted in [one for one in found if one and one[-1] in "\"'"]:
+        found.discard(formatted)
+        for inner in INTERPOLATED.findall(formatted):
+            if inner:
+                found |= mentions(inner)
+    found.discard("")
+    return found
+
+
+def real_name(text: str) -> str:
+    """What a text that was read as latin-1 says in the file's own encoding, UTF-8."""
+    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")

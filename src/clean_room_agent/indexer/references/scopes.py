@@ -1,0 +1,147 @@
+"""What a name means inside one file: locals, parameters, nested definitions, imports in functions, and their types."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from clean_room_agent.indexer.languages.parsed import RawImport
+from clean_room_agent.indexer.nesting import Nested
+from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, NEUTRAL
+
+FUNCTIONS = frozenset({"function", "method"})
+
+
+class Scopes:
+    """The scopes of one file. Binds are added first; then names are asked for."""
+
+    def __init__(self, nested: Nested) -> None:
+        self._nested = nested
+        self._bound: dict[int, dict[str, list[tuple[str, int]]]] = defaultdict(dict)
+        """Place -> name -> each expression that it is bound to, with the place in whose scope that is evaluated."""
+        self._not_local: dict[int, set[str]] = defaultdict(set)
+        self._symbols: dict[int, dict[str, int]] = defaultdict(dict)
+        for place, parent in enumerate(nested.parents):
+            self._symbols[parent][nested.definitions[place].name] = place
+        self._known: dict[tuple[int, str], str | None] = {}
+        self._chains: dict[int, tuple[int, ...]] = {}
+
+    def bind(self, place: int, name: str, expression: str = "", scope: int | None = None) -> None:
+        """Inside the symbol at `place`, `name` is bound to the expression ("": something unknown)."""
+        self._bound[place].setdefault(name, []).append((expression, place if scope is None else scope))
+
+    def declare_outer(self, place: int, names: Iterable[str]) -> None:
+        """`global` or `nonlocal`: these names are not the symbol's own, though it assigns them."""
+        self._not_local[place].update(names)
+
+    def class_of(self, place: int) -> int:
+        """The place of the class whose method surrounds `place`; -1 where none does."""
+        while place >= 0:
+            if self._nested.kinds[place] == "method":
+                return self._nested.parents[place]
+            place = self._nested.parents[place]
+        return -1
+
+    def around(self, place: int) -> tuple[int, ...]:
+        """The places whose names are visible at `place`, the nearest first.
+
+        A class lends its names to its own body and to its variables, not to its methods.
+        """
+        known = self._chains.get(place)
+        if known is not None:
+            return known
+        kinds, parents = self._nested.kinds, self._nested.parents
+        chain = [place] if place >= 0 else []
+        outer = parents[place] if place >= 0 else -1
+        if place >= 0 and outer >= 0 and kinds[place] not in FUNCTIONS and kinds[place] != "class":
+            chain.append(outer)
+            outer = parents[outer]
+        while outer >= 0:
+            if kinds[outer] in FUNCTIONS:
+                chain.append(outer)
+            outer = parents[outer]
+        found = tuple(chain)
+        self._chains[place] = found
+        return found
+
+    def meaning(self, name: str, place: int, *, in_class: bool = False) -> str | None:
+        """The expression for `name` as used at `place`; "" for a local of which nothing is known; None: not local.
+
+        With `in_class`, a method's names are looked up in its class too, as those of its decorators are.
+        """
+        chain = self.around(place)
+        if in_class and place >= 0:
+            outer = self._nested.parents[place]
+            chain = (outer, *self.around(outer)[1:]) if outer >= 0 else ()
+        for scope in chain:
+            found = self._own(scope, name)
+            if found is not None:
+                return found
+        return None
+
+    def canonical(self, expression: str, place: int) -> str:
+        """The expression with its head replaced so that it can be evaluated at module level; "" if unknown."""
+        head = CHAIN.match(expression)
+        if head is None:
+            return expression
+        name = head[0].partition(".")[0]
+        if name == "super":
+            own = self.class_of(place)
+            return f"={self._nested.names[own]};!{expression[5:]}" if own >= 0 else ""
+        meaning = self.meaning(name, place)
+        if meaning is None:
+            return expression
+        if not meaning or len(meaning) + len(expression) > MAX_LENGTH:
+            return ""
+        return meaning + expression[len(name) :]
+
+    def _own(self, scope: int, name: str) -> str | None:
+        key = (scope, name)
+        if key in self._known:
+            return self._known[key]
+        self._known[key] = ""
+        found = self._find(scope, name)
+        self._known[key] = found
+        return found
+
+    def _find(self, scope: int, name: str) -> str | None:
+        if name in self._not_local.get(scope, ()):
+            return None
+        bound = self._bound.get(scope, {}).get(name, ())
+        symbol = self._symbols.get(scope, {}).get(name, -1)
+        if symbol >= 0 and self._nested.kinds[scope] not in FUNCTIONS:
+            return f"={self._nested.names[symbol]};"
+        if symbol >= 0:
+            return "" if bound else f"={self._nested.names[symbol]};"
+        if not bound:
+            return None
+        return self.agreed(bound)
+
+    def agreed(self, bound: Sequence[tuple[str, int]]) -> str:
+        """The one expression that all of these come to, `?` after it if of some nothing is known; else ""."""
+        found: dict[str, None] = {}
+        unknown = False
+        for expression, place in bound:
+            if expression in NEUTRAL:
+                continue
+            known = self.canonical(expression, place) if expression else ""
+            if known:
+                found[known] = None
+            else:
+                unknown = True
+        annotated = [one for one in found if one.endswith(":")]
+        if len(annotated) == 1:
+            return annotated[0]
+        if len(found) != 1:
+            return ""
+        (only,) = found
+        return f"{only}?" if unknown and not only.endswith("?") else only
+
+
+def bindings(one: RawImport) -> list[tuple[str, str, str]]:
+    """What the import binds: the name here, the name there ("" for the module itself), the module as written."""
+    if one.names:
+        aliases = one.aliases or one.names
+        return [(alias, name, one.target) for alias, name in zip(aliases, one.names, strict=True)]
+    if one.aliases:
+        return [(one.aliases[0], "", one.target)]
+    top = one.target.partition(".")[0]
+    return [(top, "", top)]

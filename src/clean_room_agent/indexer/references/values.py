@@ -1,0 +1,46 @@
+"""What an expression comes to: a module, a class, an object of a class, a function, a variable."""
+
+from typing import NamedTuple, Protocol
+
+from clean_room_agent.indexer.imports.python import ModuleRef
+from clean_room_agent.indexer.references.interface import Interface
+
+
+class Value(NamedTuple):
+    """Something that an expression can come to."""
+
+    kind: str
+    """m: module; c: class; o: object of a class; s: its bases, as `super()`; f: function; p: property; v: variable or
+    attribute; x: not of this repository."""
+    path: str = ""
+    name: str = ""
+    """Of a definition, or of the class of an object: the qualified name in the file."""
+    confidence: float = 1.0
+    place: int = -1
+    """Of the symbol that the expression names; -1 where it names none."""
+    receiver: "Value | None" = None
+    """Of a member: the object on which it was found."""
+    module: ModuleRef | None = None
+
+
+OUTSIDE = Value("x")
+
+
+class World(Protocol):
+    """All files, as the one that is resolved asks for them."""
+
+    def find(self, source: str, target: str) -> ModuleRef | None:
+        """The module that `target`, as written in the file `source`, names; None: not of this repository."""
+        ...
+
+    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
+        """The submodule `name`."""
+        ...
+
+    def interface(self, path: str) -> Interface | None:
+        """The file's interface; None where it has none."""
+        ...
+
+    def unique(self, name: str) -> tuple[str, int] | None:
+        """Path and place of the one symbol of this name, if there is exactly one."""
+        ...
