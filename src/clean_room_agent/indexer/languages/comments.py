@@ -37,6 +37,14 @@ REASON = re.compile(
 LETTER = re.compile(r"[^\W\d_]")
 NOT_PROSE = re.compile(r"!|-\*-|\s*(?:vim|coding)[:=]")
 """What follows the mark in lines for the system or an editor."""
+DIRECTIVE = re.compile(
+    r"type:\s*(?:ignore\b(?:\[[^\]]*\])?|[^#]*)|noqa\b(?::\s*[A-Z]+\d+(?:[, ]+[A-Z]+\d+)*)?|pragma:\s*no\s*\w+"
+    r"|(?:fmt|isort|yapf|mypy|pyright|pylint|ruff|flake8|pyre|nosec|autopep8)\s*:\s*[\w-]+(?:\[[^\]]*\]|=[\w-]+(?:\s*,\s*[\w-]+)*)?"
+    r"|@ts-(?:ignore|expect-error|nocheck|check)\b|eslint(?:-(?:disable|enable)(?:-next-line|-line)?|-env)\b(?:(?! --)[^\n])*"
+    r"|(?:prettier|biome|oxlint|deno-lint)-ignore\S*|(?:istanbul|c8|v8|node:coverage)\s+(?:ignore|disable|enable)(?:\s+\w+)?"
+    r"|[#@]__\w+__|#(?:end)?region\b|<(?:reference|amd-\w+)\b[^>]*>"
+)
+"""What tells a tool something and a person nothing; a reason may follow."""
 
 
 def classify(text: str) -> tuple[str, bool]:
@@ -49,7 +57,9 @@ def classify(text: str) -> tuple[str, bool]:
 
 
 def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> list[Comment]:
-    """The comments by position; full-line ones in adjacent lines at the same column are one. No letters: left out.
+    """The comments by position; full-line ones in adjacent lines at the same column are one.
+
+    Left out: what has no letters, and what is for tools alone.
 
     Args:
         comments: each with its text without marks.
@@ -58,6 +68,11 @@ def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> 
     merged: list[Comment] = []
     last_row, last_column = -2, -1
     for node, text in sorted(comments, key=_start):
+        directive = DIRECTIVE.match(text)
+        if directive is not None:
+            text = text[directive.end() :].lstrip("#/-: ")  # noqa: PLW2901 - what follows is the comment
+            if not text:
+                continue
         start = node.start_byte
         row, column = node.start_point
         own_line = not source[start - column : start].strip()

@@ -1,64 +1,90 @@
-"""`/** */` comments: which definition each documents, and their text."""
+"""`/** */` comments: which definition each documents, their text, and the types that they define."""
 
-import inspect
 import re
+from collections.abc import Iterator
 
 from tree_sitter import Node
 
-from clean_room_agent.indexer.languages.parsed import text_of
+from clean_room_agent.indexer.languages.parsed import Definition, dedented, last_line, text_of
 
 DOC_MARKS = re.compile(r"^[ \t]*\*[ ]?", re.MULTILINE)
 LINE_MARKS = re.compile(r"^/{2,}[ \t]?")
-BLANK = re.compile(rb"\s*")
+BETWEEN = re.compile(rb"(?:\s+|//[^\n]*\n|/\*(?!\*).*?\*/)*", re.DOTALL)
+"""What may stand between a documentation and what it documents."""
 FILE_TAGS = re.compile(r"@(?:file|fileoverview|overview|module|packageDocumentation)\b")
+BRACES = r"\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\}"
+TYPEDEF = re.compile(rf"@(?:typedef|callback)\b[ \t]*(?:{BRACES})?\s*([\w$.]+)")
 
 
 class DocComments:
-    """The `/** */` comments of a file by the byte at which the documented thing begins."""
+    """The comments of a file, the `/** */` ones by the byte at which the documented thing begins."""
 
     def __init__(self, comments: list[Node], source: bytes) -> None:
-        self._source = source
+        self._text = source
         self._comments = comments
         self._by_start: dict[int, Node] = {}
         self._used: set[int] = set()
+        self._has_typedefs = b"@typedef" in source or b"@callback" in source
         for node in comments:
-            if source.startswith(b"/**", node.start_byte) and node.end_byte - node.start_byte > 5:
-                blank = BLANK.match(source, node.end_byte)
-                self._by_start[blank.end() if blank else node.end_byte] = node
+            start, end = node.byte_range
+            if end - start > 5 and source.startswith(b"/**", start):
+                between = BETWEEN.match(source, end)
+                behind = end if between is None else between.end()
+                known = self._by_start.get(behind)
+                if known is None or known.start_byte < start:
+                    self._by_start[behind] = node
 
-    def at(self, start: int) -> str:
+    def doc_at(self, start: int) -> str:
         """The documentation of what begins at byte `start`."""
         node = self._by_start.get(start)
         if node is None:
             return ""
+        text = text_of(self._text, node)
+        if self._has_typedefs and TYPEDEF.search(text):
+            return ""
         self._used.add(node.start_byte)
-        return _clean_block(text_of(self._source, node))
+        return _clean_block(text)
 
     def module_doc(self, root: Node) -> str:
         """The first comment of the file, where it documents nothing else and says so or stands apart."""
-        first = next((child for child in root.children[:3] if child.type != "hash_bang_line"), None)
+        first = next((node for node in root.named_children if not self._is_line(node)), None)
         if first is None or first.type != "comment" or first.start_byte in self._used:
             return ""
-        text = text_of(self._source, first)
-        if not text.startswith("/*"):
-            return ""
-        rest = self._source[first.end_byte : first.end_byte + 200].lstrip(b" \t\r")
+        text = text_of(self._text, first)
+        rest = self._text[first.end_byte : first.end_byte + 200].lstrip(b" \t\r")
         if FILE_TAGS.search(text) or (text.startswith("/**") and rest.startswith(b"\n\n")):
             self._used.add(first.start_byte)
             return _clean_block(text)
         return ""
 
-    def others(self) -> list[tuple[Node, str]]:
+    def _is_line(self, node: Node) -> bool:
+        return node.type == "hash_bang_line" or self._text.startswith(b"//", node.start_byte)
+
+    def typedefs(self) -> Iterator[Definition]:
+        """The types that `@typedef` and `@callback` define."""
+        for node in self._comments if self._has_typedefs else ():
+            text = text_of(self._text, node)
+            for found in TYPEDEF.finditer(text) if text.startswith("/**") else ():
+                self._used.add(node.start_byte)
+                owner, _, name = found[1].rpartition(".")
+                start, end = node.byte_range
+                row = node.start_point[0] + 1
+                doc = _clean_block(text)
+                yield Definition(
+                    name, "type_alias", start, end, row, last_line(node), found[0].strip(), doc, owner
+                )
+
+    def other_comments(self) -> list[tuple[Node, str]]:
         """The comments that document nothing, each without its marks."""
         return [
-            (node, _clean(text_of(self._source, node)))
+            (node, _clean(text_of(self._text, node)))
             for node in self._comments
             if node.start_byte not in self._used
         ]
 
 
 def _clean_block(text: str) -> str:
-    return inspect.cleandoc(DOC_MARKS.sub("", text.removeprefix("/*").removesuffix("*/").lstrip("*"))).strip()
+    return dedented(DOC_MARKS.sub("", text.removeprefix("/*").removesuffix("*/").lstrip("*")))
 
 
 def _clean(text: str) -> str:

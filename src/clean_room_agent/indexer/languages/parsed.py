@@ -1,9 +1,13 @@
 """What a language module reads from a syntax tree, before it is nested, classified and counted."""
 
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from tree_sitter import Node
+
+BLANK_LINE = re.compile(r"\n[ \t]+(?=\n|\Z)")
+INDENTATION = re.compile(r"\n( *)(?=[^ \n])")
 
 
 class Definition(NamedTuple):
@@ -89,3 +93,12 @@ def last_line(node: Node) -> int:
     """The 1-based line of the node's last character."""
     row, column = node.end_point
     return row if column == 0 and node.end_byte > node.start_byte else row + 1
+
+
+def dedented(text: str) -> str:
+    """The text without the indentation that its lines after the first have in common."""
+    if "\n" not in text:
+        return text.strip()
+    text = BLANK_LINE.sub("\n", text.expandtabs())
+    margin = min(map(len, INDENTATION.findall(text)), default=0)
+    return (text.replace("\n" + " " * margin, "\n") if margin else text).strip()

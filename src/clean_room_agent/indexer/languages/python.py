@@ -23,10 +23,10 @@ QUERY = """
 MAX_VALUE = 200
 """Characters up to which a variable's signature shows its value."""
 NAME = re.compile(rb"(?:async\s+)?(?:def|class)[ \t]+([A-Za-z_0-9\x80-\xff]+)")
-FROM = re.compile(r"from\b(.+?)\bimport\b[\s(]*(.*)", re.DOTALL)
-IMPORTED = re.compile(r"\s*(\w+(?:\s*\.\s*\w+)*|\*)(?:\s+as\s+(\w+))?")
-COMMENT = re.compile(r"#.*|\\\n")
-TYPES_ONLY = re.compile(rb"^[ \t]*(?:el)?if\b(?=[^\n]*\bTYPE_CHECKING\b)", re.MULTILINE)
+FROM = re.compile(r"from\b(.+?)\bimport\b(.*)", re.DOTALL)
+COMMENT = re.compile(r"#.*|\\\r?\n")
+FLAG = b"TYPE_CHECKING"
+CONDITION = re.compile(rb"[ \t]*((?:el)?if)\b")
 IS_TYPES_ONLY = re.compile(r"\(*\s*(not\s+)?(?:\w+\.)*TYPE_CHECKING\s*\)*")
 TARGET_LISTS = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern"})
 
@@ -216,34 +216,50 @@ def _alias(node: Node, source: bytes) -> list[Definition]:
 def _imports(root: Node, captures: dict[str, list[Node]], source: bytes) -> list[RawImport]:
     """In the order of the file."""
     guarded = _types_only(root, source)
-    found = []
+    found: list[RawImport] = []
     for capture, read in (("import", _plain_imports), ("from", _from_imports)):
         for node in captures.get(capture, ()):
-            start = node.start_byte
-            kind = "type_ref" if any(first <= start < end for first, end in guarded) else "import"
-            found.extend(read(text_of(source, node), kind, start))
-    found.sort(key=lambda one: one.start)
+            start, end = node.byte_range
+            text = source[start:end].decode("utf-8", "replace")
+            if "#" in text or "\\" in text:
+                text = COMMENT.sub(" ", text)
+            is_guarded = guarded and any(first <= start < last for first, last in guarded)
+            found.extend(read(text, "type_ref" if is_guarded else "import", start))
+    found.sort(key=_import_start)
     return found
+
+
+def _import_start(one: RawImport) -> int:
+    return one.start
 
 
 def _types_only(root: Node, source: bytes) -> list[Span]:
     """The blocks that only type checkers see."""
-    if b"TYPE_CHECKING" not in source:
-        return []
     spans = []
-    for found in TYPES_ONLY.finditer(source):
-        keyword = root.descendant_for_byte_range(found.end() - 1, found.end() - 1)
-        clause = None if keyword is None or keyword.type not in {"if", "elif"} else keyword.parent
-        condition = None if clause is None else clause.child_by_field_name("condition")
-        if clause is None or condition is None:
-            continue
-        flag = IS_TYPES_ONLY.fullmatch(text_of(source, condition))
-        block = None
-        if flag:
-            block = clause.child_by_field_name("alternative" if flag[1] else "consequence")
-        if block is not None and block.type in {"block", "else_clause"}:
-            spans.append(block.byte_range)
+    place = source.find(FLAG)
+    while place >= 0:
+        keyword = CONDITION.match(source, source.rfind(b"\n", 0, place) + 1, place)
+        if keyword is not None:
+            block = _types_only_block(root, keyword.end(1) - 1, source)
+            if block is not None:
+                spans.append(block.byte_range)
+        place = source.find(FLAG, place + len(FLAG))
     return spans
+
+
+def _types_only_block(root: Node, keyword: int, source: bytes) -> Node | None:
+    word = root.descendant_for_byte_range(keyword, keyword)
+    clause = None if word is None or word.type not in {"if", "elif"} else word.parent
+    condition = None if clause is None else clause.child_by_field_name("condition")
+    if clause is None or condition is None:
+        return None
+    flag = IS_TYPES_ONLY.fullmatch(text_of(source, condition))
+    if flag is None:
+        return None
+    if flag[1] is None:
+        return clause.child_by_field_name("consequence")
+    other = clause.child_by_field_name("alternative")
+    return other if other is not None and other.type == "else_clause" else None
 
 
 def _plain_imports(text: str, kind: str, start: int) -> list[RawImport]:
@@ -252,16 +268,24 @@ def _plain_imports(text: str, kind: str, start: int) -> list[RawImport]:
 
 
 def _from_imports(text: str, kind: str, start: int) -> list[RawImport]:
-    parts = FROM.match(COMMENT.sub(" ", text))
+    parts = FROM.match(text)
     if parts is None:
         return []
     pairs = _imported(parts[2])
-    names = tuple(name for name, _ in pairs)
-    aliases = tuple(alias or name for name, alias in pairs)
+    names = tuple([name for name, _ in pairs])
+    aliases = tuple([alias or name for name, alias in pairs])
     return [RawImport("".join(parts[1].split()), names, kind, aliases, start)]
 
 
 def _imported(text: str) -> list[tuple[str, str | None]]:
     """Each name with its alias."""
-    found = (IMPORTED.match(part) for part in COMMENT.sub(" ", text).split(","))
-    return [("".join(one[1].split()), one[2]) for one in found if one is not None]
+    pairs: list[tuple[str, str | None]] = []
+    for part in text.split(","):
+        words = part.strip(" \t\r\n()").split()
+        if len(words) == 1:
+            pairs.append((words[0], None))
+        elif len(words) > 2 and words[-2] == "as":
+            pairs.append(("".join(words[:-2]), words[-1]))
+        elif words:
+            pairs.append(("".join(words), None))
+    return pairs

@@ -5,12 +5,12 @@ import re
 
 from tree_sitter import Node
 
+from clean_room_agent.indexer.languages.parsed import dedented
+
 OPENING = re.compile(rb"([rR]?|[uU])(\"\"\"|'''|\"|')")
 ESCAPE = re.compile(
     r"\\(?:\n|[\\'\"abfnrtv]|[0-7]{1,3}|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U000[0-9a-fA-F]{5}|N\{[A-Z0-9 -]+\})"
 )
-BLANK_LINE = re.compile(r"\n[ \t]+(?=\n|\Z)")
-INDENTATION = re.compile(r"\n( *)(?=[^ \n])")
 
 
 def docstring_of(block: Node, source: bytes) -> str:
@@ -28,10 +28,10 @@ def docstring_of(block: Node, source: bytes) -> str:
         return ""
     string = first.named_child(0)
     if string.type == "string":
-        return clean(_value(source, string.start_byte, string.end_byte))
+        return dedented(_value(source, string.start_byte, string.end_byte))
     if string.type == "concatenated_string":
         parts = [child for child in string.named_children if child.type == "string"]
-        return clean("".join(_value(source, part.start_byte, part.end_byte) for part in parts))
+        return dedented("".join(_value(source, part.start_byte, part.end_byte) for part in parts))
     return ""
 
 
@@ -48,12 +48,3 @@ def _unescape(found: re.Match[str]) -> str:
     value = ast.literal_eval(f"'''{found[0]}'''")
     assert isinstance(value, str)
     return value
-
-
-def clean(text: str) -> str:
-    """The text without the indentation that its lines after the first have in common."""
-    if "\n" not in text:
-        return text.strip()
-    text = BLANK_LINE.sub("\n", text.expandtabs())
-    margin = min(map(len, INDENTATION.findall(text)), default=0)
-    return (text.replace("\n" + " " * margin, "\n") if margin else text).strip()

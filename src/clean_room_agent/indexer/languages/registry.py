@@ -9,9 +9,9 @@ from clean_room_agent.indexer.languages.python import PythonReader
 
 READERS: dict[str, LanguageReader] = {
     "python": PythonReader(),
-    "javascript": EcmaScriptReader(),
-    "typescript": EcmaScriptReader(),
-    "tsx": EcmaScriptReader(),
+    "javascript": EcmaScriptReader(typed=False),
+    "typescript": EcmaScriptReader(typed=True),
+    "tsx": EcmaScriptReader(typed=True),
 }
 LANGUAGES = {"tsx": "typescript"}
 """Grammars that are not called as their language."""

@@ -1,4 +1,0 @@
-module.exports = function createHelper (a,
-  b) {
-  return a // rather than b
-}

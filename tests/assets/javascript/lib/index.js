@@ -1,2 +1,0 @@
-import "./helper";
-export default function () {}

@@ -1,0 +1,1 @@
+export default async (props) => <div>{props.items.map(item => <b key={item} />)}</div>

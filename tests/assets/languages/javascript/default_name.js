@@ -1,0 +1,2 @@
+function named () {}
+export default named

@@ -1,0 +1,7 @@
+/** A component. */
+export default {
+  name: 'x',
+  mounted () {},
+  data: () => ({}),
+  methods: { open () {} },
+}

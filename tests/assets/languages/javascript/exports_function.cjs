@@ -1,0 +1,4 @@
+module.exports = function createHelper (
+  options
+) {
+}
