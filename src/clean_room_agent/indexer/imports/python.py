@@ -196,6 +196,8 @@ class PythonModules:
             return None
         root = max(holders, key=len)
         dotted = folder[len(root) :].lstrip("/")
+        if not dotted:
+            return None
         others = (_in(other, dotted) for other in self._project_roots() if other != root)
         portions = (
             one for one in others if one in self._folders and _in(one, "__init__.py") not in self._paths

@@ -1,0 +1,167 @@
+import json
+from collections.abc import Callable
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
+from clean_room_agent.indexer.imports.python import PythonModules
+from clean_room_agent.indexer.imports.reach import Reach, is_config, reach, words_of
+
+FOLDER = st.lists(st.sampled_from(["a", "b", "src", "lib"]), max_size=3).map("/".join)
+PYTHON_NAMES = (
+    "__init__.py",
+    "__init__.pyi",
+    "a.py",
+    "b.py",
+    "c.pyi",
+    "typing.py",
+    "conftest.py",
+    "setup.py",
+)
+PYTHON_FILES = st.builds(
+    lambda folder, name: f"{folder}/{name}".lstrip("/"),
+    FOLDER,
+    st.sampled_from([*PYTHON_NAMES, "pyproject.toml"]),
+)
+PARTS = st.sampled_from(["a", "b", "c", "src", "lib", "typing"])
+PYTHON_IMPORTS = st.tuples(
+    st.builds(
+        lambda level, parts: "." * level + ".".join(parts), st.integers(0, 3), st.lists(PARTS, max_size=3)
+    ).filter(bool),
+    PARTS,
+)
+SCRIPT_FILES = st.builds(
+    lambda folder, name: f"{folder}/{name}".lstrip("/"),
+    FOLDER,
+    st.sampled_from(
+        ["index.ts", "a.ts", "b.js", "c.d.ts", "main.ts", "a.json", "index.js", "c.css", "a.x.ts"]
+    ),
+)
+WRITTEN = (
+    "./a ./b.js ./c ../a ../src .. . ./ ../b/index ./c.css ./a.x @/a @/b/a @/ ~ #in/a #one p p/a p/src/b q q/sub q/x/a "
+    "src/a lib /a /src/b a b a/b @p/a @p/b ../../lib ./src/main ../lib/a.json"
+)
+SPECIFIERS = st.sampled_from(WRITTEN.split())
+MANIFESTS: dict[str, object] = {
+    "package.json": {
+        "workspaces": ["*"],
+        "name": "root",
+        "main": "lib/c.js",
+        "imports": {"#in/*": "./src/*", "#one": "./b/c.js"},
+    },
+    "a/package.json": {"name": "p", "main": "dist/b.js"},
+    "b/package.json": {
+        "name": "q",
+        "exports": {".": "./dist/index.js", "./sub": "./lib/a.js", "./x/*": "./*"},
+    },
+    "src/package.json": {"main": "a"},
+}
+TSCONFIGS: dict[str, object] = {
+    "tsconfig.json": {
+        "compilerOptions": {
+            "paths": {"@/*": ["./src/*"], "~": ["./lib/b.ts"], "@p/*": ["./*/src"]},
+            "rootDirs": ["a", "b"],
+        }
+    },
+    "a/tsconfig.json": {"compilerOptions": {"baseUrl": "src"}},
+}
+
+
+def covered(found: Reach, source: str, target: str, names: tuple[str, ...], language: str) -> bool:
+    under = any(not folder or source.startswith(f"{folder}/") for folder in found.folders)
+    return under or language in found.everything or not found.words.isdisjoint(words_of(target, names))
+
+
+def python_answer(
+    modules: PythonModules, source: str, target: str, name: str
+) -> tuple[str | None, str | None]:
+    ref = modules.find(source, target)
+    child = None if ref is None else modules.child(ref, name)
+    return None if ref is None else ref.file, None if child is None else child.file
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sets(PYTHON_FILES, max_size=9),
+    st.sets(PYTHON_FILES, min_size=1, max_size=3),
+    PYTHON_FILES,
+    PYTHON_IMPORTS,
+)
+def test_python_imports_that_change_lie_within_reach(
+    kept: set[str], changed: set[str], source: str, written: tuple[str, str]
+) -> None:
+    target, name = written
+    kept, changed = kept | {source}, changed - kept - {source}
+    before, after = PythonModules(kept | changed), PythonModules(kept)
+    if python_answer(before, source, target, name) == python_answer(after, source, target, name):
+        return
+    for known in (None, after):
+        found = [reach(path, python=known) for path in changed]
+        assert any(covered(one, source, target, (name,), "python") for one in found), found
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.sets(SCRIPT_FILES, max_size=9),
+    st.sets(SCRIPT_FILES, min_size=1, max_size=2),
+    SCRIPT_FILES,
+    SPECIFIERS,
+    st.sets(st.sampled_from(sorted(MANIFESTS))),
+    st.sets(st.sampled_from(sorted(TSCONFIGS))),
+)
+def test_script_imports_that_change_lie_within_reach(
+    kept: set[str], changed: set[str], source: str, specifier: str, manifests: set[str], tsconfigs: set[str]
+) -> None:
+    kept, changed = kept | {source}, changed - kept - {source}
+    texts = {path: json.dumps((MANIFESTS | TSCONFIGS)[path]) for path in manifests | tsconfigs}
+    read: Callable[[str], str | None] = texts.get
+    before = EcmaScriptModules(kept | changed | set(texts), read)
+    after = EcmaScriptModules(kept | set(texts), read)
+    if before.find(source, specifier) == after.find(source, specifier):
+        return
+    for known in (None, after):
+        found = [reach(path, ecmascript=known) for path in changed]
+        assert any(covered(one, source, specifier, (), "ecmascript") for one in found), found
+
+
+def test_a_plain_module_concerns_only_those_that_name_it() -> None:
+    modules = PythonModules(["pkg/__init__.py", "pkg/core.py"])
+    assert reach("pkg/new.py", python=modules) == Reach(frozenset({"new"}), frozenset(), frozenset())
+
+
+def test_a_package_concerns_what_is_in_it_and_names_it_or_its_modules() -> None:
+    modules = PythonModules(["top/sub/core.py", "top/__init__.py"])
+    assert reach("top/sub/__init__.py", python=modules) == Reach(
+        frozenset({"__init__", "sub", "core"}), frozenset({"top/sub"}), frozenset()
+    )
+
+
+def test_a_new_folder_is_named_by_those_whom_it_concerns() -> None:
+    modules = PythonModules(["top/__init__.py"])
+    assert reach("top/new/deep/x.py", python=modules).words == {"x", "deep", "new"}
+
+
+def test_a_script_that_no_config_names_concerns_only_those_that_name_it() -> None:
+    modules = EcmaScriptModules(["src/main.ts"], dict[str, str]().get)
+    assert reach("src/util.test.ts", ecmascript=modules) == Reach(
+        frozenset({"util"}), frozenset(), frozenset()
+    )
+
+
+def test_configs_concern_all_scripts() -> None:
+    for path in (
+        "package.json",
+        "a/tsconfig.build.json",
+        "jsconfig.json",
+        "pnpm-workspace.yaml",
+        "lerna.json",
+    ):
+        assert is_config(path)
+        assert reach(path).everything == {"ecmascript"}
+    assert not is_config("package-lock.json")
+
+
+def test_words_are_the_parts_of_targets_and_the_names() -> None:
+    assert words_of("..pkg.sub", ("name", "*")) == {"pkg", "sub", "name", "*"}
+    assert words_of("@scope/pkg/file.test.js?raw") == {"@scope", "pkg", "file", "test", "js", "raw"}
