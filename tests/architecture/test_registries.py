@@ -14,6 +14,7 @@ import jinja2
 import jinja2.meta
 import pytest
 
+import clean_room_agent.enrichment.prompts
 import clean_room_agent.execute.prompts
 import clean_room_agent.retrieval.prompts
 import clean_room_agent.retrieval.stages
@@ -27,7 +28,11 @@ from clean_room_agent.retrieval.registry import STAGES
 from clean_room_agent.retrieval.stage import RetrievalStage, StageContext
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = (clean_room_agent.retrieval.prompts, clean_room_agent.execute.prompts)
+FOLDERS = (
+    clean_room_agent.enrichment.prompts,
+    clean_room_agent.retrieval.prompts,
+    clean_room_agent.execute.prompts,
+)
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{1,31}\Z")
 SAMPLE = "Zq-sample"
 AnyPrompt = Prompt[Any, Any]

@@ -29,6 +29,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "init": CommandEntry(module="init", help="Find the model server and the tests; write the configuration."),
     "check": CommandEntry(module="check", help="Is everything here to work? Each line with its remedy."),
     "index": CommandEntry(module="index", help="Build or refresh the knowledge base."),
+    "enrich": CommandEntry(module="enrich", help="Have a model describe each file that changed since."),
     "retrieve": CommandEntry(module="retrieve", help="Show the curated context for a task."),
     "plan": CommandEntry(module="plan", help="Write a plan for a task, to review and edit."),
     "solve": CommandEntry(module="solve", help="Solve a task: a branch whose tests pass, with its record."),

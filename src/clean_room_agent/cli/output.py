@@ -57,11 +57,11 @@ class ProgressBar:
         self._what = what
         self._shown = ""
 
-    def show(self, done: int, total: int) -> None:
-        """`done` of `total` is done."""
+    def show(self, done: int, total: int, note: str = "") -> None:
+        """`done` of `total` is done; `note` stands behind it."""
         if not sys.stderr.isatty() or not total:
             return
-        text = f"{self._what} {done * 100 // total:3d} % ({done}/{total})"
+        text = f"{self._what} {done * 100 // total:3d} % ({done}/{total}){note}"
         if text != self._shown:
             sys.stderr.write("\r\033[2K" + text)
             sys.stderr.flush()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
@@ -14,6 +15,7 @@ from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
 
 PROMPTS: tuple[Prompt[Any, Any], ...] = (
+    ENRICHMENT,
     TASK_ANALYSIS,
     SCOPE_JUDGMENT,
     SCOPE_BATCH,

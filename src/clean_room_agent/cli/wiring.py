@@ -214,16 +214,34 @@ class RecordedState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk:
+class Asking:
+    """What every command that asks models has open."""
+
+    record: Record
+    router: ModelRouter
+    models: ModelClient
+    meter: Meter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk(Asking):
     """What every command that works on a task has open."""
 
     workspace: Workspace
     settings: Settings
-    record: Record
     session: Session
-    router: ModelRouter
-    models: ModelClient
-    meter: Meter
+
+
+@contextlib.contextmanager
+def open_asking(
+    workspace: Workspace, settings: Settings, transport: Callable[[Settings], Transport] = live_transport
+) -> Iterator[Asking]:
+    """Record and model client of a command that keeps nothing in mind between its calls."""
+    router = router_of(settings)
+    meter = Meter()
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        models = ModelClient(router, transport(settings), RecordSink(record, meter, router), utc_now)
+        yield Asking(record=record, router=router, models=models, meter=meter)
 
 
 @contextlib.contextmanager
@@ -237,27 +255,25 @@ def open_desk(
 
     The session is kept unless the command archives it, or ends by an error after which nothing can go on.
     """
-    router = router_of(settings)
     retrieval_config(settings)  # a stage that there is not is refused before anything is written
-    meter = Meter()
-    with Record.open(workspace.repo, clock=utc_now) as record:
-        sink = RecordSink(record, meter, router)
-        models = ModelClient(router, transport(settings), sink, utc_now)
-        with Session.open(workspace.repo, task_id, clock=utc_now) as session:
-            try:
-                yield Desk(
-                    workspace=workspace,
-                    settings=settings,
-                    record=record,
-                    session=session,
-                    router=router,
-                    models=models,
-                    meter=meter,
-                )
-            except BaseException as error:
-                if status_of(error) is RunStatus.FAILED and has_session(workspace.repo, task_id):
-                    session.archive(record)
-                raise
+    with (
+        open_asking(workspace, settings, transport) as asking,
+        Session.open(workspace.repo, task_id, clock=utc_now) as session,
+    ):
+        try:
+            yield Desk(
+                workspace=workspace,
+                settings=settings,
+                record=asking.record,
+                session=session,
+                router=asking.router,
+                models=asking.models,
+                meter=asking.meter,
+            )
+        except BaseException as error:
+            if status_of(error) is RunStatus.FAILED and has_session(workspace.repo, task_id):
+                session.archive(asking.record)
+            raise
 
 
 @contextlib.contextmanager

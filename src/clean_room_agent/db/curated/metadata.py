@@ -25,6 +25,17 @@ RESTORE = """
 INSERT INTO file_metadata (file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes)
 SELECT id, ?3, ?4, ?5, ?6, ?7, ?8 FROM files WHERE path = ?1 AND content_hash = ?2
 """
+ALL = """
+SELECT file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes FROM file_metadata
+ORDER BY file_id
+"""
+PUT = """
+INSERT INTO file_metadata (file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (file_id) DO UPDATE SET purpose = excluded.purpose, module = excluded.module, domain = excluded.domain,
+concepts = excluded.concepts, public_api_surface = excluded.public_api_surface,
+complexity_notes = excluded.complexity_notes
+"""
 ADAPTER = """
 SELECT id, stage_name, base_model, model_tag, version, performance_notes, deployed_at FROM adapter_metadata
 WHERE stage_name = ? AND active = 1 ORDER BY deployed_at DESC, id DESC LIMIT 1
@@ -72,17 +83,36 @@ def search_by_metadata(
 def get_metadata(conn: sqlite3.Connection, file_id: int) -> FileMetadataRow | None:
     """The file's description; None where none was promoted."""
     row = conn.execute(OF_FILE, (file_id,)).fetchone()
-    if row is None:
-        return None
-    return FileMetadataRow(
-        file_id=row[0],
-        purpose=row[1],
-        module=row[2],
-        domain=row[3],
-        concepts=tuple(json.loads(row[4] or "[]")),
-        public_api_surface=tuple(json.loads(row[5] or "[]")),
-        complexity_notes=row[6],
+    return None if row is None else _metadata(row)
+
+
+def list_metadata(conn: sqlite3.Connection) -> tuple[FileMetadataRow, ...]:
+    """All descriptions, by file id."""
+    return tuple(_metadata(row) for row in conn.execute(ALL))
+
+
+def put_metadata(conn: sqlite3.Connection, rows: Iterable[FileMetadataRow]) -> None:
+    """Each file is described by its row, whatever described it before."""
+    conn.executemany(
+        PUT,
+        (
+            (
+                row.file_id,
+                row.purpose,
+                row.module,
+                row.domain,
+                json.dumps(row.concepts, ensure_ascii=False),
+                json.dumps(row.public_api_surface, ensure_ascii=False),
+                row.complexity_notes,
+            )
+            for row in rows
+        ),
     )
+
+
+def delete_metadata(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
+    """Nothing describes these files."""
+    conn.executemany("DELETE FROM file_metadata WHERE file_id = ?", ((file_id,) for file_id in file_ids))
 
 
 def has_metadata(conn: sqlite3.Connection) -> bool:
@@ -113,4 +143,16 @@ def get_active_adapter(conn: sqlite3.Connection, stage_name: str) -> AdapterRow 
         version=row[4],
         performance_notes=row[5],
         deployed_at=row[6],
+    )
+
+
+def _metadata(row: sqlite3.Row) -> FileMetadataRow:
+    return FileMetadataRow(
+        file_id=row[0],
+        purpose=row[1],
+        module=row[2],
+        domain=row[3],
+        concepts=tuple(json.loads(row[4] or "[]")),
+        public_api_surface=tuple(json.loads(row[5] or "[]")),
+        complexity_notes=row[6],
     )

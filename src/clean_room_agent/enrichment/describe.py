@@ -1,0 +1,171 @@
+"""Asking for descriptions: one fresh prompt a file, and each answer in the record before the next is looked at."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from clean_room_agent.db.curated.files import FileRow
+from clean_room_agent.db.raw.enrichment import EnrichmentRow, append_enrichment
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.enrichment.fitting import brief, fit
+from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs
+from clean_room_agent.enrichment.subject import Subject, look_at
+from clean_room_agent.enrichment.workers import Workers
+from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
+from clean_room_agent.llm.client import ModelClient, Reply
+from clean_room_agent.query.knowledge import KnowledgeBase
+
+PASSING = (DegenerateOutput, ServerFailed, ServerTimeout)
+"""Failures that one file's prompt can have brought about: the next file may go well."""
+FAILURES_IN_A_ROW = 3
+"""So many, and it is the server."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Described:
+    """A file that was asked about."""
+
+    path: str
+    purpose: str
+    """"" where there is no description."""
+    fault: str
+    """Why there is none; "" where there is one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outcome:
+    """What came of one file, and the server's failure where there was one."""
+
+    described: Described
+    failure: ModelError | None = None
+
+
+class Watcher(Protocol):
+    """Told how the work goes on, in the thread that asked for it."""
+
+    def answered(self, described: Described) -> None:
+        """A file is done."""
+
+    def tick(self) -> None:
+        """Nothing has happened for a while."""
+
+    def stopping(self, under_way: int) -> None:
+        """Ctrl-C was pressed, and so many answers are still waited for."""
+
+
+class Describer:
+    """Describes the files of one repository, as one pass."""
+
+    def __init__(
+        self,
+        *,
+        kb: KnowledgeBase,
+        root: Path,
+        models: ModelClient,
+        model_tag: str,
+        record: Record,
+        pass_id: str,
+    ) -> None:
+        self._kb = kb
+        self._root = root
+        self._models = models
+        self._model_tag = model_tag
+        self._record = record
+        self._pass_id = pass_id
+
+    def run(self, files: Sequence[FileRow], *, parallel: int, watcher: Watcher) -> tuple[Described, ...]:
+        """What became of each file, by path; up to `parallel` are asked about at a time.
+
+        Raises:
+            WindowExceeded: the window is too small even for the smallest view of a file.
+            ModelError: the server is gone or fails again and again; what was described stays described.
+            KeyboardInterrupt: after the answers that were under way, or at once when pressed again.
+        """
+        done: list[Described] = []
+        failures: list[ModelError] = []
+        in_a_row = 0
+        workers = Workers(self._describe, count=parallel)
+        outcomes = workers.run(self._jobs(files, done, watcher), tick=watcher.tick, stopping=watcher.stopping)
+        with contextlib.closing(outcomes):
+            for outcome in outcomes:
+                in_a_row = in_a_row + 1 if outcome.failure else 0
+                if outcome.failure:
+                    failures.append(outcome.failure)
+                if outcome.failure and in_a_row == FAILURES_IN_A_ROW:
+                    raise outcome.failure
+                done.append(outcome.described)
+                watcher.answered(outcome.described)
+        if failures and len(failures) == len(done):
+            raise failures[0]
+        return tuple(sorted(done, key=lambda each: each.path))
+
+    def _jobs(
+        self, files: Sequence[FileRow], done: list[Described], watcher: Watcher
+    ) -> Iterator[tuple[Subject, EnrichmentInputs]]:
+        for file in files:
+            subject = look_at(self._kb, self._root, file.path)
+            if subject is None:
+                gone = Described(
+                    path=file.path, purpose="", fault="it changed meanwhile; the next run asks again"
+                )
+                done.append(gone)
+                watcher.answered(gone)
+            else:
+                yield subject, self._fit(subject)
+
+    def _fit(self, subject: Subject) -> EnrichmentInputs:
+        window = self._models.window(ENRICHMENT)
+        room = window.context - max(window.reserved, ENRICHMENT.max_answer_tokens)
+        return fit(
+            subject,
+            room,
+            lambda inputs: self._models.measure(ENRICHMENT, inputs),
+            lambda text: self._models.count(text, ENRICHMENT.role),
+        )
+
+    def _describe(self, job: tuple[Subject, EnrichmentInputs]) -> _Outcome:
+        """Runs in a thread of its own."""
+        subject, inputs = job
+        path = subject.file.path
+        try:
+            try:
+                reply = self._ask(path, inputs)
+            except WindowExceeded:
+                # The estimate was too low for this text; that the window is too small as such, a second try will say.
+                inputs = brief(subject)
+                reply = self._ask(path, inputs)
+        except PASSING as error:
+            return _Outcome(described=Described(path=path, purpose="", fault=error.message), failure=error)
+        if reply.value is None:
+            fault = reply.bad.fault if reply.bad else ""
+            return _Outcome(
+                described=Described(path=path, purpose="", fault=f"the answer cannot be read: {fault}")
+            )
+        row = _row(subject.file, reply.value, inputs, reply.text, self._model_tag, self._record.now())
+        self._record.write(append_enrichment, row)
+        return _Outcome(described=Described(path=path, purpose=reply.value.purpose, fault=""))
+
+    def _ask(self, path: str, inputs: EnrichmentInputs) -> Reply[EnrichmentAnswer]:
+        return self._models.ask(ENRICHMENT, inputs, pass_id=self._pass_id, item=path)
+
+
+def _row(
+    file: FileRow, answer: EnrichmentAnswer, inputs: EnrichmentInputs, response: str, model: str, now: str
+) -> EnrichmentRow:
+    return EnrichmentRow(
+        file_id=file.id,
+        path=file.path,
+        content_hash=file.content_hash,
+        model=model,
+        purpose=answer.purpose,
+        module=answer.module,
+        domain=answer.domain,
+        concepts=answer.concepts,
+        public_api_surface=answer.public_api_surface,
+        complexity_notes=answer.complexity_notes,
+        raw_prompt=ENRICHMENT.render(inputs),
+        raw_response=response,
+        timestamp=now,
+    )

@@ -1,0 +1,232 @@
+"""As much of a file as a window holds: whole definitions go before any is cut, and what is left out is said."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
+from textwrap import indent
+
+from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
+from clean_room_agent.enrichment.subject import Definition, Subject
+
+NEIGHBOURS = 20
+"""Imported and importing files that a prompt names, the first by path; the rest is counted."""
+LONG_VALUE = 160
+"""Characters: a variable or type alias whose text is longer stands in the outline by its name."""
+VALUES = frozenset({"variable", "type_alias"})
+CONTAINERS = frozenset({"class", "interface", "enum"})
+PARAGRAPH = re.compile(r"\n[ \t]*\n")
+LEADING = re.compile(r"[ \t]*")
+
+Measure = Callable[[EnrichmentInputs], int]
+"""Tokens of the whole request."""
+Count = Callable[[str], int]
+"""Tokens of a text."""
+
+
+def fit(subject: Subject, room: int, measure: Measure, count: Count) -> EnrichmentInputs:
+    """The fullest view of the file whose request has at most `room` tokens; the smallest view where none has.
+
+    In this order: the whole text; the text without whole definitions, the largest going first (of a file without
+    definitions: its first lines); no text but an outline with all documentation; with the first paragraphs of it; with
+    none; without definitions, the innermost and last going first; the path. Documentation that stands in the text is not
+    repeated in the outline; of definitions that were left out, it has the first paragraph.
+    """
+    smallest = None
+    for view in _views(subject, room, measure, count):
+        if measure(view) <= room:
+            return view
+        smallest = view
+    assert smallest is not None
+    return smallest
+
+
+def brief(subject: Subject) -> EnrichmentInputs:
+    """A small view of the file, for when a server refused a larger one as too long."""
+    return _without_text(subject, _outermost(subject.definitions, NEIGHBOURS))
+
+
+def _views(subject: Subject, room: int, measure: Measure, count: Count) -> Iterator[EnrichmentInputs]:
+    everything = subject.definitions
+    if subject.lines:
+        whole = replace(
+            _bare(subject),
+            outline=_outline(everything, docs=_whole, documented=()),
+            text="\n".join(subject.lines),
+        )
+        yield whole
+        if everything:
+            yield from _fewer_definitions(subject, room, measure, count)
+        else:
+            yield _first_lines(subject, room, measure)
+    yield _without_text(subject, _outline(everything, docs=_whole))
+    yield _without_text(subject, _outline(everything, docs=_first_paragraph))
+    yield _without_text(subject, _outline(everything, docs=_whole, documented=()))
+    yield _largest(
+        lambda number: _without_text(subject, _outermost(everything, number)), len(everything), room, measure
+    )
+    yield replace(
+        _without_text(subject, ()),
+        imports=(),
+        imports_left_out=0,
+        imported_by=(),
+        imported_by_left_out=0,
+        commits=(),
+    )
+
+
+def _bare(subject: Subject) -> EnrichmentInputs:
+    return EnrichmentInputs(
+        path=subject.file.path,
+        language=subject.file.language,
+        lines=len(subject.lines),
+        imports=subject.imports[:NEIGHBOURS],
+        imports_left_out=max(0, len(subject.imports) - NEIGHBOURS),
+        imported_by=subject.imported_by[:NEIGHBOURS],
+        imported_by_left_out=max(0, len(subject.imported_by) - NEIGHBOURS),
+        commits=subject.commits,
+        outline=(),
+        outline_left_out=0,
+        text="",
+        remark="",
+    )
+
+
+def _without_text(subject: Subject, outline: tuple[str, ...]) -> EnrichmentInputs:
+    reason = (
+        f"it cannot be shown: {subject.unreadable}" if subject.unreadable else "it is too long to be shown"
+    )
+    return replace(
+        _bare(subject),
+        outline=((subject.doc, *outline) if subject.doc and outline else outline),
+        outline_left_out=len(subject.definitions) - len(outline),
+        remark=reason if subject.lines or subject.unreadable else "it is empty",
+    )
+
+
+def _fewer_definitions(
+    subject: Subject, room: int, measure: Measure, count: Count
+) -> Iterator[EnrichmentInputs]:
+    """One view, with as many whole definitions left out, the largest first, as make it fit; none where that is not enough."""
+    sizes = {entry: count(_span(subject, entry)) for entry in _removable(subject.definitions)}
+    waiting = sorted(sizes, key=lambda entry: (-sizes[entry], entry.start_line))
+    gone: set[Definition] = set()
+    excess = 1
+    while waiting and excess > 0:
+        while waiting and excess > 0:
+            entry = waiting.pop(0)
+            gone.add(entry)
+            excess -= sizes[entry]
+        view = _text_without(subject, gone)
+        excess = measure(view) - room
+        if excess <= 0:
+            yield view
+
+
+def _text_without(subject: Subject, gone: set[Definition]) -> EnrichmentInputs:
+    starts = {entry.start_line: entry for entry in gone}
+    shown: list[str] = []
+    number = 1
+    while number <= len(subject.lines):
+        entry = starts.get(number)
+        line = subject.lines[number - 1]
+        if entry is None:
+            shown.append(line)
+            number += 1
+        else:
+            margin = LEADING.match(line)
+            shown.append(
+                f"{margin[0] if margin else ''}... {entry.name}: lines {number}-{entry.end_line} left out"
+            )
+            number = entry.end_line + 1
+    bodies = (
+        "the text of one definition is" if len(gone) == 1 else f"the texts of {len(gone)} definitions are"
+    )
+    return replace(
+        _bare(subject),
+        outline=_outline(subject.definitions, docs=_first_paragraph, documented=gone),
+        text="\n".join(shown),
+        remark=f"{bodies} left out, to fit; where, is marked with ...",
+    )
+
+
+def _first_lines(subject: Subject, room: int, measure: Measure) -> EnrichmentInputs:
+    def view(number: int) -> EnrichmentInputs:
+        if not number:
+            return _without_text(subject, ())
+        return replace(
+            _bare(subject),
+            text="\n".join(subject.lines[:number]),
+            remark=f"the first {number} of {len(subject.lines)} lines; the rest does not fit",
+        )
+
+    return _largest(view, len(subject.lines) - 1, room, measure)
+
+
+def _largest(
+    view: Callable[[int], EnrichmentInputs], most: int, room: int, measure: Measure
+) -> EnrichmentInputs:
+    """The view of the largest number from 0 to `most` that fits; of 0 where none does."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if measure(view(middle)) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return view(low)
+
+
+def _removable(definitions: Sequence[Definition]) -> list[Definition]:
+    """Definitions whose lines can go as a whole: the outermost ones that hold no members of a class, none in another."""
+    found: list[Definition] = []
+    end = 0
+    for index, entry in enumerate(definitions):
+        following = definitions[index + 1] if index + 1 < len(definitions) else None
+        has_members = (
+            following is not None and following.start_line <= entry.end_line and following.depth > entry.depth
+        )
+        if entry.start_line > end and not (entry.kind in CONTAINERS and has_members):
+            found.append(entry)
+            end = entry.end_line
+    return found
+
+
+def _outermost(definitions: Sequence[Definition], number: int) -> tuple[str, ...]:
+    """The signatures of so many definitions, the outermost first to be chosen, in the order of their lines."""
+    chosen = set(sorted(definitions, key=lambda entry: (entry.depth, entry.start_line))[:number])
+    return _outline([entry for entry in definitions if entry in chosen], docs=_whole, documented=())
+
+
+def _outline(
+    definitions: Sequence[Definition],
+    *,
+    docs: Callable[[str], str],
+    documented: Collection[Definition] | None = None,
+) -> tuple[str, ...]:
+    """An entry for each definition, with what `docs` makes of the documentation of those in `documented` (None: all)."""
+    entries = []
+    for entry in definitions:
+        margin = "    " * entry.depth
+        doc = docs(entry.doc) if documented is None or entry in documented else ""
+        head = indent(_headline(entry), margin)
+        entries.append(f"{head}\n{indent(doc, margin + '    ')}" if doc else head)
+    return tuple(entries)
+
+
+def _headline(entry: Definition) -> str:
+    plain = entry.name.rpartition(".")[2]
+    if entry.kind in VALUES and (len(entry.signature) > LONG_VALUE or not entry.signature):
+        return f"{plain} ({entry.kind.replace('_', ' ')}, lines {entry.start_line}-{entry.end_line})"
+    return entry.signature.strip() or f"{plain} ({entry.kind})"
+
+
+def _first_paragraph(doc: str) -> str:
+    return PARAGRAPH.split(doc, 1)[0].strip()
+
+
+def _whole(doc: str) -> str:
+    return doc
+
+
+def _span(subject: Subject, entry: Definition) -> str:
+    return "\n".join(subject.lines[entry.start_line - 1 : entry.end_line])

@@ -1,0 +1,69 @@
+"""Descriptions become part of the index: those of the record that still describe what a file holds."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from clean_room_agent.db.connection import transaction
+from clean_room_agent.db.curated import metadata
+from clean_room_agent.db.curated.files import FileRow, list_files
+from clean_room_agent.db.curated.metadata import FileMetadataRow
+from clean_room_agent.db.raw.enrichment import DescriptionRow
+from clean_room_agent.db.rows import Connection
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """What became of the descriptions of the record."""
+
+    promoted: int
+    """Files that are described now and were not, or otherwise."""
+    unchanged: int
+    """Files whose description was in the index already."""
+    outdated: tuple[str, ...]
+    """Files that changed since they were described, by path; they have no description now."""
+    ids: tuple[int, ...]
+    """Descriptions that are in the index and that the record does not call promoted yet."""
+
+
+def promote(conn: Connection, known: Iterable[DescriptionRow]) -> Promotion:
+    """The index holds the newest description of each file whose content is still the described one, in one transaction.
+
+    A file that has changed since loses what described it before. Descriptions that the record knows nothing of stay.
+
+    Args:
+        conn: to curated.sqlite, for writing; the caller holds the index's lock.
+        known: descriptions; of several of one content, only the newest.
+    """
+    by_path: dict[str, dict[str, DescriptionRow]] = {}
+    for row in known:
+        by_path.setdefault(row.path, {})[row.content_hash] = row
+    with transaction(conn):
+        files = [file for file in list_files(conn) if file.path in by_path]
+        held = {row.file_id: row for row in metadata.list_metadata(conn)}
+        current = [
+            (file, by_path[file.path][file.content_hash])
+            for file in files
+            if file.content_hash in by_path[file.path]
+        ]
+        changed = [wanted for file, row in current if held.get(file.id) != (wanted := _metadata(file, row))]
+        outdated = [file for file in files if file.content_hash not in by_path[file.path]]
+        metadata.put_metadata(conn, changed)
+        metadata.delete_metadata(conn, [file.id for file in outdated])
+    return Promotion(
+        promoted=len(changed),
+        unchanged=len(current) - len(changed),
+        outdated=tuple(file.path for file in outdated),
+        ids=tuple(row.id for _, row in current if not row.promoted),
+    )
+
+
+def _metadata(file: FileRow, row: DescriptionRow) -> FileMetadataRow:
+    return FileMetadataRow(
+        file_id=file.id,
+        purpose=row.purpose,
+        module=row.module,
+        domain=row.domain,
+        concepts=row.concepts,
+        public_api_surface=row.public_api_surface,
+        complexity_notes=row.complexity_notes,
+    )

@@ -1,0 +1,87 @@
+"""What is one file for?"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnrichmentInputs:
+    """What is known of a file without a model. What was left out for want of room is counted, or said in `remark`."""
+
+    path: str
+    language: str
+    lines: int
+    """0 where the text cannot be read as lines."""
+    imports: tuple[str, ...]
+    imports_left_out: int
+    imported_by: tuple[str, ...]
+    imported_by_left_out: int
+    commits: tuple[str, ...]
+    """Subjects, newest first."""
+    outline: tuple[str, ...]
+    """One entry a definition, by line; an entry may have several lines."""
+    outline_left_out: int
+    text: str
+    """Without the line end of its last line."""
+    remark: str
+    """What of the text is not shown; "" where all of it is."""
+
+
+def _listed(value: object) -> object:
+    """A list; small models write one as a text with commas, or null."""
+    if isinstance(value, str):
+        value = value.split(",")
+    if isinstance(value, list):
+        return [one.strip() for one in value if isinstance(one, str) and one.strip()]
+    return () if value is None else value
+
+
+def _said(value: object) -> object:
+    return "" if value is None else value
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else _said(value)
+
+
+def _lower_all(value: object) -> object:
+    listed = _listed(value)
+    return [one.lower() for one in listed] if isinstance(listed, list) else listed
+
+
+class EnrichmentAnswer(BaseModel):
+    """A description. Keys stand in alphabetical order, because some servers sort them."""
+
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+
+    complexity_notes: Annotated[str, BeforeValidator(_said)]
+    concepts: Annotated[tuple[str, ...], BeforeValidator(_lower_all)]
+    domain: Annotated[str, BeforeValidator(_lower)]
+    module: Annotated[str, BeforeValidator(_said)]
+    public_api_surface: Annotated[tuple[str, ...], BeforeValidator(_listed)]
+    purpose: str = Field(min_length=1)
+
+
+EXAMPLE = (
+    '{"complexity_notes": "Cookies are signed before they are compressed; the order must not change.", '
+    '"concepts": ["session", "cookie", "signature"], "domain": "session handling", "module": "http", '
+    '"public_api_surface": ["open_session", "SessionStore.save"], '
+    '"purpose": "Keep a user\'s session in a signed cookie and read it back with each request."}'
+)
+
+ENRICHMENT: Prompt[EnrichmentInputs, EnrichmentAnswer] = Prompt(
+    name="enrichment",
+    role="reasoning",
+    title="Describe a file",
+    system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
+    template=Path(__file__).with_suffix(".j2").read_text(encoding="utf-8"),
+    answer=JsonAnswer(EnrichmentAnswer),
+    max_answer_tokens=700,
+    example=EXAMPLE,
+)

@@ -1,0 +1,397 @@
+"""`cra enrich`: what is asked, what is kept, what a second run asks, and what comes into the index."""
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from tests.fakes.describing import DescribingModel
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import MONEY, Project, Told
+
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw.calls import CALLS, READINGS
+from clean_room_agent.db.raw.enrichment import EnrichmentRow, list_enrichments
+from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.workspace import Workspace, hold
+
+MONEY_PATH = "till/money.py"
+TESTS_PATH = "tests/test_money.py"
+RECEIPT_PATH = "till/receipt.py"
+ORDER = [MONEY_PATH, TESTS_PATH, RECEIPT_PATH]
+"""The most imported first, then by path; the empty files are not asked about."""
+ONE_AT_A_TIME = {"models": {"parallel": 1}}
+CLOSED = "http://127.0.0.1:9"
+
+
+def enrich(
+    till: Project, model: DescribingModel, *flags: str, server: dict[str, Any] | None = None, **tables: Any
+) -> Told:
+    """The command against a server of its own, one request at a time unless `tables` say otherwise."""
+    with OllamaServer(model, **(server or {})) as running:
+        till.configure(running.base_url, **{**ONE_AT_A_TIME, **tables})
+        return till.cra("enrich", *flags)
+
+
+def outputs(till: Project) -> tuple[EnrichmentRow, ...]:
+    with contextlib.closing(connect_file("raw", Workspace(repo=till.top).raw, read_only=True)) as conn:
+        return list_enrichments(conn)
+
+
+@contextlib.contextmanager
+def index(till: Project) -> Iterator[KnowledgeBase]:
+    path = Workspace(repo=till.top).curated
+    with contextlib.closing(connect_file("curated", path, read_only=True)) as conn:
+        yield KnowledgeBase(conn)
+
+
+def domain_of_money(till: Project) -> list[str]:
+    with index(till) as kb:
+        return [file.path for file in kb.search_files_by_metadata(domain="money")]
+
+
+def press(_: ChatCall, right: str) -> str:
+    """Ctrl-C while the model writes."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    return right
+
+
+def test_each_file_with_symbols_is_described_the_most_imported_first(till: Project) -> None:
+    model = DescribingModel()
+    told = enrich(till, model)
+    assert (told.code, told.err) == (0, "")
+    assert told.out.startswith("3 files described by thinker:4b; 4 calls, ")
+    assert model.asked == ORDER
+    rows = {row.path: row for row in outputs(till)}
+    assert sorted(rows) == sorted(ORDER)
+    money = rows[MONEY_PATH]
+    assert (money.purpose, money.domain, money.concepts) == (
+        "Do what till/money.py does.",
+        "money",
+        ("cents", "sums"),
+    )
+    assert (money.model, money.promoted, money.public_api_surface) == ("thinker:4b", False, ("split",))
+    assert money.raw_prompt == model.prompts[0]
+    assert told.traces == {}
+    assert told.sessions == ()
+
+
+def test_every_call_and_its_reading_are_in_the_record(till: Project) -> None:
+    enrich(till, DescribingModel())
+    with contextlib.closing(connect_file("raw", Workspace(repo=till.top).raw, read_only=True)) as conn:
+        calls = CALLS.select(conn, "WHERE call_type = 'enrichment' ORDER BY id")
+        readings = READINGS.select(conn, "ORDER BY id")
+    assert [call.item for call in calls] == ORDER
+    assert {call.role for call in calls} == {"reasoning"}
+    assert {reading.reading for reading in readings} == {"parsed"}
+    assert {reading.call_id for reading in readings} == {call.id for call in calls}
+
+
+def test_the_prompt_shows_what_the_index_knows_and_the_whole_file(till: Project) -> None:
+    model = DescribingModel()
+    enrich(till, model, "--limit", "1")
+    (prompt,) = model.prompts
+    assert f"<text>\n{MONEY}</text>" in prompt
+    assert "## Files that import it\n- tests/test_money.py\n- till/receipt.py\n" in prompt
+    assert "## Newest changes to it\n- Begin\n" in prompt
+    assert "def split(cents, people):\n" in prompt.split("## Its text")[0]
+
+
+def test_a_second_run_asks_nothing(till: Project) -> None:
+    enrich(till, DescribingModel())
+    again = DescribingModel()
+    told = enrich(till, again)
+    assert (told.code, again.asked) == (0, [])
+    assert told.out == "3 of 3 files were described already\n"
+
+
+def test_nothing_is_asked_so_no_server_is_needed(till: Project) -> None:
+    enrich(till, DescribingModel())
+    till.configure(CLOSED)
+    assert till.cra("enrich", "--promote").code == 0
+
+
+def test_one_changed_file_asks_about_one(till: Project) -> None:
+    enrich(till, DescribingModel())
+    (till.top / RECEIPT_PATH).write_text("def receipt():\n    return []\n")
+    again = DescribingModel()
+    enrich(till, again)
+    assert again.asked == [RECEIPT_PATH]
+
+
+def test_a_content_that_was_described_before_is_not_asked_about_again(till: Project) -> None:
+    enrich(till, DescribingModel())
+    (till.top / MONEY_PATH).write_text("def split():\n    return []\n")
+    enrich(till, DescribingModel())
+    (till.top / MONEY_PATH).write_text(MONEY)
+    again = DescribingModel()
+    enrich(till, again)
+    assert again.asked == []
+
+
+def test_ids_of_files_may_change(till: Project) -> None:
+    enrich(till, DescribingModel())
+    workspace = Workspace(repo=till.top)
+    workspace.curated.unlink()
+    (till.top / "a.py").write_text("def first():\n    pass\n")
+    again = DescribingModel()
+    enrich(till, again)
+    assert again.asked == ["a.py"]
+
+
+def test_a_limit_leaves_the_rest_for_another_time(till: Project) -> None:
+    first, second = DescribingModel(), DescribingModel()
+    told = enrich(till, first, "--limit", "2")
+    assert told.code == 0
+    assert "1 file left for another time\n" in told.out
+    enrich(till, second)
+    assert (first.asked, second.asked) == (ORDER[:2], ORDER[2:])
+
+
+def test_all_takes_other_text_files_after_the_others(till: Project) -> None:
+    (till.top / "README.md").write_text("# Till\n")
+    (till.top / ".env").write_text("TOKEN=1\n")
+    model = DescribingModel()
+    enrich(till, model, "--all")
+    assert model.asked == [*ORDER, "README.md"]
+
+
+def test_several_requests_are_under_way_where_the_configuration_says_so(till: Project) -> None:
+    slow = {path: (lambda _, right: Answer(text=right, load_seconds=0.2)) for path in ORDER}
+    model = DescribingModel(slow)
+    with OllamaServer(model) as server:
+        till.configure(server.base_url, models={"parallel": 3})
+        assert till.cra("enrich").code == 0
+        assert server.peak == 3
+    assert sorted(model.asked) == sorted(ORDER)
+
+
+def test_killed_in_the_middle_it_goes_on_where_it_stopped(till: Project) -> None:
+    child: list[subprocess.Popen[bytes]] = []
+
+    def kill(_: ChatCall, right: str) -> str:
+        child[0].kill()
+        return right
+
+    with OllamaServer(DescribingModel({TESTS_PATH: kill})) as server:
+        till.configure(server.base_url, **ONE_AT_A_TIME)
+        command = (sys.executable, "-m", "clean_room_agent", "enrich")
+        child.append(subprocess.Popen(command, cwd=till.top, env=till.environment()))
+        assert child[0].wait(30) == -signal.SIGKILL
+    assert [row.path for row in outputs(till)] == [MONEY_PATH]
+    again = DescribingModel()
+    assert enrich(till, again).code == 0
+    assert again.asked == ORDER[1:]
+
+
+def test_ctrl_c_keeps_the_answer_that_was_under_way(till: Project) -> None:
+    told = enrich(till, DescribingModel({MONEY_PATH: press}))
+    assert (told.code, told.out, told.traces) == (130, "", {})
+    assert "stopping: waiting for the answer under way; Ctrl-C again stops at once" in told.err
+    assert "error: interrupted: 1 of 3 files described" in told.err
+    again = DescribingModel()
+    enrich(till, again)
+    assert again.asked == ORDER[1:]
+
+
+def test_an_answer_that_cannot_be_read_is_named_and_the_others_go_on(till: Project) -> None:
+    model = DescribingModel({MONEY_PATH: "I cannot say."})
+    told = enrich(till, model)
+    assert told.code == 4
+    assert "1 without a description:\n  till/money.py: the answer cannot be read: " in told.out
+    assert told.err.startswith("till/money.py: the answer cannot be read: ")
+    assert len(model.asked) == 4, "one repair"
+    assert [row.path for row in outputs(till)] == [TESTS_PATH, RECEIPT_PATH]
+    again = DescribingModel()
+    assert enrich(till, again).code == 0
+    assert again.asked == [MONEY_PATH]
+
+
+def test_a_file_that_the_server_fails_on_is_named_and_the_others_go_on(till: Project) -> None:
+    told = enrich(till, DescribingModel({MONEY_PATH: Answer(status=500, error="runner stopped")}))
+    assert told.code == 4
+    assert "  till/money.py: " in told.out
+    assert "runner stopped" in told.out
+    assert len(outputs(till)) == 2
+
+
+def test_a_server_that_fails_each_time_ends_the_run(till: Project) -> None:
+    failed = Answer(status=500, error="runner stopped")
+    model = DescribingModel(dict.fromkeys(ORDER, failed))
+    told = enrich(till, model)
+    assert (told.code, told.out) == (3, "")
+    assert "runner stopped" in told.err
+
+
+def test_a_server_that_goes_away_ends_the_run_and_what_is_described_is_kept(till: Project) -> None:
+    gone = Answer(close="before_headers")
+    told = enrich(till, DescribingModel({TESTS_PATH: gone, RECEIPT_PATH: gone}))
+    assert (told.code, told.out) == (3, "")
+    assert "1 of 3 files described, which are kept" in told.err
+    again = DescribingModel()
+    enrich(till, again)
+    assert again.asked == ORDER[1:]
+
+
+def test_without_a_server_it_says_so(till: Project) -> None:
+    till.configure(CLOSED, models={"retries": 0})
+    told = till.cra("enrich")
+    assert (told.code, told.out) == (3, "")
+    assert CLOSED in told.err
+
+
+def test_without_a_configuration_it_names_the_remedy(till: Project) -> None:
+    told = till.cra("enrich")
+    assert told.code == 2
+    assert "cra init" in told.err
+
+
+def test_a_file_that_changes_meanwhile_is_left_to_the_next_run(till: Project) -> None:
+    def change(_: ChatCall, right: str) -> str:
+        (till.top / RECEIPT_PATH).write_text("def receipt():\n    return []\n")
+        return right
+
+    told = enrich(till, DescribingModel({MONEY_PATH: change}))
+    assert told.code == 4
+    assert "  till/receipt.py: it changed meanwhile; the next run asks again\n" in told.out
+    assert len(outputs(till)) == 2
+
+
+def test_a_file_that_is_too_long_is_shown_without_whole_definitions(till: Project) -> None:
+    function = "def step_{0}(value):\n    '''Do step {0}.'''\n" + "    value = value * 3 + 1\n" * 20
+    body = function + "    return value  # end of {0}\n\n\n"
+    (till.top / "long.py").write_text("".join(body.format(number) for number in range(60)))
+    model = DescribingModel()
+    budget = {"context_window": 4096, "reserved_tokens": 1024}
+    told = enrich(till, model, server={"largest_window": 4096}, budget=budget)
+    assert told.code == 0, told.err
+    (prompt,) = [prompt for prompt in model.prompts if "long.py (python" in prompt]
+    assert "definitions are left out, to fit; where, is marked with ...)" in prompt
+    text = prompt.split("<text>\n")[1]
+    for number in range(60):
+        whole = body.format(number).strip() in text
+        assert whole != (f"... step_{number}: lines " in text)
+        assert f"\ndef step_{number}(value):\n" in prompt.split("<text>")[0]
+
+
+def test_a_prompt_that_the_server_finds_too_long_is_asked_again_without_the_text(till: Project) -> None:
+    def refuse(call: ChatCall, right: str) -> Answer | str:
+        long = "<text>" in call.prompt
+        return Answer(status=400, error="the input length exceeds the context length") if long else right
+
+    model = DescribingModel({MONEY_PATH: refuse})
+    assert enrich(till, model).code == 0
+    assert [path == MONEY_PATH for path in model.asked] == [True, True, False, False]
+    assert "def split(cents, people):" in model.prompts[1]
+
+
+def test_a_window_that_holds_no_question_at_all_ends_the_run(till: Project) -> None:
+    told = enrich(till, DescribingModel(), budget={"context_window": 1024, "reserved_tokens": 256})
+    assert (told.code, told.out) == (3, "")
+    assert "prompt enrichment needs about" in told.err
+
+
+def test_promoted_descriptions_can_be_searched(till: Project) -> None:
+    enrich(till, DescribingModel())
+    assert domain_of_money(till) == []
+    told = enrich(till, DescribingModel(), "--promote")
+    assert told.code == 0
+    assert "3 promoted, 0 were in the index already\n" in told.out
+    assert domain_of_money(till) == sorted(ORDER)
+    with index(till) as kb:
+        overview = kb.get_repo_overview()
+        assert overview is not None
+        assert overview.described
+        assert [file.path for file in kb.search_files_by_metadata(concept="cents", module="tests")] == [
+            TESTS_PATH
+        ]
+    assert all(row.promoted for row in outputs(till))
+
+
+def test_asking_and_promoting_go_together(till: Project) -> None:
+    told = enrich(till, DescribingModel(), "--promote")
+    assert "3 promoted, 0 were in the index already\n" in told.out
+    again = enrich(till, DescribingModel(), "--promote")
+    assert "0 promoted, 3 were in the index already\n" in again.out
+
+
+def test_what_changed_since_is_not_promoted_and_loses_its_old_description(till: Project) -> None:
+    enrich(till, DescribingModel(), "--promote")
+    (till.top / MONEY_PATH).write_text("def split():\n    return []\n")
+    told = enrich(till, DescribingModel(), "--promote", "--limit", "0")
+    assert told.code == 0
+    assert "0 promoted, 2 were in the index already\n" in told.out
+    assert "1 not promoted, because changed since described:\n  till/money.py\n" in told.out
+    assert domain_of_money(till) == [TESTS_PATH, RECEIPT_PATH]
+    asked = enrich(till, DescribingModel(), "--promote")
+    assert "1 promoted, 2 were in the index already\n" in asked.out
+    assert domain_of_money(till) == sorted(ORDER)
+
+
+def test_what_is_promoted_outlives_a_full_index(till: Project) -> None:
+    enrich(till, DescribingModel(), "--promote")
+    assert till.cra("index", "--full").code == 0
+    assert domain_of_money(till) == sorted(ORDER)
+
+
+def test_the_index_that_was_thrown_away_is_promoted_into_again(till: Project) -> None:
+    enrich(till, DescribingModel(), "--promote")
+    Workspace(repo=till.top).curated.unlink()
+    model = DescribingModel()
+    told = enrich(till, model, "--promote")
+    assert "3 promoted, 0 were in the index already\n" in told.out
+    assert model.asked == []
+
+
+def test_json_answers_with_one_object(till: Project) -> None:
+    told = enrich(till, DescribingModel({MONEY_PATH: "no"}), "--promote", "--json")
+    answer = json.loads(told.out)
+    assert told.code == 4
+    assert answer.pop("duration_ms") >= 0
+    assert answer.pop("tokens") > 0
+    assert len(answer.pop("task_id")) == 36
+    reason = answer["skipped"][0].pop("reason")
+    assert reason.startswith("the answer cannot be read: ")
+    assert answer == {
+        "model": "thinker:4b",
+        "files": 3,
+        "already_described": 0,
+        "described": 2,
+        "skipped": [{"path": MONEY_PATH}],
+        "left": 0,
+        "promotion": {"promoted": 2, "unchanged": 0, "outdated": []},
+        "calls": 5,
+    }
+
+
+def test_verbose_has_a_line_for_each_file(till: Project) -> None:
+    told = enrich(till, DescribingModel(), "-v")
+    assert told.err.splitlines() == [f"{path}: Do what {path} does." for path in ORDER]
+
+
+def test_control_characters_of_an_answer_do_not_reach_the_terminal(till: Project) -> None:
+    answer = json.dumps({**json.loads(ENRICHMENT.example), "purpose": "Steer \x1b[2J the terminal."})
+    told = enrich(till, DescribingModel({MONEY_PATH: answer}), "-v", "--limit", "1")
+    assert told.err == "till/money.py: Steer \\x1b[2J the terminal.\n"
+
+
+def test_two_at_once_do_not_ask_the_same(till: Project) -> None:
+    workspace = Workspace(repo=till.top)
+    workspace.create()
+    with hold(workspace.folder / "enrich.lock"):
+        told = enrich(till, DescribingModel())
+    assert told.code == 1
+    assert "another process holds the enrichment" in told.err
+
+
+def test_a_repository_without_source_says_what_would_help(till: Project) -> None:
+    for path in ORDER:
+        (till.top / path).unlink()
+    told = enrich(till, DescribingModel())
+    assert (told.code, told.out) == (0, "no file to describe; `--all` takes every text file\n")
