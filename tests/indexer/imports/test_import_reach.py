@@ -24,13 +24,9 @@ PYTHON_FILES = st.builds(
     FOLDER,
     st.sampled_from([*PYTHON_NAMES, "pyproject.toml"]),
 )
-PARTS = st.sampled_from(["a", "b", "c", "src", "lib", "typing"])
-PYTHON_IMPORTS = st.tuples(
-    st.builds(
-        lambda level, parts: "." * level + ".".join(parts), st.integers(0, 3), st.lists(PARTS, max_size=3)
-    ).filter(bool),
-    PARTS,
-)
+PARTS = ("a", "b", "src", "typing")
+DOTTED = ["", *PARTS, *(f"{one}.{other}" for one in PARTS for other in PARTS), "lib.a.b", "a.b.c"]
+PYTHON_TARGETS = ["." * level + dotted for level in range(4) for dotted in DOTTED if level or dotted]
 SCRIPT_FILES = st.builds(
     lambda folder, name: f"{folder}/{name}".lstrip("/"),
     FOLDER,
@@ -42,7 +38,7 @@ WRITTEN = (
     "./a ./b.js ./c ../a ../src .. . ./ ../b/index ./c.css ./a.x @/a @/b/a @/ ~ #in/a #one p p/a p/src/b q q/sub q/x/a "
     "src/a lib /a /src/b a b a/b @p/a @p/b ../../lib ./src/main ../lib/a.json"
 )
-SPECIFIERS = st.sampled_from(WRITTEN.split())
+SPECIFIERS = WRITTEN.split()
 MANIFESTS: dict[str, object] = {
     "package.json": {
         "workspaces": ["*"],
@@ -73,56 +69,62 @@ def covered(found: Reach, source: str, target: str, names: tuple[str, ...], lang
     return under or language in found.everything or not found.words.isdisjoint(words_of(target, names))
 
 
-def python_answer(
-    modules: PythonModules, source: str, target: str, name: str
-) -> tuple[str | None, str | None]:
-    ref = modules.find(source, target)
-    child = None if ref is None else modules.child(ref, name)
-    return None if ref is None else ref.file, None if child is None else child.file
+def python_answers(paths: set[str], source: str) -> dict[tuple[str, str], tuple[str | None, str | None]]:
+    modules = PythonModules(paths)
+    answers = {}
+    for target in PYTHON_TARGETS:
+        ref = modules.find(source, target)
+        for name in PARTS:
+            child = None if ref is None else modules.child(ref, name)
+            answers[target, name] = None if ref is None else ref.file, None if child is None else child.file
+    return answers
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=60, deadline=None)
+@given(st.sets(PYTHON_FILES, min_size=1, max_size=9), st.sets(PYTHON_FILES, min_size=1, max_size=3))
+def test_python_imports_that_change_lie_within_reach(kept: set[str], changed: set[str]) -> None:
+    changed -= kept
+    modules = PythonModules(kept)
+    closely = [reach(path, python=modules) for path in changed]
+    loosely = [reach(path) for path in changed]
+    for source in (path for path in kept if path.endswith((".py", ".pyi"))):
+        before, after = python_answers(kept | changed, source), python_answers(kept, source)
+        for (target, name), answer in before.items():
+            if answer != after[target, name]:
+                for found in (closely, loosely):
+                    assert any(covered(one, source, target, (name,), "python") for one in found), (
+                        source,
+                        target,
+                        name,
+                        found,
+                    )
+
+
+@settings(max_examples=150, deadline=None)
 @given(
-    st.sets(PYTHON_FILES, max_size=9),
-    st.sets(PYTHON_FILES, min_size=1, max_size=3),
-    PYTHON_FILES,
-    PYTHON_IMPORTS,
-)
-def test_python_imports_that_change_lie_within_reach(
-    kept: set[str], changed: set[str], source: str, written: tuple[str, str]
-) -> None:
-    target, name = written
-    kept, changed = kept | {source}, changed - kept - {source}
-    before, after = PythonModules(kept | changed), PythonModules(kept)
-    if python_answer(before, source, target, name) == python_answer(after, source, target, name):
-        return
-    for known in (None, after):
-        found = [reach(path, python=known) for path in changed]
-        assert any(covered(one, source, target, (name,), "python") for one in found), found
-
-
-@settings(max_examples=400, deadline=None)
-@given(
-    st.sets(SCRIPT_FILES, max_size=9),
+    st.sets(SCRIPT_FILES, min_size=1, max_size=9),
     st.sets(SCRIPT_FILES, min_size=1, max_size=2),
-    SCRIPT_FILES,
-    SPECIFIERS,
-    st.sets(st.sampled_from(sorted(MANIFESTS))),
-    st.sets(st.sampled_from(sorted(TSCONFIGS))),
+    st.sets(st.sampled_from(sorted(MANIFESTS | TSCONFIGS))),
 )
 def test_script_imports_that_change_lie_within_reach(
-    kept: set[str], changed: set[str], source: str, specifier: str, manifests: set[str], tsconfigs: set[str]
+    kept: set[str], changed: set[str], configs: set[str]
 ) -> None:
-    kept, changed = kept | {source}, changed - kept - {source}
-    texts = {path: json.dumps((MANIFESTS | TSCONFIGS)[path]) for path in manifests | tsconfigs}
+    changed -= kept
+    texts = {path: json.dumps((MANIFESTS | TSCONFIGS)[path]) for path in configs}
     read: Callable[[str], str | None] = texts.get
-    before = EcmaScriptModules(kept | changed | set(texts), read)
-    after = EcmaScriptModules(kept | set(texts), read)
-    if before.find(source, specifier) == after.find(source, specifier):
-        return
-    for known in (None, after):
-        found = [reach(path, ecmascript=known) for path in changed]
-        assert any(covered(one, source, specifier, (), "ecmascript") for one in found), found
+    after = EcmaScriptModules(kept | configs, read)
+    before = EcmaScriptModules(kept | changed | configs, read)
+    closely = [reach(path, ecmascript=after) for path in changed]
+    loosely = [reach(path) for path in changed]
+    for source in kept:
+        for specifier in SPECIFIERS:
+            if before.find(source, specifier) != after.find(source, specifier):
+                for found in (closely, loosely):
+                    assert any(covered(one, source, specifier, (), "ecmascript") for one in found), (
+                        source,
+                        specifier,
+                        found,
+                    )
 
 
 def test_a_plain_module_concerns_only_those_that_name_it() -> None:

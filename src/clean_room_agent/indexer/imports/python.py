@@ -96,6 +96,12 @@ class PythonModules:
             self._names = names
         return frozenset(self._names.get(folder, ()))
 
+    def may_be_root(self, folder: str) -> bool:
+        """Whether modules are imported from the folder by their bare names, unless it is a package."""
+        if not folder or folder.rpartition("/")[2] in SOURCE_FOLDERS:
+            return True
+        return any(f"{folder}/{name}" in self._paths for name in PROJECT_FILES)
+
     def _find(self, folder: str, target: str, *, itself: str) -> ModuleRef | None:
         name = target.lstrip(".")
         level = len(target) - len(name)
@@ -237,11 +243,7 @@ class PythonModules:
             yield from ((root, True) for root in below if root in self._folders and self._is_project(root))
 
     def _is_project(self, folder: str) -> bool:
-        if self._in_package(folder):
-            return False
-        if not folder or folder.rpartition("/")[2] in SOURCE_FOLDERS:
-            return True
-        return any(f"{folder}/{name}" in self._paths for name in PROJECT_FILES)
+        return not self._in_package(folder) and self.may_be_root(folder)
 
     def _project_roots(self) -> tuple[str, ...]:
         if self._projects is None:

@@ -8,7 +8,6 @@ from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
 from clean_room_agent.indexer.imports.packages import LERNA, MANIFEST, PNPM
 from clean_room_agent.indexer.imports.python import (
     PROJECT_FILES,
-    SOURCE_FOLDERS,
     SUFFIXES,
     PythonModules,
     above,
@@ -59,7 +58,8 @@ def reach(
         words.update(_name(folder))
     if is_python or name in PROJECT_FILES:
         words.update(_python_words(path, python))
-        if python is None and (name in PROJECT_FILES or _stem(name) == "__init__"):
+        is_init = _stem(name) == "__init__"
+        if name in PROJECT_FILES or (is_init and (python is None or python.may_be_root(folder))):
             everything.add("python")
         if _stem(name) in {"__init__", "conftest"}:
             folders.add(folder)
@@ -75,9 +75,6 @@ def _python_words(path: str, python: PythonModules | None) -> Iterator[str]:
     if _stem(name) == "__init__":
         yield from _name(folder)
         yield from python.names_in(folder)
-    if name in PROJECT_FILES:
-        for one in (folder, *(f"{folder}/{below}".lstrip("/") for below in SOURCE_FOLDERS)):
-            yield from python.names_in(one)
     if path.endswith(SUFFIXES):
         for around in above(folder):
             if python.names_in(around):
