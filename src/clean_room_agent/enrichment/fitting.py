@@ -26,8 +26,8 @@ Count = Callable[[str], int]
 def fit(subject: Subject, room: int, measure: Measure, count: Count) -> EnrichmentInputs:
     """The fullest view of the file whose request has at most `room` tokens; the smallest view where none has.
 
-    In this order: the whole text; the text without whole definitions, the largest going first (of a file without
-    definitions: its first lines); no text but an outline with all documentation; with the first paragraphs of it; with
+    In this order: the whole text; the text without whole definitions, those that free most going first (of a file
+    without definitions: its first lines); no text but an outline with all documentation; with the first paragraphs of it; with
     none; without definitions, the innermost and last going first; the path. Documentation that stands in the text is not
     repeated in the outline; of definitions that were left out, it has the first paragraph.
     """
@@ -106,16 +106,22 @@ def _without_text(subject: Subject, outline: tuple[str, ...]) -> EnrichmentInput
 def _fewer_definitions(
     subject: Subject, room: int, measure: Measure, count: Count
 ) -> Iterator[EnrichmentInputs]:
-    """One view, with as many whole definitions left out, the largest first, as make it fit; none where that is not enough."""
-    sizes = {entry: count(_span(subject, entry)) for entry in _removable(subject.definitions)}
-    waiting = sorted(sizes, key=lambda entry: (-sizes[entry], entry.start_line))
+    """One view, with as many whole definitions left out as make it fit; none where that is not enough."""
+    gains = {
+        entry: count(_span(subject, entry)) - count(_marker(entry) + _first_paragraph(entry.doc))
+        for entry in _removable(subject.definitions)
+    }
+    waiting = sorted(
+        (entry for entry, gain in gains.items() if gain > 0),
+        key=lambda entry: (-gains[entry], entry.start_line),
+    )
     gone: set[Definition] = set()
     excess = 1
     while waiting and excess > 0:
         while waiting and excess > 0:
             entry = waiting.pop(0)
             gone.add(entry)
-            excess -= sizes[entry]
+            excess -= gains[entry]
         view = _text_without(subject, gone)
         excess = measure(view) - room
         if excess <= 0:
@@ -134,9 +140,7 @@ def _text_without(subject: Subject, gone: set[Definition]) -> EnrichmentInputs:
             number += 1
         else:
             margin = LEADING.match(line)
-            shown.append(
-                f"{margin[0] if margin else ''}... {entry.name}: lines {number}-{entry.end_line} left out"
-            )
+            shown.append((margin[0] if margin else "") + _marker(entry))
             number = entry.end_line + 1
     bodies = (
         "the text of one definition is" if len(gone) == 1 else f"the texts of {len(gone)} definitions are"
@@ -147,6 +151,10 @@ def _text_without(subject: Subject, gone: set[Definition]) -> EnrichmentInputs:
         text="\n".join(shown),
         remark=f"{bodies} left out, to fit; where, is marked with ...",
     )
+
+
+def _marker(entry: Definition) -> str:
+    return f"... {entry.name}: lines {entry.start_line}-{entry.end_line} left out"
 
 
 def _first_lines(subject: Subject, room: int, measure: Measure) -> EnrichmentInputs:

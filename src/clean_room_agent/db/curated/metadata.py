@@ -9,7 +9,8 @@ from clean_room_agent.db.curated.files import FILE_COLUMNS, FileRow, file_from
 
 SEARCH = f"""
 SELECT {FILE_COLUMNS} FROM file_metadata m JOIN files f ON f.id = m.file_id
-WHERE (:domain IS NULL OR m.domain = :domain) AND (:module IS NULL OR m.module = :module)
+WHERE (:domain IS NULL OR m.domain = :domain COLLATE NOCASE)
+AND (:module IS NULL OR m.module = :module COLLATE NOCASE)
 AND (:concept IS NULL OR EXISTS (SELECT 1 FROM json_each(m.concepts) WHERE value = :concept COLLATE NOCASE))
 ORDER BY f.path
 """  # noqa: S608 - constant columns
@@ -75,7 +76,7 @@ class AdapterRow:
 def search_by_metadata(
     conn: sqlite3.Connection, *, domain: str | None, module: str | None, concept: str | None
 ) -> tuple[FileRow, ...]:
-    """The described files that match all that is given, by path."""
+    """The described files that match all that is given, whatever the case of its ASCII letters, by path."""
     arguments = {"domain": domain, "module": module, "concept": concept}
     return tuple(file_from(row) for row in conn.execute(SEARCH, arguments))
 
