@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -200,6 +201,35 @@ def test_ctrl_c_keeps_the_answer_that_was_under_way(till: Project) -> None:
     assert again.asked == ORDER[1:]
 
 
+def test_a_second_ctrl_c_does_not_wait_for_a_slow_model(till: Project) -> None:
+    slow = Answer(text="{}", load_seconds=60)
+    with OllamaServer(DescribingModel({MONEY_PATH: slow})) as server:
+        till.configure(server.base_url, **ONE_AT_A_TIME)
+        command = (sys.executable, "-m", "clean_room_agent", "enrich", "-v")
+        child = subprocess.Popen(
+            command, cwd=till.top, env=till.environment(), stderr=subprocess.PIPE, text=True
+        )
+        assert child.stderr is not None
+        while not server.calls or server.calls[-1].title != ENRICHMENT.title:
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        assert "waiting for the answer under way" in child.stderr.readline()
+        child.send_signal(signal.SIGINT)
+        _, told = child.communicate(timeout=10)
+    assert child.returncode == 130
+    assert told.startswith("error: interrupted: 0 of 3 files described\n")
+    assert "Traceback" not in told
+
+
+def test_a_model_of_its_own_can_be_named_for_the_prompt(till: Project) -> None:
+    model = DescribingModel()
+    with OllamaServer(model) as server:
+        till.configure(server.base_url, models={"overrides": {"enrichment": "coder:3b"}})
+        told = till.cra("enrich")
+    assert told.out.startswith("3 files described by coder:3b; ")
+    assert {row.model for row in outputs(till)} == {"coder:3b"}
+
+
 def test_an_answer_that_cannot_be_read_is_named_and_the_others_go_on(till: Project) -> None:
     model = DescribingModel({MONEY_PATH: "I cannot say."})
     told = enrich(till, model)
@@ -243,7 +273,7 @@ def test_without_a_server_it_says_so(till: Project) -> None:
     till.configure(CLOSED, models={"retries": 0})
     told = till.cra("enrich")
     assert (told.code, told.out) == (3, "")
-    assert CLOSED in told.err
+    assert told.err.startswith(f"error: no model server answers at {CLOSED}")
 
 
 def test_without_a_configuration_it_names_the_remedy(till: Project) -> None:

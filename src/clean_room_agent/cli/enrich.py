@@ -68,7 +68,9 @@ class Summary:
 @click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[REPO]")
 @options.repo_option
 @click.option("--promote", "promoting", is_flag=True, help="Copy the descriptions into the index.")
-@click.option("--limit", type=click.IntRange(min=0), help="Ask about so many files at most, this time.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), help="Ask about so many files at most, this time; 0: none."
+)
 @click.option(
     "--all", "every", is_flag=True, help="Every text file, not only Python, JavaScript and TypeScript."
 )
@@ -180,7 +182,8 @@ class _Enrichment:
                 hint="what is described is kept; the same command goes on from there",
             ) from exc
         except CraError:
-            view.say(f"{view.described} of {len(due)} files described, which are kept")
+            if view.described:
+                view.say(f"{view.described} of {len(due)} files described, which are kept")
             raise
         finally:
             view.close()
