@@ -29,6 +29,8 @@ class Spent:
     """User and system time, with all descendants that were waited for."""
     said: str
     """Its standard output."""
+    fault: str = ""
+    """Its standard error, where it did not end well."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,11 +54,11 @@ def environment(work: Path) -> dict[str, str]:
     return kept | {"PYTHONPYCACHEPREFIX": str(work.resolve() / "compiled")}
 
 
-def spend(command: Sequence[str | Path], *, cwd: Path, env: dict[str, str]) -> Spent:
-    """What it took until the process had ended well.
+def spend(command: Sequence[str | Path], *, cwd: Path, env: dict[str, str], may_fail: bool = False) -> Spent:
+    """What it took until the process had ended.
 
     Raises:
-        SystemExit: it did not end well.
+        SystemExit: it did not end well, and may not fail.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         began = time.perf_counter()
@@ -69,9 +71,10 @@ def spend(command: Sequence[str | Path], *, cwd: Path, env: dict[str, str]) -> S
         for stream in (out, err):
             stream.seek(0)
         said, complained = out.read().decode(errors="replace"), err.read().decode(errors="replace")
-    if process.returncode:
-        sys.exit(f"{command[0]} ended with {process.returncode} in {cwd}\n{complained}{said}")
-    return Spent(wall=wall, processor=used.ru_utime + used.ru_stime, said=said)
+    fault = f"ended with {process.returncode}: {complained}" if process.returncode else ""
+    if fault and not may_fail:
+        sys.exit(f"{command[0]} {fault}{said} in {cwd}")
+    return Spent(wall=wall, processor=used.ru_utime + used.ru_stime, said=said, fault=fault)
 
 
 def peak(command: Sequence[str | Path], *, cwd: Path, env: dict[str, str]) -> Peak:
