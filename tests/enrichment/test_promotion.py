@@ -10,7 +10,6 @@ import pytest
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import files, metadata
-from clean_room_agent.db.curated.files import NewFile
 from clean_room_agent.db.curated.metadata import FileMetadataRow
 from clean_room_agent.db.raw.enrichment import (
     DescriptionRow,
@@ -22,6 +21,9 @@ from clean_room_agent.db.raw.enrichment import (
 )
 from clean_room_agent.enrichment.promotion import promote
 
+INSERT_FILE = """
+INSERT INTO files (id, repo_id, path, language, content_hash, size_bytes) VALUES (?, ?, ?, 'python', ?, 1)
+"""
 PATHS = ("a.py", "b.py", "c.py")
 
 
@@ -30,16 +32,7 @@ def index(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     with contextlib.closing(connect_file("curated", tmp_path / "curated.sqlite")) as conn:
         repo = files.put_repo(conn, path="/r", remote_url=None, indexed_at="2026-01-02T03:04:05Z")
         for number, path in enumerate(PATHS, start=1):
-            new = NewFile(
-                path=path,
-                language="python",
-                content_hash=f"{path} now",
-                size_bytes=1,
-                mtime_ns=0,
-                inode=0,
-                parse_error=None,
-            )
-            files.insert_file(conn, repo, number, new)
+            conn.execute(INSERT_FILE, (number, repo, path, f"{path} now"))
         yield conn
 
 
