@@ -8,7 +8,7 @@ from operator import itemgetter
 from tree_sitter import Node
 
 from clean_room_agent.indexer.nesting import Nested
-from clean_room_agent.indexer.references.expressions import CHAIN, of_annotation, of_node
+from clean_room_agent.indexer.references.expressions import CHAIN, expression_at, of_annotation, of_node
 from clean_room_agent.indexer.references.parameters import read_parameters, read_signature
 from clean_room_agent.indexer.references.scan import LETTER, WORD
 from clean_room_agent.indexer.references.scopes import FUNCTIONS, Scopes
@@ -38,7 +38,6 @@ CAPTURES = (
 )
 PLAIN = re.compile(rf"({WORD})\s*+=(?!=)\s*+")
 TARGETS = re.compile(rf"(?<![.{LETTER}0-9])({WORD})(?!\s*[(\[.]|\s*=(?!=))")
-LITERAL = re.compile(r"[\d\"'\[{(-]")
 STRINGS = re.compile(r"[\"']([^\"']*)[\"']")
 STATIC = "@staticmethod"
 ON_CLASS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
@@ -78,6 +77,7 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
     definitions = nested.definitions
     open_: list[int] = []
     following, count = 0, len(definitions)
+    kinds, match, bind = nested.kinds, PLAIN.match, binds.scopes.bind
     for start, name, node in events:
         while following < count and definitions[following].start <= start:
             while open_ and definitions[open_[-1]].end <= definitions[following].start:
@@ -87,10 +87,14 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
         while open_ and definitions[open_[-1]].end <= start:
             open_.pop()
         place = open_[-1] if open_ else -1
-        if name == "use.assign":
+        if name != "use.assign":
+            if place >= 0:
+                _bind(binds, name, node, place)
+        elif place >= 0 and kinds[place] in FUNCTIONS and (plain := match(text, start)) is not None:
+            bind(place, plain[1], expression_at(text, plain.end(), node.end_byte, node))
+        else:
             _assignment(binds, node, start, place)
-        elif place >= 0:
-            _bind(binds, name, node, place)
+    binds.scopes.finish()
     return binds
 
 
@@ -100,7 +104,7 @@ def _bind(binds: Binds, name: str, node: Node, place: int) -> None:
         return
     if name == "use.return":
         if place not in binds.annotated:
-            binds.returned[place].append(of_node(node, binds.text))
+            binds.returned[place].append(expression_at(binds.text, node.start_byte, node.end_byte, node))
         return
     text = binds.text[node.start_byte : node.end_byte]
     if name == "use.lambda":
@@ -154,7 +158,7 @@ def _assignment(binds: Binds, node: Node, start: int, place: int) -> None:
     text, end = binds.text, node.end_byte
     plain = PLAIN.match(text, start)
     if plain is not None:
-        name, expression = plain[1], _value(node, text, plain.end(), end)
+        name, expression = plain[1], expression_at(text, plain.end(), end, node)
     else:
         left = node.child_by_field_name("left")
         if left is None:
@@ -170,28 +174,8 @@ def _assignment(binds: Binds, node: Node, start: int, place: int) -> None:
         if annotation is not None:
             expression = of_annotation(text[annotation.start_byte : annotation.end_byte])
         else:
-            expression = "" if right is None else _value(node, text, right.start_byte, end)
+            expression = "" if right is None else expression_at(text, right.start_byte, end, node)
     _assign(binds, name, expression, start, place)
-
-
-def _value(node: Node, text: str, start: int, end: int) -> str:
-    """The expression for an assignment's right side, which begins at `start`."""
-    chain = CHAIN.match(text, start)
-    if chain is None:
-        return "" if text[start : start + 1] != "(" else _by_node(node, text)
-    stop = chain.end()
-    if stop == end:
-        return chain[0]
-    if text[stop] == "(" and text.find(")", stop, end) == end - 1:
-        return f"{chain[0]}()"
-    return _by_node(node, text)
-
-
-def _by_node(node: Node, text: str) -> str:
-    right = node.child_by_field_name("right")
-    while right is not None and right.type == "assignment":
-        right = right.child_by_field_name("right")
-    return "" if right is None else of_node(right, text)
 
 
 def _assign(binds: Binds, name: str, expression: str, start: int, place: int) -> None:

@@ -255,7 +255,7 @@ class Evaluator:
         else:
             self.lookups[path].add(name)
         interface = self.world.interface(path)
-        return None if interface is None else interface.definitions.get(name)
+        return None if interface is None else interface.entry(name)
 
 
 def _module(ref: ModuleRef) -> Value:

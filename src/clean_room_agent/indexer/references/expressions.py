@@ -19,6 +19,9 @@ from clean_room_agent.indexer.references.scan import STRING, WORD
 
 MAX_LENGTH = 120
 CHAIN = re.compile(rf"{WORD}(?:\.{WORD})*+")
+CALL = r"\((?:[^()\"']++|\([^()\"']*+\)|\"[^\"\\\n]*+\"|'[^'\\\n]*+')*+\)"
+"""Brackets that hold at most one more level of them."""
+SIMPLE = re.compile(rf"({WORD}(?:\.{WORD})*+)({CALL})?+")
 BUILTIN_TYPES = frozenset(
     {
         "Any",
@@ -89,6 +92,25 @@ def split(text: str, mark: str) -> list[str]:
         place += len(piece)
     parts.append(text[start:])
     return parts
+
+
+def expression_at(text: str, start: int, end: int, node: Node) -> str:
+    """The expression that stands between two places.
+
+    Its node, or the assignment whose right side it is, is only looked at where the text does not tell.
+    """
+    simple = SIMPLE.match(text, start)
+    if simple is None:
+        if text[start : start + 1] != "(":
+            return ""
+    elif simple.end() == end:
+        return f"{simple[1]}()" if simple[2] else simple[1]
+    elif text[simple.end(1)] != "(" and simple[1] != "await":
+        return ""
+    value: Node | None = node
+    while value is not None and value.type == "assignment":
+        value = value.child_by_field_name("right")
+    return "" if value is None else of_node(value, text)
 
 
 def of_node(node: Node, text: str, depth: int = 8) -> str:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 STAR = "*"
 """The key of what `from module import *` takes."""
+ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 class FileNames(NamedTuple):
@@ -23,47 +24,47 @@ class Entry(NamedTuple):
     """-1 for an attribute that only `self.x = ...` makes."""
     kind: str
     """c: class, f: function, p: property, v: variable or attribute."""
-    types: str | Sequence[str]
+    types: str | Sequence[str] = ""
     """A class's bases; else the expression for what it holds or returns, or ""."""
     occurrence: str = ""
     """Which of how many definitions of one name it is; "" for the only one."""
+
+
+Written = tuple[int, str] | tuple[int, str, str | Sequence[str]] | tuple[int, str, str | Sequence[str], str]
+"""An entry without its empty end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interface:
     """A file's definitions, imports at module level, star imports and `__all__`, parsed."""
 
-    definitions: Mapping[str, Entry]
+    definitions: Mapping[str, Written]
     imports: Mapping[str, Sequence[tuple[str, str]]]
     """Name -> each (module as written, name there or "") that may bind it."""
     stars: Sequence[str]
     exported: frozenset[str] | None
     """`__all__` where it is a literal."""
 
+    def entry(self, name: str) -> Entry | None:
+        """The definition of that qualified name."""
+        written = self.definitions.get(name)
+        return None if written is None else Entry(*written)
+
 
 def write_interface(
-    definitions: Mapping[str, Entry],
+    definitions: Mapping[str, Written],
     imports: Mapping[str, Sequence[tuple[str, str]]],
     stars: Sequence[str],
     exported: Sequence[str] | None,
 ) -> str:
     """The text that `parse_interface` reads."""
-    written = {
-        name: list(entry if entry.occurrence else entry[:3] if entry.types else entry[:2])
-        for name, entry in definitions.items()
-    }
-    return json.dumps([written, imports, stars, exported], ensure_ascii=False, separators=(",", ":"))
+    return ENCODE([definitions, imports, stars, exported])
 
 
 def parse_interface(text: str) -> Interface:
     """The interface that the text holds."""
     definitions, imports, stars, exported = json.loads(text)
-    return Interface(
-        {name: Entry(entry[0], entry[1], *(entry[2:] or ("",))) for name, entry in definitions.items()},
-        imports,
-        stars,
-        None if exported is None else frozenset(exported),
-    )
+    return Interface(definitions, imports, stars, None if exported is None else frozenset(exported))
 
 
 def changed_names(before: str | None, after: str | None) -> frozenset[str]:

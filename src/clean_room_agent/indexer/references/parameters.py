@@ -8,8 +8,8 @@ from clean_room_agent.indexer.references.scan import WORD
 
 PLAIN = re.compile(rf"[^(\[]*+\(([^()\[\]{{}}\"'#]*+)\)\s*(?:->\s*(.*?))?\s*:?\s*", re.DOTALL)
 HEAD = re.compile(rf"\s*(?:async\s+)?(?:def|class)\s+{WORD}\s*")
+BRACKETS = re.compile(r"[\[({\"']")
 COMMENT = re.compile(r"#[^\n]*")
-NAME = re.compile(rf"\s*\**\s*({WORD})\s*(?::\s*(.*))?", re.DOTALL)
 
 
 class Signature(NamedTuple):
@@ -24,20 +24,27 @@ def read_signature(text: str) -> Signature:
     """The signature of a function."""
     plain = PLAIN.fullmatch(text)
     if plain is not None:
-        inside, returns = plain[1], plain[2] or ""
-    else:
-        inside, returns = _brackets(text)
+        return Signature(_read(plain[1].split(","), is_plain=True), plain[2] or "")
+    inside, returns = _brackets(text)
     return Signature(read_parameters(inside), returns)
 
 
 def read_parameters(text: str) -> list[tuple[str, str]]:
     """The names and annotations of a comma-separated list of parameters."""
+    is_plain = BRACKETS.search(text) is None
+    return _read(text.split(",") if is_plain else split(text, ","), is_plain=is_plain)
+
+
+def _read(parts: list[str], *, is_plain: bool) -> list[tuple[str, str]]:
     found = []
-    for part in split(text, ","):
-        named = NAME.match(split(part, "=")[0])
-        if named is not None:
-            gathers = part.lstrip().startswith("*")
-            found.append((named[1], "" if gathers else (named[2] or "").strip()))
+    for part in parts:
+        head = part.partition("=")[0] if is_plain else split(part, "=")[0]
+        name, _, annotation = head.partition(":")
+        name = name.strip()
+        if name and name[0] == "*":
+            name, annotation = name.lstrip("* "), ""
+        if name and name != "/":
+            found.append((name, annotation.strip()))
     return found
 
 

@@ -1,6 +1,5 @@
 """One parsed Python file as its interface and its uses: all that resolving its references later needs."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,16 +10,27 @@ from clean_room_agent.indexer.languages.parsed import RawImport
 from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references import binding
 from clean_room_agent.indexer.references.binding import Binds, read_binds
-from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, of_annotation, of_node, split
-from clean_room_agent.indexer.references.interface import STAR, Entry, FileNames, write_interface
+from clean_room_agent.indexer.references.expressions import (
+    CHAIN,
+    MAX_LENGTH,
+    expression_at,
+    of_annotation,
+    split,
+)
+from clean_room_agent.indexer.references.interface import ENCODE, STAR, FileNames, Written, write_interface
 from clean_room_agent.indexer.references.parameters import arguments
-from clean_room_agent.indexer.references.scan import BUILTINS, KEYWORDS, mentions, real_name
+from clean_room_agent.indexer.references.scan import BUILTINS, COMMON, KEYWORDS, WORD, mentions, real_name
 from clean_room_agent.indexer.references.scopes import FUNCTIONS, bindings
 
 QUERY = binding.QUERY + "(attribute object: (call)) @use.chain\n"
 GROWS = re.compile(r"^__all__\s*(?:\+=|\.)", re.MULTILINE)
 FORWARD = re.compile(r"(?::|->|\[|,|\|)\s*(?:\"([^\"\n]+)\"|'([^'\n]+)')")
 PROPERTY = re.compile(r"@(?:[\w.]*\.)?(?:\w*property\w*|memoized_attribute|setter|getter|deleter)\b")
+FOLLOWING = re.compile(rf"\s*+\.\s*+({WORD}(?:\.{WORD})*+\(?)")
+UNKNOWN = "?|"
+"""The head of a token whose beginning is a value of which nothing is known."""
+HIDDEN_WORDS = frozenset(f"{name}{call}" for name in KEYWORDS | BUILTINS for call in ("", "("))
+COMMON_STEPS = frozenset(f".{name}{call}" for name in COMMON for call in ("", "("))
 
 
 def read_names(
@@ -37,29 +47,23 @@ def read_names(
     for one, place in zip(imports, places, strict=True):
         for bound, name, target in bindings(one):
             if place >= 0 and bound != STAR:
-                binds.scopes.bind(place, bound, f"#{target};{name};")
+                binds.scopes.bind_import(place, bound, f"#{target};{name};")
             elif name == STAR:
                 stars.append(target)
             elif (target, name) not in outside.setdefault(bound, []):
                 outside[bound].append((target, name))
     reachable, inner = _definitions(binds)
-    exported = None if GROWS.search(text) else binds.exported
-    at_top = {name for name in reachable if "." not in name}
-    hidden = KEYWORDS if stars else KEYWORDS | (BUILTINS - at_top - outside.keys())
+    exported = None if binds.exported and GROWS.search(text) else binds.exported
+    hidden = HIDDEN_WORDS
+    if stars:
+        hidden = KEYWORDS
+    elif rebound := [name for name in BUILTINS if name in reachable or name in outside]:
+        hidden = HIDDEN_WORDS.difference(rebound, [f"{name}(" for name in rebound])
     uses = _Uses(binds, hidden).read()
+    taken = [(one.target, one.names, one.kind) for one in imports]
     return FileNames(
         real_name(write_interface(reachable, outside, list(dict.fromkeys(stars)), exported)),
-        real_name(
-            json.dumps(
-                [
-                    {name: list(entry[:3]) for name, entry in inner.items()},
-                    [[one.target, one.names, one.kind] for one in imports],
-                    uses,
-                ],
-                ensure_ascii=False,
-                separators=(",", ":"),
-            )
-        ),
+        real_name(ENCODE([inner, taken, uses])),
     )
 
 
@@ -102,26 +106,28 @@ def _places(starts: Sequence[int], nested: Nested) -> list[int]:
     return places
 
 
-def _definitions(binds: Binds) -> tuple[dict[str, Entry], dict[str, Entry]]:
+def _definitions(binds: Binds) -> tuple[dict[str, Written], dict[str, Written]]:
     """What other files can reach by qualified name, and what stands inside functions."""
     nested = binds.nested
-    counts = Counter(nested.names)
-    seen: Counter[str] = Counter()
-    reachable: dict[str, Entry] = {}
-    inner: dict[str, Entry] = {}
+    kinds, parents = nested.kinds, nested.parents
+    reachable: dict[str, Written] = {}
+    inner: dict[str, Written] = {}
     local: set[int] = set()
+    repeated = len(set(nested.names)) < len(nested.names)
+    counts = Counter(nested.names) if repeated else {}
+    seen: Counter[str] = Counter()
     for place, name in enumerate(nested.names):
-        parent = nested.parents[place]
-        if parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS):
+        parent = parents[place]
+        if parent >= 0 and (parent in local or kinds[parent] in FUNCTIONS):
             local.add(place)
         into = inner if place in local else reachable
-        seen[name] += 1
+        if repeated and counts[name] > 1:
+            seen[name] += 1
+            if name not in into or not _is_overload(binds, place):
+                into[name] = (place, *_described(binds, place), f"{seen[name]}/{counts[name]}")
+            continue
         kind, types = _described(binds, place)
-        occurrence = f"{seen[name]}/{counts[name]}" if counts[name] > 1 else ""
-        if name not in into or not _is_overload(binds, place):
-            into[name] = Entry(place, kind, types, occurrence)
-        if kind == "c":
-            _attributes(binds, place, into)
+        into[name] = (place, kind, types) if types else (place, kind)
     for place in binds.attributes:
         _attributes(binds, place, inner if place in local else reachable)
     return reachable, inner
@@ -166,10 +172,13 @@ def _returned(binds: Binds, place: int) -> str:
     annotated = binds.annotated.get(place)
     if annotated is not None:
         return binds.scopes.canonical(annotated, binds.nested.parents[place]) if annotated else ""
+    returned = binds.returned.get(place)
+    if returned is None or not any(returned):
+        return ""
     own = binds.self_names.get(place)
     found = {
         "~" if one == own else binds.scopes.canonical(one, place) if one else ""
-        for one in binds.returned.get(place, ())
+        for one in returned
         if one != "None"
     }
     known = found - {""}
@@ -179,15 +188,16 @@ def _returned(binds: Binds, place: int) -> str:
     return f"{only}%" if "" not in found else f"{only}?"
 
 
-def _attributes(binds: Binds, place: int, into: dict[str, Entry]) -> None:
+def _attributes(binds: Binds, place: int, into: dict[str, Written]) -> None:
     """What methods assign to `self` joins the class's members."""
     for attribute, bound in binds.attributes.get(place, {}).items():
         name = f"{binds.nested.names[place]}.{attribute}"
         existing = into.get(name)
+        types = _fit(binds.scopes.agreed(bound)) if existing is None or existing[1:] == ("v",) else ""
         if existing is None:
-            into[name] = Entry(-1, "v", _fit(binds.scopes.agreed(bound)))
-        elif existing.kind == "v" and not existing.types:
-            into[name] = existing._replace(types=_fit(binds.scopes.agreed(bound)))
+            into[name] = (-1, "v", types) if types else (-1, "v")
+        elif types:
+            into[name] = (existing[0], "v", types)
 
 
 class _Uses:
@@ -207,10 +217,34 @@ class _Uses:
         return found
 
     def _tokens(self, place: int, text: str) -> set[str]:
+        binds, hidden = self._binds, self._hidden
+        plain, special = binds.scopes.visible(place)
+        heads: dict[str, str] = {}
         tokens: set[str] = set()
-        binds = self._binds
-        for mention in mentions(text):
-            self._add(mention, place, tokens)
+        add = tokens.add
+        for mention in mentions(text) - hidden:
+            name, dot, _ = mention.partition(".")
+            if not dot:
+                last = name[-1]
+                if last == "=":
+                    continue
+                bare = name[:-1] if last == "(" else name
+                if bare in special or bare[0] == "@":
+                    self._special(mention, place, tokens)
+                elif bare not in plain:
+                    add(mention)
+            elif name in hidden:
+                continue
+            elif mention[-1] == "=" or not name or name in special or name[0] == "@" or name[-1] == ")":
+                self._special(mention, place, tokens)
+            elif name in plain:
+                head = heads.get(name)
+                if head is None:
+                    head = heads[name] = self._head(name, place)
+                if head != UNKNOWN or mention[len(name) :] not in COMMON_STEPS:
+                    add(head + mention[len(name) :])
+            else:
+                add(mention)
         for node in binds.chains.get(place, ()):
             self._add_chain(node, place, tokens)
         signature = binds.nested.definitions[place].signature
@@ -220,21 +254,27 @@ class _Uses:
             self._forward(signature, place, tokens)
         return tokens
 
-    def _add(self, mention: str, place: int, tokens: set[str], mark: str = "") -> None:
-        first = mention[0]
-        if first == ".":
-            if mention[-1] != "=":
-                tokens.add(f"?|{mention}")
-            return
-        if first == "@":
+    def _head(self, name: str, place: int) -> str:
+        """What stands in a token for a local's name."""
+        meaning = self._binds.scopes.meaning(name, place)
+        if meaning is None:
+            return name
+        return f"{meaning}|" if meaning and len(meaning) < MAX_LENGTH else UNKNOWN
+
+    def _special(self, mention: str, place: int, tokens: set[str], mark: str = "") -> None:
+        if mention[0] == "@":
             mark, mention = "@", mention[1:]
         if mention[-1] == "=":
             mention = mention.rstrip("= \t").rpartition(".")[0]
         name, dot, rest = mention.partition(".")
-        bare = name[:-1] if name[-1:] == "(" else name
-        if bare in self._hidden or not bare:
+        if not name:
+            if dot:
+                tokens.add(UNKNOWN + mention)
             return
-        if bare.startswith("super("):
+        bare = name[:-1] if name[-1] == "(" else name
+        if bare in self._hidden:
+            return
+        if name[-1] == ")":
             own = self._binds.scopes.class_of(place)
             if own >= 0:
                 tokens.add(f"={self._binds.nested.names[own]};!|.{rest}")
@@ -248,26 +288,22 @@ class _Uses:
             elif dot and len(meaning) < MAX_LENGTH:
                 tokens.add(f"{mark}{meaning}|.{rest}")
         elif dot:
-            tokens.add(f"{mark}?|.{rest}")
+            tokens.add(f"{UNKNOWN}.{rest}")
 
     def _add_chain(self, node: Node, place: int, tokens: set[str]) -> None:
         """The attribute of a call's result, and the rest of the chain."""
         text = self._binds.text
         inner = node.child_by_field_name("object")
-        attribute = node.child_by_field_name("attribute")
-        expression = "" if inner is None else of_node(inner, text)
-        if not expression or attribute is None:
+        if inner is None:
+            return
+        end = inner.end_byte
+        following = FOLLOWING.match(text, end)
+        expression = expression_at(text, node.start_byte, end, inner)
+        if not expression or following is None:
             return
         known = self._binds.scopes.canonical(expression, place)
-        if known and known.partition("(")[0] not in self._hidden:
-            parent = node.parent
-            while parent is not None and parent.type == "attribute":
-                node = parent
-                parent = node.parent
-            rest = text[attribute.start_byte : node.end_byte]
-            if CHAIN.fullmatch(rest):
-                called = "(" if text.startswith("(", node.end_byte) else ""
-                tokens.add(f"{known}|.{rest}{called}")
+        if known and known.partition("(")[0] not in self._hidden and len(known) < MAX_LENGTH:
+            tokens.add(f"{known}|.{following[1]}")
 
     def _bases(self, signature: str, place: int, tokens: set[str]) -> None:
         parent = self._binds.nested.parents[place]
@@ -277,14 +313,14 @@ class _Uses:
             direct = chain[0] if chain and not base.startswith("(", chain.end()) else ""
             for mention in mentions(base):
                 mark = "<" if mention == direct else ""
-                self._add(mention, parent, tokens, mark)
+                self._special(mention, parent, tokens, mark)
 
     def _forward(self, signature: str, place: int, tokens: set[str]) -> None:
         parent = self._binds.nested.parents[place]
         for found in FORWARD.findall(signature):
             if of_annotation(found[0] or found[1]):
                 for mention in mentions(found[0] or found[1]):
-                    self._add(mention, parent, tokens)
+                    self._special(mention, parent, tokens)
 
 
 def _own_texts(binds: Binds) -> list[str]:

@@ -1,7 +1,6 @@
 """References, dependencies and look-ups of one file, from the stored texts of all files."""
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +14,7 @@ from clean_room_agent.indexer.references.interface import (
     changed_names,
     parse_interface,
 )
+from clean_room_agent.indexer.references.scan import COMMON
 from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
 
 __all__ = ["Interface", "Resolved", "World", "changed_names", "parse_interface", "resolve_file"]
@@ -24,13 +24,6 @@ Reference = tuple[int, str, int, str, float]
 Target = tuple[str, int, str, float]
 """The same without the caller."""
 UNIQUE = 0.5
-COMMON = frozenset(
-    name
-    for kind in (str, bytes, list, dict, set, tuple, int, float, object, type, BaseException, property)
-    for name in dir(kind)
-)
-"""Attributes of built-in types: a unique definition of such a name says nothing of what a use means."""
-NAME = re.compile(r"[^.(]+")
 
 
 @dataclass(frozen=True, slots=True)

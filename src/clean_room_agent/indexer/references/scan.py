@@ -31,6 +31,12 @@ ends with `=` is assigned to or is a keyword argument's name."""
 INTERPOLATED = re.compile(r"\{\{|\{([^{}!]*(?:\{[^{}]*\}[^{}!]*)*)")
 KEYWORDS = frozenset(keyword.kwlist)
 BUILTINS = frozenset(dir(builtins)) | {"__file__", "__path__"}
+COMMON = frozenset(
+    name
+    for kind in (str, bytes, list, dict, set, tuple, int, float, object, type, BaseException, property)
+    for name in dir(kind)
+)
+"""Attributes of built-in types: a unique definition of such a name says nothing of what a use means."""
 
 
 def mentions(text: str) -> set[str]:

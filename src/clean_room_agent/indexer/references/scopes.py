@@ -1,13 +1,15 @@
 """What a name means inside one file: locals, parameters, nested definitions, imports in functions, and their types."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from clean_room_agent.indexer.languages.parsed import RawImport
 from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, NEUTRAL
 
 FUNCTIONS = frozenset({"function", "method"})
+EMPTY: frozenset[str] = frozenset()
+NOTHING: dict[str, list[tuple[str, int]]] = {}
 
 
 class Scopes:
@@ -19,18 +21,52 @@ class Scopes:
         """Place -> name -> each expression that it is bound to, with the place in whose scope that is evaluated."""
         self._not_local: dict[int, set[str]] = defaultdict(set)
         self._symbols: dict[int, dict[str, int]] = defaultdict(dict)
+        self._special: dict[int, set[str]] = {}
+        """Place -> the names of symbols and imports in it."""
         for place, parent in enumerate(nested.parents):
-            self._symbols[parent][nested.definitions[place].name] = place
+            if parent >= 0:
+                name = nested.definitions[place].name
+                self._symbols[parent][name] = place
+                self._special.setdefault(parent, set()).add(name)
         self._known: dict[tuple[int, str], str | None] = {}
         self._chains: dict[int, tuple[int, ...]] = {}
 
     def bind(self, place: int, name: str, expression: str = "", scope: int | None = None) -> None:
         """Inside the symbol at `place`, `name` is bound to the expression ("": something unknown)."""
-        self._bound[place].setdefault(name, []).append((expression, place if scope is None else scope))
+        bound = (expression, place if scope is None else scope)
+        table = self._bound[place]
+        if name in table:
+            table[name].append(bound)
+        else:
+            table[name] = [bound]
+
+    def bind_import(self, place: int, name: str, expression: str) -> None:
+        """Inside the symbol at `place`, an import binds `name`."""
+        self.bind(place, name, expression)
+        self._special.setdefault(place, set()).add(name)
 
     def declare_outer(self, place: int, names: Iterable[str]) -> None:
         """`global` or `nonlocal`: these names are not the symbol's own, though it assigns them."""
         self._not_local[place].update(names)
+
+    def finish(self) -> None:
+        """All is bound: from now on names are asked for."""
+        for place, names in self._not_local.items():
+            for name in names:
+                self._bound[place].pop(name, None)
+
+    def visible(self, place: int) -> tuple[Container[str], Container[str]]:
+        """The names that are local at `place`, and those among them that are symbols or imports."""
+        chain = self.around(place)
+        if len(chain) == 1:
+            return self._bound.get(place, EMPTY), self._special.get(place, EMPTY)
+        plain: set[str] = set()
+        special: set[str] = set()
+        for scope in reversed(chain):
+            own = self._special.get(scope, EMPTY)
+            special = (special - self._bound.get(scope, {}).keys()) | own
+            plain.update(self._bound.get(scope, EMPTY))
+        return plain, special
 
     def class_of(self, place: int) -> int:
         """The place of the class whose method surrounds `place`; -1 where none does."""
@@ -67,6 +103,9 @@ class Scopes:
 
         With `in_class`, a method's names are looked up in its class too, as those of its decorators are.
         """
+        bound = self._bound.get(place, NOTHING).get(name)
+        if bound is not None and len(bound) == 1 and not bound[0][0] and not in_class:
+            return ""
         chain = self.around(place)
         if in_class and place >= 0:
             outer = self._nested.parents[place]
@@ -103,8 +142,6 @@ class Scopes:
         return found
 
     def _find(self, scope: int, name: str) -> str | None:
-        if name in self._not_local.get(scope, ()):
-            return None
         bound = self._bound.get(scope, {}).get(name, ())
         symbol = self._symbols.get(scope, {}).get(name, -1)
         if symbol >= 0 and self._nested.kinds[scope] not in FUNCTIONS:
@@ -117,6 +154,9 @@ class Scopes:
 
     def agreed(self, bound: Sequence[tuple[str, int]]) -> str:
         """The one expression that all of these come to, `?` after it if of some nothing is known; else ""."""
+        if len(bound) == 1:
+            expression, place = bound[0]
+            return "" if not expression or expression in NEUTRAL else self.canonical(expression, place)
         found: dict[str, None] = {}
         unknown = False
         for expression, place in bound:
