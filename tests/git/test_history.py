@@ -2,20 +2,17 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import FIRST_DATE, commit, git, make_repository, write
+from tests.fakes.repositories import commit, git, make_repository, write
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.history import (
     ChangedPath,
     FileStat,
-    LoggedCommit,
     changed_paths,
     diff,
     diff_stat,
     file_mode,
     list_tree,
-    log_raw,
-    parse_log_record,
     read_blob,
 )
 from clean_room_agent.git.repository import open_repository
@@ -35,54 +32,6 @@ def top(tmp_path: Path) -> Path:
     git(top, "checkout", "-q", "main")
     git(top, "merge", "-q", "--no-ff", "-m", "Merge", "side")
     return top
-
-
-def read(
-    top: Path, *, since: str | None = None, limit: int = 100, line_counts: bool = False
-) -> list[LoggedCommit]:
-    return [
-        parse_log_record(record) for record in log_raw(top, since=since, limit=limit, line_counts=line_counts)
-    ]
-
-
-def test_the_log_has_every_commit_but_merges(top: Path) -> None:
-    log = {entry.message: entry for entry in read(top)}
-    assert set(log) == {"Side", "", "Rename", "Begin\n\nat the start"}
-    begin = log["Begin\n\nat the start"]
-    assert (begin.author, begin.email, begin.timestamp) == ("Ada Example", "ada@example.org", FIRST_DATE)
-    assert begin.hash == git(top, "rev-list", "--max-parents=0", "HEAD")
-    assert [(file.status, file.path) for file in begin.files] == [("A", "a.py"), ("A", "bin")]
-    assert log[""].files == ()
-    assert [file.path for file in log["Side"].files] == ["sp ace\nline"]
-
-
-@pytest.mark.parametrize("line_counts", [False, True])
-def test_renames_line_counts_and_odd_names_are_read(top: Path, line_counts: bool) -> None:
-    rename = next(entry for entry in read(top, line_counts=line_counts) if entry.message == "Rename")
-    found = {file.path: file for file in rename.files}
-    assert (found["b.py"].status, found["b.py"].old_path) == ("R", "a.py")
-    assert found[LATIN].status == "A"
-    assert (found["b.py"].added, found["b.py"].deleted) == ((1, 0) if line_counts else (None, None))
-    assert (found["bin"].added, found["bin"].deleted) == (None, None)
-
-
-def test_the_log_is_bounded_and_goes_on_from_a_commit(top: Path) -> None:
-    assert len(read(top, limit=2)) == 2
-    first = git(top, "rev-list", "--max-parents=0", "HEAD")
-    assert {entry.message for entry in read(top, since=first)} == {"Side", "", "Rename"}
-    assert read(top, since="HEAD") == []
-    with pytest.raises(GitError, match="bad object"):
-        read(top, since="0" * 40)
-
-
-def test_a_partial_clone_has_a_log_and_says_what_it_lacks(top: Path, tmp_path: Path) -> None:
-    git(top, "config", "uploadpack.allowFilter", "true")
-    git(tmp_path, "clone", "-q", "--filter=blob:none", "--no-checkout", f"file://{top}", "clone")
-    clone = tmp_path / "clone"
-    assert {entry.message for entry in read(clone)} == {entry.message for entry in read(top)}
-    with pytest.raises(GitError, match="promisor") as caught:
-        read(clone, line_counts=True)
-    assert "git fetch" in caught.value.hint
 
 
 def test_differences_are_plain_whatever_is_configured(top: Path) -> None:

@@ -1,135 +1,293 @@
+import contextlib
+import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, git, make_repository, write
-from tests.indexer.dump import dump_of, index
+from tests.fakes.repositories import FIRST_DATE, commit, git, init_repository, make_repository, write
+from tests.indexer.past.history_index import HistoryIndex
 
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.indexer.history import begin_history
+from clean_room_agent.indexer.past import onward, rows
+from clean_room_agent.indexer.past.state import read_state
+
+TEXT = "x = {}\n" * 9
 
 
 @pytest.fixture
 def top(tmp_path: Path) -> Path:
-    top = make_repository(tmp_path / "repo", {"a.py": "x = 1\n" * 9, "b.py": "y = 1\n", "c.py": "z = 1\n"})
-    commit(top, {"a.py": "x = 2\n" * 9, "b.py": "y = 2\n"}, "Polish the frobnicator")
-    commit(top, {"a.py": "x = 3\n" * 9}, "Third")
+    top = make_repository(
+        tmp_path / "repo", {"a.py": TEXT.format(*"1" * 9), "b.py": "y = 1\n", "c.py": "z = 1\n"}
+    )
+    commit(top, {"a.py": TEXT.format(*"2" * 9), "b.py": "y = 2\n"}, "Polish the frobnicator")
+    commit(top, {"a.py": TEXT.format(*"3" * 9)}, "Third")
     return top
 
 
-def assert_same_as_fresh(top: Path, config: IndexConfig | None = None) -> None:
-    index(top, config=config)
-    updated = dump_of(top)
-    Workspace(repo=top).curated.unlink()
-    index(top, config=config)
-    assert updated == dump_of(top)
+@pytest.fixture
+def index(top: Path, tmp_path: Path) -> Iterator[HistoryIndex]:
+    made = HistoryIndex(top, tmp_path / "index.sqlite")
+    with contextlib.closing(made.conn):
+        yield made
 
 
-def messages(top: Path, path: str) -> list[object]:
-    rows = dump_of(top)
-    of_file = {row[1] for row in rows["file_commits"] if row[0] == path}
-    return [row[2] for row in rows["commits"] if row[0] in of_file]
+def test_commits_stand_oldest_first_with_the_files_of_today(index: HistoryIndex) -> None:
+    assert index.refresh().commits == 3
+    assert index.commits_of("a.py") == ["Begin", "Polish the frobnicator", "Third"]
+    assert index.commits_of("b.py") == ["Begin", "Polish the frobnicator"]
+    assert index.commits_of("c.py") == ["Begin"]
+    first = index.rows()["commits"][0]
+    assert first[1:] == ("Ada Example", "Begin", "2023-11-14T22:13:20+00:00", 3, 11, 0)
 
 
-def test_commits_stand_oldest_first_with_the_files_of_today(top: Path) -> None:
-    index(top)
-    assert messages(top, "a.py") == ["Begin", "Polish the frobnicator", "Third"]
-    assert messages(top, "b.py") == ["Begin", "Polish the frobnicator"]
-    assert messages(top, "c.py") == ["Begin"]
-
-
-def test_pairs_are_counted_with_their_newest_commit(top: Path) -> None:
-    index(top)
-    polish = git(top, "rev-parse", "HEAD~1")
-    begin = git(top, "rev-parse", "HEAD~2")
-    assert dump_of(top)["co_changes"] == [
+def test_pairs_are_counted_with_their_newest_commit(index: HistoryIndex) -> None:
+    index.refresh()
+    polish = git(index.top, "rev-parse", "HEAD~1")
+    begin = git(index.top, "rev-parse", "HEAD~2")
+    assert index.rows()["pairs"] == [
         ("a.py", "b.py", 2, polish),
         ("a.py", "c.py", 1, begin),
         ("b.py", "c.py", 1, begin),
     ]
 
 
-def test_commits_of_many_files_are_history_but_no_pairs(top: Path) -> None:
-    index(top, config=IndexConfig(pair_bound=2))
-    assert [row[:3] for row in dump_of(top)["co_changes"]] == [("a.py", "b.py", 1)]
-    assert "Begin" in messages(top, "c.py")
+def test_commits_of_many_files_are_history_but_no_pairs(index: HistoryIndex) -> None:
+    index.config = IndexConfig(pair_bound=2)
+    index.refresh()
+    assert [row[:3] for row in index.rows()["pairs"]] == [("a.py", "b.py", 1)]
+    assert "Begin" in index.commits_of("c.py")
 
 
-def test_messages_are_searched_as_a_field_of_the_files_they_touched(top: Path) -> None:
-    index(top)
-    found = {row[1]: row[7] for row in dump_of(top)["postings"] if row[0] == "frobnic"}
-    assert found == {"a.py": pytest.approx(2**-0.5), "b.py": pytest.approx(2**-0.5)}
+def test_messages_are_kept_as_terms_unless_they_speak_of_many_files(index: HistoryIndex) -> None:
+    many = commit(index.top, {f"many{number}": "x\n" for number in range(31)}, "Many")
+    index.refresh()
+    found = {name: json.loads(str(terms)) for name, terms in index.rows()["terms"]}
+    assert found[git(index.top, "rev-parse", "HEAD~2")] == {"polish": 1, "frobnic": 1}
+    assert many not in found
+    assert len(found) == 3
 
 
-def test_a_past_follows_its_file_through_renames(top: Path) -> None:
-    commit(top, {"a.py": None, "moved/a2.py": "x = 3\n" * 9}, "Move")
-    commit(top, {"a.py": "another = 1\n"}, "Anew")
-    index(top)
-    assert messages(top, "moved/a2.py") == ["Begin", "Polish the frobnicator", "Third", "Move"]
-    assert messages(top, "a.py") == ["Anew"]
+def test_a_past_follows_its_file_through_renames(index: HistoryIndex) -> None:
+    text = (index.top / "a.py").read_text()
+    commit(index.top, {"a.py": None, "moved/a2.py": text}, "Move")
+    commit(index.top, {"a.py": "another = 1\n"}, "Anew")
+    index.refresh()
+    assert index.commits_of("moved/a2.py") == ["Begin", "Polish the frobnicator", "Third", "Move"]
+    assert index.commits_of("a.py") == ["Anew"]
 
 
-def test_new_commits_are_added_to_what_is_known(top: Path) -> None:
-    index(top)
-    commit(top, {"b.py": "y = 3\n", "c.py": "z = 3\n"}, "Fourth")
-    commit(top, {"d.py": "w = 1\n", "a.py": "x = 4\n" * 9}, "Fifth")
-    assert_same_as_fresh(top)
+def test_git_is_not_asked_where_nothing_is_new(index: HistoryIndex, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.refresh()
+    head = git(index.top, "rev-parse", "HEAD")
+    before = index.rows()
+    monkeypatch.setenv("PATH", "")
+    pending = begin_history(
+        index.top, index.config, head=head, state=read_state(index.conn), line_counts=False
+    )
+    pending.collect()
+    ids = {row[0]: row[1] for row in index.conn.execute("SELECT path, id FROM files")}
+    assert pending.write(index.conn, repo_id=7, ids=ids).commits == 0
+    assert index.rows() == before
 
 
-def test_renames_among_new_commits_give_old_ones_a_new_file(top: Path) -> None:
-    index(top)
-    commit(top, {"a.py": None, "renamed.py": "x = 3\n" * 9}, "Move")
-    assert_same_as_fresh(top)
-    assert "Third" in messages(top, "renamed.py")
+def test_new_commits_are_added_to_what_is_known(index: HistoryIndex) -> None:
+    index.refresh()
+    commit(index.top, {"b.py": "y = 3\n", "c.py": "z = 3\n"}, "Fourth")
+    commit(index.top, {"d.py": "w = 1\n", "a.py": TEXT.format(*"4" * 9)}, "Fifth")
+    assert index.refresh().commits == 2
+    index.assert_as_fresh()
 
 
-def test_merges_among_new_commits_put_old_ones_in_their_place(top: Path) -> None:
-    git(top, "branch", "side", "HEAD~1")
-    index(top)
-    git(top, "checkout", "-q", "side")
-    commit(top, {"c.py": "z = 9\n"}, "Aside")
-    git(top, "checkout", "-q", "main")
-    commit(top, {"b.py": "y = 9\n"}, "Main")
-    git(top, "merge", "-q", "--no-ff", "-m", "Merge", "side")
-    assert_same_as_fresh(top)
+def test_renames_among_new_commits_give_old_ones_a_new_file(index: HistoryIndex) -> None:
+    index.refresh()
+    commit(index.top, {"a.py": None, "renamed.py": (index.top / "a.py").read_text()}, "Move")
+    assert index.refresh().commits == 1
+    index.assert_as_fresh()
+    assert index.commits_of("renamed.py") == ["Begin", "Polish the frobnicator", "Third", "Move"]
 
 
-def test_a_history_that_was_rewritten_is_read_anew(top: Path) -> None:
-    index(top)
-    git(top, "reset", "-q", "--hard", "HEAD~1")
-    assert_same_as_fresh(top)
-    commit(top, {"c.py": "z = 5\n"}, "Other third")
-    assert_same_as_fresh(top)
-    git(top, "checkout", "-q", "--orphan", "new")
-    commit(top, {}, "All anew")
-    assert_same_as_fresh(top)
+def test_merges_among_new_commits_put_old_ones_in_their_place(index: HistoryIndex) -> None:
+    git(index.top, "branch", "side", "HEAD~1")
+    index.refresh()
+    git(index.top, "checkout", "-q", "side")
+    commit(index.top, {"c.py": "z = 9\n"}, "Aside")
+    git(index.top, "checkout", "-q", "main")
+    commit(index.top, {"b.py": "y = 9\n"}, "Main")
+    git(index.top, "merge", "-q", "--no-ff", "-m", "Merge", "side")
+    assert index.refresh().commits == 3
+    index.assert_as_fresh()
 
 
-def test_a_file_that_comes_back_has_its_past_again(top: Path) -> None:
-    index(top)
-    (top / "b.py").unlink()
-    index(top)
-    assert messages(top, "b.py") == []
-    git(top, "checkout", "-q", "b.py")
-    assert_same_as_fresh(top)
-    assert messages(top, "b.py") == ["Begin", "Polish the frobnicator"]
+def test_commits_that_went_are_taken_back(index: HistoryIndex) -> None:
+    index.refresh()
+    git(index.top, "reset", "-q", "--hard", "HEAD~1")
+    assert index.refresh().commits == 0
+    index.assert_as_fresh()
+    commit(index.top, {"c.py": "z = 5\n"}, "Other third")
+    index.refresh()
+    index.assert_as_fresh()
+    git(index.top, "checkout", "-q", "--orphan", "new")
+    commit(index.top, {}, "All anew")
+    index.refresh()
+    index.assert_as_fresh()
 
 
-def test_a_file_that_was_deleted_before_the_first_index_and_is_written_anew_has_its_past(top: Path) -> None:
-    commit(top, {"b.py": None}, "Delete")
-    index(top)
-    write(top, {"b.py": "new = 1\n"})
-    assert_same_as_fresh(top)
-    assert "Delete" in messages(top, "b.py")
+def test_a_known_commit_that_git_threw_away_is_no_hindrance(index: HistoryIndex) -> None:
+    index.refresh()
+    git(index.top, "commit", "-q", "--amend", "-m", "Amended")
+    git(index.top, "reflog", "expire", "--expire=now", "--all")
+    git(index.top, "gc", "-q", "--prune=now")
+    index.refresh()
+    index.assert_as_fresh()
 
 
-@pytest.mark.parametrize("bound", [1, 3])
-def test_the_oldest_commits_make_room(top: Path, bound: int) -> None:
-    config = IndexConfig(history=bound)
-    index(top, config=config)
+def test_a_file_that_comes_back_has_its_past_again(index: HistoryIndex) -> None:
+    index.refresh()
+    (index.top / "b.py").unlink()
+    index.refresh()
+    assert index.commits_of("b.py") == []
+    git(index.top, "checkout", "-q", "b.py")
+    index.refresh()
+    index.assert_as_fresh()
+    assert index.commits_of("b.py") == ["Begin", "Polish the frobnicator"]
+
+
+def test_a_file_that_was_deleted_before_the_first_index_and_is_written_anew_has_its_past(
+    index: HistoryIndex,
+) -> None:
+    commit(index.top, {"b.py": None}, "Delete")
+    index.refresh()
+    write(index.top, {"b.py": "new = 1\n"})
+    index.refresh()
+    index.assert_as_fresh()
+    assert "Delete" in index.commits_of("b.py")
+
+
+@pytest.mark.parametrize("bound", [0, 1, 3])
+def test_the_oldest_commits_make_room(index: HistoryIndex, bound: int) -> None:
+    index.config = IndexConfig(history=bound)
+    index.refresh()
     for number in range(2):
-        commit(top, {"b.py": f"y = {number}\n", "c.py": f"z = {number}\n"}, f"More {number}")
-        assert_same_as_fresh(top, config)
-        commit(top, {"a.py": f"x = {number}\n"}, f"Alone {number}")
-    summary = index(top, config=config)
-    assert summary.commits == bound
-    assert_same_as_fresh(top, config)
+        commit(index.top, {"b.py": f"y = {number}\n", "c.py": f"z = {number}\n"}, f"More {number}")
+        index.refresh()
+        index.assert_as_fresh()
+        commit(index.top, {"a.py": f"x = {number}\n"}, f"Alone {number}")
+    index.refresh()
+    assert len(index.rows()["commits"]) == bound
+    index.assert_as_fresh()
+
+
+def test_another_bound_is_a_new_history(index: HistoryIndex) -> None:
+    for config in (IndexConfig(history=2), IndexConfig(), IndexConfig(pair_bound=1)):
+        index.config = config
+        index.refresh()
+        index.assert_as_fresh()
+
+
+def test_lines_are_counted_in_the_newest_commits_or_in_all_from_then_on(
+    index: HistoryIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(onward, "COUNTED_COMMITS", 2)
+    monkeypatch.setattr(rows, "COUNTED_COMMITS", 2)
+    monkeypatch.setattr("clean_room_agent.indexer.history.COUNTED_COMMITS", 2)
+
+    def counted() -> list[object]:
+        return [row[5:] for row in index.rows()["commits"]]
+
+    index.refresh()
+    assert counted() == [(None, None), (10, 10), (9, 9)]
+    commit(index.top, {"c.py": "z = 4\nz = 5\n"}, "Fourth")
+    index.refresh()
+    assert counted() == [(None, None), (None, None), (9, 9), (2, 1)]
+    git(index.top, "reset", "-q", "--hard", "HEAD~2")
+    index.refresh()
+    assert counted() == [(11, 0), (10, 10)]
+    index.refresh(line_counts=True)
+    commit(index.top, {"c.py": "z = 6\n"}, "Other third")
+    index.refresh()
+    assert counted() == [(11, 0), (10, 10), (1, 1)]
+    index.assert_as_fresh()
+
+
+def test_there_may_be_no_commit_yet(tmp_path: Path) -> None:
+    top = init_repository(tmp_path / "repo")
+    write(top, {"a.py": "x = 1\n"})
+    index = HistoryIndex(top, tmp_path / "index.sqlite")
+    with contextlib.closing(index.conn):
+        assert index.refresh().commits == 0
+        assert index.rows()["commits"] == []
+        commit(top, {}, "First")
+        assert index.refresh().commits == 1
+        index.assert_as_fresh()
+        git(top, "update-ref", "-d", "HEAD")
+        index.refresh()
+        assert index.rows()["commits"] == []
+
+
+def test_a_shallow_clone_grows_with_its_history(top: Path, tmp_path: Path) -> None:
+    git(tmp_path, "clone", "-q", "--depth=1", f"file://{top}", "clone")
+    index = HistoryIndex(tmp_path / "clone", tmp_path / "index.sqlite")
+    with contextlib.closing(index.conn):
+        assert index.refresh().commits == 1
+        git(index.top, "fetch", "-q", "--unshallow")
+        assert index.refresh().commits == 3
+        index.assert_as_fresh()
+
+
+def test_a_partial_clone_has_a_history_without_lines(top: Path, tmp_path: Path) -> None:
+    git(top, "config", "uploadpack.allowFilter", "true")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{top}", "clone")
+    index = HistoryIndex(tmp_path / "clone", tmp_path / "index.sqlite")
+    with contextlib.closing(index.conn):
+        index.refresh(line_counts=True)
+        commit(top, {"b.py": "y = 7\n"}, "Fourth")
+        git(index.top, "pull", "-q")
+        assert index.refresh().commits == 1
+        assert [row[5:] for row in index.rows()["commits"]] == [(None, None)] * 4
+        index.assert_as_fresh()
+
+
+def test_replacements_of_commits_are_not_followed(index: HistoryIndex) -> None:
+    index.refresh()
+    git(index.top, "replace", "HEAD~1", "HEAD~2")
+    commit(index.top, {"b.py": "y = 7\n"}, "Fourth")
+    assert index.refresh().commits == 1
+    index.assert_as_fresh()
+    assert len(index.rows()["commits"]) == 4
+
+
+def test_odd_names_texts_and_dates_are_kept_as_they_can_be(index: HistoryIndex) -> None:
+    index.refresh()
+    name = 'new\nline "quoted" \u00e9'
+    commit(index.top, {name: TEXT.format(*"8" * 9)}, "Odd")
+    tree = git(index.top, "rev-parse", "HEAD^{tree}")
+    head = git(index.top, "rev-parse", "HEAD")
+    dates = (-5, 0, 253402300800, FIRST_DATE)
+    for date in dates:
+        text = (
+            f"tree {tree}\nparent {head}\nauthor \xf6 <> 1 +0000\ncommitter <> {date} +0000\n\n\xf6\n".encode(
+                "latin-1"
+            )
+        )
+        head = git(index.top, "hash-object", "-t", "commit", "-w", "--stdin", "--literally", feed=text)
+    git(index.top, "reset", "-q", head)
+    assert index.refresh().commits == 1 + len(dates)
+    index.assert_as_fresh()
+    assert index.commits_of(name) == ["Odd"]
+    assert [row[1:4] for row in index.rows()["commits"]][-2] == (
+        "\ufffd",
+        "\ufffd",
+        "9999-12-31T23:59:59+00:00",
+    )
+
+
+def test_a_past_under_a_name_that_is_no_text_is_found_after_a_rename(index: HistoryIndex) -> None:
+    latin = "caf\udce9.py"
+    commit(index.top, {latin: TEXT.format(*"9" * 9)}, "Latin")
+    index.refresh()
+    git(index.top, "mv", latin, "cafe.py")
+    git(index.top, "commit", "-q", "-m", "Mend", date=FIRST_DATE + 999)
+    assert index.refresh().commits == 1
+    assert index.commits_of("cafe.py") == ["Latin", "Mend"]
+    index.assert_as_fresh()

@@ -1,24 +1,25 @@
 """Past commits, the files of today that they touched, and which files change together."""
 
-import json
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from itertools import combinations
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clean_room_agent.db.curated import history, state
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import git
-from clean_room_agent.git.history import LoggedCommit, log_raw, parse_log_record
-from clean_room_agent.indexer.config import IndexConfig
-
-HEAD_KEY = "history_head"
-UNPLACED_KEY = "history_unplaced"
-"""Paths that the log names, or that left the index, and that no file has today: a file that takes one has a past."""
-LAST_SECOND = 253_402_300_799
+from clean_room_agent.git.log import (
+    Answer,
+    LogEntry,
+    ask_line_counts,
+    ask_line_counts_of,
+    ask_log,
+    graph_marks,
+    lacks_contents,
+    read_line_counts,
+    read_log,
+)
+from clean_room_agent.indexer.past.course import Course, find_course
+from clean_room_agent.indexer.past.onward import Onward
+from clean_room_agent.indexer.past.rows import COUNTED_COMMITS, Counts, Scope, write_all
+from clean_room_agent.indexer.past.state import HistoryBounds, HistoryState, keep_state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,164 +32,141 @@ class HistoryChange:
     """Ids of files whose past is another now."""
 
 
-NOTHING = HistoryChange(commits=0, stale=frozenset())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """What is to be read, and what the index will be told of it."""
+
+    top: Path
+    state: HistoryState
+    partial: bool
+
+    def start_all(self) -> tuple[Answer, Answer | None]:
+        """The log, and the counts of lines."""
+        head = self.state.head or ""
+        return (
+            ask_log(self.top, head, limit=self.state.bound, partial=self.partial),
+            self.start_counts(head),
+        )
+
+    def start_counts(self, *revisions: str) -> Answer | None:
+        """The lines of the newest commits, or of all if wanted; None where they cannot be counted."""
+        if self.partial:
+            return None
+        limit = self.state.bound if self.state.all_lines else min(COUNTED_COMMITS, self.state.bound)
+        return ask_line_counts(self.top, *revisions, limit=limit)
+
+    def count_lines(self, commits: list[str]) -> Counts:
+        """The lines that each of these commits changed."""
+        counts: dict[str, tuple[int, int]] = {}
+        for start in range(0, len(commits), COUNTED_COMMITS):
+            asked = commits[start : start + COUNTED_COMMITS]
+            counts |= read_line_counts(ask_line_counts_of(self.top, asked).take())
+        return counts
 
 
-def refresh_history(
-    conn: Connection,
-    root: Path,
-    config: IndexConfig,
-    *,
-    repo_id: int,
-    ids: Mapping[str, int],
-    added: Collection[str],
-    removed: Collection[str],
-) -> HistoryChange:
-    """The database holds the newest commits that HEAD reaches, as if all were read anew.
+class PendingHistory:
+    """A history that git has been asked for."""
 
-    They are read anew unless they went on in a straight line from what is known, without renames. (Where a merge
-    brings older commits, or a rename gives old commits a new file, they would not just stand before the known ones.)
+    def __init__(
+        self, wanted: _Wanted, *, known: str | None, log: Answer | None, counts: Answer | None, blank: bool
+    ) -> None:
+        self._wanted = wanted
+        self._known = known
+        self._log = log
+        self._line_answer = counts
+        self._entries: list[LogEntry] | None = [] if blank else None
+        self._course: Course | None = None
+        self._counts: Counts = {}
+
+    def collect(self) -> None:
+        """Git's answers are read; call it once.
+
+        Raises:
+            GitError: git failed.
+        """
+        if self._log is None:
+            return
+        head = self._wanted.state.head
+        if self._known is not None and head is not None:
+            self._course = find_course(self._wanted.top, head=head, known=self._known, log=self._log)
+            if self._course is None:
+                self._read_all()
+        else:
+            self._entries = read_log(self._log.take())
+        if self._line_answer is not None:
+            self._counts = read_line_counts(self._line_answer.take())
+
+    def write(self, conn: Connection, *, repo_id: int, ids: Mapping[str, int]) -> HistoryChange:
+        """The database holds the newest commits that the head reaches, as if all were read anew.
+
+        Args:
+            conn: open, in a transaction; `files` holds just what `ids` says.
+            repo_id: the repository's id.
+            ids: path -> id of all files of today.
+        """
+        state = self._wanted.state
+        scope = Scope(repo_id=repo_id, ids=ids, bound=state.bound, pair_bound=state.pair_bound)
+        if self._entries is None:
+            change = self._go_on(conn, scope)
+            if change is not None:
+                return change
+            self._read_all()
+        entries = self._entries or []
+        write_all(conn, scope, entries, self._counts)
+        keep_state(conn, state)
+        return HistoryChange(commits=len(entries), stale=frozenset(ids.values()))
+
+    def _go_on(self, conn: Connection, scope: Scope) -> HistoryChange | None:
+        onward = Onward(conn, scope)
+        onward.find_lost()
+        course = self._course
+        if course is not None:
+            if not onward.follow(course):
+                return None
+            onward.settle_terms(course)
+            count = None if self._wanted.partial else self._wanted.count_lines
+            onward.settle_lines(course, self._counts, count, every=self._wanted.state.all_lines)
+            keep_state(conn, self._wanted.state)
+        onward.settle_pairs()
+        return HistoryChange(commits=len(course.added) if course else 0, stale=frozenset(onward.stale))
+
+    def _read_all(self) -> None:
+        if self._line_answer is not None:
+            self._line_answer.join()
+        log, self._line_answer = self._wanted.start_all()
+        self._entries = read_log(log.take())
+        self._counts = {} if self._line_answer is None else read_line_counts(self._line_answer.take())
+        self._line_answer = None
+
+
+def begin_history(
+    root: Path, config: HistoryBounds, *, head: str | None, state: HistoryState | None, line_counts: bool
+) -> PendingHistory:
+    """Git is asked for what the index lacks, if anything, and works while this program does something else.
 
     Args:
-        conn: open, in a transaction.
         root: the work tree's top.
         config: bounds.
-        repo_id: the repository's id.
-        ids: path -> id of all files of today.
-        added: paths that the index did not have.
-        removed: paths that it has no more.
+        head: the commit that is checked out; None where there is none.
+        state: what the index holds; None: nothing.
+        line_counts: the lines of all commits are counted, from now on; else of the newest only, unless they were.
     """
-    head = _head(root) if config.history else None
-    known = state.get_state(conn, HEAD_KEY)
-    unplaced = set(json.loads(state.get_state(conn, UNPLACED_KEY) or "[]"))
-    reappeared = not unplaced.isdisjoint(added)
-    if removed and known is not None:
-        unplaced.update(removed)
-        state.put_state(conn, UNPLACED_KEY, json.dumps(sorted(unplaced)))
-    if head == known and not reappeared:
-        return NOTHING
-    if (
-        head is not None
-        and known is not None
-        and not reappeared
-        and _is_straight(root, known, head, config.history)
-    ):
-        newer = _read(root, since=known, limit=config.history)
-        if not any(file.status == "R" for commit in newer for file in commit.files):
-            return _append(conn, newer, config, repo_id=repo_id, ids=ids, head=head, unplaced=unplaced)
-    history.clear_history(conn)
-    commits = _read(root, since=None, limit=config.history) if head is not None else ()
-    change = _append(conn, commits, config, repo_id=repo_id, ids=ids, head=head, unplaced=set())
-    return HistoryChange(commits=change.commits, stale=frozenset(ids.values()))
-
-
-def _head(root: Path) -> str | None:
-    return (
-        git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=root, ok=(0, 1, 128)).decode().strip() or None
+    partial = lacks_contents(root)
+    now = HistoryState(
+        head=head if config.history else None,
+        bound=config.history,
+        pair_bound=config.pair_bound,
+        graph=graph_marks(root, partial=partial),
+        all_lines=line_counts or (state is not None and state.all_lines),
     )
-
-
-def _is_straight(root: Path, known: str, head: str, limit: int) -> bool:
-    """Whether the commits after `known` are one line of single parents that begins at it."""
-    try:
-        listed = git("rev-list", "--parents", f"--max-count={limit + 1}", head, f"^{known}", cwd=root)
-    except GitError:
-        return False  # `known` is gone: the history was rewritten and its rest thrown away
-    lines = [line.split() for line in listed.decode().splitlines()]
-    if not 0 < len(lines) <= limit:
-        return False
-    expected = [*(line[0] for line in lines[1:]), known]
-    return all(line[1:] == [parent] for line, parent in zip(lines, expected, strict=True))
-
-
-def _read(root: Path, *, since: str | None, limit: int) -> tuple[LoggedCommit, ...]:
-    return tuple(parse_log_record(record) for record in log_raw(root, since=since, limit=limit))
-
-
-def _append(
-    conn: Connection,
-    commits: tuple[LoggedCommit, ...],
-    config: IndexConfig,
-    *,
-    repo_id: int,
-    ids: Mapping[str, int],
-    head: str | None,
-    unplaced: set[str],
-) -> HistoryChange:
-    """`commits` (newest first) stand after what is there; what is beyond the bound at the old end is gone."""
-    touched, unknown = _place(commits, ids)
-    first_id = history.next_commit_id(conn)
-    numbered = list(enumerate(reversed(list(zip(commits, touched, strict=True))), start=first_id))
-    history.insert_commits(
-        conn,
-        (
-            (
-                number,
-                repo_id,
-                commit.hash,
-                commit.author,
-                commit.message,
-                _time(commit.timestamp),
-                len(commit.files),
-            )
-            for number, (commit, _) in numbered
-        ),
-    )
-    history.insert_file_commits(
-        conn, sorted((file_id, number) for number, (_, file_ids) in numbered for file_id in file_ids)
-    )
-    _add_pairs(conn, [(commit, file_ids) for _, (commit, file_ids) in numbered], config.pair_bound)
-    stale = {file_id for file_ids in touched for file_id in file_ids}
-    stale |= _forget_oldest(conn, config)
-    if head is None:
-        state.delete_state(conn, HEAD_KEY)
-    else:
-        state.put_state(conn, HEAD_KEY, head)
-    state.put_state(conn, UNPLACED_KEY, json.dumps(sorted(unplaced | unknown)))
-    return HistoryChange(commits=len(commits), stale=frozenset(stale))
-
-
-def _place(commits: Iterable[LoggedCommit], ids: Mapping[str, int]) -> tuple[list[tuple[int, ...]], set[str]]:
-    """The files of today that each commit touched, and the paths that none has; renames are followed backwards."""
-    today: dict[str, str] = {}
-    touched: list[tuple[int, ...]] = []
-    unknown: set[str] = set()
-    for commit in commits:
-        paths = {today.get(file.path, file.path) for file in commit.files}
-        touched.append(tuple(sorted(ids[path] for path in paths if path in ids)))
-        unknown.update(path for path in paths if path not in ids)
-        today.update(
-            (file.old_path, today.get(file.path, file.path))
-            for file in commit.files
-            if file.status == "R" and file.old_path is not None
-        )
-    return touched, unknown
-
-
-def _add_pairs(conn: Connection, commits: Iterable[tuple[LoggedCommit, tuple[int, ...]]], bound: int) -> None:
-    counts: Counter[tuple[int, int]] = Counter()
-    newest: dict[tuple[int, int], str] = {}
-    for commit, file_ids in commits:
-        if len(commit.files) <= bound:
-            for pair in combinations(file_ids, 2):
-                counts[pair] += 1
-                newest[pair] = commit.hash
-    history.add_pairs(conn, ((*pair, counts[pair], newest[pair]) for pair in sorted(counts)))
-
-
-def _forget_oldest(conn: Connection, config: IndexConfig) -> set[int]:
-    surplus = history.count_commits(conn) - config.history
-    if surplus <= 0:
-        return set()
-    oldest = history.list_oldest(conn, surplus)
-    counts: Counter[tuple[int, int]] = Counter()
-    for _, files_changed, file_ids in oldest:
-        if files_changed <= config.pair_bound:
-            counts.update(combinations(file_ids, 2))
-    history.remove_pairs(conn, ((*pair, counts[pair]) for pair in sorted(counts)))
-    history.delete_commits(conn, (commit_id for commit_id, _, _ in oldest))
-    return {file_id for _, _, file_ids in oldest for file_id in file_ids}
-
-
-def _time(seconds: int) -> str:
-    return datetime.fromtimestamp(min(max(seconds, 0), LAST_SECOND), tz=UTC).isoformat()
+    wanted = _Wanted(top=root, state=now, partial=partial)
+    if state == now:
+        return PendingHistory(wanted, known=None, log=None, counts=None, blank=False)
+    if now.head is None:
+        return PendingHistory(wanted, known=None, log=None, counts=None, blank=True)
+    if state is None or state.head is None or replace(state, head=now.head) != now:
+        log, counts = wanted.start_all()
+        return PendingHistory(wanted, known=None, log=log, counts=counts, blank=False)
+    since = (now.head, f"^{state.head}")
+    log = ask_log(root, *since, limit=None, partial=partial)
+    return PendingHistory(wanted, known=state.head, log=log, counts=wanted.start_counts(*since), blank=False)

@@ -1,0 +1,293 @@
+"""Writers of history: commits and what they touched, line counts, terms, and pairs of files.
+
+A path has its past under the file that has it today, or else under its name in `lost_paths`: its place. Commits are
+told by id; a larger one is newer.
+"""
+
+import os
+import sqlite3
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+INSERT_COMMIT = """
+INSERT INTO commits (id, repo_id, hash, author, message, timestamp, files_changed, insertions, deletions)
+VALUES (?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%S+00:00', ?, 'unixepoch'), ?, ?, ?)
+"""
+ADD_PAIR = """
+INSERT INTO co_changes (file_a_id, file_b_id, count, last_commit_hash)
+VALUES (?1, ?2, ?3, (SELECT hash FROM commits WHERE id = ?4))
+ON CONFLICT (file_a_id, file_b_id) DO UPDATE SET
+    count = count + excluded.count,
+    last_commit_hash = CASE
+        WHEN (SELECT id FROM commits WHERE repo_id IN (SELECT id FROM repos) AND hash = last_commit_hash) > ?4 THEN last_commit_hash
+        ELSE excluded.last_commit_hash
+    END
+"""
+PAIRS_OF_FILE = """
+SELECT theirs.file_id, count(*), max(theirs.commit_id) FROM file_commits mine
+JOIN commits c ON c.id = mine.commit_id AND c.files_changed <= ?2
+JOIN file_commits theirs ON theirs.commit_id = mine.commit_id AND theirs.file_id <> mine.file_id
+WHERE mine.file_id = ?1 GROUP BY theirs.file_id ORDER BY theirs.file_id
+"""
+NEWEST_OF_PAIR = """
+SELECT c.hash FROM file_commits a CROSS JOIN file_commits b ON b.commit_id = a.commit_id AND b.file_id = ?2
+CROSS JOIN commits c ON c.id = a.commit_id AND c.files_changed <= ?3
+WHERE a.file_id = ?1 ORDER BY a.commit_id DESC LIMIT 1
+"""
+TOUCHED = """
+SELECT c.id, c.files_changed, fc.file_id FROM commits c LEFT JOIN file_commits fc ON fc.commit_id = c.id
+WHERE c.id BETWEEN ? AND ? ORDER BY c.id, fc.file_id
+"""
+UNREAD = """
+SELECT c.id, c.message FROM commits c
+WHERE c.id >= ? AND c.files_changed <= ? AND NOT EXISTS (SELECT 1 FROM commit_terms t WHERE t.commit_id = c.id)
+ORDER BY c.id
+"""
+ID_OF_HASH = "SELECT id FROM commits WHERE repo_id IN (SELECT id FROM repos) AND hash = ?"
+LIVING = "commit_id IN (SELECT id FROM commits)"
+CommitTuple = tuple[int, int, str, str, str, int, int, int | None, int | None]
+"""id, repo_id, hash, author, message, seconds since 1970 UTC, files_changed, insertions, deletions."""
+PairTuple = tuple[int, int, int, int]
+"""file_a_id < file_b_id, count, id of the newest commit of both."""
+
+
+class Touched(NamedTuple):
+    """A commit with the files of today that it touched."""
+
+    id: int
+    files_changed: int
+    file_ids: tuple[int, ...]
+
+
+def insert_commits(conn: sqlite3.Connection, commits: Iterable[CommitTuple]) -> None:
+    """The commits are in the database."""
+    conn.executemany(INSERT_COMMIT, commits)
+
+
+def insert_renames(conn: sqlite3.Connection, renames: Iterable[tuple[int, str, str]]) -> None:
+    """Each (commit, old path, new path) is in the database."""
+    conn.executemany(
+        "INSERT OR REPLACE INTO renames (commit_id, old_path, new_path) VALUES (?, ?, ?)",
+        ((commit, os.fsencode(old), os.fsencode(new)) for commit, old, new in renames),
+    )
+
+
+def list_renames(conn: sqlite3.Connection, oldest: int) -> dict[int, list[tuple[str, str]]]:
+    """(old path, new path) by commit, from the commit `oldest` on."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    query = (
+        "SELECT commit_id, old_path, new_path FROM renames WHERE commit_id >= ? ORDER BY commit_id, old_path"
+    )
+    for commit, old, new in conn.execute(query, (oldest,)):
+        found.setdefault(commit, []).append((os.fsdecode(old), os.fsdecode(new)))
+    return found
+
+
+def insert_file_commits(conn: sqlite3.Connection, touches: Iterable[tuple[int, int]]) -> None:
+    """Each (file, commit) is in the database."""
+    conn.executemany("INSERT OR IGNORE INTO file_commits (file_id, commit_id) VALUES (?, ?)", touches)
+
+
+def insert_lost_commits(conn: sqlite3.Connection, touches: Mapping[str, Iterable[int]]) -> None:
+    """These paths, which no file has, were touched by these commits."""
+    for path in sorted(touches):
+        place = _lost_id(conn, path)
+        conn.executemany(
+            "INSERT OR IGNORE INTO lost_commits (path_id, commit_id) VALUES (?, ?)",
+            ((place, commit) for commit in touches[path]),
+        )
+
+
+def list_lost_paths(conn: sqlite3.Connection) -> tuple[str, ...]:
+    """The paths that have a past and no file, by the order in which they were found."""
+    return tuple(os.fsdecode(row[0]) for row in conn.execute("SELECT path FROM lost_paths ORDER BY id"))
+
+
+def take_past(
+    conn: sqlite3.Connection, path: str, file_id: int | None, *, oldest: int, newest: int
+) -> list[int]:
+    """The commits of this span that touched the path; they are taken off its place."""
+    span = (oldest, newest)
+    if file_id is not None:
+        where = "FROM file_commits WHERE file_id = ? AND commit_id BETWEEN ? AND ?"
+        key = file_id
+    else:
+        row = conn.execute("SELECT id FROM lost_paths WHERE path = ?", (os.fsencode(path),)).fetchone()
+        if row is None:
+            return []
+        where = "FROM lost_commits WHERE path_id = ? AND commit_id BETWEEN ? AND ?"
+        key = row[0]
+    query = f"SELECT commit_id {where} AND {LIVING} ORDER BY commit_id"
+    found = [row[0] for row in conn.execute(query, (key, *span))]
+    conn.execute(f"DELETE {where}", (key, *span))
+    return found
+
+
+def put_past(conn: sqlite3.Connection, path: str, file_id: int | None, commits: Iterable[int]) -> None:
+    """These commits touched the path too."""
+    if file_id is None:
+        insert_lost_commits(conn, {path: commits})
+    else:
+        insert_file_commits(conn, ((file_id, commit) for commit in commits))
+
+
+def forget_lost_path(conn: sqlite3.Connection, path: str) -> None:
+    """The path has no past but what a file holds."""
+    conn.execute("DELETE FROM lost_paths WHERE path = ?", (os.fsencode(path),))
+
+
+def drop_dead_lost(conn: sqlite3.Connection) -> None:
+    """No lost path is said to be touched by a commit that is gone, or by none."""
+    conn.execute("DELETE FROM lost_commits WHERE commit_id NOT IN (SELECT id FROM commits)")
+    conn.execute("DELETE FROM lost_paths WHERE id NOT IN (SELECT path_id FROM lost_commits)")
+
+
+def list_ids(conn: sqlite3.Connection, hashes: Iterable[str]) -> dict[str, int]:
+    """Hash -> id of those that are in the database."""
+    found = {}
+    for name in hashes:
+        row = conn.execute(ID_OF_HASH, (name,)).fetchone()
+        if row is not None:
+            found[name] = int(row[0])
+    return found
+
+
+def newest_ids(conn: sqlite3.Connection, limit: int) -> list[tuple[int, str]]:
+    """(id, hash) of the newest commits, newest first."""
+    rows = conn.execute("SELECT id, hash FROM commits ORDER BY id DESC LIMIT ?", (limit,))
+    return [(row[0], row[1]) for row in rows]
+
+
+def id_at(conn: sqlite3.Connection, rank: int) -> int | None:
+    """The id of the commit that has `rank` newer ones; None where there are fewer."""
+    row = conn.execute("SELECT id FROM commits ORDER BY id DESC LIMIT 1 OFFSET ?", (rank,)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def id_before(conn: sqlite3.Connection, newer: int) -> int | None:
+    """The id of the newest commit that is older than `newer`."""
+    row = conn.execute("SELECT max(id) FROM commits WHERE id < ?", (newer,)).fetchone()
+    return None if row[0] is None else int(row[0])
+
+
+def list_touched(conn: sqlite3.Connection, oldest: int, newest: int) -> tuple[Touched, ...]:
+    """The commits of this span, oldest first."""
+    files_of: dict[tuple[int, int], list[int]] = {}
+    for row in conn.execute(TOUCHED, (oldest, newest)):
+        touched = files_of.setdefault((row[0], row[1]), [])
+        if row[2] is not None:
+            touched.append(row[2])
+    return tuple(Touched(commit, changed, tuple(ids)) for (commit, changed), ids in files_of.items())
+
+
+def delete_commits(conn: sqlite3.Connection, commit_ids: Iterable[int]) -> None:
+    """The commits are gone, and what files they touched; pairs stay as they are."""
+    conn.executemany("DELETE FROM commits WHERE id = ?", ((commit_id,) for commit_id in commit_ids))
+
+
+def load_pairs(conn: sqlite3.Connection, pairs: Iterable[tuple[int, int, int, str]]) -> None:
+    """Each (file_a_id < file_b_id, count, newest commit's hash) is in the database, which had none of them."""
+    conn.executemany(
+        "INSERT INTO co_changes (file_a_id, file_b_id, count, last_commit_hash) VALUES (?, ?, ?, ?)", pairs
+    )
+
+
+def add_pairs(conn: sqlite3.Connection, pairs: Iterable[PairTuple]) -> None:
+    """The counts are added to what is there."""
+    conn.executemany(ADD_PAIR, pairs)
+
+
+def remove_pairs(conn: sqlite3.Connection, pairs: Sequence[tuple[int, int, int]]) -> None:
+    """Each (first file, second file, count) is taken off what is there; a pair that reaches 0 is gone."""
+    conn.executemany(
+        "UPDATE co_changes SET count = count - ?3 WHERE file_a_id = ?1 AND file_b_id = ?2", pairs
+    )
+    conn.executemany(
+        "DELETE FROM co_changes WHERE file_a_id = ?1 AND file_b_id = ?2 AND count <= 0",
+        [pair[:2] for pair in pairs],
+    )
+
+
+def renew_newest(
+    conn: sqlite3.Connection, pairs: Iterable[tuple[int, int]], gone: Collection[str], max_files: int
+) -> None:
+    """Where a pair's newest commit is one of `gone`, which are no more in the database, it is the newest that is."""
+    for first, second in pairs:
+        key = (first, second)
+        row = conn.execute(
+            "SELECT last_commit_hash FROM co_changes WHERE file_a_id = ? AND file_b_id = ?", key
+        ).fetchone()
+        if row is not None and row[0] in gone:
+            newest = conn.execute(NEWEST_OF_PAIR, (first, second, max_files)).fetchone()
+            conn.execute(
+                "UPDATE co_changes SET last_commit_hash = ?3 WHERE file_a_id = ?1 AND file_b_id = ?2",
+                (first, second, newest[0]),
+            )
+
+
+def renew_pairs(conn: sqlite3.Connection, file_id: int, max_files: int) -> None:
+    """The file's pairs are what its commits of at most `max_files` files say."""
+    conn.execute("DELETE FROM co_changes WHERE file_a_id = ?1 OR file_b_id = ?1", (file_id,))
+    found = conn.execute(PAIRS_OF_FILE, (file_id, max_files)).fetchall()
+    pairs = ((*sorted((file_id, other)), count, newest) for other, count, newest in found)
+    conn.executemany(ADD_PAIR, pairs)
+
+
+def put_terms(conn: sqlite3.Connection, terms: Iterable[tuple[int, str]]) -> None:
+    """Each (commit, JSON object of its message's terms) is in the database."""
+    conn.executemany("INSERT INTO commit_terms (commit_id, terms) VALUES (?, ?)", terms)
+
+
+def drop_terms(conn: sqlite3.Connection, before: int) -> None:
+    """No commit older than `before` has terms."""
+    conn.execute("DELETE FROM commit_terms WHERE commit_id < ?", (before,))
+
+
+def list_unread_messages(
+    conn: sqlite3.Connection, oldest: int, max_files: int
+) -> tuple[tuple[int, str], ...]:
+    """(id, message) of the commits from `oldest` on, of at most `max_files` files, whose terms are not known."""
+    return tuple((row[0], row[1]) for row in conn.execute(UNREAD, (oldest, max_files)))
+
+
+def put_line_counts(conn: sqlite3.Connection, counts: Iterable[tuple[int, int, int]]) -> None:
+    """Each (commit, lines added, lines deleted) is in the database."""
+    conn.executemany("UPDATE commits SET insertions = ?2, deletions = ?3 WHERE id = ?1", counts)
+
+
+def drop_line_counts(conn: sqlite3.Connection, before: int, at_most: int) -> None:
+    """The `at_most` commits just older than `before` have no counts."""
+    conn.execute(
+        "UPDATE commits SET insertions = NULL, deletions = NULL WHERE id IN "
+        "(SELECT id FROM commits WHERE id < ? ORDER BY id DESC LIMIT ?)",
+        (before, at_most),
+    )
+
+
+def list_uncounted(conn: sqlite3.Connection, oldest: int) -> dict[str, int]:
+    """Hash -> id of the commits from `oldest` on whose lines are not counted."""
+    query = "SELECT hash, id FROM commits WHERE id >= ? AND insertions IS NULL ORDER BY id"
+    return {row[0]: row[1] for row in conn.execute(query, (oldest,))}
+
+
+def clear_history(conn: sqlite3.Connection) -> None:
+    """No commit, no pair and no lost path is left."""
+    tables = (
+        "co_changes",
+        "commit_terms",
+        "renames",
+        "lost_commits",
+        "lost_paths",
+        "file_commits",
+        "commits",
+    )
+    for table in tables:
+        conn.execute(f"DELETE FROM {table}")  # noqa: S608 - constant names
+
+
+def _lost_id(conn: sqlite3.Connection, path: str) -> int:
+    name = os.fsencode(path)
+    row = conn.execute("SELECT id FROM lost_paths WHERE path = ?", (name,)).fetchone()
+    if row is not None:
+        return int(row[0])
+    return conn.execute("INSERT INTO lost_paths (path) VALUES (?)", (name,)).lastrowid or 0

@@ -1,0 +1,248 @@
+"""A history in the database becomes another one, as if that had been read anew."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+
+from clean_room_agent.db.curated import past
+from clean_room_agent.db.curated.history import count_commits
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.indexer.past.course import Course
+from clean_room_agent.indexer.past.placing import NO_BOUND, Move, Places, Renames, Step, find_moves
+from clean_room_agent.indexer.past.rows import (
+    COUNTED_COMMITS,
+    GAP,
+    SEARCHED_COMMITS,
+    SEARCHED_FILES,
+    Counts,
+    Scope,
+    Touches,
+    insert_commits,
+    insert_terms,
+    terms_text,
+)
+
+CountLines = Callable[[list[str]], Counts]
+"""The lines that each of these commits changed."""
+
+
+class Onward:
+    """One change of the history in the database.
+
+    `stale` gathers the files whose past is another than before, `renewed` those of them whose pairs cannot be told
+    by adding and taking away.
+    """
+
+    def __init__(self, conn: Connection, scope: Scope) -> None:
+        self.stale: set[int] = set()
+        self._conn = conn
+        self._scope = scope
+        self._renewed: set[int] = set()
+        self._orphans: tuple[list[tuple[int, int]], frozenset[str]] = ([], frozenset())
+
+    def find_lost(self) -> None:
+        """Files that took a path with a past have it."""
+        for path in past.list_lost_paths(self._conn):
+            file_id = self._scope.ids.get(path)
+            if file_id is not None:
+                commits = past.take_past(self._conn, path, None, oldest=0, newest=NO_BOUND)
+                past.put_past(self._conn, path, file_id, commits)
+                past.forget_lost_path(self._conn, path)
+                self._renewed.add(file_id)
+
+    def follow(self, course: Course) -> bool:
+        """The commits are those of the new history.
+
+        False where that cannot be told from what is known: everything is to be read anew then.
+        """
+        full = count_commits(self._conn) >= self._scope.bound
+        gone = past.list_ids(self._conn, course.gone)
+        shared = past.list_ids(self._conn, [name for name in course.old if name not in course.gone])
+        renames = _renames(self._conn, course, shared, gone)
+        self._remove(gone)
+        if not self._move(find_moves(_steps(course, shared, gone, renames))):
+            return False
+        numbers = self._numbers(course, shared, full=full)
+        if numbers is None:
+            return False
+        self._add(course, numbers, shared, renames)
+        return self._make_room() or not full
+
+    def settle_pairs(self) -> None:
+        """The pairs are those of the files' commits."""
+        for file_id in sorted(self._renewed):
+            past.renew_pairs(self._conn, file_id, self._scope.pair_bound)
+        self.stale |= self._renewed
+
+    def settle_terms(self, course: Course) -> None:
+        """The terms kept are those of the newest commits."""
+        oldest = past.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
+        past.drop_terms(self._conn, oldest)
+        if course.gone:
+            unread = past.list_unread_messages(self._conn, oldest, SEARCHED_FILES)
+            past.put_terms(self._conn, ((commit, terms_text(message)) for commit, message in unread))
+
+    def settle_lines(self, course: Course, counts: Counts, count: CountLines | None, *, every: bool) -> None:
+        """The lines of the newest commits are counted, or of all; `counts` are those known beforehand."""
+        if count is None:
+            return
+        oldest = 0 if every else past.id_at(self._conn, COUNTED_COMMITS - 1) or 0
+        if oldest:
+            past.drop_line_counts(self._conn, oldest, len(course.added))
+        uncounted = past.list_uncounted(self._conn, oldest)
+        missing = [name for name in uncounted if name not in counts]
+        found = {**counts, **count(missing)} if missing else counts
+        past.put_line_counts(
+            self._conn,
+            [(number, *found[name]) for name, number in uncounted.items() if name in found],
+        )
+
+    def _remove(self, gone: Mapping[str, int]) -> None:
+        """The commits are gone, and taken off the pairs, which may still name them as their newest."""
+        pairs: Counter[tuple[int, int]] = Counter()
+        for number in sorted(gone.values()):
+            for touched in past.list_touched(self._conn, number, number):
+                self.stale.update(touched.file_ids)
+                if touched.files_changed <= self._scope.pair_bound:
+                    pairs.update(combinations(touched.file_ids, 2))
+        self._take_pairs(pairs)
+        past.delete_commits(self._conn, gone.values())
+        if gone:
+            past.drop_dead_lost(self._conn)
+        self._orphans = (sorted(pairs), frozenset(gone))
+
+    def _take_pairs(self, pairs: Counter[tuple[int, int]]) -> None:
+        past.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
+
+    def _move(self, moves: Sequence[Move]) -> bool:
+        ids = self._scope.ids
+        taken: list[tuple[Move, list[int]]] = []
+        for move in moves:
+            source = ids.get(move.source)
+            commits = past.take_past(self._conn, move.source, source, oldest=move.oldest, newest=move.newest)
+            if commits and move.target is None:
+                return False
+            if commits:
+                taken.append((move, commits))
+                if source is not None:
+                    self._renewed.add(source)
+        for move, commits in taken:
+            if move.target is not None:
+                target = ids.get(move.target)
+                past.put_past(self._conn, move.target, target, commits)
+                if target is not None:
+                    self._renewed.add(target)
+        return True
+
+    def _numbers(self, course: Course, shared: Mapping[str, int], *, full: bool) -> dict[str, int] | None:
+        """Ids for the commits that come, between those of their neighbours; None where there is no room."""
+        numbers: dict[str, int] = {}
+        newer: int | None = None
+        run: list[str] = []
+        for name in course.new:
+            entry = course.added.get(name)
+            if entry is not None and not entry.is_merge:
+                run.append(name)
+            elif name in shared:
+                if not _spread(run, shared[name], newer, numbers):
+                    return None
+                newer, run = shared[name], []
+        if not run:
+            return numbers
+        older = past.id_before(self._conn, NO_BOUND if newer is None else newer)
+        if older is None and full:
+            return None
+        return numbers if _spread(run, older or 0, newer, numbers) else None
+
+    def _add(
+        self,
+        course: Course,
+        numbers: Mapping[str, int],
+        shared: Mapping[str, int],
+        renames: Mapping[int, Renames],
+    ) -> None:
+        places = Places(self._scope.ids)
+        touches = Touches(places)
+        for name in course.new:
+            if name in numbers:
+                touches.add(numbers[name], course.added[name])
+            elif name in shared:
+                places.follow(renames.get(shared[name], ()))
+        numbered = sorted((number, course.added[name]) for name, number in numbers.items())
+        insert_commits(self._conn, self._scope.repo_id, numbered, {})
+        past.insert_file_commits(self._conn, touches.file_commits())
+        past.insert_lost_commits(self._conn, touches.lost_commits())
+        past.renew_newest(self._conn, *self._orphans, self._scope.pair_bound)
+        counts, newest = touches.pairs(self._scope.pair_bound)
+        past.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
+        insert_terms(self._conn, numbered)
+        self.stale.update(touches.by_file)
+
+    def _make_room(self) -> bool:
+        """Only as many commits as the bound allows are left; False where there are fewer."""
+        surplus = count_commits(self._conn) - self._scope.bound
+        if surplus < 0:
+            return False
+        newest_kept = past.id_at(self._conn, self._scope.bound - 1)
+        if surplus == 0 or newest_kept is None:
+            return True
+        pairs: Counter[tuple[int, int]] = Counter()
+        leaving = past.list_touched(self._conn, 0, newest_kept - 1)
+        for touched in leaving:
+            self.stale.update(touched.file_ids)
+            if touched.files_changed <= self._scope.pair_bound:
+                pairs.update(combinations(touched.file_ids, 2))
+        self._take_pairs(pairs)
+        past.delete_commits(self._conn, [touched.id for touched in leaving])
+        return True
+
+
+def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str, int]) -> bool:
+    """The commits of `run`, newest first, have ids between the two; False where there is no room."""
+    step = GAP if newer is None else (newer - older) // (len(run) + 1)
+    for place, name in enumerate(reversed(run), start=1):
+        numbers[name] = older + place * step
+    return step > 0
+
+
+def _renames(
+    conn: Connection, course: Course, shared: Mapping[str, int], gone: Mapping[str, int]
+) -> dict[int, Renames]:
+    """The renames of the commits that are shared or go, by id."""
+    known = (*shared.values(), *gone.values())
+    return dict(past.list_renames(conn, min(known))) if known and course.old else {}
+
+
+def _steps(
+    course: Course, shared: Mapping[str, int], gone: Mapping[str, int], renames: Mapping[int, Renames]
+) -> list[Step]:
+    """Both ways in one: before each shared commit those that go, then those that come."""
+    steps: list[Step] = []
+    old = iter(course.old)
+
+    def leave() -> None:
+        for name in old:
+            if name not in course.gone:
+                return
+            steps.append(Step(in_old=True, in_new=False, id=None, renames=renames.get(gone.get(name, 0), ())))
+
+    pending: list[Step] = []
+    for name in course.new:
+        entry = course.added.get(name)
+        if entry is not None:
+            pending.append(Step(in_old=False, in_new=True, id=None, renames=entry.renames))
+            continue
+        leave()
+        number = shared.get(name)
+        steps += pending
+        pending = []
+        steps.append(
+            Step(
+                in_old=True,
+                in_new=True,
+                id=number,
+                renames=() if number is None else renames.get(number, ()),
+            )
+        )
+    leave()
+    return steps + pending

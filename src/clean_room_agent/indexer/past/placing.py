@@ -1,0 +1,92 @@
+"""Where the files of past commits are today: renames followed backwards in time."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+NO_BOUND = 1 << 62
+Renames = Sequence[tuple[str, str]]
+"""(old path, new path) of one commit."""
+
+
+class Places(dict[str, int]):
+    """Path in a past commit -> id of the file of today; below 0: `lost[-1 - place]` is a path that no file has.
+
+    To be asked about commits newest first, with `follow` after each that renames.
+    """
+
+    def __init__(self, ids: Mapping[str, int]) -> None:
+        super().__init__()
+        self.lost: list[str] = []
+        self._ids = ids
+
+    def __missing__(self, path: str) -> int:
+        place = self._ids.get(path)
+        if place is None:
+            self.lost.append(path)
+            place = -len(self.lost)
+        self[path] = place
+        return place
+
+    def follow(self, renames: Renames) -> None:
+        """What older commits say of an old path belongs to where the new one is."""
+        self.update([(old, self[new]) for old, new in renames])
+
+
+class Move(NamedTuple):
+    """In commits of the ids `oldest` to `newest`, what belonged to `source` belongs to `target`.
+
+    `target` None: to one path in some of them and to another in others, if any of them touched it.
+    """
+
+    source: str
+    target: str | None
+    oldest: int
+    newest: int
+
+
+class Step(NamedTuple):
+    """A commit on the way back: whether the old order has it, and the new one; its id if it stays."""
+
+    in_old: bool
+    in_new: bool
+    id: int | None
+    renames: Renames
+
+
+def find_moves(steps: Iterable[Step]) -> list[Move]:
+    """What belongs elsewhere when renames come and go.
+
+    `steps`: newest first, the shared commits once.
+    """
+    then: dict[str, str] = {}
+    now: dict[str, str] = {}
+    moves: list[Move] = []
+    newest = NO_BOUND
+    last: int | None = None
+    for step in steps:
+        last = last if step.id is None else step.id
+        if not step.renames:
+            continue
+        if last is not None:
+            moves += _differences(then, now, last, newest)
+            newest, last = last - 1, None
+        for wanted, led in ((step.in_old, then), (step.in_new, now)):
+            if wanted:
+                led.update([(old, led.get(new, new)) for old, new in step.renames])
+    return moves + _differences(then, now, 0, newest)
+
+
+def _differences(then: Mapping[str, str], now: Mapping[str, str], oldest: int, newest: int) -> list[Move]:
+    changed = {path for path in {*then, *now} if then.get(path, path) != now.get(path, path)}
+    sources = sorted({then.get(path, path) for path in changed})
+    origins = {source: set() if source in then else {source} for source in sources}
+    for path, source in then.items():
+        if source in origins:
+            origins[source].add(path)
+    moves = []
+    for source in sources:
+        targets = {now.get(path, path) for path in origins[source]}
+        target = targets.pop() if len(targets) == 1 else None
+        if target != source:
+            moves.append(Move(source, target, oldest, newest))
+    return moves

@@ -1,0 +1,135 @@
+"""Rows of history: all of them for a new index, those of added commits for one that goes on."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+from clean_room_agent.db.curated import past
+from clean_room_agent.db.curated.past import CommitTuple
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.git.log import LogEntry
+from clean_room_agent.indexer.past.placing import Places
+from clean_room_agent.indexer.terms import count_terms
+
+GAP = 1 << 12
+"""Between the ids of commits, for what merges will bring."""
+COUNTED_COMMITS = 1000
+"""The newest ones, whose lines are counted."""
+SEARCHED_COMMITS = 3000
+"""The newest ones, whose messages are searched."""
+SEARCHED_FILES = 30
+"""Commits that touched more files say little of each."""
+LAST_SECOND = 253_402_300_799  # of the year 9999
+Counts = Mapping[str, tuple[int, int]]
+"""Commit -> lines added, lines deleted."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What the rows of history hang on."""
+
+    repo_id: int
+    ids: Mapping[str, int]
+    """Path -> id of all files of today."""
+    bound: int
+    pair_bound: int
+
+
+class Touches:
+    """What numbered commits touched: files of today, and paths that no file has."""
+
+    def __init__(self, places: Places) -> None:
+        self.by_file: dict[int, list[int]] = {}
+        self.by_commit: list[tuple[int, int, list[int]]] = []
+        """Commit, how many files it changed, the ids of those of today, sorted."""
+        self._places = places
+        self._by_lost: dict[int, list[int]] = {}
+
+    def add(self, commit: int, entry: LogEntry) -> None:
+        """The commit touched its paths; call it newest first."""
+        files = []
+        for place in sorted(set(map(self._places.__getitem__, entry.paths))):
+            where = self.by_file if place >= 0 else self._by_lost
+            if place in where:
+                where[place].append(commit)
+            else:
+                where[place] = [commit]
+            if place >= 0:
+                files.append(place)
+        self.by_commit.append((commit, entry.files_changed, files))
+        if entry.renames:
+            self._places.follow(entry.renames)
+
+    def file_commits(self) -> Iterable[tuple[int, int]]:
+        """(file, commit), sorted."""
+        return ((file, commit) for file in sorted(self.by_file) for commit in reversed(self.by_file[file]))
+
+    def lost_commits(self) -> dict[str, list[int]]:
+        """Path -> commits."""
+        lost = self._places.lost
+        return {lost[-1 - place]: commits for place, commits in self._by_lost.items()}
+
+    def pairs(self, bound: int) -> tuple[Counter[tuple[int, int]], dict[tuple[int, int], int]]:
+        """(first file, second file) -> in how many commits of at most `bound` files, and the newest of these."""
+        counts: Counter[tuple[int, int]] = Counter()
+        newest: dict[tuple[int, int], int] = {}
+        for commit, changed, files in reversed(self.by_commit):
+            if changed <= bound and len(files) > 1:
+                pairs = list(combinations(files, 2))
+                counts.update(pairs)
+                newest.update(dict.fromkeys(pairs, commit))
+        return counts, newest
+
+
+def write_all(conn: Connection, scope: Scope, entries: Sequence[LogEntry], counts: Counts) -> None:
+    """The history is `entries`, newest first."""
+    past.clear_history(conn)
+    touches = Touches(Places(scope.ids))
+    numbers = range(len(entries) * GAP, 0, -GAP)
+    for number, entry in zip(numbers, entries, strict=True):
+        touches.add(number, entry)
+    numbered = list(zip(numbers, entries, strict=True))
+    insert_commits(conn, scope.repo_id, reversed(numbered), counts)
+    past.insert_file_commits(conn, touches.file_commits())
+    past.insert_lost_commits(conn, touches.lost_commits())
+    pair_counts, newest = touches.pairs(scope.pair_bound)
+    hashes = {number: entry.hash for number, entry in numbered}
+    past.load_pairs(conn, ((*pair, pair_counts[pair], hashes[newest[pair]]) for pair in sorted(pair_counts)))
+    insert_terms(conn, reversed(numbered[:SEARCHED_COMMITS]))
+
+
+def insert_commits(
+    conn: Connection, repo_id: int, numbered: Iterable[tuple[int, LogEntry]], counts: Counts
+) -> None:
+    """The commits and their renames are in the database."""
+    listed = list(numbered)
+    past.insert_commits(conn, (_commit(repo_id, number, entry, counts) for number, entry in listed))
+    past.insert_renames(conn, ((number, old, new) for number, entry in listed for old, new in entry.renames))
+
+
+def insert_terms(conn: Connection, numbered: Iterable[tuple[int, LogEntry]]) -> None:
+    """The terms of the messages of these commits are in the database, unless they touched too many files."""
+    past.put_terms(
+        conn,
+        (
+            (number, terms_text(entry.message))
+            for number, entry in numbered
+            if entry.files_changed <= SEARCHED_FILES
+        ),
+    )
+
+
+def terms_text(message: str) -> str:
+    """The message's terms and how often each stands there, as a JSON object sorted by term."""
+    return _encode(count_terms(message))
+
+
+def _commit(repo_id: int, number: int, entry: LogEntry, counts: Counts) -> CommitTuple:
+    added, deleted = counts.get(entry.hash, (None, None))
+    when = min(max(entry.timestamp, 0), LAST_SECOND)
+    changed = entry.files_changed
+    return (number, repo_id, entry.hash, entry.author, entry.message, when, changed, added, deleted)

@@ -1,0 +1,53 @@
+"""What the history in the index was read from."""
+
+import json
+from dataclasses import dataclass
+from typing import Protocol
+
+from clean_room_agent.db.curated import state
+from clean_room_agent.db.rows import Connection
+
+HEAD_KEY = "history_head"
+
+
+class HistoryBounds(Protocol):
+    """What `[index]` says of history."""
+
+    @property
+    def history(self) -> int:
+        """Newest commits to read; merges are not counted."""
+
+    @property
+    def pair_bound(self) -> int:
+        """Commits that touch more files say nothing of which files belong together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryState:
+    """Where the history was read, and by which bounds; it can go on from here while these stay the same."""
+
+    head: str | None
+    """The commit; None: there was none, or none was wanted."""
+    bound: int
+    """`[index].history`."""
+    pair_bound: int
+    """`[index].pair_bound`."""
+    graph: str
+    """See `git.log.graph_marks`."""
+    all_lines: bool
+    """Whether the lines of all commits are counted, not only of the newest."""
+
+
+def read_state(conn: Connection) -> HistoryState | None:
+    """What was kept by `keep_state`; None in a new index."""
+    text = state.get_state(conn, HEAD_KEY)
+    if text is None:
+        return None
+    head, bound, pair_bound, graph, all_lines = json.loads(text)
+    return HistoryState(head=head, bound=bound, pair_bound=pair_bound, graph=graph, all_lines=all_lines)
+
+
+def keep_state(conn: Connection, kept: HistoryState) -> None:
+    """`read_state` gives `kept`."""
+    fields = [kept.head, kept.bound, kept.pair_bound, kept.graph, kept.all_lines]
+    state.put_state(conn, HEAD_KEY, json.dumps(fields))
