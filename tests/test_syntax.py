@@ -1,3 +1,5 @@
+import random
+
 import pytest
 
 from clean_room_agent import syntax
@@ -37,3 +39,46 @@ def test_errors_are_told_from_good_source(path: str, good: bytes, bad: bytes) ->
 def test_nothing_is_said_of_what_is_not_parsed() -> None:
     assert syntax.parses_cleanly(b"# x", "a.md") is None
     assert syntax.parses_cleanly(b"x" * (syntax.MAX_PARSED_BYTES + 1), "a.py") is None
+
+
+def minified(size: int) -> bytes:
+    piece = b"var a0=function(e,t){return e?t.map((n)=>n+1):[1,2,3]};a0.b={c:'d',e:/f/g};if(a0)for(;;){break}"
+    return (piece * (size // len(piece) + 1))[: size // len(piece) * len(piece)]
+
+
+@pytest.mark.parametrize(
+    ("source", "grammar"),
+    [
+        (b"x = [" + b"1, " * 300_000 + b"]\n", "python"),
+        (b"x = " + b"(" * 10_000 + b")" * 10_000 + b"\n", "python"),
+        (b"x = " + b"[" * 10_000 + b"]" * 10_000 + b"\n", "javascript"),
+        (minified(900_000), "javascript"),
+        (b"x = (\n" + b"def g():\n    return 1\n\n" * 20_000, "python"),
+        (b"{{#if x}}\n" + b"function f(a) { return a.b() }\n" * 10_000, "javascript"),
+    ],
+    ids=["list", "parentheses", "brackets", "minified", "broken", "template"],
+)
+def test_large_code_is_parsed(source: bytes, grammar: str) -> None:
+    assert syntax.parse(source, grammar).root_node.end_byte > 0
+
+
+@pytest.mark.parametrize("grammar", ["python", "javascript", "typescript", "tsx"])
+@pytest.mark.parametrize("kind", ["bytes", "punctuation", "open", "nested"])
+def test_what_is_no_code_is_given_up_at_once(kind: str, grammar: str) -> None:
+    chance = random.Random(1)
+    source = {
+        "bytes": lambda: chance.randbytes(60_000),
+        "punctuation": lambda: bytes(chance.choices(b"(){}[]<>;:,.=+-*/'\"`!&|?\n ax1", k=100_000)),
+        "open": lambda: b"(" * 100_000,
+        "nested": lambda: b"x = " + b"[" * 100_000 + b"]" * 100_000,
+    }[kind]()
+    messages = set()
+    for _ in range(2):
+        with pytest.raises(syntax.ParseGivenUp) as found:
+            syntax.parse(source, grammar)
+        messages.add(str(found.value))
+    assert len(messages) == 1
+
+
+def test_nothing_is_said_of_what_is_given_up() -> None:
+    assert syntax.parses_cleanly(b"(" * 100_000, "a.py") is None

@@ -1,7 +1,7 @@
 """What a file's syntax says of an edit: where its definitions stand, and where it stops being readable."""
 
 from clean_room_agent.execute.edits.scopes import SymbolSpan
-from clean_room_agent.syntax import MAX_PARSED_BYTES, grammar_of, parse, parses_cleanly
+from clean_room_agent.syntax import MAX_PARSED_BYTES, ParseGivenUp, grammar_of, parse, parses_cleanly
 
 NAMED = frozenset(
     {
@@ -30,7 +30,7 @@ AFTER_DEFINITION = " \t\r;,"
 def definition_spans(path: str, text: str) -> tuple[SymbolSpan, ...]:
     """Each definition that has its lines to itself, by qualified name (`Class.method`), in order of place.
 
-    Empty where no grammar fits the file. A name may occur more than once (overloads, conditional definitions).
+    Empty where no grammar fits the file, or it is too much to parse. A name may occur more than once (overloads, conditional definitions).
     """
     grammar = grammar_of(path)
     source = _encoded(text)
@@ -41,7 +41,10 @@ def definition_spans(path: str, text: str) -> tuple[SymbolSpan, ...]:
     for line in lines:
         starts.append(starts[-1] + len(line) + 1)
     found = []
-    root = parse(source, grammar).root_node
+    try:
+        root = parse(source, grammar).root_node
+    except ParseGivenUp:
+        return ()
     stack = [(root, root, "")]
     while stack:
         node, outer, prefix = stack.pop()
