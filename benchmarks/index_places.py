@@ -151,7 +151,7 @@ def with_statement(source: bytes, path: str, symbols: list[sqlite3.Row]) -> byte
     """The source with a statement more in a function; None where none of the functions is written in a usual way."""
     lines = source.decode().split("\n")
     if grammar_of(path) == "python":
-        functions = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
+        functions = [node for node in _statements(source) if isinstance(node, ast.FunctionDef)]
         if not functions:
             return None
         last = functions[0].body[-1]
@@ -176,6 +176,14 @@ def with_name(source: bytes, name: str, first: int) -> bytes:
     lines = source.splitlines(keepends=True)
     head, tail = b"".join(lines[: first - 1]), b"".join(lines[first - 1 :])
     return head + re.sub(rb"\b%s\b" % re.escape(name.encode()), f"{name}Measured".encode(), tail, count=1)
+
+
+def _statements(source: bytes) -> list[ast.stmt]:
+    """Of the module; none where it is of another Python than this one."""
+    try:
+        return ast.parse(source).body
+    except SyntaxError:
+        return []
 
 
 def _usual_file(top: Path, own: dict[str, list[sqlite3.Row]]) -> str:
