@@ -139,7 +139,7 @@ def test_a_package_elsewhere_is_found_where_there_is_one_of_its_name() -> None:
 
 @pytest.mark.parametrize("package", ["core/core/__init__.py", "core/src/core/__init__.py"])
 def test_a_project_folder_named_as_its_package_does_not_hide_it(package: str) -> None:
-    assert found(f"{package} app/main.py", "app/main.py", "core") == package
+    assert found(f"{package} core/pyproject.toml app/main.py", "app/main.py", "core") == package
 
 
 def test_special_modules_and_odd_targets() -> None:

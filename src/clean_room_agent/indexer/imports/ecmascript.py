@@ -84,6 +84,7 @@ class EcmaScriptModules:
         if not inside:
             return None
         rest = base[len(max(inside, key=len)) :].lstrip("/")
+        only_folder = only_folder or not rest
         others = (
             self._at(join(root, rest), typed=typed, only_folder=only_folder) for root in config.root_dirs
         )

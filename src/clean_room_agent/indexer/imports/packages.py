@@ -103,16 +103,15 @@ class Packages:
             targets = [as_text(manifest.get(name)) for name in names]
         else:
             targets = [inside]
-        for target in targets:
-            found = self.target(folder, target, typed=typed) if target else None
+        usual = usual_bases(folder, as_text(manifest.get("name"))) if inside == "." else []
+        for target in filter(None, targets):
+            found = self.target(folder, target, typed=typed)
+            if found is None and is_built(target):
+                # What is built from the usual source comes before files that stand in for it elsewhere.
+                found = self._first(usual, typed=typed)
             if found is not None:
                 return found
-        bases = (
-            usual_bases(folder, as_text(manifest.get("name")))
-            if inside == "."
-            else [join(folder, f"src/{inside}")]
-        )
-        return self._first(bases, typed=typed)
+        return self._first(usual or [join(folder, f"src/{inside}")], typed=typed)
 
     def target(self, folder: str, target: str, *, typed: bool) -> str | None:
         """The file that `target` in the `package.json` of the folder names, or the source that it is built from."""
@@ -239,6 +238,11 @@ def source_bases(folder: str, target: str) -> list[str]:
             break
         parts = parts[1:]
     return bases
+
+
+def is_built(target: str) -> bool:
+    """Whether the file is made by a build, by the folder that it stands in."""
+    return target.removeprefix("./").partition("/")[0] in BUILT_FOLDERS
 
 
 def usual_bases(folder: str, name: str) -> list[str]:

@@ -1,7 +1,7 @@
 """Python's imports, resolved to files of the repository as Python would with the repository's roots on its path."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 SUFFIXES = (".py", ".pyi")
@@ -27,6 +27,10 @@ class ModuleRef(NamedTuple):
     """The module's own file, a package's `__init__`; None for a namespace package."""
     folder: str | None
     """Where submodules stand; None for a plain module."""
+    portions: tuple[str, ...] = ()
+    """Where else those of a namespace package stand, in the order of the path."""
+    far: tuple[str, ...] = ()
+    """Roots of other projects that may belong to it: what only one of them holds is found there, too."""
 
 
 class PythonModules:
@@ -71,13 +75,12 @@ class PythonModules:
         folder = ref.folder
         if folder is None:
             return None
+        if ref.portions or ref.far:
+            return self._in_portions(ref, name)
         try:
             return self._children[folder, name]
         except KeyError:
-            found = self._module(folder, name)
-            if found is None and ref.file is None:
-                found = self._in_portions(folder, name)
-            self._children[folder, name] = found
+            found = self._children[folder, name] = self._module(folder, name)
             return found
 
     def names_in(self, folder: str) -> frozenset[str]:
@@ -100,6 +103,9 @@ class PythonModules:
         """Whether modules are imported from the folder by their bare names, unless it is a package."""
         if not folder or folder.rpartition("/")[2] in SOURCE_FOLDERS:
             return True
+        return self._has_project_file(folder)
+
+    def _has_project_file(self, folder: str) -> bool:
         return any(f"{folder}/{name}" in self._paths for name in PROJECT_FILES)
 
     def _find(self, folder: str, target: str, *, itself: str) -> ModuleRef | None:
@@ -130,20 +136,59 @@ class PythonModules:
             return (
                 None if found is None or not self._shadows(folder, own, top) else self._down(found, parts[1:])
             )
-        namespaces: list[ModuleRef] = []
+        on_path: list[str] = []
+        beside: list[str] = []
+        packages: list[ModuleRef] = []
         for root, takes_modules in self._search(own):
             found = self._module(root, top)
             if found is None or (itself and found.file == itself):
                 continue
             if found.file is None:
-                namespaces.append(found)
-            elif takes_modules or found.folder is not None:
+                (on_path if takes_modules else beside).append(_in(root, top))
+            elif takes_modules:
                 return self._down(found, parts[1:])
-        near, far = self._first(namespaces, parts[1:]), self._elsewhere(parts, itself)
-        if near is None or far is None or far.file is None:
-            return near or far
-        # A project's folder often has its package's name: `core/core/__init__.py`, `core/src/core/__init__.py`.
-        return far if near.file is None and far.file.startswith(f"{near.folder}/") else near
+            elif found.folder is not None:
+                packages.append(found)
+        if self._down(_namespace(on_path, ()), parts[1:]) is not None:
+            return self._in_spaces(on_path, parts, itself)
+        inside = (self._down(package, parts[1:]) for package in packages)
+        first = next((ref for ref in inside if ref is not None), None)
+        return first or self._in_spaces([*on_path, *beside], parts, itself)
+
+    def _in_spaces(self, folders: list[str], parts: list[str], itself: str) -> ModuleRef | None:
+        """What is in a namespace package of these folders, or elsewhere in the repository."""
+        far = [one for one in self._far(parts[0]) if one not in folders]
+        found = self._down(_namespace(folders, far), parts[1:])
+        if found is not None and found.file is not None:
+            return found
+        other = self._elsewhere(parts, itself)
+        return other if found is None or (other is not None and self._holds(folders, other)) else found
+
+    def _holds(self, folders: list[str], ref: ModuleRef) -> bool:
+        """Whether one of the folders is the project of `ref`, and only has its name: `core/src/core/__init__.py`."""
+        file = ref.file or ""
+        return all(self._has_project_file(one) and file.startswith(f"{one}/") for one in folders[:1])
+
+    def _far(self, top: str) -> list[str]:
+        """The folders without `__init__` of that name in the roots of projects."""
+        found = ((root, self._module(root, top)) for root in self._project_roots())
+        return [_in(root, top) for root, ref in found if ref is not None and ref.file is None]
+
+    def _in_portions(self, ref: ModuleRef, name: str) -> ModuleRef | None:
+        near = (ref.folder or "", *ref.portions) if ref.folder not in ref.far else ()
+        spaces = []
+        for folder in near:
+            found = self._module(folder, name)
+            if found is not None and found.file is not None:
+                return found
+            if found is not None:
+                spaces.append(_in(folder, name))
+        others = [(folder, self._module(folder, name)) for folder in ref.far]
+        files = [found for _, found in others if found is not None and found.file is not None]
+        if len(files) == 1 and not spaces:
+            return files[0]
+        far = [_in(folder, name) for folder, found in others if found is not None and found.file is None]
+        return _namespace(spaces, far)
 
     def _shadows(self, folder: str, own: str, top: str) -> bool:
         """Whether what stands in the root `own` comes before a module of the standard library."""
@@ -151,10 +196,6 @@ class PythonModules:
         if found is None or found.file is None:
             return False
         return own == folder or f"{folder}/".startswith(_in(own, top) + "/")
-
-    def _first(self, refs: Iterable[ModuleRef], parts: list[str]) -> ModuleRef | None:
-        found = (self._down(ref, parts) for ref in refs)
-        return next((ref for ref in found if ref is not None), None)
 
     def _elsewhere(self, parts: list[str], itself: str) -> ModuleRef | None:
         top = parts[0]
@@ -165,20 +206,14 @@ class PythonModules:
         for refs in (packages, regular):
             if len(refs) == 1:
                 return self._down(refs[0], parts[1:])
-        if regular:
-            return None
-        spaces = [self._module(root, top) for root in self._project_roots()]
-        refs = [ref for ref in spaces if ref is not None and ref.file is None]
-        inside = [ref for ref in (self._down(ref, parts[1:]) for ref in refs) if ref is not None]
-        return inside[0] if len({ref.file for ref in inside}) == 1 else None
+        return None
 
-    def _down(self, ref: ModuleRef, parts: list[str]) -> ModuleRef | None:
-        found: ModuleRef | None = ref
+    def _down(self, ref: ModuleRef | None, parts: list[str]) -> ModuleRef | None:
         for part in parts:
-            if found is None:
+            if ref is None:
                 return None
-            found = self.child(found, part)
-        return found
+            ref = self.child(ref, part)
+        return ref
 
     def _module(self, folder: str, name: str) -> ModuleRef | None:
         """What `name` is in the folder: a package before a module, Python before a stub, a bare folder at last."""
@@ -194,22 +229,6 @@ class PythonModules:
         if (file := f"{base}.pyi") in paths:
             return ModuleRef(file, None)
         return ModuleRef(None, base) if is_folder else None
-
-    def _in_portions(self, folder: str, name: str) -> ModuleRef | None:
-        """`name` in the other folders that the namespace package `folder` may consist of."""
-        holders = [root for root in self._project_roots() if not root or f"{folder}/".startswith(f"{root}/")]
-        if not holders:
-            return None
-        root = max(holders, key=len)
-        dotted = folder[len(root) :].lstrip("/")
-        if not dotted:
-            return None
-        others = (_in(other, dotted) for other in self._project_roots() if other != root)
-        portions = (
-            one for one in others if one in self._folders and _in(one, "__init__.py") not in self._paths
-        )
-        found = (self._module(portion, name) for portion in portions)
-        return next((ref for ref in found if ref is not None), None)
 
     def _in_package(self, folder: str) -> bool:
         return _in(folder, "__init__.py") in self._paths or _in(folder, "__init__.pyi") in self._paths
@@ -243,7 +262,7 @@ class PythonModules:
             yield from ((root, True) for root in below if root in self._folders and self._is_project(root))
 
     def _is_project(self, folder: str) -> bool:
-        return not self._in_package(folder) and self.may_be_root(folder)
+        return not folder or (not self._in_package(folder) and self.may_be_root(folder))
 
     def _project_roots(self) -> tuple[str, ...]:
         if self._projects is None:
@@ -285,6 +304,11 @@ def _folders(paths: Iterable[str]) -> frozenset[str]:
         while parent and (parent := parent.rpartition("/")[0]) not in folders:
             folders.add(parent)
     return frozenset(folders)
+
+
+def _namespace(near: Sequence[str], far: Sequence[str]) -> ModuleRef | None:
+    folders = near or far
+    return ModuleRef(None, folders[0], tuple(near[1:]), tuple(far)) if folders else None
 
 
 def _in(folder: str, name: str) -> str:
