@@ -64,6 +64,9 @@ class Binds:
         self.chains: dict[int, list[Node]] = defaultdict(list)
         """Place -> attributes of calls."""
         self.self_names: dict[int, str] = {}
+        """Method -> its first parameter, unless it is static."""
+        self.annotations: dict[int, set[str]] = defaultdict(set)
+        """Place -> its annotations as they are written: before `=` they look like what is assigned to."""
 
 
 def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str) -> Binds:
@@ -151,6 +154,8 @@ def _parameters(binds: Binds, place: int) -> None:
             scopes.bind(place, first, f"={nested.names[parent]};{'' if on_class else '@'}")
             parameters = parameters[1:]
     for name, annotation in parameters:
+        if annotation:
+            binds.annotations[place].add(annotation)
         scopes.bind(place, name, of_annotation(annotation) if annotation else "", parent)
 
 
@@ -172,7 +177,9 @@ def _assignment(binds: Binds, node: Node, start: int, place: int) -> None:
         annotation = node.child_by_field_name("type")
         right = node.child_by_field_name("right")
         if annotation is not None:
-            expression = of_annotation(text[annotation.start_byte : annotation.end_byte])
+            written = text[annotation.start_byte : annotation.end_byte]
+            binds.annotations[place].add(written)
+            expression = of_annotation(written)
         else:
             expression = "" if right is None else expression_at(text, right.start_byte, end, node)
     _assign(binds, name, expression, start, place)

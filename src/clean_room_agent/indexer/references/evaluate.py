@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from clean_room_agent.indexer.imports.python import ModuleRef
+from clean_room_agent.indexer.imports.reach import words_of
 from clean_room_agent.indexer.references.interface import STAR, Entry
 from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
 
@@ -25,6 +26,8 @@ class Evaluator:
         self.world = world
         self.lookups: dict[str, set[str]] = defaultdict(set)
         """Path -> keys of its interface that were asked for."""
+        self.modules: set[str] = set()
+        """The words by which other files than this one were asked for, there or not."""
         self._inner = inner
         self._names: dict[tuple[str, str], Value | None] = {}
         self._expressions: dict[tuple[str, str], Value | None] = {}
@@ -129,6 +132,7 @@ class Evaluator:
             assert value.module is not None, "a module's value holds it"
             found = None if not value.path else self.name(value.path, name)
             if found is None:
+                self.modules.add(name)
                 child = self.world.child(value.module, name)
                 found = None if child is None else _module(child)
             return None if found is None else _lowered(found, min(value.confidence, IMPORTED))
@@ -214,7 +218,7 @@ class Evaluator:
         if path != self.path:
             self.lookups[path].add(STAR)
         for target in interface.stars:
-            ref = self.world.find(path, target)
+            ref = self._find(path, target)
             if ref is None or ref.file is None:
                 outside = outside or ref is None
                 continue
@@ -234,7 +238,7 @@ class Evaluator:
         return None if value is None or value.kind == "x" else value
 
     def _imported(self, path: str, target: str, name: str) -> Value | None:
-        ref = self.world.find(path, target)
+        ref = self._find(path, target)
         if ref is None:
             return OUTSIDE
         module = _module(ref)
@@ -242,6 +246,11 @@ class Evaluator:
             return module
         value = self.member(module, name)
         return None if value is None else _lowered(value, IMPORTED)
+
+    def _find(self, path: str, target: str) -> ModuleRef | None:
+        if path != self.path:
+            self.modules.update(words_of(target))
+        return self.world.find(path, target)
 
     def _definition(self, path: str, name: str) -> Value | None:
         entry = self._entry(path, name)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from clean_room_agent.indexer.references.expressions import OPENING, PIECES, split
 from clean_room_agent.indexer.references.scan import WORD
 
-PLAIN = re.compile(rf"[^(\[]*+\(([^()\[\]{{}}\"'#]*+)\)\s*(?:->\s*(.*?))?\s*:?\s*", re.DOTALL)
+PLAIN = re.compile(r"[^(\[]*+\(([^()\[\]{}\"'#]*+)\)\s*(?:->\s*(.*?))?\s*:?\s*", re.DOTALL)
 HEAD = re.compile(rf"\s*(?:async\s+)?(?:def|class)\s+{WORD}\s*")
 BRACKETS = re.compile(r"[\[({\"']")
 COMMENT = re.compile(r"#[^\n]*")

@@ -20,7 +20,7 @@ from clean_room_agent.indexer.references.expressions import (
 from clean_room_agent.indexer.references.interface import ENCODE, STAR, FileNames, Written, write_interface
 from clean_room_agent.indexer.references.parameters import arguments
 from clean_room_agent.indexer.references.scan import BUILTINS, COMMON, KEYWORDS, WORD, mentions, real_name
-from clean_room_agent.indexer.references.scopes import FUNCTIONS, bindings
+from clean_room_agent.indexer.references.scopes import EMPTY, FUNCTIONS, bindings
 
 QUERY = binding.QUERY + "(attribute object: (call)) @use.chain\n"
 GROWS = re.compile(r"^__all__\s*(?:\+=|\.)", re.MULTILINE)
@@ -219,15 +219,21 @@ class _Uses:
     def _tokens(self, place: int, text: str) -> set[str]:
         binds, hidden = self._binds, self._hidden
         plain, special = binds.scopes.visible(place)
+        annotations = binds.annotations.get(place, EMPTY)
         heads: dict[str, str] = {}
         tokens: set[str] = set()
         add = tokens.add
         for mention in mentions(text) - hidden:
+            if mention[-1] == "=":
+                written = mention[:-1].rstrip()
+                if written in annotations:
+                    self._special(written, place, tokens)
+                elif "." in written:
+                    self._special(written.rpartition(".")[0], place, tokens)
+                continue
             name, dot, _ = mention.partition(".")
             if not dot:
                 last = name[-1]
-                if last == "=":
-                    continue
                 bare = name[:-1] if last == "(" else name
                 if bare in special or bare[0] == "@":
                     self._special(mention, place, tokens)
@@ -235,7 +241,7 @@ class _Uses:
                     add(mention)
             elif name in hidden:
                 continue
-            elif mention[-1] == "=" or not name or name in special or name[0] == "@" or name[-1] == ")":
+            elif not name or name in special or name[0] == "@" or name[-1] == ")":
                 self._special(mention, place, tokens)
             elif name in plain:
                 head = heads.get(name)
@@ -264,8 +270,6 @@ class _Uses:
     def _special(self, mention: str, place: int, tokens: set[str], mark: str = "") -> None:
         if mention[0] == "@":
             mark, mention = "@", mention[1:]
-        if mention[-1] == "=":
-            mention = mention.rstrip("= \t").rpartition(".")[0]
         name, dot, rest = mention.partition(".")
         if not name:
             if dot:
@@ -275,6 +279,8 @@ class _Uses:
         if bare in self._hidden:
             return
         if name[-1] == ")":
+            for inner in mentions(name[len("super(") : -1]):
+                self._special(inner, place, tokens)
             own = self._binds.scopes.class_of(place)
             if own >= 0:
                 tokens.add(f"={self._binds.nested.names[own]};!|.{rest}")
@@ -313,14 +319,15 @@ class _Uses:
             direct = chain[0] if chain and not base.startswith("(", chain.end()) else ""
             for mention in mentions(base):
                 mark = "<" if mention == direct else ""
-                self._special(mention, parent, tokens, mark)
+                if mention[-1] != "=":
+                    self._special(mention, parent, tokens, mark)
 
     def _forward(self, signature: str, place: int, tokens: set[str]) -> None:
         parent = self._binds.nested.parents[place]
         for found in FORWARD.findall(signature):
             if of_annotation(found[0] or found[1]):
                 for mention in mentions(found[0] or found[1]):
-                    self._special(mention, parent, tokens)
+                    self._special(mention.rstrip("= \t"), parent, tokens)
 
 
 def _own_texts(binds: Binds) -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.indexer.imports.python import ModuleRef
-from clean_room_agent.indexer.references.evaluate import HEAD, STEP, Evaluator
+from clean_room_agent.indexer.references.evaluate import HEAD, Evaluator
 from clean_room_agent.indexer.references.interface import (
     STAR,
     Entry,
@@ -15,7 +15,7 @@ from clean_room_agent.indexer.references.interface import (
     parse_interface,
 )
 from clean_room_agent.indexer.references.scan import COMMON
-from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
+from clean_room_agent.indexer.references.values import Value, World
 
 __all__ = ["Interface", "Resolved", "World", "changed_names", "parse_interface", "resolve_file"]
 
@@ -24,6 +24,8 @@ Reference = tuple[int, str, int, str, float]
 Target = tuple[str, int, str, float]
 """The same without the caller."""
 UNIQUE = 0.5
+MODULE = "?"
+"""Before a word in the look-ups of "": a module of that name was looked for on behalf of another file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,11 @@ class Resolved:
     dependencies: tuple[tuple[str, str], ...]
     """Path and import or type_ref, sorted."""
     lookups: Mapping[str, frozenset[str]]
-    """Path of another file ("": names unique in the repository) -> the keys that were asked for, found or not."""
+    """Path of another file -> the keys that were asked for, found or not.
+
+    Under "" stand the names that were hoped to be unique in the repository, and after `?` the words of modules whose
+    coming or going matters here although this file's own imports do not mention them (`imports.reach.words_of`).
+    """
 
 
 def resolve_file(path: str, names: FileNames, world: World) -> Resolved:
@@ -55,8 +61,9 @@ def resolve_file(path: str, names: FileNames, world: World) -> Resolved:
                     found[key] = confidence
     dependencies = _dependencies(evaluator, imports)
     lookups = {where: frozenset(keys) for where, keys in evaluator.lookups.items() if where != path}
-    if tokens.unique:
-        lookups[""] = frozenset(tokens.unique)
+    anywhere = tokens.unique.union(f"{MODULE}{word}" for word in evaluator.modules)
+    if anywhere:
+        lookups[""] = frozenset(anywhere)
     return Resolved(
         tuple((*key, confidence) for key, confidence in sorted(found.items())), dependencies, lookups
     )

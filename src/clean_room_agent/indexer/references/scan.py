@@ -17,6 +17,7 @@ NAMES = re.compile(
     rf"(?:[rbu]{{1,2}}(?=[\"']))?+{STRING}(?:\.{WORD})*+"
     r"|#[^\n]*+"
     rf"|(?:def|class)[ \t]++{WORD}"
+    r"|(?:global|nonlocal)[ \t]++[^\n]*+"
     rf"|(?:from[ \t]++[.\w]++[ \t]++)?+import[ \t]++(?:\([^)]*+\)|(?:[^\\\n]|\\\n)*+)"
     rf"|((?:[fFtT][rR]?+|[rR][fFtT]){STRING}"
     rf"|super\([^()]*+\)(?:\.{WORD})++\(?+"
