@@ -40,7 +40,7 @@ MEANING = {
     "or type is taken from it.",
     NOT_PARSED: "The peer cannot parse the file (syntax newer than its own) or does not count the statement.",
     NOT_FOUND: "We find nothing.",
-    ANOTHER: "Both find a file, not the same.",
+    ANOTHER: "Both find a file, not the same. For a script, we take the file that runs, the compiler its declarations.",
     ASSET: "Files that a bundler reads and the compiler does not resolve.",
     OURS_ONLY: "Modules of the repository that its projects install, build or put on the path before their code runs: "
     "the peer sees tracked files and the plain path only.",

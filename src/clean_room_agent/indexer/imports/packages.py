@@ -17,7 +17,7 @@ MANIFEST = "package.json"
 PNPM = "pnpm-workspace.yaml"
 LERNA = "lerna.json"
 DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
-LINKS = ("file:", "link:", "portal:")
+LINKS = frozenset({"file", "link", "portal"})
 ENTRIES = ("types", "typings", "main", "module", "source")
 """What names a package's entry where there are no `exports`; the first two only for TypeScript."""
 ELSEWHERE = frozenset({"browser", "react-native", "electron", "worker", "deno", "edge-light", "workerd"})
@@ -46,6 +46,8 @@ class Packages:
         self._manifests: dict[str, Mapping[str, object]] = {}
         self._nearest: dict[str, str | None] = {}
         self._members: dict[str, Mapping[str, str]] = {}
+        self._links: dict[str, Mapping[str, str]] = {}
+        self._named: dict[tuple[str, str], str | None] = {}
         self._folders: tuple[str, ...] | None = None
 
     def folders(self) -> tuple[str, ...]:
@@ -76,18 +78,22 @@ class Packages:
 
     def named(self, folder: str, name: str) -> str | None:
         """The folder of the package that files in `folder` know by this name."""
+        try:
+            return self._named[folder, name]
+        except KeyError:
+            found = self._named[folder, name] = self._find_named(folder, name)
+            return found
+
+    def _find_named(self, folder: str, name: str) -> str | None:
         own = self.nearest(folder)
         if own is None and not self.folders():
             return None
         if own is not None and self.manifest(own).get("name") == name:
             return own
         for around in above(folder):
-            member = self._members_of(around).get(name)
+            member = self._members_of(around).get(name) or self._links_of(around).get(name)
             if member is not None:
                 return member
-            linked = self._linked(around, name)
-            if linked is not None:
-                return linked
         return None
 
     def entry(self, folder: str, inside: str, *, typed: bool) -> str | None:
@@ -173,14 +179,19 @@ class Packages:
             globs.extend(as_texts(read_object(self._read(path)).get("packages")))
         return tuple(globs)
 
-    def _linked(self, folder: str, name: str) -> str | None:
-        manifest = self.manifest(folder)
-        for kind in DEPENDENCIES:
-            version = as_text(as_object(manifest.get(kind)).get(name))
-            link = next((version[len(start) :] for start in LINKS if version.startswith(start)), None)
-            if link is not None and join(join(folder, link), MANIFEST) in self._paths:
-                return join(folder, link)
-        return None
+    def _links_of(self, folder: str) -> Mapping[str, str]:
+        """Name -> folder of what the folder's `package.json` depends on by a path."""
+        links = self._links.get(folder)
+        if links is None:
+            manifest = self.manifest(folder)
+            versions = (item for kind in DEPENDENCIES for item in as_object(manifest.get(kind)).items())
+            found: dict[str, str] = {}
+            for name, version in versions:
+                scheme, colon, path = as_text(version).partition(":")
+                if colon and scheme in LINKS and join(join(folder, path), MANIFEST) in self._paths:
+                    found.setdefault(name, join(folder, path))
+            links = self._links[folder] = found
+        return links
 
 
 def split_package(specifier: str) -> tuple[str, str]:

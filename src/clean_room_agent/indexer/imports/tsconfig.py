@@ -113,7 +113,9 @@ class Configs:
             return self._of[source]
         except KeyError:
             near = self._nearest(source.rpartition("/")[0])
-            found = next((config for config in near if config.holds(source)), None)
+            found = None
+            if len(near) > 1:
+                found = next((config for config in near if config.holds(source)), None)
             if found is None:
                 says = (config for config in near if config.paths or config.base_url is not None)
                 found = next(says, near[0] if near else None)
