@@ -178,6 +178,18 @@ def test_the_oldest_commits_make_room(index: HistoryIndex, bound: int) -> None:
     index.assert_as_fresh()
 
 
+def test_the_oldest_come_back_when_newer_ones_go(index: HistoryIndex) -> None:
+    index.config = IndexConfig(history=2)
+    commit(index.top, {"a.py": None, "moved.py": (index.top / "a.py").read_text()}, "Move")
+    commit(index.top, {"c.py": "z = 7\n"}, "Newest")
+    index.refresh()
+    assert index.commits_of("moved.py") == ["Move"]
+    git(index.top, "reset", "-q", "--hard", "HEAD~1")
+    assert index.refresh().commits == 0
+    index.assert_as_fresh()
+    assert index.commits_of("moved.py") == ["Third", "Move"]
+
+
 def test_another_bound_is_a_new_history(index: HistoryIndex) -> None:
     for config in (IndexConfig(history=2), IndexConfig(), IndexConfig(pair_bound=1)):
         index.config = config

@@ -13,15 +13,11 @@ from clean_room_agent.git.repository import is_partial_clone
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
 FORMAT = "%x00%H%x00p{parents}%x00t%ct%x00a%an%x00m%B"
-# Without them git maps whole packs, which counts as its memory; the time is the same.
-FRUGAL = (
-    "-c",
-    "core.packedGitWindowSize=1m",
-    "-c",
-    "core.packedGitLimit=16m",
-    "-c",
-    "core.deltaBaseCacheLimit=16m",
-)
+# Without a limit git maps whole packs, which counts as its memory; the time is the same. The cache of contents is worth
+# its memory only where files are compared line by line.
+FRUGAL = ("-c", "core.packedGitWindowSize=1m", "-c", "core.packedGitLimit=16m")
+SMALL_CACHE = (*FRUGAL, "-c", "core.deltaBaseCacheLimit=16m")
+LARGE_CACHE = (*FRUGAL, "-c", "core.deltaBaseCacheLimit=48m")
 # No lines around a change: a quarter quicker, and in one commit of a thousand another, equally true difference.
 NO_CONTEXT = ("-c", "diff.context=0")
 PLAIN_DIFF = ("--no-textconv", "--no-ext-diff")
@@ -85,15 +81,16 @@ class Answer(threading.Thread):
         return pieces
 
 
-def ask_log(top: Path, *revisions: str, limit: int | None, partial: bool) -> Answer:
+def ask_log(top: Path, *revisions: str, limit: int | None, partial: bool, skip: int = 0) -> Answer:
     """The commits that `revisions` reach, newest first: at most `limit` without merges; or, None, all with parents.
 
-    `partial`: contents may be missing, so that renames are found by identical contents only.
+    `partial`: contents may be missing, so that renames are found by identical contents only. `skip`: so many of the
+    newest that are no merges are left out.
     """
-    bound = ("--no-merges", f"--max-count={limit}") if limit is not None else ()
+    bound = ("--no-merges", f"--max-count={limit}", f"--skip={skip}") if limit is not None else ()
     form = FORMAT.format(parents="%P" if limit is None else "")
     return Answer(
-        *FRUGAL,
+        *SMALL_CACHE,
         *("log", "-z", "--raw", "-M100%" if partial else "-M", "--no-abbrev"),
         *PLAIN_DIFF,
         f"--format={form}",
@@ -169,7 +166,7 @@ def walk(top: Path, commit: str) -> Iterator[str]:
     Raises:
         GitError: after the last one, when git failed.
     """
-    for line in stream_git(*FRUGAL, "rev-list", commit, "--", cwd=top, separator=b"\n"):
+    for line in stream_git(*SMALL_CACHE, "rev-list", commit, "--", cwd=top, separator=b"\n"):
         yield line.decode()
 
 
@@ -179,7 +176,9 @@ def parents_between(top: Path, commit: str, known: str) -> dict[str, tuple[str, 
     Raises:
         GitError: there is no such commit.
     """
-    lines = git(*FRUGAL, "rev-list", "--parents", commit, f"^{known}", "--", cwd=top).decode().splitlines()
+    lines = (
+        git(*SMALL_CACHE, "rev-list", "--parents", commit, f"^{known}", "--", cwd=top).decode().splitlines()
+    )
     return {name: tuple(parents) for name, *parents in map(str.split, lines)}
 
 
@@ -202,7 +201,7 @@ def lacks_contents(top: Path) -> bool:
 
 def _ask_counts(top: Path, *arguments: str) -> Answer:
     command = ("log", "--shortstat", "-z", "-M", *PLAIN_DIFF, "--format=%x00%H")
-    return Answer(*FRUGAL, *NO_CONTEXT, *command, *arguments, "--", top=top, separator=b"\0")
+    return Answer(*LARGE_CACHE, *NO_CONTEXT, *command, *arguments, "--", top=top, separator=b"\0")
 
 
 def _files(commit: str, tokens: list[str]) -> tuple[int, list[str], list[tuple[str, str]]]:

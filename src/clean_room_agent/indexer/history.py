@@ -55,6 +55,11 @@ class _Wanted:
         limit = self.state.bound if self.state.all_lines else min(COUNTED_COMMITS, self.state.bound)
         return ask_line_counts(self.top, *revisions, limit=limit)
 
+    def read_oldest(self, count: int) -> list[LogEntry]:
+        """The oldest `count` commits within the bound."""
+        head, skipped = self.state.head or "", self.state.bound - count
+        return read_log(ask_log(self.top, head, limit=count, partial=self.partial, skip=skipped).take())
+
     def count_lines(self, commits: list[str]) -> Counts:
         """The lines that each of these commits changed."""
         counts: dict[str, tuple[int, int]] = {}
@@ -121,7 +126,7 @@ class PendingHistory:
         onward.find_lost()
         course = self._course
         if course is not None:
-            if not onward.follow(course):
+            if not onward.follow(course, self._wanted.read_oldest):
                 return None
             onward.settle_terms(course)
             count = None if self._wanted.partial else self._wanted.count_lines

@@ -152,10 +152,9 @@ def list_ids(conn: sqlite3.Connection, hashes: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def newest_ids(conn: sqlite3.Connection, limit: int) -> list[tuple[int, str]]:
-    """(id, hash) of the newest commits, newest first."""
-    rows = conn.execute("SELECT id, hash FROM commits ORDER BY id DESC LIMIT ?", (limit,))
-    return [(row[0], row[1]) for row in rows]
+def oldest_ids(conn: sqlite3.Connection, limit: int) -> list[int]:
+    """The ids of the oldest commits, oldest first."""
+    return [row[0] for row in conn.execute("SELECT id FROM commits ORDER BY id LIMIT ?", (limit,))]
 
 
 def id_at(conn: sqlite3.Connection, rank: int) -> int | None:

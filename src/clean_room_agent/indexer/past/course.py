@@ -39,18 +39,26 @@ def find_course(top: Path, *, head: str, known: str, log: Answer) -> Course | No
         added = {entry.hash: entry for entry in read_log(log.take())}
         if is_line(added, head=head, known=known):
             return Course(added=added, gone=frozenset(), new=tuple(added), old=())
-        lost = parents_between(top, known, head)
-        if len(lost) > MANY:
-            return None
-        parents = [parent for entry in added.values() for parent in entry.parents.split()]
-        parents += [parent for names in lost.values() for parent in names]
-        joints = set(parents) - added.keys() - lost.keys()
-        ways = splice(walk(top, head), walk(top, known), added=added.keys(), gone=lost.keys(), joints=joints)
+        course = _splice(top, head, known, added, {})
+        if course is None:
+            lost = parents_between(top, known, head)
+            course = _splice(top, head, known, added, lost) if 0 < len(lost) <= MANY else None
     except GitError:
         return None  # `known` is gone: the history was rewritten and its rest thrown away
-    if ways is None:
-        return None
-    return Course(added=added, gone=frozenset(lost), new=ways[0], old=ways[1])
+    return course
+
+
+def _splice(
+    top: Path, head: str, known: str, added: Mapping[str, LogEntry], lost: Mapping[str, tuple[str, ...]]
+) -> Course | None:
+    """The way if `lost` are the commits that go, with their parents."""
+    parents = {parent for entry in added.values() for parent in entry.parents.split()}
+    parents.update(parent for names in lost.values() for parent in names)
+    joints = parents - added.keys() - lost.keys()
+    if not lost:
+        joints.add(known)  # reached from `head`, or else something goes
+    ways = splice(walk(top, head), walk(top, known), added=added.keys(), gone=lost.keys(), joints=joints)
+    return None if ways is None else Course(added=added, gone=frozenset(lost), new=ways[0], old=ways[1])
 
 
 def is_line(added: Mapping[str, LogEntry], *, head: str, known: str) -> bool:

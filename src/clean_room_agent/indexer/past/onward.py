@@ -1,12 +1,13 @@
 """A history in the database becomes another one, as if that had been read anew."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
 
 from clean_room_agent.db.curated import past
 from clean_room_agent.db.curated.history import count_commits
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.git.log import LogEntry
 from clean_room_agent.indexer.past.course import Course
 from clean_room_agent.indexer.past.placing import NO_BOUND, Move, Places, Renames, Step, find_moves
 from clean_room_agent.indexer.past.rows import (
@@ -24,6 +25,8 @@ from clean_room_agent.indexer.past.rows import (
 
 CountLines = Callable[[list[str]], Counts]
 """The lines that each of these commits changed."""
+ReadOldest = Callable[[int], Sequence[LogEntry]]
+"""So many of the oldest commits within the bound, newest first; fewer where there are no more."""
 
 
 class Onward:
@@ -50,7 +53,7 @@ class Onward:
                 past.forget_lost_path(self._conn, path)
                 self._renewed.add(file_id)
 
-    def follow(self, course: Course) -> bool:
+    def follow(self, course: Course, read_oldest: ReadOldest) -> bool:
         """The commits are those of the new history.
 
         False where that cannot be told from what is known: everything is to be read anew then.
@@ -66,7 +69,12 @@ class Onward:
         if numbers is None:
             return False
         self._add(course, numbers, shared, renames)
-        return self._make_room() or not full
+        surplus = count_commits(self._conn) - self._scope.bound
+        if surplus < 0 and full:
+            return self._reach_back(read_oldest(-surplus))
+        if surplus > 0:
+            self._forget(surplus)
+        return True
 
     def settle_pairs(self) -> None:
         """The pairs are those of the files' commits."""
@@ -161,6 +169,7 @@ class Onward:
         shared: Mapping[str, int],
         renames: Mapping[int, Renames],
     ) -> None:
+        past.renew_newest(self._conn, *self._orphans, self._scope.pair_bound)
         places = Places(self._scope.ids)
         touches = Touches(places)
         for name in course.new:
@@ -168,33 +177,45 @@ class Onward:
                 touches.add(numbers[name], course.added[name])
             elif name in shared:
                 places.follow(renames.get(shared[name], ()))
-        numbered = sorted((number, course.added[name]) for name, number in numbers.items())
-        insert_commits(self._conn, self._scope.repo_id, numbered, {})
+        self._store(touches, [(numbers[name], course.added[name]) for name in numbers])
+
+    def _store(self, touches: Touches, numbered: Iterable[tuple[int, LogEntry]]) -> None:
+        """Commits that were not there are, with what they touched."""
+        listed = sorted(numbered)
+        insert_commits(self._conn, self._scope.repo_id, listed, {})
         past.insert_file_commits(self._conn, touches.file_commits())
         past.insert_lost_commits(self._conn, touches.lost_commits())
-        past.renew_newest(self._conn, *self._orphans, self._scope.pair_bound)
         counts, newest = touches.pairs(self._scope.pair_bound)
         past.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
-        insert_terms(self._conn, numbered)
+        insert_terms(self._conn, listed)
         self.stale.update(touches.by_file)
 
-    def _make_room(self) -> bool:
-        """Only as many commits as the bound allows are left; False where there are fewer."""
-        surplus = count_commits(self._conn) - self._scope.bound
-        if surplus < 0:
+    def _reach_back(self, oldest: Sequence[LogEntry]) -> bool:
+        """Commits older than the known ones are there too; False where there is no room for their ids."""
+        numbers: dict[str, int] = {}
+        newer = next(iter(past.oldest_ids(self._conn, 1)), None)
+        if not _spread([entry.hash for entry in oldest], 0, newer, numbers):
             return False
-        newest_kept = past.id_at(self._conn, self._scope.bound - 1)
-        if surplus == 0 or newest_kept is None:
-            return True
+        places = Places(self._scope.ids)
+        for _, renames in sorted(past.list_renames(self._conn, 0).items(), reverse=True):
+            places.follow(renames)
+        touches = Touches(places)
+        for entry in oldest:
+            touches.add(numbers[entry.hash], entry)
+        self._store(touches, [(numbers[entry.hash], entry) for entry in oldest])
+        return True
+
+    def _forget(self, surplus: int) -> None:
+        """The oldest commits are gone."""
+        leaving = past.list_touched(self._conn, 0, past.oldest_ids(self._conn, surplus)[-1])
         pairs: Counter[tuple[int, int]] = Counter()
-        leaving = past.list_touched(self._conn, 0, newest_kept - 1)
         for touched in leaving:
             self.stale.update(touched.file_ids)
             if touched.files_changed <= self._scope.pair_bound:
                 pairs.update(combinations(touched.file_ids, 2))
         self._take_pairs(pairs)
         past.delete_commits(self._conn, [touched.id for touched in leaving])
-        return True
+        past.drop_dead_lost(self._conn)
 
 
 def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str, int]) -> bool:
