@@ -4,19 +4,21 @@ import contextlib
 from pathlib import Path
 
 from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.curated.postings import list_entries
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.indexer.config import IndexConfig
 
 Rows = list[tuple[object, ...]]
-SYMBOL = "(SELECT s.qualified_name || ':' || s.start_line FROM symbols s WHERE s.id = {})"
+SYMBOL = "(SELECT s.qualified_name || ':' || s.place FROM symbols s WHERE s.id = {})"
+SYMBOL_PATH = "(SELECT f.path FROM symbols s JOIN files f ON f.id = s.file_id WHERE s.id = {})"
 PATH = "(SELECT f.path FROM files f WHERE f.id = {})"
 QUERIES = {
     "repos": "SELECT path, remote_url FROM repos",
     "files": "SELECT path, language, content_hash, size_bytes, parse_error FROM files ORDER BY path",
     "symbols": f"""
         SELECT {PATH.format("o.file_id")}, qualified_name, name, kind, start_line, end_line, signature,
-        {SYMBOL.format("o.parent_symbol_id")} FROM symbols o ORDER BY 1, start_line, end_line DESC, qualified_name
+        {SYMBOL.format("o.parent_symbol_id")}, place FROM symbols o ORDER BY 1, place
     """,
     "docstrings": f"""
         SELECT {PATH.format("file_id")}, {SYMBOL.format("symbol_id")}, content, format, parsed_fields FROM docstrings
@@ -29,7 +31,20 @@ QUERIES = {
     "dependencies": f"""
         SELECT {PATH.format("source_file_id")}, {PATH.format("target_file_id")}, kind FROM dependencies ORDER BY 1, 2
     """,
-    "commits": "SELECT hash, author, message, timestamp, files_changed FROM commits ORDER BY id",
+    "symbol_references": f"""
+        SELECT {SYMBOL_PATH.format("caller_symbol_id")}, {SYMBOL.format("caller_symbol_id")},
+        {SYMBOL_PATH.format("callee_symbol_id")}, {SYMBOL.format("callee_symbol_id")}, reference_kind, confidence
+        FROM symbol_references ORDER BY 1, 2, 3, 4, 5
+    """,
+    "file_names": f"""
+        SELECT {PATH.format("file_id")}, imports, interface, uses FROM file_names ORDER BY 1
+    """,
+    "lookups": f"""
+        SELECT {PATH.format("source_file_id")}, {PATH.format("target_file_id")}, names FROM lookups ORDER BY 1, 2
+    """,
+    "commits": """
+        SELECT hash, author, message, timestamp, files_changed, insertions, deletions FROM commits ORDER BY id
+    """,
     "file_commits": f"""
         SELECT {PATH.format("file_id")}, (SELECT hash FROM commits WHERE id = commit_id) FROM file_commits ORDER BY 1, 2
     """,
@@ -38,15 +53,11 @@ QUERIES = {
         max({PATH.format("file_a_id")}, {PATH.format("file_b_id")}) AS b, count, last_commit_hash
         FROM co_changes ORDER BY 1, 2
     """,
-    "postings": f"""
-        SELECT term, {PATH.format("file_id")}, path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf
-        FROM postings ORDER BY 1, 2
+    "commit_terms": "SELECT (SELECT hash FROM commits WHERE id = commit_id), terms FROM commit_terms ORDER BY 1",
+    "search_files": f"""
+        SELECT {PATH.format("file_id")}, path_len, symbols_len, docstrings_len, comments_len, body_len, terms, words,
+        hex(chunks) FROM search_files ORDER BY 1
     """,
-    "lengths": f"""
-        SELECT {PATH.format("file_id")}, path_len, symbols_len, docstrings_len, comments_len, body_len,
-        round(history_len, 9) FROM file_lengths ORDER BY 1
-    """,
-    "imports": "SELECT key, value FROM index_state WHERE key LIKE 'imports:%' ORDER BY key",
 }
 
 
@@ -71,7 +82,10 @@ def index(
 
 def dump(conn: Connection) -> dict[str, Rows]:
     """Every derived table."""
-    return {name: [tuple(row) for row in conn.execute(query)] for name, query in QUERIES.items()}
+    paths = {row[0]: row[1] for row in conn.execute("SELECT id, path FROM files")}
+    entries = [(term, paths[file_id], *counts) for file_id, term, counts in list_entries(conn)]
+    tables = {name: [tuple(row) for row in conn.execute(query)] for name, query in QUERIES.items()}
+    return {**tables, "postings": sorted(entries)}
 
 
 def dump_of(top: Path) -> dict[str, Rows]:

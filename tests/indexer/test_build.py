@@ -10,8 +10,8 @@ from tests.indexer.dump import dump, dump_of, index
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.errors import IndexingError, RecordError, RepositoryError
-from clean_room_agent.indexer.build import update_paths
 from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.workspace import Workspace, hold
 
 FILES = {
@@ -159,7 +159,7 @@ def test_a_full_build_gives_the_same_rows_and_keeps_what_cannot_be_derived(top: 
 
 def test_other_bounds_make_the_next_run_a_full_one(top: Path) -> None:
     index(top)
-    assert index(top, config=IndexConfig(max_file_bytes=20)).files_changed == 2
+    assert index(top, config=IndexConfig(max_file_bytes=20)).files_scanned == 2
     assert paths(top) == ["README.md", "web/b.ts"]
     assert index(top, config=IndexConfig(history=0)).commits == 0
 

@@ -9,7 +9,7 @@ from tests.indexer.dump import index
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.build import update_paths
+from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.query.terms import query_terms
 
@@ -162,7 +162,7 @@ def test_prose_of_a_file_is_read(kb: KnowledgeBase) -> None:
 def test_commits_of_a_file_are_newest_first(kb: KnowledgeBase) -> None:
     found = kb.get_recent_commits_for_file(id_of(kb, "shop/cart.py"))
     assert [one.message for one in found] == ["Round totals", "Begin"]
-    assert found[0].insertions is None
+    assert (found[0].insertions, found[0].deletions) == (2, 0)
     assert len(kb.get_recent_commits_for_file(id_of(kb, "shop/cart.py"), limit=1)) == 1
 
 

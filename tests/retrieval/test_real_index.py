@@ -7,8 +7,9 @@ import pytest
 from tests.retrieval.world import World, make_world, room_request
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.indexer.build import index_repository, update_paths
+from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.proc import run
 from clean_room_agent.workspace import Workspace
 

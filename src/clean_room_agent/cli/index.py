@@ -1,12 +1,20 @@
 """`cra index`: build or refresh the knowledge base."""
 
+import os
+from functools import partial
 from pathlib import Path
 
 import click
 
-from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.settings import Overrides, load_settings
-from clean_room_agent.db.raw.record import Record
+from clean_room_agent.cli import options, output
+from clean_room_agent.cli.clock import utc_now
+from clean_room_agent.cli.indexing import index_recorded
+from clean_room_agent.db.raw.index_runs import append_index_run
+from clean_room_agent.db.raw.single import write_event
+from clean_room_agent.git.repository import list_work_tree
+from clean_room_agent.indexer.bounds import Bounds, digest_of, recall
+from clean_room_agent.indexer.build import index_repository
+from clean_room_agent.workspace import Workspace
 
 
 @click.command()
@@ -16,24 +24,39 @@ from clean_room_agent.db.raw.record import Record
 @click.option(
     "--continue-on-error", is_flag=True, help="Skip and name what cannot be read, instead of failing."
 )
+@click.option(
+    "--line-counts", is_flag=True, help="Count the changed lines of all commits, not of the newest alone."
+)
 @options.json_option
-def command(path: Path | None, repo: Path, full: bool, continue_on_error: bool, as_json: bool) -> int:
+def command(
+    path: Path | None, repo: Path, full: bool, continue_on_error: bool, line_counts: bool, as_json: bool
+) -> int:
     """Build or refresh the knowledge base of REPO (here by default)."""
-    workspace = wiring.workspace_of(path or repo)
-    settings = load_settings(workspace.config, Overrides(), optional=True)
+    listing = list_work_tree(path or repo)
+    workspace = Workspace(repo=listing.top)
+    workspace.create()
+    digest = digest_of(workspace.config)
     bar = output.ProgressBar("indexing")
-    with Record.open(workspace.repo, clock=wiring.utc_now) as record:
-        try:
-            summary = wiring.refresh_index(
-                workspace,
-                settings,
-                record,
+    try:
+        summary = index_recorded(
+            workspace.repo,
+            partial(
+                index_repository,
+                workspace.repo,
+                config=_bounds(workspace, digest),
+                jobs=os.cpu_count() or 1,
                 full=full,
                 continue_on_error=continue_on_error,
+                line_counts=line_counts,
+                listing=listing,
+                digest=digest,
                 progress=bar.show,
-            )
-        finally:
-            bar.close()
+            ),
+            note=partial(write_event, workspace.repo, append_index_run),
+            now=utc_now,
+        )
+    finally:
+        bar.close()
     if as_json:
         output.answer_json(summary)
         return 0
@@ -44,3 +67,13 @@ def command(path: Path | None, repo: Path, full: bool, continue_on_error: bool, 
         f"{summary.symbols} symbols, {summary.commits} commits; {summary.duration_ms / 1000:.2f} s"
     )
     return 0
+
+
+def _bounds(workspace: Workspace, digest: str) -> Bounds:
+    """What the configuration says of the index; the whole file is checked where it is not as the last run found it."""
+    known = recall(workspace.curated, digest)
+    if known is not None:
+        return known
+    from clean_room_agent.cli.settings import Overrides, load_settings
+
+    return load_settings(workspace.config, Overrides(), optional=True).index

@@ -1,14 +1,13 @@
 """The only place that builds objects: from a configuration to the parts of a command."""
 
 import contextlib
-import datetime as dt
 import json
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from clean_room_agent import secrets_names
 from clean_room_agent.artifacts.ids import short_id
@@ -16,6 +15,8 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomRequest
 from clean_room_agent.cli.call_rows import call_row
+from clean_room_agent.cli.clock import utc_now
+from clean_room_agent.cli.indexing import index_recorded
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.db.connection import backup, connect_file, remove_database
@@ -26,7 +27,8 @@ from clean_room_agent.db.session import Session, has_session
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.git.repository import Repository, find_top
 from clean_room_agent.git.worktree import add_worktree, remove_worktree, stand_on
-from clean_room_agent.indexer.build import IndexSummary, index_repository, update_paths
+from clean_room_agent.indexer.build import IndexSummary, index_repository
+from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import is_loopback
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
@@ -45,11 +47,6 @@ from clean_room_agent.workspace import Workspace
 
 Progress = Callable[[int, int], None]
 TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
-
-
-def utc_now() -> str:
-    """The time as UTC, ISO 8601, with milliseconds."""
-    return dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def workspace_of(path: Path) -> Workspace:
@@ -157,38 +154,23 @@ def refresh_index(
     record: Record,
     *,
     full: bool = False,
-    continue_on_error: bool = False,
     progress: Progress | None = None,
 ) -> IndexSummary:
     """The repository's index says what its files hold now; the record has the run."""
     workspace.create()
-    started = time.monotonic()
-
-    def note(status: Literal["complete", "failed"], scanned: int, changed: int) -> None:
-        row = index_runs.IndexRunRow(
-            repo_path=str(workspace.repo),
-            files_scanned=scanned,
-            files_changed=changed,
-            duration_ms=round((time.monotonic() - started) * 1000),
-            status=status,
-            timestamp=record.now(),
-        )
-        record.write(index_runs.append_index_run, row)
-
-    try:
-        summary = index_repository(
+    return index_recorded(
+        workspace.repo,
+        partial(
+            index_repository,
             workspace.repo,
             config=settings.index,
             jobs=os.cpu_count() or 1,
             full=full,
-            continue_on_error=continue_on_error,
             progress=progress or (lambda _done, _total: None),
-        )
-    except BaseException:
-        note("failed", 0, 0)
-        raise
-    note("complete", summary.files_scanned, summary.files_changed)
-    return summary
+        ),
+        note=lambda row: record.write(index_runs.append_index_run, row),
+        now=record.now,
+    )
 
 
 def retrieval_config(settings: Settings, *, use_model: bool = True) -> RetrievalConfig:

@@ -118,6 +118,17 @@ def backup(source: sqlite3.Connection, target_path: Path) -> None:
         temporary.replace(target_path)
 
 
+def backup_into(source: sqlite3.Connection, path: Path) -> None:
+    """The database at `path` holds what `source` holds; whoever reads it sees the old content or the new, never a mixture.
+
+    Raises:
+        RecordError: it cannot be written, or others kept it busy.
+    """
+    with _translated(path), contextlib.closing(_open(path, read_only=False, any_thread=False)) as target:
+        target.execute("PRAGMA journal_mode = WAL")
+        source.backup(target)
+
+
 def remove_database(path: Path) -> None:
     """The database and its journal are gone; no matter whether they were there."""
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm", f"{path.name}-journal"):

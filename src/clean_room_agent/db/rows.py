@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import fields
 from enum import Enum
 from functools import cached_property
-from typing import Any, Generic, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
 
-from pydantic import TypeAdapter
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 Connection = sqlite3.Connection
 """For the layers above, which may not import sqlite3."""
@@ -34,7 +35,7 @@ class Table(Generic[RowT]):
         return tuple(field.name for field in fields(self.kind))  # type: ignore[arg-type]
 
     @cached_property
-    def _codecs(self) -> Mapping[str, TypeAdapter[Any] | None]:
+    def _codecs(self) -> "Mapping[str, TypeAdapter[Any] | None]":
         hints = get_type_hints(self.kind)
         return {name: _codec(hints[name]) for name in self.columns}
 
@@ -96,7 +97,9 @@ def _storable(text: str) -> str:
     return text
 
 
-def _codec(hint: Any) -> TypeAdapter[Any] | None:
+def _codec(hint: Any) -> "TypeAdapter[Any] | None":
+    from pydantic import TypeAdapter  # noqa: PLC0415 - 60 ms, which an index that found nothing changed must not pay
+
     parts = set(get_args(hint)) or {hint}
     literal = bool(parts) and all(isinstance(part, str) for part in parts)
     return None if literal or parts <= PLAIN else TypeAdapter(hint)

@@ -1,6 +1,7 @@
 """The user's repository as it was found: where it stands, whether it is fit for a run, what it lists."""
 
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import filter_drivers, git, names, one_line
 
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
+HEX = re.compile(r"[0-9a-f]{40,64}")
 IN_PROGRESS = (
     ("MERGE_HEAD", "merge", "git merge --abort"),
     ("CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --abort"),
@@ -55,6 +57,18 @@ class Repository:
         pinned = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.top)} | dict(pins or {})
         where = Path(pinned["GIT_WORK_TREE"])
         return git(*arguments, cwd=where, pins=pinned, filters=self.filters, input=input, ok=ok)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """A work tree as git lists it."""
+
+    top: Path
+    head: str | None
+    """The commit that is checked out; None before the first one."""
+    paths: tuple[str, ...]
+    """What git tracks or would offer to add, relative, some perhaps twice; files, links and submodules."""
+    remote_url: str | None
 
 
 def open_repository(path: Path) -> Repository:
@@ -102,6 +116,25 @@ def find_top(path: Path) -> Path:
         raise _unfit(path, exc) from exc
 
 
+def list_work_tree(path: Path) -> Listing:
+    """The work tree that `path` stands in, as git sees it now; asked in as few processes as can be.
+
+    Raises:
+        RepositoryError: there is none, or git refuses it.
+    """
+    asked = git("rev-parse", "--is-bare-repository", "--show-toplevel", "HEAD", "--", cwd=path, ok=(0, 128))
+    lines = asked.decode("utf-8", "surrogateescape").splitlines()
+    if len(lines) == 4 and lines[0] == "false":
+        top, head = Path(lines[1]), lines[2]
+    else:  # no commit yet, a name of several lines, or something that needs an explanation
+        top = find_top(path)
+        head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
+    listed = names(git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=top))
+    return Listing(
+        top=top, head=head if HEX.fullmatch(head) else None, paths=listed, remote_url=remote_url(top)
+    )
+
+
 def is_partial_clone(top: Path) -> bool:
     """Whether contents may be missing here that only a remote has."""
     found = git("config", "-z", "--name-only", "--get-regexp", r"^remote\..*\.promisor$", cwd=top, ok=(0, 1))
@@ -131,11 +164,14 @@ def author_of(repo: Repository) -> tuple[str, str]:
 
 def remote_url(top: Path) -> str | None:
     """Where `origin`, or else the first remote, points to, without any user name or password."""
-    remotes = one_line(git("remote", cwd=top)).split()
-    if not remotes:
+    found = names(git("config", "-z", "--get-regexp", r"^remote\..*\.url$", cwd=top, ok=(0, 1)))
+    urls: dict[str, str] = {}
+    for entry in found:
+        key, _, url = entry.partition("\n")
+        urls.setdefault(key[len("remote.") : -len(".url")], url)
+    if not urls:
         return None
-    remote = "origin" if "origin" in remotes else remotes[0]
-    url = one_line(git("config", "--get", f"remote.{remote}.url", cwd=top, ok=(0, 1)))
+    url = urls["origin"] if "origin" in urls else urls[min(urls)]
     parts = urlsplit(url)
     if parts.scheme in {"http", "https"}:
         url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))

@@ -1,35 +1,34 @@
-"""A repository becomes `curated.sqlite`: a first build beside it, or one transaction on it."""
+"""A repository becomes `curated.sqlite`: a whole one made beside it, or one transaction on it."""
 
 import contextlib
 import gc
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.db.connection import get_connection, transaction
-from clean_room_agent.db.curated import files, history, metadata, state, symbols
-from clean_room_agent.db.curated.files import FileStamp
-from clean_room_agent.db.curated.load import new_database
+from clean_room_agent.db.curated import files, history, state, symbols
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.errors import IndexingError
-from clean_room_agent.git.repository import find_top, list_files, remote_url
-from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.extract import Failed, FileFacts, Skipped
-from clean_room_agent.indexer.history import HEAD_KEY, UNPLACED_KEY, refresh_history
-from clean_room_agent.indexer.scan import Scan, scan
-from clean_room_agent.indexer.search_rows import write_postings
-from clean_room_agent.indexer.workers import extract_all
-from clean_room_agent.indexer.write import IMPORTS_PREFIX, FileWriter, write_dependencies
+from clean_room_agent.git.repository import Listing, list_work_tree
+from clean_room_agent.indexer.bounds import Bounds
+from clean_room_agent.indexer.history import begin_history
+from clean_room_agent.indexer.past.state import read_state
+from clean_room_agent.indexer.run import (
+    SCANNED_KEY,
+    SETTINGS_KEY,
+    IndexRun,
+    Outcome,
+    failure,
+    put_repo,
+    put_states,
+)
+from clean_room_agent.indexer.scan import scan
+from clean_room_agent.indexer.update import update_files
 from clean_room_agent.workspace import Workspace, hold
 
-VERSION = "1"
-"""Raised whenever the same files would give other rows: the next `cra index` is then a full one."""
-SCANNED_KEY = "scanned_at_ns"
-SETTINGS_KEY = "settings"
-MAX_BYTES_KEY = "max_file_bytes"
-PROGRESS_STEP = 16
+MANY = 200
+"""More changed files than these, if they are half of all or more, are sooner read with all others, by several processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,26 +48,16 @@ class IndexSummary:
     """In the whole index."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Run:
-    """One index run's settings."""
-
-    root: Path
-    config: IndexConfig
-    jobs: int
-    full: bool
-    continue_on_error: bool
-    progress: Callable[[int, int], None]
-    now_ns: int
-
-
 def index_repository(
     repo_path: Path,
     *,
-    config: IndexConfig,
+    config: Bounds,
     jobs: int,
     full: bool = False,
     continue_on_error: bool = False,
+    line_counts: bool = False,
+    listing: Listing | None = None,
+    digest: str = "",
     progress: Callable[[int, int], None],
     clock_ns: Callable[[], int] = time.time_ns,
 ) -> IndexSummary:
@@ -77,150 +66,94 @@ def index_repository(
     Args:
         repo_path: a folder of the work tree.
         config: bounds.
-        jobs: processes that read files; 1 reads in this one.
+        jobs: processes that read files.
         full: everything is read anew.
         continue_on_error: a file that cannot be read is left out, and named in the summary.
+        line_counts: changed lines are counted for all commits, not the newest alone.
+        listing: the work tree as git lists it, where that is known.
+        digest: of the configuration that `config` was read from, to remember it by.
         progress: is called with the number of files read, and of files to read.
         clock_ns: nanoseconds since 1970 UTC.
 
     Raises:
         RepositoryError: there is no repository with a work tree.
         IndexingError: a file cannot be read or decoded; nothing was changed.
-        RecordError: another process indexes this repository for longer than `lock_timeout`.
+        RecordError: another process indexes this repository for longer than `config.lock_timeout`.
     """
     began = time.monotonic()
-    root = find_top(repo_path)
-    workspace = Workspace(repo=root)
+    listing = listing or list_work_tree(repo_path)
+    workspace = Workspace(repo=listing.top)
     workspace.create()
-    with hold(workspace.index_lock, timeout=config.lock_timeout, what="the index"), _collector_off():
-        # Taken before the scan: what is written to a file while it runs must look racy to the next one.
-        run = _Run(
-            root=root,
-            config=config,
+    with hold(workspace.index_lock, timeout=config.lock_timeout, what="the index") as lock, _collector_off():
+        # The time is taken before the scan: what is written to a file while it runs must look racy to the next one.
+        run = IndexRun(
+            listing=listing,
+            bounds=config,
             jobs=jobs,
-            full=full,
             continue_on_error=continue_on_error,
+            line_counts=line_counts,
             progress=progress,
             now_ns=clock_ns(),
+            digest=digest,
+            lock=lock,
         )
-        if workspace.curated.exists():
-            with contextlib.closing(get_connection("curated", repo_path=root)) as conn, transaction(conn):
-                summary = _refresh(conn, run)
-        else:
-            with new_database(workspace.curated) as conn:
-                summary = _refresh(conn, run)
-    return replace(summary, duration_ms=round((time.monotonic() - began) * 1000))
+        outcome = _update(run) if workspace.curated.exists() and not full else None
+        if outcome is None:
+            from clean_room_agent.indexer.whole import build_whole  # noqa: PLC0415 - parsers, which most runs need not
+
+            outcome = build_whole(run, workspace.curated)
+        with contextlib.closing(get_connection("curated", repo_path=listing.top, read_only=True)) as conn:
+            return _summary(conn, outcome, round((time.monotonic() - began) * 1000))
 
 
-def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
-    """The open index describes these files of `root` as they are now, the missing ones as gone; history stays.
+def _update(run: IndexRun) -> Outcome | None:
+    """What bringing the index up to date did; None where it must be made anew, and nothing was changed."""
+    with contextlib.closing(get_connection("curated", repo_path=run.listing.top)) as conn, transaction(conn):
+        if state.get_state(conn, SETTINGS_KEY) != run.settings:
+            return None
+        known = {stamp.path: stamp for stamp in files.list_stamps(conn)}
+        scanned_at = int(state.get_state(conn, SCANNED_KEY) or 0)
+        max_bytes = run.bounds.max_file_bytes
+        found = scan(run.listing.top, run.listing.paths, known, scanned_at=scanned_at, max_bytes=max_bytes)
+        if len(found.suspects) > max(MANY, len(found.present) // 2):
+            return None
+        outcome = update_files(
+            conn,
+            run.listing.top,
+            found,
+            known,
+            max_bytes=max_bytes,
+            jobs=run.jobs,
+            close=(run.lock,),
+        )
+        if outcome.failures and not run.continue_on_error:
+            raise failure(outcome.failures[0])
+        _update_history(conn, run, put_repo(conn, run))
+        put_states(conn, run)
+        return outcome
 
-    Raises:
-        IndexingError: a file cannot be read or decoded; nothing was changed.
-    """
-    known = {stamp.path: stamp for stamp in files.list_stamps(conn)}
-    wanted = {path: known[path] for path in paths if path in known}
-    max_bytes = int(state.get_state(conn, MAX_BYTES_KEY) or IndexConfig().max_file_bytes)
-    found = scan(root, paths, wanted, scanned_at=0, max_bytes=max_bytes)
-    with transaction(conn):
-        repo = files.get_repo(conn)
-        if repo is None:
-            raise IndexingError("the index is empty", hint="run `cra index` in the repository")
-        writer = FileWriter(conn, repo.id)
-        writer.remove(found.gone)
-        for facts in extract_all(root, found.suspects, max_bytes=max_bytes, jobs=1):
-            if isinstance(facts, Failed):
-                raise _failure(facts)
-            if isinstance(facts, Skipped):
-                writer.remove([facts.path])
-            elif facts.path not in known or known[facts.path].content_hash != facts.content_hash:
-                writer.write(facts)
-        write_dependencies(conn, writer.ids, writer.changes)
-        write_postings(conn, writer.changes.terms, (), blank=False)
 
-
-def _refresh(conn: Connection, run: _Run) -> IndexSummary:
-    settings = f"{VERSION} {run.config.model_dump_json(exclude={'lock_timeout'})}"
-    carried: tuple[metadata.CarriedTuple, ...] = ()
-    if run.full or state.get_state(conn, SETTINGS_KEY) != settings:
-        carried = metadata.list_carried(conn)
-        _clear(conn)
-    stamp = datetime.fromtimestamp(run.now_ns / 1e9, tz=UTC).isoformat()
-    repo_id = files.put_repo(conn, path=str(run.root), remote_url=remote_url(run.root), indexed_at=stamp)
-    known = {stamp.path: stamp for stamp in files.list_stamps(conn)}
-    scanned_at = int(state.get_state(conn, SCANNED_KEY) or 0)
-    max_bytes = run.config.max_file_bytes
-    found = scan(run.root, list_files(run.root), known, scanned_at=scanned_at, max_bytes=max_bytes)
-    writer = FileWriter(conn, repo_id)
-    writer.remove(found.gone)
-    failures = _read_suspects(conn, run, writer, found, known)
-    write_dependencies(conn, writer.ids, writer.changes)
-    past = refresh_history(
-        conn,
-        run.root,
-        run.config,
-        repo_id=repo_id,
-        ids=writer.ids,
-        added=writer.changes.added,
-        removed=writer.changes.removed,
+def _update_history(conn: Connection, run: IndexRun, repo_id: int) -> None:
+    past = begin_history(
+        run.listing.top,
+        run.bounds,
+        head=run.listing.head,
+        state=read_state(conn),
+        line_counts=run.line_counts,
     )
-    write_postings(conn, writer.changes.terms, past.stale, blank=not known)
-    metadata.restore_carried(conn, carried)
-    state.put_state(conn, SETTINGS_KEY, settings)
-    state.put_state(conn, MAX_BYTES_KEY, str(max_bytes))
-    state.put_state(conn, SCANNED_KEY, str(run.now_ns))
+    past.collect()
+    past.write(conn, repo_id=repo_id, ids=files.list_ids(conn))
+
+
+def _summary(conn: Connection, outcome: Outcome, duration_ms: int) -> IndexSummary:
     return IndexSummary(
-        files_scanned=len(found.present),
-        files_changed=len(writer.changes.written),
-        files_deleted=len(writer.changes.removed),
+        files_scanned=outcome.scanned,
+        files_changed=outcome.changed,
+        files_deleted=outcome.deleted,
         symbols=symbols.count_symbols(conn),
-        duration_ms=0,
-        failures=failures,
+        duration_ms=duration_ms,
+        failures=tuple((one.path, one.message) for one in outcome.failures),
         commits=history.count_commits(conn),
-    )
-
-
-def _read_suspects(
-    conn: Connection, run: _Run, writer: FileWriter, found: Scan, known: Mapping[str, FileStamp]
-) -> tuple[tuple[str, str], ...]:
-    failures: list[tuple[str, str]] = []
-    total = len(found.suspects)
-    all_facts = extract_all(run.root, found.suspects, max_bytes=run.config.max_file_bytes, jobs=run.jobs)
-    with contextlib.closing(all_facts):
-        for number, facts in enumerate(all_facts, start=1):
-            if isinstance(facts, FileFacts):
-                stamp = known.get(facts.path)
-                if stamp is None or stamp.content_hash != facts.content_hash:
-                    writer.write(facts)
-                else:
-                    files.update_stamp(conn, stamp.id, facts.mtime_ns, facts.inode)
-            elif isinstance(facts, Failed) and not run.continue_on_error:
-                raise _failure(facts)
-            else:
-                writer.remove([facts.path])
-                if isinstance(facts, Failed):
-                    failures.append((facts.path, facts.message))
-            if number % PROGRESS_STEP == 0 or number == total:
-                run.progress(number, total)
-    return tuple(failures)
-
-
-def _clear(conn: Connection) -> None:
-    """Nothing derived is left."""
-    history.clear_history(conn)
-    files.delete_files(conn, [stamp.id for stamp in files.list_stamps(conn)])
-    for key in (
-        HEAD_KEY,
-        UNPLACED_KEY,
-        SCANNED_KEY,
-        *(key for key, _ in state.list_state(conn, IMPORTS_PREFIX)),
-    ):
-        state.delete_state(conn, key)
-
-
-def _failure(failed: Failed) -> IndexingError:
-    return IndexingError(
-        f"{failed.path} {failed.message}", hint="mend it, or leave it out with --continue-on-error"
     )
 
 

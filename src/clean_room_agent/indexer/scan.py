@@ -24,6 +24,8 @@ class Scan:
     """New to the index, or not surely as they were: to be read."""
     gone: tuple[str, ...]
     """In the index, and not present."""
+    sizes: Mapping[str, int]
+    """Bytes of each present file, by path, in order."""
 
 
 def scan(
@@ -38,18 +40,18 @@ def scan(
         scanned_at: when the index was made, in nanoseconds since 1970; 0 for never.
         max_bytes: larger files do not belong.
     """
-    present: list[str] = []
+    sizes: dict[str, int] = {}
     suspects: list[str] = []
     for path in sorted(set(paths)):
         status = _status(root, path)
         if status is None or status.st_size > max_bytes:
             continue
-        present.append(path)
+        sizes[path] = status.st_size
         stamp = known.get(path)
         if stamp is None or not _is_as_it_was(status, stamp, scanned_at):
             suspects.append(path)
-    gone = sorted(set(known) - set(present))
-    return Scan(present=tuple(present), suspects=tuple(suspects), gone=tuple(gone))
+    gone = sorted(known.keys() - sizes.keys())
+    return Scan(present=tuple(sizes), suspects=tuple(suspects), gone=tuple(gone), sizes=sizes)
 
 
 def _status(root: Path, path: str) -> os.stat_result | None:

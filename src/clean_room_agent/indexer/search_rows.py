@@ -1,80 +1,88 @@
-"""Postings and field lengths of files, from what they say and from what past commits say of them."""
+"""What search holds of a file: how often each term stands in its fields and in its chunks."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
-from clean_room_agent.db.curated import history, postings
-from clean_room_agent.db.curated.postings import FieldValues, PostingTuple
-from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.extract import TermFacts
-from clean_room_agent.indexer.terms import count_terms
+from clean_room_agent.db.curated.postings import FIELDS, MAX_NUMBER, SearchFile
+from clean_room_agent.indexer.nesting import Nested
+from clean_room_agent.indexer.terms import count_terms, terms_in, words_of
 
-MAX_FILES = 30
-"""Commits that touched more files say little of each."""
-MAX_COMMITS = 300
-"""The newest of a file's commits that are heard."""
-ContentValues = tuple[float, float, float, float, float]
+CHUNKED = frozenset({"function", "method", "class", "interface", "enum", "type_alias"})
+CODE = frozenset({"function", "method"})
+BODY = FIELDS.index("body")
 
 
-def write_postings(
-    conn: Connection, terms: Mapping[int, TermFacts], stale: Iterable[int], *, blank: bool
-) -> None:
-    """Postings and lengths of the given files are what their content and their past give.
+def read_search_file(
+    path: str, source: bytes, nested: Nested, *, docstrings: Iterable[str], comments: Iterable[str]
+) -> SearchFile:
+    """The terms of one file.
+
+    A chunk is a definition with what stands in it, less the definitions inside a class, which are chunks themselves;
+    what is defined inside a function belongs to the function.
 
     Args:
-        conn: open, in a transaction; files and history are up to date.
-        terms: what the files with new content say, by id.
-        stale: further files, whose past alone changed.
-        blank: whether there are no postings yet.
+        path: relative to the repository.
+        source: the file as UTF-8.
+        nested: its symbols.
+        docstrings: their texts.
+        comments: their texts.
     """
-    past = _Past(conn)
-    rows: list[PostingTuple] = []
-    lengths: list[tuple[int, float, float, float, float, float, float]] = []
-    changed = sorted({*terms, *stale})
-    for file_id in changed:
-        content = terms.get(file_id)
-        fields = _merge(_known(conn, file_id) if content is None else content, past.terms_of(file_id))
-        rows.extend((term, file_id, *values) for term, values in fields.items())
-        sums = [sum(column) for column in zip(*(fields[term] for term in sorted(fields)), strict=True)]
-        lengths.append((file_id, *(sums or [0.0] * len(postings.FIELDS))))
-    if not blank:
-        postings.delete_postings(conn, changed)
-    rows.sort()
-    postings.insert_postings(conn, rows)
-    postings.insert_lengths(conn, lengths)
+    numbers: dict[str, int] = {}
+    chunks: list[tuple[int, list[int]]] = []
+    body: Counter[str] = Counter()
+    number = numbers.setdefault
+    for place, text in _segments(source, nested):
+        words = words_of(text)
+        body.update(words)
+        if 0 <= place <= MAX_NUMBER:
+            chunks.append((place, [number(word, len(numbers)) for word in words]))
+    if len(numbers) > MAX_NUMBER:
+        numbers, chunks = {}, []
+    fields = (
+        count_terms(path),
+        count_terms(" ".join([one.name for one in nested.definitions])),
+        count_terms("\n".join(docstrings)),
+        count_terms("\n".join(comments)),
+        terms_in(body),
+    )
+    terms = {term: [0, 0, 0, 0, times] for term, times in fields[BODY].items()}
+    for field, counts in enumerate(fields[:BODY]):
+        for term, times in counts.items():
+            held = terms.get(term)
+            if held is None:
+                held = terms[term] = [0, 0, 0, 0, 0]
+            held[field] = times
+    return SearchFile(terms, tuple(sum(counts.values()) for counts in fields), list(numbers), chunks)
 
 
-def _known(conn: Connection, file_id: int) -> dict[str, ContentValues]:
-    found = postings.read_file_postings(conn, file_id)
-    return {term: values[:5] for term, values in found.items() if any(values[:5])}
+def _segments(source: bytes, nested: Nested) -> Iterator[tuple[int, str]]:
+    """The file's text in parts: those of each chunk, by place, after what belongs to none (-1)."""
+    parts: dict[int, list[bytes]] = {-1: []}
+    open_ = [(-1, len(source))]
+    at = 0
+    for place in _chunk_places(nested):
+        one = nested.definitions[place]
+        while open_[-1][1] <= one.start:
+            owner, end = open_.pop()
+            parts[owner].append(source[at:end])
+            at = end
+        parts[open_[-1][0]].append(source[at : one.start])
+        at = one.start
+        parts[place] = []
+        open_.append((place, one.end))
+    for owner, end in reversed(open_):
+        parts[owner].append(source[at:end])
+        at = max(at, end)
+    for place, texts in parts.items():
+        yield place, b"\n".join(texts).decode("utf-8", "replace")
 
 
-def _merge(content: Mapping[str, ContentValues], past: Mapping[str, float]) -> dict[str, FieldValues]:
-    merged: dict[str, FieldValues] = {
-        term: (*values, past.get(term, 0.0)) for term, values in content.items()
-    }
-    for term, weight in past.items():
-        if term not in merged:
-            merged[term] = (0, 0, 0, 0, 0, weight)
-    return merged
-
-
-class _Past:
-    """What the messages of past commits say of files; each message is read once."""
-
-    def __init__(self, conn: Connection) -> None:
-        self._conn = conn
-        self._messages: dict[int, dict[str, float]] = {}
-
-    def terms_of(self, file_id: int) -> dict[str, float]:
-        """Term -> frequency in the file's newest messages, a commit of n files counting 1/sqrt(n)."""
-        weights: dict[str, float] = {}
-        found = history.list_messages_of_file(self._conn, file_id, max_files=MAX_FILES, limit=MAX_COMMITS)
-        for commit_id, message, files_changed in found:
-            terms = self._messages.get(commit_id)
-            if terms is None:
-                share = max(files_changed, 1) ** -0.5
-                terms = {term: count * share for term, count in count_terms(message).items()}
-                self._messages[commit_id] = terms
-            for term, weight in terms.items():
-                weights[term] = weights.get(term, 0.0) + weight
-        return weights
+def _chunk_places(nested: Nested) -> Sequence[int]:
+    inside = [False] * len(nested.kinds)
+    places = []
+    for place, (parent, kind) in enumerate(zip(nested.parents, nested.kinds, strict=True)):
+        covered = parent >= 0 and inside[parent]
+        inside[place] = covered or kind in CODE
+        if not covered and kind in CHUNKED:
+            places.append(place)
+    return places

@@ -2,14 +2,18 @@
 
 import re
 from collections import Counter
-from functools import lru_cache
+from collections.abc import Mapping
 
-from clean_room_agent.indexer.stemmer import stem
+from Stemmer import Stemmer
 
 WORD = re.compile(r"[^\W\d]\w*")
+ASCII_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+SHORT = 2
 MAX_WORD = 64
 """Longer words are encoded data, which nobody searches for."""
+MAX_KNOWN = 300_000
+"""Words remembered with their terms."""
 STOP_TEXT = """
     a about after all also an and any are as at be been before being both but by can could did do does doing done each
     for from had has have having he her here his how i if in into is it its itself just let me more most must my no nor
@@ -20,15 +24,37 @@ STOP_TEXT = """
 STOP_WORDS = frozenset(STOP_TEXT.split())
 
 
+def words_of(text: str) -> list[str]:
+    """The words and identifiers of `text`, in order."""
+    # The same words; where there are only ASCII characters, a third sooner.
+    return ASCII_WORD.findall(text) if text.isascii() else WORD.findall(text)
+
+
 def parts_of(word: str) -> tuple[str, ...]:
     """The parts of an identifier in lower case: `parseHTTPReply_v2` gives parse, http, reply, v, 2."""
     found = PART.findall(word) if word.isascii() else filter(None, word.split("_"))
     return tuple(part.lower() for part in found)
 
 
-@lru_cache(maxsize=200_000)
 def terms_of(word: str) -> tuple[str, ...]:
     """The terms of one word or identifier: its parts' stems, and if it has several parts, itself in lower case."""
+    return _KNOWN[word]
+
+
+class _Known(dict[str, tuple[str, ...]]):
+    """Words seen before, with their terms; a word looked up for the first time is read."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) >= MAX_KNOWN:
+            self.clear()
+        terms = self[word] = _read(word)
+        return terms
+
+
+_KNOWN = _Known()
+
+
+def _read(word: str) -> tuple[str, ...]:
     if len(word) > MAX_WORD:
         return ()
     parts = parts_of(word)
@@ -38,10 +64,27 @@ def terms_of(word: str) -> tuple[str, ...]:
     return tuple(stems)
 
 
-def count_terms(text: str) -> Counter[str]:
+def stem(word: str) -> str:
+    """The stem of a lower-case word by Porter's rules (M. F. Porter, "An algorithm for suffix stripping", 1980).
+
+    A word of two letters is its own.
+    """
+    return word if len(word) <= SHORT else _PORTER.stemWord(word)
+
+
+_PORTER = Stemmer("porter", 0)
+
+
+def count_terms(text: str) -> dict[str, int]:
     """How often each term stands in `text`."""
-    terms: Counter[str] = Counter()
-    for word, count in Counter(WORD.findall(text)).items():
-        for term in terms_of(word):
-            terms[term] += count
+    return terms_in(Counter(words_of(text)))
+
+
+def terms_in(words: Mapping[str, int]) -> dict[str, int]:
+    """How often each term stands among words that stand so often."""
+    terms: dict[str, int] = {}
+    get = terms.get
+    for word, times in words.items():
+        for term in _KNOWN[word]:
+            terms[term] = get(term, 0) + times
     return terms

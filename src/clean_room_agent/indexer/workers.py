@@ -1,66 +1,170 @@
-"""Many files read by several processes: the parser holds the interpreter's lock, so threads would not help."""
+"""Forked processes that share one list of tasks: the parser holds the interpreter's lock, so threads would not help."""
 
-import multiprocessing
+import contextlib
+import gc
 import os
+import pickle
+import select
 import signal
-import threading
-import time
-from collections.abc import Generator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from functools import partial
-from pathlib import Path
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
 
-from clean_room_agent import syntax
 from clean_room_agent.errors import IndexingError
-from clean_room_agent.indexer.extract import Failed, FileFacts, Skipped, extract, prepare
 
-FEW_FILES = 24
-"""Fewer are read sooner in this process than others are started."""
-CHUNK = 8
-POLL = 1.0
+MAX_TASKS = 8_000
+"""What a pipe holds without a reader, at four bytes each, and then some."""
+TASK_BYTES = 4
+LENGTH_BYTES = 8
 
 
-def extract_all(
-    root: Path, paths: Sequence[str], *, max_bytes: int, jobs: int
-) -> Generator[FileFacts | Skipped | Failed, None, None]:
-    """What each file says, in the order of `paths`, whatever `jobs` is.
+class Channel:
+    """A worker's side: tasks come in, messages go out, one answer comes back."""
 
-    Raises:
-        IndexingError: a process was killed, most likely for want of memory.
+    def __init__(self, tasks: int, inbox: int, outbox: int) -> None:
+        self._tasks, self._inbox, self._outbox = tasks, inbox, outbox
+
+    def tasks(self) -> Iterator[int]:
+        """Numbers of tasks that no other worker has taken, until there are none."""
+        while task := os.read(self._tasks, TASK_BYTES):
+            yield int.from_bytes(task)
+
+    def send(self, message: object) -> None:
+        """The parent receives the message."""
+        _write(self._outbox, message)
+
+    def wait(self) -> Any:
+        """What the parent tells all workers next."""
+        return _read(self._inbox)
+
+
+class Crew:
+    """Workers that were forked with all that the parent knew. They end with the block, or with the parent.
+
+    Every worker runs `body(channel)`; what they hold is their own, and what they say crosses by pickling.
     """
-    read = partial(_read, root, max_bytes)
-    if jobs <= 1 or len(paths) < FEW_FILES:
-        yield from map(read, paths)
-        return
-    prepare(sorted({grammar for grammar in map(syntax.grammar_of, paths) if grammar is not None}))
-    executor = ProcessPoolExecutor(
-        max_workers=jobs,
-        mp_context=multiprocessing.get_context("fork"),
-        initializer=_begin,
-        initargs=(os.getpid(),),
-    )
+
+    def __init__(
+        self, size: int, *, tasks: int, body: Callable[[Channel], None], close: Sequence[int] = ()
+    ) -> None:
+        assert tasks <= MAX_TASKS
+        self._children: dict[int, int] = {}
+        """Process id by the descriptor of its messages."""
+        self._inboxes: list[int] = []
+        task_end, task_start = os.pipe()
+        os.write(task_start, b"".join(number.to_bytes(TASK_BYTES) for number in range(tasks)))
+        os.close(task_start)
+        for _ in range(size):
+            self._fork(task_end, body, close)
+        os.close(task_end)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for inbox in self._inboxes:
+            os.close(inbox)
+        for outbox, child in self._children.items():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(outbox)
+
+    def tell(self, message: object) -> None:
+        """Every worker's next `wait` gives the message."""
+        for inbox in self._inboxes:
+            _write(inbox, message)
+
+    def messages(self, last: object) -> Iterator[Any]:
+        """What the workers say, as it comes, until each has said `last`.
+
+        Raises:
+            IndexingError: a worker was killed.
+            Whatever a worker's body raised.
+        """
+        talking = set(self._children)
+        while talking:
+            for outbox in select.select(sorted(talking), (), ())[0]:
+                try:
+                    message = _read(outbox)
+                except EOFError as exc:
+                    raise IndexingError(
+                        "a process that read files was killed",
+                        hint="it may have run out of memory: leave large files out with [index] max_file_bytes",
+                    ) from exc
+                if isinstance(message, _Raised):
+                    raise message.error
+                if message == last:
+                    talking.discard(outbox)
+                else:
+                    yield message
+
+    def _fork(self, task_end: int, body: Callable[[Channel], None], close: Sequence[int]) -> None:
+        inbox_end, inbox = os.pipe()
+        outbox, outbox_start = os.pipe()
+        child = os.fork()
+        if child == 0:
+            _live(
+                (*close, inbox, outbox, *self._inboxes, *self._children),
+                Channel(task_end, inbox_end, outbox_start),
+                body,
+            )
+        os.close(inbox_end)
+        os.close(outbox_start)
+        self._inboxes.append(inbox)
+        self._children[outbox] = child
+
+
+class _Raised:
+    """A worker's last words."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def _live(close: Sequence[int], channel: Channel, body: Callable[[Channel], None]) -> None:
+    """The forked process does its work and is gone; nothing of the parent's runs in it afterwards."""
+    code = 1
     try:
-        yield from executor.map(read, paths, chunksize=CHUNK)
-    except BrokenProcessPool as exc:
-        raise IndexingError(
-            "a process that read files was killed", hint="it may have run out of memory: try --jobs 1"
-        ) from exc
+        signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # Ctrl-C reaches the whole group; the parent ends the others
+        for descriptor in close:
+            os.close(descriptor)
+        gc.disable()
+        body(channel)
+        code = 0
+    except (EOFError, BrokenPipeError):
+        code = 2  # the parent is gone
+    except Exception as error:  # noqa: BLE001 - it is the parent's to raise
+        error.add_note(traceback.format_exc())
+        with contextlib.suppress(OSError):
+            channel.send(_Raised(error))
     finally:
-        executor.shutdown(cancel_futures=True)
+        os._exit(code)
 
 
-def _read(root: Path, max_bytes: int, path: str) -> FileFacts | Skipped | Failed:
-    return extract(root, path, max_bytes=max_bytes)
+def _write(descriptor: int, message: object) -> None:
+    data = pickle.dumps(message, pickle.HIGHEST_PROTOCOL)
+    view = memoryview(len(data).to_bytes(LENGTH_BYTES) + data)
+    while view:
+        view = view[os.write(descriptor, view) :]
 
 
-def _begin(parent: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends the others
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+def _read(descriptor: int) -> Any:
+    length = int.from_bytes(_read_exactly(descriptor, LENGTH_BYTES))
+    return pickle.loads(_read_exactly(descriptor, length))  # noqa: S301 - from our own fork
 
 
-def _end_with(parent: int) -> None:
-    """A worker outlives a killed parent, and would keep its lock on the index."""
-    while os.getppid() == parent:
-        time.sleep(POLL)
-    os._exit(1)
+def _read_exactly(descriptor: int, count: int) -> bytes:
+    parts = []
+    while count:
+        part = os.read(descriptor, min(count, 1 << 20))
+        if not part:
+            raise EOFError
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)

@@ -1,158 +1,185 @@
-"""Facts of files become rows; a file's rows are replaced together."""
+"""Facts of files become rows: many new files at once, or one file in the place of what it said before."""
 
-import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from clean_room_agent.db.curated import dependencies, files, prose, state, symbols
-from clean_room_agent.db.curated.files import NewFile
+from clean_room_agent.db.curated import dependencies, files, metadata, names, postings, prose, symbols
+from clean_room_agent.db.curated.names import StoredNames
+from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.extract import FileFacts, TermFacts
-from clean_room_agent.indexer.languages.parsed import RawImport
-from clean_room_agent.indexer.resolve import resolve
+from clean_room_agent.indexer.extract import FileFacts
 
-IMPORTS_PREFIX = "imports:"
-"""Under it and the path: the file's imports as they are written, so that they can be resolved again unread."""
+NumberedFacts = tuple[int, FileFacts]
+"""File id and facts."""
+
+
+class Resolution(NamedTuple):
+    """What one file says of others, as rows; lookups by id of the file asked."""
+
+    dependencies: list[dependencies.DependencyTuple]
+    references: list[symbols.ReferenceTuple]
+    lookups: dict[int, frozenset[str]]
+
+
+def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[NumberedFacts]) -> None:
+    """The files, all of one bucket of which nothing was stored, stand in the database; ids ascend."""
+    ids = {
+        file_id: range(
+            symbols.first_symbol_id(file_id), symbols.first_symbol_id(file_id) + len(facts.symbols)
+        )
+        for file_id, facts in found
+    }
+    files.insert_files(conn, repo_id, [(file_id, facts.file) for file_id, facts in found])
+    symbols.insert_symbols(
+        conn, [row for file_id, facts in found for row in _symbol_rows(file_id, facts, ids[file_id])]
+    )
+    prose.insert_docstrings(
+        conn, [row for file_id, facts in found for row in _docstring_rows(file_id, facts, ids[file_id])]
+    )
+    prose.insert_comments(
+        conn, [row for file_id, facts in found for row in _comment_rows(file_id, facts, ids[file_id])]
+    )
+    names.insert_names(conn, [(file_id, facts.names) for file_id, facts in found if facts.names is not None])
+    postings.insert_bucket(conn, bucket, [(file_id, facts.search) for file_id, facts in found])
 
 
 @dataclass(slots=True, kw_only=True)
 class Changes:
     """What writing has changed so far; filled by one `FileWriter`."""
 
-    terms: dict[int, TermFacts] = field(default_factory=dict)
-    """By id of the files written."""
-    added: set[str] = field(default_factory=set)
-    removed: set[str] = field(default_factory=set)
-    written: set[str] = field(default_factory=set)
-    exports: bool = False
-    """Whether a package changed what it takes from where: others import through it."""
+    search: dict[int, SearchFile | None] = field(default_factory=dict)
+    """By id of the files written, or removed (None)."""
+    names: dict[int, tuple[StoredNames | None, StoredNames | None]] = field(default_factory=dict)
+    """Before and after, by id of the files written or removed."""
+    callables: dict[str, int] = field(default_factory=dict)
+    """Names of functions, methods and classes that other symbols have now than before, and how many more have each."""
+    added: dict[str, int] = field(default_factory=dict)
+    """New files' ids by path."""
+    removed: dict[str, int] = field(default_factory=dict)
+    """Removed files' ids by path."""
+    written: dict[str, int] = field(default_factory=dict)
+    """Ids of new files and of those with other content, by path."""
 
 
 class FileWriter:
-    """Writes into an open transaction; ids go on from those in the database, in the order of writing."""
+    """Writes into an open transaction."""
 
     def __init__(self, conn: Connection, repo_id: int) -> None:
         self._conn = conn
         self._repo_id = repo_id
         self._next_file = files.next_file_id(conn)
-        self._next_symbol = symbols.next_symbol_id(conn)
-        self.ids = {stamp.path: stamp.id for stamp in files.list_stamps(conn)}
+        self.ids = files.list_ids(conn)
         """path -> id of all files in the database."""
         self.changes = Changes()
 
     def write(self, facts: FileFacts) -> None:
-        """The file and all that it says stand in the database; what it said before does not."""
-        file = NewFile(
-            path=facts.path,
-            language=facts.language,
-            content_hash=facts.content_hash,
-            size_bytes=facts.size_bytes,
-            mtime_ns=facts.mtime_ns,
-            inode=facts.inode,
-            parse_error=facts.parse_error,
-        )
-        file_id = self.ids.get(facts.path)
+        """The file and all that it says stand in the database; what it said before does not.
+
+        A symbol keeps its id while its file has one of its qualified name, counted from the first: what others say
+        of it stays true. A description of what it was is gone.
+        """
+        path = facts.file.path
+        file_id = self.ids.get(path)
+        before: StoredNames | None = None
+        callables: dict[str, tuple[str, ...]] = {}
         if file_id is None:
-            file_id = self._next_file
+            file_id = self.ids[path] = self.changes.added[path] = self._next_file
             self._next_file += 1
-            files.insert_file(self._conn, self._repo_id, file_id, file)
-            self.ids[facts.path] = file_id
-            self.changes.added.add(facts.path)
+            files.insert_files(self._conn, self._repo_id, [(file_id, facts.file)])
         else:
-            files.update_file(self._conn, file_id, file)
+            before = names.get_names(self._conn, file_id)
+            callables = symbols.list_callables(self._conn, file_id)
+            files.update_file(self._conn, file_id, facts.file)
             prose.delete_prose(self._conn, file_id)
-            symbols.delete_symbols(self._conn, file_id)
-        self._write_symbols(file_id, facts)
-        self._write_imports(facts)
-        self.changes.written.add(facts.path)
-        self.changes.terms[file_id] = facts.terms
+            metadata.delete_metadata(self._conn, [file_id])
+        ids = self._symbol_ids(file_id, facts)
+        symbols.replace_symbols(self._conn, file_id, _symbol_rows(file_id, facts, ids))
+        self._compare(callables, symbols.list_callables(self._conn, file_id))
+        prose.insert_docstrings(self._conn, _docstring_rows(file_id, facts, ids))
+        prose.insert_comments(self._conn, _comment_rows(file_id, facts, ids))
+        if facts.names is None:
+            names.delete_names(self._conn, file_id)
+        else:
+            names.insert_names(self._conn, [(file_id, facts.names)])
+        self.changes.names[file_id] = (before, facts.names)
+        self.changes.written[path] = file_id
+        self.changes.search[file_id] = facts.search
 
     def remove(self, paths: Iterable[str]) -> None:
         """The files are gone, with all that was known of them."""
-        gone = sorted(path for path in paths if path in self.ids)
-        files.delete_files(self._conn, (self.ids.pop(path) for path in gone))
-        for path in gone:
-            state.delete_state(self._conn, IMPORTS_PREFIX + path)
-        self.changes.removed.update(gone)
+        for path in sorted(path for path in paths if path in self.ids):
+            file_id = self.changes.removed[path] = self.ids.pop(path)
+            self._compare(symbols.list_callables(self._conn, file_id), {})
+            self.changes.names[file_id] = (names.get_names(self._conn, file_id), None)
+            self.changes.search[file_id] = None
 
-    def _write_symbols(self, file_id: int, facts: FileFacts) -> None:
-        first = self._next_symbol
-        self._next_symbol += len(facts.symbols)
-        symbols.insert_symbols(
-            self._conn,
-            (
-                (first + place, file_id, *symbol[:6], None if symbol[6] < 0 else first + symbol[6])
-                for place, symbol in enumerate(facts.symbols)
-            ),
+    def finish(self) -> None:
+        """Search holds what was written, and the rows of removed files are gone."""
+        postings.replace_files(self._conn, self.changes.search)
+        files.delete_files(self._conn, sorted(self.changes.removed.values()))
+
+    def _symbol_ids(self, file_id: int, facts: FileFacts) -> list[int]:
+        """Ids by place: those that the same names had, and unused ones."""
+        known: dict[str, list[int]] = {}
+        first = symbols.first_symbol_id(file_id)
+        used: set[int] = set()
+        for symbol_id, name in symbols.list_symbol_ids(self._conn, file_id):
+            known.setdefault(name, []).append(symbol_id)
+            used.add(symbol_id)
+        unused = (
+            number for number in range(first, symbols.first_symbol_id(file_id + 1)) if number not in used
         )
-        prose.insert_docstrings(
-            self._conn,
-            (
-                (None if place < 0 else first + place, file_id, content, kind, fields)
-                for place, content, kind, fields in facts.docstrings
-            ),
-        )
-        prose.insert_comments(
-            self._conn,
-            (
-                (file_id, None if place < 0 else first + place, line, content, kind, int(reason))
-                for place, line, content, kind, reason in facts.comments
-            ),
-        )
+        for ids in known.values():
+            ids.reverse()
+        return [
+            known[one.qualified_name].pop() if known.get(one.qualified_name) else next(unused)
+            for one in facts.symbols
+        ]
 
-    def _write_imports(self, facts: FileFacts) -> None:
-        key = IMPORTS_PREFIX + facts.path
-        before = state.get_state(self._conn, key)
-        value = (
-            json.dumps([[raw.target, raw.names, raw.kind] for raw in facts.imports])
-            if facts.imports
-            else None
-        )
-        if value == before:
-            return
-        if value is None:
-            state.delete_state(self._conn, key)
-        else:
-            state.put_state(self._conn, key, value)
-        self.changes.exports |= "__init__.py" in facts.path
+    def _compare(self, before: dict[str, tuple[str, ...]], after: dict[str, tuple[str, ...]]) -> None:
+        counts = self.changes.callables
+        for name in before.keys() | after.keys():
+            old, new = before.get(name, ()), after.get(name, ())
+            if old != new:
+                counts[name] = counts.get(name, 0) + len(new) - len(old)
 
 
-def write_dependencies(conn: Connection, ids: Mapping[str, int], changes: Changes) -> None:
-    """The edges are those that all files together give.
-
-    All are resolved again where a file came or went, or a package exports otherwise; else those of what was written.
-    """
-    if not (changes.written or changes.removed):
-        return
-    everything = bool(changes.added or changes.removed or changes.exports)
-    imports = _imports_of(conn, everything=everything)
-    sources: Collection[str] = ids if everything else changes.written
-    edges = resolve(sources, ids, imports)
-    if everything:
-        dependencies.delete_all(conn)
-    else:
-        dependencies.delete_imports(conn, (ids[path] for path in sorted(changes.written)))
-    dependencies.insert_dependencies(
-        conn, ((ids[source], ids[target], kind) for source, target, kind in edges)
-    )
+def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolution]]) -> None:
+    """The files, of which nothing of the kind was stored, depend on, refer to and looked up this."""
+    for file_id, one in resolved:
+        dependencies.insert_dependencies(conn, one.dependencies)
+        symbols.insert_references(conn, one.references)
+        names.insert_lookups(conn, file_id, one.lookups)
 
 
-def _imports_of(conn: Connection, *, everything: bool) -> Callable[[str], Sequence[RawImport]]:
-    known: dict[str, tuple[RawImport, ...]] = {}
-    if everything:
-        for key, value in state.list_state(conn, IMPORTS_PREFIX):
-            known[key.removeprefix(IMPORTS_PREFIX)] = _decode(value)
-
-    def imports(path: str) -> Sequence[RawImport]:
-        if path not in known:
-            value = None if everything else state.get_state(conn, IMPORTS_PREFIX + path)
-            known[path] = _decode(value) if value else ()
-        return known[path]
-
-    return imports
+def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None) -> None:
+    """The file depends on, refers to and looked up this, and nothing else; None for nothing."""
+    dependencies.delete_imports(conn, [file_id])
+    symbols.delete_references_from(conn, file_id)
+    names.delete_lookups(conn, file_id)
+    if resolved is not None:
+        insert_resolutions(conn, [(file_id, resolved)])
 
 
-def _decode(value: str) -> tuple[RawImport, ...]:
-    return tuple(
-        RawImport(target=target, names=tuple(names), kind=kind) for target, names, kind in json.loads(value)
-    )
+def _symbol_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.SymbolTuple]:
+    return [
+        (ids[place], file_id, place, *one[:6], None if one.parent < 0 else ids[one.parent])
+        for place, one in enumerate(facts.symbols)
+    ]
+
+
+def _docstring_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[prose.DocstringTuple]:
+    first = symbols.first_symbol_id(file_id)
+    return [
+        (first + number, None if place < 0 else ids[place], file_id, content, kind, fields)
+        for number, (place, content, kind, fields) in enumerate(facts.docstrings)
+    ]
+
+
+def _comment_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[prose.CommentTuple]:
+    first = symbols.first_symbol_id(file_id)
+    return [
+        (first + number, file_id, None if place < 0 else ids[place], line, content, kind, int(reason))
+        for number, (place, line, content, kind, reason) in enumerate(facts.comments)
+    ]

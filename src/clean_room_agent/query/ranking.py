@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from clean_room_agent.db.curated import files, postings
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.query.past import Past
 
 FIELD_WEIGHTS = (6.0, 3.0, 1.5, 1.5, 1.0, 0.56)
 """For path, symbols, docstrings, comments, body, history: measured on 460 tasks of five repositories."""
 LENGTH_WEIGHTS = (0.3, 0.0, 0.15, 0.3, 0.6, 0.5)
 """How much a field's length counts against it."""
+FIELDS = (*postings.FIELDS, "history")
 SATURATION = 8.0
 REASONS_SHOWN = 5
 
@@ -34,12 +36,15 @@ class Ranking:
     def __init__(self, conn: Connection) -> None:
         self._conn = conn
         self._paths = {file.id: file.path for file in files.list_files(conn)}
+        self._buckets = postings.list_buckets(conn)
+        self._past = Past(conn)
         lengths = postings.read_lengths(conn)
+        mean = (*lengths.mean, self._past.mean_length(len(lengths.by_file)))
         self._norms = {
             file_id: tuple(
                 weight / (1 - b + b * length / mean) if mean else weight
                 for weight, b, length, mean in zip(
-                    FIELD_WEIGHTS, LENGTH_WEIGHTS, values, lengths.mean, strict=True
+                    FIELD_WEIGHTS, LENGTH_WEIGHTS, (*values, self._past.length(file_id)), mean, strict=True
                 )
             )
             for file_id, values in lengths.by_file.items()
@@ -66,16 +71,18 @@ class Ranking:
         )
 
     def _gains(self, term: str, weight: float) -> dict[int, float]:
-        rows = list(postings.read_postings(self._conn, term))
-        count = len(self._norms)
-        gain = weight * math.log(1 + (count - len(rows) + 0.5) / (len(rows) + 0.5))
         norms = self._norms
-        gains: dict[int, float] = {}
-        for file_id, path, symbols, docstrings, comments, body, history in rows:
-            p, s, d, c, b, h = norms[file_id]
-            total = p * path + s * symbols + d * docstrings + c * comments + b * body + h * history
-            gains[file_id] = gain * total / (total + SATURATION)
-        return gains
+        totals: dict[int, float] = {}
+        for file_id, path, symbols, docstrings, comments, body in postings.read_postings(
+            self._conn, self._buckets, term
+        ):
+            p, s, d, c, b, _ = norms[file_id]
+            totals[file_id] = p * path + s * symbols + d * docstrings + c * comments + b * body
+        for file_id, said in self._past.mentions(term).items():
+            if file_id in norms:
+                totals[file_id] = totals.get(file_id, 0.0) + norms[file_id][-1] * said
+        gain = weight * math.log(1 + (len(norms) - len(totals) + 0.5) / (len(totals) + 0.5))
+        return {file_id: gain * total / (total + SATURATION) for file_id, total in totals.items()}
 
     def _reasons(
         self, file_id: int, gains: Mapping[str, Mapping[int, float]], spoken: Mapping[str, str]
@@ -87,9 +94,9 @@ class Ranking:
         )
 
     def _fields(self, file_id: int, term: str) -> str:
-        frequencies = postings.read_posting(self._conn, term, file_id)
+        posting = postings.read_posting(self._conn, term, file_id)
+        content = (0, 0, 0, 0, 0) if posting is None else posting[1:]
+        frequencies = (*content, self._past.mentions(term).get(file_id, 0.0))
         shares = (norm * tf for norm, tf in zip(self._norms[file_id], frequencies, strict=True))
-        held = sorted(
-            (-share, name) for share, name in zip(shares, postings.FIELDS, strict=True) if share > 0
-        )
+        held = sorted((-share, name) for share, name in zip(shares, FIELDS, strict=True) if share > 0)
         return ", ".join(name for _, name in held)

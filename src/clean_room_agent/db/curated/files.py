@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 FILE_COLUMNS = "f.id, f.path, f.language, f.content_hash, f.size_bytes, f.parse_error"
 REPO = "SELECT id, path, remote_url, indexed_at FROM repos ORDER BY id LIMIT 1"
@@ -47,8 +48,7 @@ class FileRow:
     """Where the first syntax error stands; None where all parsed, or nothing is parsed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStamp:
+class FileStamp(NamedTuple):
     """What tells, unread, whether a file is as it was; with its hash for when that does not suffice."""
 
     id: int
@@ -59,8 +59,7 @@ class FileStamp:
     content_hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewFile:
+class NewFile(NamedTuple):
     """A file as it is written: all that `files` holds of it but its id and repository."""
 
     path: str
@@ -130,24 +129,24 @@ def count_languages(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
 
 def list_stamps(conn: sqlite3.Connection) -> tuple[FileStamp, ...]:
     """The stamps of all files, by path."""
-    return tuple(
-        FileStamp(
-            id=row[0], path=row[1], size_bytes=row[2], mtime_ns=row[3], inode=row[4], content_hash=row[5]
-        )
-        for row in conn.execute(STAMPS)
-    )
+    cursor = conn.cursor()
+    cursor.row_factory = None
+    return tuple(map(FileStamp._make, cursor.execute(STAMPS)))
 
 
-def insert_file(conn: sqlite3.Connection, repo_id: int, file_id: int, file: NewFile) -> None:
-    """The file stands in the database under `file_id`."""
-    stamp = (file.language, file.content_hash, file.size_bytes, file.mtime_ns, file.inode, file.parse_error)
-    conn.execute(INSERT_FILE, (file_id, repo_id, file.path, *stamp))
+def list_ids(conn: sqlite3.Connection) -> dict[str, int]:
+    """Path -> id of all files, by path."""
+    return {row[0]: row[1] for row in conn.execute("SELECT path, id FROM files ORDER BY path")}
+
+
+def insert_files(conn: sqlite3.Connection, repo_id: int, rows: Iterable[tuple[int, NewFile]]) -> None:
+    """The files stand in the database under the ids given with them."""
+    conn.executemany(INSERT_FILE, [(file_id, repo_id, *file) for file_id, file in rows])
 
 
 def update_file(conn: sqlite3.Connection, file_id: int, file: NewFile) -> None:
     """The row of `file_id` describes the file as it is now; its path stays."""
-    stamp = (file.language, file.content_hash, file.size_bytes, file.mtime_ns, file.inode, file.parse_error)
-    conn.execute(UPDATE_FILE, (*stamp, file_id))
+    conn.execute(UPDATE_FILE, (*file[1:], file_id))
 
 
 def update_stamp(conn: sqlite3.Connection, file_id: int, mtime_ns: int, inode: int) -> None:

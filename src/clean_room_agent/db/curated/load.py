@@ -1,52 +1,120 @@
-"""A first index, loaded into a new file as fast as can be: nobody else sees it before it is whole."""
+"""A whole index made beside the old one, by several processes, as fast as can be: nobody sees it before it is whole."""
 
 import contextlib
+import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from urllib.parse import quote
 
-from clean_room_agent.db.connection import connect_file, remove_database, transaction
+from clean_room_agent.db.connection import backup_into, connect_file, remove_database, transaction
 
 INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name"
+BULK = (
+    "journal_mode = OFF",
+    "synchronous = OFF",
+    "foreign_keys = OFF",
+    "cache_size = -32000",
+    "temp_store = MEMORY",
+)
+
+CARRY = (
+    "INSERT INTO adapter_metadata SELECT * FROM old.adapter_metadata",
+    """
+    INSERT INTO file_metadata
+    SELECT f.id, m.purpose, m.module, m.domain, m.concepts, m.public_api_surface, m.complexity_notes
+    FROM old.file_metadata m JOIN old.files o ON o.id = m.file_id
+    JOIN files f ON f.path = o.path AND f.content_hash = o.content_hash
+    """,
+)
+CHANGED = """
+SELECT count(*) FROM files f WHERE NOT EXISTS
+(SELECT 1 FROM old.files o WHERE o.path = f.path AND o.content_hash = f.content_hash)
+"""
+GONE = "SELECT count(*) FROM old.files o WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = o.path)"
+
+
+class Draft:
+    """A database in the making. The object crosses a fork; connections do not: each process opens its own."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = path.with_name(f"{path.name}.lock")
+        self._indexes: dict[str, str] = {}
+
+    def create(self) -> None:
+        """The file exists, with all tables and without indexes."""
+        with contextlib.closing(connect_file("curated", self._path)) as conn:
+            conn.execute("PRAGMA journal_mode = OFF")
+            self._indexes = {row[0]: row[1] for row in conn.execute(INDEXES)}
+            for name in self._indexes:
+                conn.execute(f'DROP INDEX "{name}"')
+
+    def connect(self) -> sqlite3.Connection:
+        """A connection of this process, for bulk writing inside `writing`."""
+        conn = sqlite3.connect(f"file:{quote(os.fspath(self._path))}", uri=True, isolation_level=None)
+        for pragma in BULK:
+            conn.execute(f"PRAGMA {pragma}")
+        return conn
+
+    @contextlib.contextmanager
+    def writing(self, conn: sqlite3.Connection) -> Iterator[None]:
+        """One transaction; other processes wait for it without polling."""
+        handle = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            with transaction(conn):
+                yield
+        finally:
+            os.close(handle)
+
+    def create_indexes(self, conn: sqlite3.Connection, names: Iterable[str] | None = None) -> None:
+        """The named indexes exist, or all that are missing."""
+        for name in sorted(self._indexes if names is None else names):
+            conn.execute(self._indexes.pop(name))
+
+    def carry_over(self, conn: sqlite3.Connection, old: Path) -> tuple[int, int]:
+        """How many files are new or other than in the old database, and how many are gone.
+
+        What is not derived stands here as there: adapters, and descriptions of files that are as they were.
+        """
+        conn.execute("ATTACH ? AS old", (f"file:{quote(os.fspath(old))}?mode=ro",))
+        for statement in CARRY:
+            conn.execute(statement)
+        changed, gone = (int(conn.execute(query).fetchone()[0]) for query in (CHANGED, GONE))
+        conn.execute("DETACH old")
+        return changed, gone
+
+    def publish(self, path: Path) -> None:
+        """What was made stands at `path`: as a file where there was none, else as the content of the one that is there."""
+        with contextlib.closing(sqlite3.connect(self._path, isolation_level=None)) as conn:
+            if path.exists():
+                backup_into(conn, path)
+                return
+            conn.execute("PRAGMA journal_mode = WAL")
+        _sync(self._path)
+        # A journal that outlived its database would be played into the new one.
+        remove_database(path)
+        self._path.replace(path)
+        _sync(path.parent)
+
+    def remove(self) -> None:
+        """Nothing is left of the draft."""
+        remove_database(self._path)
+        self._lock.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
-def new_database(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a new database that stands at `path` when the block ends without an exception, else nowhere.
-
-    Nothing may stand at `path` before. No journal, no foreign keys, no indexes but the primary keys while it is filled.
-    """
-    temporary = path.with_name(f"{path.name}.new")
-    remove_database(temporary)
+def new_draft(path: Path) -> Iterator[Draft]:
+    """A draft of the database at `path`, with its tables; what is not published by the end of the block is gone."""
+    draft = Draft(path.with_name(f"{path.name}.new"))
+    draft.remove()
     try:
-        with contextlib.closing(connect_file("curated", temporary)) as conn:
-            for pragma in (
-                "journal_mode = OFF",
-                "synchronous = OFF",
-                "foreign_keys = OFF",
-                "cache_size = -64000",
-            ):
-                conn.execute(f"PRAGMA {pragma}")
-            indexes = [(row[0], row[1]) for row in conn.execute(INDEXES)]
-            with transaction(conn):
-                for name, _ in indexes:
-                    conn.execute(f'DROP INDEX "{name}"')
-                yield conn
-                for _, statement in indexes:
-                    conn.execute(statement)
-            conn.execute("PRAGMA journal_mode = WAL")
-        _replace(temporary, path)
+        draft.create()
+        yield draft
     finally:
-        remove_database(temporary)
-
-
-def _replace(temporary: Path, path: Path) -> None:
-    _sync(temporary)
-    # A journal that outlived its database would be played into the new one.
-    remove_database(path)
-    temporary.replace(path)
-    _sync(path.parent)
+        draft.remove()
 
 
 def _sync(path: Path) -> None:

@@ -1,91 +1,269 @@
-"""Lexical search: how often a term stands in each field of a file, and how long the fields are."""
+"""Lexical search: how often a term stands in each field of a file, and the words of its chunks.
 
+Entries of 64 files share a row, packed: a row for each term and file would cost three times the time and space. The
+chunks of a file stand with the file, as the numbers of its words: they are read for files that the fields found.
+"""
+
+import json
 import sqlite3
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import struct
+import sys
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-OF_TERM = """
-SELECT file_id, path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf FROM postings WHERE term = ?
-ORDER BY file_id
-"""
+BUCKET = 64
+"""Files of a row."""
+FIELDS = ("path", "symbols", "docstrings", "comments", "body")
+MAX_NUMBER = 0xFFFF
+"""Places and words beyond have no part in chunks: such files are generated."""
+FileTerms = Mapping[str, list[int]]
+"""What one file says: term -> frequency in each of `FIELDS`."""
+_Entry = tuple[int, bytes]
+"""Slot of the file and packed bytes."""
+_FILE = struct.Struct("<B4BH")
+_BYTE, _WORD = 0xFF, 0xFFFF
+
+OF_TERM = "SELECT files FROM postings WHERE bucket = ? AND term = ?"
+BUCKETS = "SELECT DISTINCT file_id / 64 FROM search_files ORDER BY 1"
 LENGTHS = """
-SELECT file_id, path_len, symbols_len, docstrings_len, comments_len, body_len, history_len FROM file_lengths
-ORDER BY file_id
+SELECT file_id, path_len, symbols_len, docstrings_len, comments_len, body_len FROM search_files ORDER BY file_id
 """
-OF_TERM_AND_FILE = """
-SELECT path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf FROM postings
-WHERE term = ? AND file_id = ?
+CHUNKS = "SELECT words, chunks FROM search_files WHERE file_id = ?"
+TERMS = "SELECT terms FROM search_files WHERE file_id = ?"
+PUT_ROW = """
+INSERT INTO postings (bucket, term, files) VALUES (?, ?, ?)
+ON CONFLICT (bucket, term) DO UPDATE SET files = excluded.files
 """
-OF_FILE = """
-SELECT term, path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf FROM postings WHERE file_id = ?
-ORDER BY term
+COMMITS = """
+SELECT t.commit_id, c.files_changed, t.terms FROM commit_terms t JOIN commits c ON c.id = t.commit_id
+ORDER BY t.commit_id DESC
 """
-INSERT_POSTING = """
-INSERT INTO postings (term, file_id, path_tf, symbols_tf, docstrings_tf, comments_tf, body_tf, history_tf)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+COMMIT_FILES = """
+SELECT fc.commit_id, fc.file_id FROM commit_terms t JOIN file_commits fc ON fc.commit_id = t.commit_id
+ORDER BY fc.commit_id DESC, fc.file_id
 """
-INSERT_LENGTHS = """
-INSERT INTO file_lengths (file_id, path_len, symbols_len, docstrings_len, comments_len, body_len, history_len)
-VALUES (?, ?, ?, ?, ?, ?, ?)
+DELETE_ROW = "DELETE FROM postings WHERE bucket = ? AND term = ?"
+PUT_FILE = """
+INSERT OR REPLACE INTO search_files
+(file_id, path_len, symbols_len, docstrings_len, comments_len, body_len, terms, words, chunks)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-FIELDS = ("path", "symbols", "docstrings", "comments", "body", "history")
-FieldValues = tuple[float, float, float, float, float, float]
-"""One number for each of `FIELDS`."""
-PostingTuple = tuple[str, int, float, float, float, float, float, float]
-"""term, file_id, then a frequency for each of `FIELDS`."""
+
+
+class SearchFile(NamedTuple):
+    """All that search holds of one file."""
+
+    terms: FileTerms
+    lengths: tuple[int, ...]
+    """Terms in each of `FIELDS`."""
+    words: Sequence[str]
+    """The distinct words and identifiers of its chunks, as they stand there; a word's number is its position."""
+    chunks: Sequence[tuple[int, Sequence[int]]]
+    """(place of the symbol, the numbers of all its words in order), by place."""
+
+
+class FilePosting(NamedTuple):
+    """How often a term stands in the fields of one file."""
+
+    file_id: int
+    path: int
+    symbols: int
+    docstrings: int
+    comments: int
+    body: int
+
+
+class Chunk(NamedTuple):
+    """The words of a definition."""
+
+    place: int
+    """Of its symbol."""
+    words: Sequence[int]
+    """The numbers of its words in order."""
+
+
+class FileChunks(NamedTuple):
+    """The chunks of one file."""
+
+    words: list[str]
+    """A word's number is its position."""
+    chunks: list[Chunk]
+
+
+class PastCommit(NamedTuple):
+    """What the message of a past commit says."""
+
+    id: int
+    files_changed: int
+    file_ids: list[int]
+    """The files of today that it touched."""
+    terms: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldLengths:
-    """The fields' lengths of all files, and their means over the files."""
+    """The fields' lengths of all files, and their means over the files, in the order of `FIELDS`."""
 
-    by_file: dict[int, FieldValues]
-    mean: FieldValues
+    by_file: dict[int, tuple[int, ...]] = field(repr=False)
+    mean: tuple[float, ...]
+
+
+def insert_bucket(conn: sqlite3.Connection, bucket: int, files: Iterable[tuple[int, SearchFile]]) -> None:
+    """Search holds these files, all of one bucket of which it held nothing; ids ascend."""
+    packed: dict[str, bytes] = {}
+    for file_id, file in files:
+        _put_file(conn, file_id, file)
+        _pack(packed, file_id % BUCKET, file.terms)
+    conn.executemany(
+        "INSERT INTO postings (bucket, term, files) VALUES (?, ?, ?)",
+        [(bucket, term, packed[term]) for term in sorted(packed)],
+    )
+
+
+def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | None]) -> None:
+    """Search holds these files as given; of those given as None, nothing."""
+    by_bucket: dict[int, list[int]] = {}
+    for file_id in sorted(files):
+        by_bucket.setdefault(file_id // BUCKET, []).append(file_id)
+    for bucket, file_ids in by_bucket.items():
+        fresh: dict[str, bytes] = {}
+        touched: set[str] = set()
+        for file_id in file_ids:
+            file = files[file_id]
+            touched.update(_terms_of(conn, file_id))
+            if file is None:
+                conn.execute("DELETE FROM search_files WHERE file_id = ?", (file_id,))
+            else:
+                _put_file(conn, file_id, file)
+                _pack(fresh, file_id % BUCKET, file.terms)
+        _merge(conn, bucket, frozenset(one % BUCKET for one in file_ids), touched.union(fresh), fresh)
+
+
+def list_buckets(conn: sqlite3.Connection) -> tuple[int, ...]:
+    """The buckets that hold files, ascending."""
+    return tuple(row[0] for row in conn.execute(BUCKETS))
+
+
+def read_postings(conn: sqlite3.Connection, buckets: Iterable[int], term: str) -> list[FilePosting]:
+    """The files that hold the term, by id."""
+    found: list[FilePosting] = []
+    for bucket in buckets:
+        for row in conn.execute(OF_TERM, (bucket, term)):
+            first = bucket * BUCKET
+            found.extend([FilePosting(first + one[0], *one[1:]) for one in _FILE.iter_unpack(row[0])])
+    return found
+
+
+def read_posting(conn: sqlite3.Connection, term: str, file_id: int) -> FilePosting | None:
+    """The term's frequencies in one file; None where it has none."""
+    found = read_postings(conn, (file_id // BUCKET,), term)
+    return next((one for one in found if one.file_id == file_id), None)
 
 
 def read_lengths(conn: sqlite3.Connection) -> FieldLengths:
     """The lengths of all files."""
-    by_file: dict[int, FieldValues] = {row[0]: tuple(row[1:]) for row in conn.execute(LENGTHS)}
-    count = max(len(by_file), 1)
-    sums = [sum(column) for column in zip(*by_file.values(), strict=True)] or [0.0] * len(FIELDS)
-    path, symbols, docstrings, comments, body, history = (total / count for total in sums)
-    return FieldLengths(by_file=by_file, mean=(path, symbols, docstrings, comments, body, history))
-
-
-def read_postings(
-    conn: sqlite3.Connection, term: str
-) -> Iterator[tuple[int, float, float, float, float, float, float]]:
-    """The files that hold the term, by id, each with its frequency in each of `FIELDS`."""
     cursor = conn.cursor()
-    cursor.row_factory = None  # plain tuples: a common term has thousands of rows
-    return iter(cursor.execute(OF_TERM, (term,)))
+    cursor.row_factory = None
+    by_file = {row[0]: row[1:] for row in cursor.execute(LENGTHS)}
+    count = max(len(by_file), 1)
+    sums = [sum(column) for column in zip(*by_file.values(), strict=True)] or [0] * len(FIELDS)
+    return FieldLengths(by_file=by_file, mean=tuple(total / count for total in sums))
 
 
-def read_posting(conn: sqlite3.Connection, term: str, file_id: int) -> FieldValues:
-    """The term's frequency in each of `FIELDS` of one file."""
-    row = conn.execute(OF_TERM_AND_FILE, (term, file_id)).fetchone()
-    return (0, 0, 0, 0, 0, 0) if row is None else tuple(row)
+def read_chunks(conn: sqlite3.Connection, file_id: int) -> FileChunks:
+    """The chunks of a file, by place."""
+    row = conn.execute(CHUNKS, (file_id,)).fetchone()
+    if row is None or not row[0]:
+        return FileChunks([], [])
+    numbers = _numbers(row[1])
+    chunks: list[Chunk] = []
+    at = 0
+    while at < len(numbers):
+        place, low, high = numbers[at : at + 3]
+        end = at + 3 + low + (high << 16)
+        chunks.append(Chunk(place, numbers[at + 3 : end]))
+        at = end
+    return FileChunks(row[0].split(" "), chunks)
 
 
-def read_file_postings(conn: sqlite3.Connection, file_id: int) -> dict[str, FieldValues]:
-    """The terms of one file, each with its frequency in each of `FIELDS`."""
-    return {row[0]: tuple(row[1:]) for row in conn.execute(OF_FILE, (file_id,))}
+def read_past_commits(conn: sqlite3.Connection) -> list[PastCommit]:
+    """The past commits that search knows, the newest first."""
+    touched: dict[int, list[int]] = {}
+    cursor = conn.cursor()
+    cursor.row_factory = None
+    for commit_id, file_id in cursor.execute(COMMIT_FILES):
+        touched.setdefault(commit_id, []).append(file_id)
+    return [
+        PastCommit(commit_id, files_changed, touched.get(commit_id, []), json.loads(terms))
+        for commit_id, files_changed, terms in cursor.execute(COMMITS)
+    ]
 
 
-def insert_postings(conn: sqlite3.Connection, postings: Iterable[PostingTuple]) -> None:
-    """The postings are in the database; sorted by term and file they go in quickest."""
-    conn.executemany(INSERT_POSTING, postings)
+def list_entries(conn: sqlite3.Connection) -> Iterator[tuple[int, str, tuple[int, ...]]]:
+    """Every posting: file id, term, frequencies in `FIELDS`; by bucket and term."""
+    for bucket, term, files in conn.execute("SELECT bucket, term, files FROM postings ORDER BY bucket, term"):
+        for slot, *counts in _FILE.iter_unpack(files):
+            yield bucket * BUCKET + slot, term, tuple(counts)
 
 
-def insert_lengths(
-    conn: sqlite3.Connection, lengths: Iterable[tuple[int, float, float, float, float, float, float]]
+def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
+    numbers = array("H")
+    for place, words in file.chunks:
+        numbers.extend((place, len(words) & _WORD, len(words) >> 16))
+        numbers.extend(words)
+    terms, words = " ".join(sorted(file.terms)), " ".join(file.words)
+    conn.execute(PUT_FILE, (file_id, *file.lengths, terms, words, _little(numbers).tobytes()))
+
+
+def _numbers(data: bytes) -> "array[int]":
+    numbers = array("H")
+    numbers.frombytes(data)
+    return _little(numbers)
+
+
+def _little(numbers: "array[int]") -> "array[int]":
+    """The numbers with the bytes as the database holds them, or back."""
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def _pack(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
+    """The terms' entries stand at the end of `packed`."""
+    pack, get = _FILE.pack, packed.get
+    for term, counts in terms.items():
+        try:
+            entry = pack(slot, *counts)
+        except struct.error:
+            entry = pack(slot, *(min(one, _BYTE) for one in counts[:4]), min(counts[4], _WORD))
+        packed[term] = get(term, b"") + entry
+
+
+def _merge(
+    conn: sqlite3.Connection,
+    bucket: int,
+    slots: frozenset[int],
+    terms: Iterable[str],
+    fresh: Mapping[str, bytes],
 ) -> None:
-    """The lengths of the files are in the database."""
-    conn.executemany(INSERT_LENGTHS, lengths)
+    """In the rows of `terms`, the entries of `slots` are the fresh ones; rows that hold nothing are gone."""
+    for term in sorted(terms):
+        found = conn.execute(OF_TERM, (bucket, term)).fetchone()
+        kept = [] if found is None else [entry for entry in _entries(found[0]) if entry[0] not in slots]
+        entries = sorted([*kept, *_entries(fresh.get(term, b""))])
+        if entries:
+            conn.execute(PUT_ROW, (bucket, term, b"".join([entry for _, entry in entries])))
+        else:
+            conn.execute(DELETE_ROW, (bucket, term))
 
 
-def delete_postings(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
-    """No posting and no length of these files is left."""
-    for file_id in file_ids:
-        conn.execute("DELETE FROM postings WHERE file_id = ?", (file_id,))
-        conn.execute("DELETE FROM file_lengths WHERE file_id = ?", (file_id,))
+def _entries(files: bytes) -> Iterator[_Entry]:
+    size = _FILE.size
+    return ((files[at], files[at : at + size]) for at in range(0, len(files), size))
+
+
+def _terms_of(conn: sqlite3.Connection, file_id: int) -> list[str]:
+    row = conn.execute(TERMS, (file_id,)).fetchone()
+    return [] if row is None else row[0].split()

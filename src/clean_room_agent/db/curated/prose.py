@@ -16,16 +16,14 @@ RATIONALE = """
 SELECT id, file_id, symbol_id, line, content, kind, is_rationale FROM inline_comments
 WHERE file_id = ? AND is_rationale = 1 ORDER BY line, id
 """
-INSERT_DOCSTRING = (
-    "INSERT INTO docstrings (symbol_id, file_id, content, format, parsed_fields) VALUES (?, ?, ?, ?, ?)"
-)
+INSERT_DOCSTRING = "INSERT INTO docstrings (id, symbol_id, file_id, content, format, parsed_fields) VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_COMMENT = """
-INSERT INTO inline_comments (file_id, symbol_id, line, content, kind, is_rationale) VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO inline_comments (id, file_id, symbol_id, line, content, kind, is_rationale) VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-DocstringTuple = tuple[int | None, int, str, str, str | None]
-"""symbol_id, file_id, content, format, parsed_fields."""
-CommentTuple = tuple[int, int | None, int, str, str, int]
-"""file_id, symbol_id, line, content, kind, is_rationale."""
+DocstringTuple = tuple[int, int | None, int, str, str, str | None]
+"""id, symbol_id, file_id, content, format, parsed_fields."""
+CommentTuple = tuple[int, int, int | None, int, str, str, int]
+"""id, file_id, symbol_id, line, content, kind, is_rationale."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Definitions, and the uses of one by another."""
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 COLUMNS = "s.id, s.file_id, s.name, s.qualified_name, s.kind, s.start_line, s.end_line, s.signature, s.parent_symbol_id"
@@ -24,11 +24,33 @@ SELECT {COLUMNS}, r.reference_kind, r.confidence FROM symbol_references r JOIN s
 WHERE r.caller_symbol_id = ? ORDER BY r.confidence DESC, s.file_id, s.start_line, s.id, r.reference_kind
 """  # noqa: S608
 INSERT_SYMBOL = """
-INSERT INTO symbols (id, file_id, name, qualified_name, kind, start_line, end_line, signature, parent_symbol_id)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO symbols
+(id, file_id, place, name, qualified_name, kind, start_line, end_line, signature, parent_symbol_id)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
-SymbolTuple = tuple[int, int, str, str, str, int, int, str, int | None]
-"""id, file_id, name, qualified_name, kind, start_line, end_line, signature, parent_symbol_id."""
+PUT_SYMBOL = f"""
+{INSERT_SYMBOL} ON CONFLICT (id) DO UPDATE SET place = excluded.place, name = excluded.name,
+qualified_name = excluded.qualified_name, kind = excluded.kind, start_line = excluded.start_line,
+end_line = excluded.end_line, signature = excluded.signature, parent_symbol_id = excluded.parent_symbol_id
+"""
+IDS = "SELECT id, qualified_name FROM symbols WHERE file_id = ? ORDER BY place"
+UNIQUE = """
+SELECT s.file_id, s.place FROM symbols s JOIN files f ON f.id = s.file_id
+WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language = 'python' LIMIT 2
+"""
+COUNT_NAMED = """
+SELECT count(*) FROM symbols s JOIN files f ON f.id = s.file_id
+WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language = 'python'
+"""
+CALLABLES = """
+SELECT name, qualified_name FROM symbols WHERE file_id = ? AND kind IN ('function', 'class', 'method') ORDER BY place
+"""
+PLACE_BITS = 20
+"""The lower bits of an id tell symbols of a file apart, the upper ones are the file's id."""
+SymbolTuple = tuple[int, int, int, str, str, str, int, int, str, int | None]
+"""id, file_id, place, name, qualified_name, kind, start_line, end_line, signature, parent_symbol_id."""
+ReferenceTuple = tuple[int, int, str, float]
+"""caller_symbol_id, callee_symbol_id, reference_kind, confidence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,24 +138,68 @@ def count_kinds(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
     )
 
 
+def first_symbol_id(file_id: int) -> int:
+    """The first of the ids that are the file's; the next file's first is beyond the last."""
+    return file_id << PLACE_BITS
+
+
 def insert_symbols(conn: sqlite3.Connection, symbols: Iterable[SymbolTuple]) -> None:
-    """The symbols are in the database; a parent comes before its children."""
+    """The symbols are in the database, which had none of these ids; a parent comes before its children."""
     conn.executemany(INSERT_SYMBOL, symbols)
 
 
-def delete_symbols(conn: sqlite3.Connection, file_id: int) -> None:
-    """The file's symbols are gone, with their references and all that was written about them."""
-    conn.execute("DELETE FROM symbols WHERE file_id = ?", (file_id,))
+def replace_symbols(conn: sqlite3.Connection, file_id: int, symbols: Sequence[SymbolTuple]) -> None:
+    """The file has these symbols and no others; what refers to an id that stays goes on to."""
+    conn.executemany(PUT_SYMBOL, symbols)
+    kept = {one[0] for one in symbols}
+    gone = [(row[0],) for row in conn.execute(IDS, (file_id,)).fetchall() if row[0] not in kept]
+    conn.executemany("DELETE FROM symbols WHERE id = ?", gone)
+
+
+def list_symbol_ids(conn: sqlite3.Connection, file_id: int) -> list[tuple[int, str]]:
+    """Id and qualified name of the file's symbols, by place."""
+    return [(row[0], row[1]) for row in conn.execute(IDS, (file_id,))]
+
+
+def list_callables(conn: sqlite3.Connection, file_id: int) -> dict[str, tuple[str, ...]]:
+    """The qualified names of the file's functions, methods and classes, by name, in the order of the file."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, qualified in conn.execute(CALLABLES, (file_id,)):
+        found[name] = (*found.get(name, ()), qualified)
+    return found
+
+
+def find_unique(conn: sqlite3.Connection, name: str) -> tuple[int, int] | None:
+    """File id and place of the only Python function, method or class of this name; None where there is not just one."""
+    found = conn.execute(UNIQUE, (name,)).fetchall()
+    return (found[0][0], found[0][1]) if len(found) == 1 else None
+
+
+def count_named(conn: sqlite3.Connection, name: str) -> int:
+    """How many Python functions, methods and classes have this name."""
+    return int(conn.execute(COUNT_NAMED, (name,)).fetchone()[0])
+
+
+def insert_references(conn: sqlite3.Connection, references: Iterable[ReferenceTuple]) -> None:
+    """The uses of symbols are in the database."""
+    conn.executemany(
+        "INSERT INTO symbol_references (caller_symbol_id, callee_symbol_id, reference_kind, confidence)"
+        " VALUES (?, ?, ?, ?)",
+        references,
+    )
+
+
+def delete_references_from(conn: sqlite3.Connection, file_id: int) -> None:
+    """No use by a symbol of the file is left."""
+    conn.execute(
+        "DELETE FROM symbol_references WHERE caller_symbol_id >= ? AND caller_symbol_id < ?",
+        (first_symbol_id(file_id), first_symbol_id(file_id + 1)),
+    )
 
 
 def count_symbols(conn: sqlite3.Connection) -> int:
     """How many symbols there are."""
     return int(conn.execute("SELECT count(*) FROM symbols").fetchone()[0])
-
-
-def next_symbol_id(conn: sqlite3.Connection) -> int:
-    """An id above all that symbols have."""
-    return int(conn.execute("SELECT coalesce(max(id), 0) + 1 FROM symbols").fetchone()[0])
 
 
 def _neighbors(

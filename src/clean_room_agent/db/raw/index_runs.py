@@ -1,5 +1,6 @@
 """Runs of the indexer."""
 
+import json
 from dataclasses import dataclass
 from typing import Literal
 
@@ -26,11 +27,31 @@ class IndexRunRow:
 
 
 INDEX_RUNS = Table("index_runs", IndexRunRow)
+INSERT = """
+INSERT INTO index_runs (repo_path, files_scanned, files_changed, files_deleted, symbols, commits, duration_ms, status,
+failures, timestamp) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 
 
 def append_index_run(conn: Connection, row: IndexRunRow) -> int:
     """The run is stored; its id."""
-    return INDEX_RUNS.insert(conn, row)
+    # Written out: an index that found nothing changed is too short for what `Table` imports to encode a row.
+    cursor = conn.execute(
+        INSERT,
+        (
+            row.repo_path,
+            row.files_scanned,
+            row.files_changed,
+            row.files_deleted,
+            row.symbols,
+            row.commits,
+            row.duration_ms,
+            row.status,
+            json.dumps(row.failures),
+            row.timestamp,
+        ),
+    )
+    return cursor.lastrowid or 0
 
 
 def list_index_runs(conn: Connection, *, limit: int = 100) -> tuple[IndexRunRow, ...]:

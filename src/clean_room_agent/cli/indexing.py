@@ -1,0 +1,49 @@
+"""Index runs and their rows in the record; imports little, as an index that found nothing changed takes a moment."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+from clean_room_agent.db.raw.index_runs import IndexRunRow
+from clean_room_agent.indexer.build import IndexSummary
+
+
+def index_recorded(
+    repo: Path,
+    run: Callable[[], IndexSummary],
+    *,
+    note: Callable[[IndexRunRow], object],
+    now: Callable[[], str],
+) -> IndexSummary:
+    """What `run` says it did; the record has the run, also when it failed.
+
+    Args:
+        repo: the repository's top.
+        run: indexes.
+        note: appends a row to the record.
+        now: the time as UTC, ISO 8601.
+    """
+    started = time.monotonic()
+
+    def row(status: Literal["complete", "partial", "failed"], summary: IndexSummary | None) -> IndexRunRow:
+        return IndexRunRow(
+            repo_path=str(repo),
+            files_scanned=summary.files_scanned if summary else 0,
+            files_changed=summary.files_changed if summary else 0,
+            files_deleted=summary.files_deleted if summary else 0,
+            symbols=summary.symbols if summary else 0,
+            commits=summary.commits if summary else 0,
+            duration_ms=round((time.monotonic() - started) * 1000),
+            status=status,
+            failures=summary.failures if summary else (),
+            timestamp=now(),
+        )
+
+    try:
+        summary = run()
+    except BaseException:
+        note(row("failed", None))
+        raise
+    note(row("partial" if summary.failures else "complete", summary))
+    return summary

@@ -1,0 +1,77 @@
+"""What files say of names, so that they can be resolved again unread, and who looked up what in whom."""
+
+import json
+import sqlite3
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+ANYWHERE = 0
+"""In place of a file's id: names that must be unique in the repository."""
+GET = "SELECT imports, interface, uses FROM file_names WHERE file_id = ?"
+PUT = "INSERT OR REPLACE INTO file_names (file_id, imports, interface, uses) VALUES (?, ?, ?, ?)"
+PUT_LOOKUPS = "INSERT INTO lookups (target_file_id, source_file_id, names) VALUES (?, ?, ?)"
+IMPORTS = """
+SELECT n.file_id, f.path, n.imports FROM file_names n JOIN files f ON f.id = n.file_id ORDER BY n.file_id
+"""
+
+
+class StoredNames(NamedTuple):
+    """JSON texts of one file; `interface` and `uses` are None where the language has no references."""
+
+    imports: str
+    interface: str | None
+    uses: str | None
+
+
+def insert_names(conn: sqlite3.Connection, rows: Iterable[tuple[int, StoredNames]]) -> None:
+    """The files say this of names, whatever they said before."""
+    conn.executemany(PUT, [(file_id, *names) for file_id, names in rows])
+
+
+def get_names(conn: sqlite3.Connection, file_id: int) -> StoredNames | None:
+    """What the file says; None where it says nothing of names."""
+    row = conn.execute(GET, (file_id,)).fetchone()
+    return None if row is None else StoredNames(row[0], row[1], row[2])
+
+
+def delete_names(conn: sqlite3.Connection, file_id: int) -> None:
+    """The file says nothing of names."""
+    conn.execute("DELETE FROM file_names WHERE file_id = ?", (file_id,))
+
+
+def list_imports(conn: sqlite3.Connection) -> Iterator[tuple[int, str, str]]:
+    """File id, path and imports (JSON) of every file that says something of names, by id."""
+    for row in conn.execute(IMPORTS):
+        yield row[0], row[1], row[2]
+
+
+def insert_lookups(
+    conn: sqlite3.Connection, source_file_id: int, lookups: Mapping[int, Collection[str]]
+) -> None:
+    """The source file, of which nothing is stored, looked up these names, by id of the file asked or `ANYWHERE`."""
+    conn.executemany(
+        PUT_LOOKUPS,
+        [(target, source_file_id, json.dumps(sorted(lookups[target]))) for target in sorted(lookups)],
+    )
+
+
+def delete_lookups(conn: sqlite3.Connection, source_file_id: int) -> None:
+    """Nothing is stored of what the source file looked up."""
+    conn.execute("DELETE FROM lookups WHERE source_file_id = ?", (source_file_id,))
+
+
+def find_lookups(conn: sqlite3.Connection, target_file_id: int, names: Collection[str]) -> set[int]:
+    """The files that looked up any of the names in the target."""
+    wanted = frozenset(names)
+    if not wanted:
+        return set()
+    rows = conn.execute(
+        "SELECT source_file_id, names FROM lookups WHERE target_file_id = ?", (target_file_id,)
+    )
+    return {row[0] for row in rows if not wanted.isdisjoint(json.loads(row[1]))}
+
+
+def find_users(conn: sqlite3.Connection, target_file_id: int) -> set[int]:
+    """The files that looked up anything in the target."""
+    rows = conn.execute("SELECT source_file_id FROM lookups WHERE target_file_id = ?", (target_file_id,))
+    return {row[0] for row in rows}

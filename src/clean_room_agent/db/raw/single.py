@@ -1,0 +1,37 @@
+"""One event for the record, by a command that writes no other: no thread, no queue, nothing imported for either."""
+
+import contextlib
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from clean_room_agent.db.connection import connect_file, transaction
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import RecordError
+from clean_room_agent.workspace import Workspace, hold
+
+ResultT = TypeVar("ResultT")
+P = ParamSpec("P")
+
+
+def write_event(
+    repo_path: Path, event: Callable[Concatenate[Connection, P], ResultT], *args: P.args, **kwargs: P.kwargs
+) -> ResultT:
+    """The event's result, once it is committed and synced in the repository's record.
+
+    Raises:
+        SchemaError: the record is newer than the program, or not ours.
+        RecordError: it cannot be opened or written.
+    """
+    workspace = Workspace(repo=repo_path)
+    workspace.create()
+    with (
+        contextlib.closing(connect_file("raw", workspace.raw)) as conn,
+        hold(workspace.raw_lock, what="the record"),
+    ):
+        try:
+            with transaction(conn):
+                return event(conn, *args, **kwargs)
+        except sqlite3.Error as exc:
+            raise RecordError(f"the record cannot be written: {exc}") from exc

@@ -1,0 +1,156 @@
+"""What files import from and refer to in one another: resolved from what is stored of each, one file at a time."""
+
+import json
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from clean_room_agent.db.curated import names, symbols
+from clean_room_agent.db.curated.dependencies import DependencyTuple
+from clean_room_agent.db.curated.names import ANYWHERE, StoredNames
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
+from clean_room_agent.indexer.imports.python import ModuleRef, PythonModules
+from clean_room_agent.indexer.imports.reach import is_config, reach
+from clean_room_agent.indexer.references.interface import FileNames, Interface, changed_names, parse_interface
+from clean_room_agent.indexer.references.resolve import resolve_file
+from clean_room_agent.indexer.write import Changes, Resolution
+
+PYTHON = (".py", ".pyi")
+
+
+class StoredWorld:
+    """The repository as resolving sees it: its paths, and what the database holds of each file's names."""
+
+    def __init__(self, conn: Connection, root: Path, ids: Mapping[str, int]) -> None:
+        self._conn = conn
+        self._ids = ids
+        self._paths = {file_id: path for path, file_id in ids.items()}
+        self._root = root
+        self._python = PythonModules(ids)
+        self._ecmascript: EcmaScriptModules | None = None
+        self._interfaces: dict[str, Interface | None] = {}
+        self._unique: dict[str, tuple[str, int] | None] = {}
+        self._places: dict[int, list[int]] = {}
+
+    def find(self, source: str, target: str) -> ModuleRef | None:
+        """As `PythonModules.find`."""
+        return self._python.find(source, target)
+
+    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
+        """As `PythonModules.child`."""
+        return self._python.child(ref, name)
+
+    def interface(self, path: str) -> Interface | None:
+        """What the file offers; None where there is no such file, or nothing is known of its names."""
+        if path not in self._interfaces:
+            file_id = self._ids.get(path)
+            stored = None if file_id is None else names.get_names(self._conn, file_id)
+            text = None if stored is None else stored.interface
+            self._interfaces[path] = None if text is None else parse_interface(text)
+        return self._interfaces[path]
+
+    def unique(self, name: str) -> tuple[str, int] | None:
+        """Path and place of the one function, method or class of this name."""
+        if name not in self._unique:
+            found = symbols.find_unique(self._conn, name)
+            self._unique[name] = None if found is None else (self._paths[found[0]], found[1])
+        return self._unique[name]
+
+    def resolve(self, path: str, stored: StoredNames) -> Resolution:
+        """What the file says of others."""
+        file_id = self._ids[path]
+        if stored.interface is None or stored.uses is None:
+            return Resolution(self._specifiers(path, stored.imports), [], {})
+        found = resolve_file(path, FileNames(stored.interface, stored.uses), self)
+        callers = self._symbol_ids(file_id)
+        return Resolution(
+            [
+                (file_id, self._ids[target], kind)
+                for target, kind in sorted(found.dependencies)
+                if target in self._ids
+            ],
+            [
+                (callers[caller], self._symbol_ids(self._ids[callee_path])[callee], kind, confidence)
+                for caller, callee_path, callee, kind, confidence in found.references
+            ],
+            {
+                self._ids[asked] if asked else ANYWHERE: looked_up
+                for asked, looked_up in found.lookups.items()
+                if not asked or asked in self._ids
+            },
+        )
+
+    def _specifiers(self, path: str, imports: str) -> list[DependencyTuple]:
+        if self._ecmascript is None:
+            self._ecmascript = EcmaScriptModules(self._ids, partial(read_config, self._root))
+        kinds: dict[int, str] = {}
+        source = self._ids[path]
+        for specifier, _, kind in json.loads(imports):
+            target = self._ids.get(self._ecmascript.find(path, specifier) or "")
+            if target is not None and target != source and kinds.get(target) != "import":
+                kinds[target] = kind
+        return [(source, target, kinds[target]) for target in sorted(kinds, key=self._paths.__getitem__)]
+
+    def _symbol_ids(self, file_id: int) -> list[int]:
+        found = self._places.get(file_id)
+        if found is None:
+            found = self._places[file_id] = [one for one, _ in symbols.list_symbol_ids(self._conn, file_id)]
+        return found
+
+
+def read_config(root: Path, path: str) -> str | None:
+    """The text of a configuration file that steers how imports resolve; None where it cannot be read."""
+    try:
+        return (root / path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def affected(conn: Connection, root: Path, changes: Changes, ids: Mapping[str, int]) -> set[int]:
+    """The files of today that may resolve otherwise after the changes, those that were written included.
+
+    Args:
+        conn: open; the changes are written.
+        root: where the paths begin.
+        changes: what was written and removed.
+        ids: path -> id of all files of today.
+    """
+    found = set(changes.written.values())
+    for file_id, (before, after) in changes.names.items():
+        keys = changed_names(before and before.interface, after and after.interface)
+        found |= names.find_lookups(conn, file_id, keys)
+    found |= names.find_lookups(conn, ANYWHERE, _unsettled(conn, changes.callables))
+    moved = {*changes.added, *changes.removed}
+    configured = {path for path in changes.written if is_config(path)}
+    if moved or configured:
+        unmoved = [path for path in ids if path not in moved]
+        reached = _within_reach(conn, root, sorted(moved | configured), unmoved)
+        # What a file passes on from a module that came or went concerns all who asked it for anything.
+        found = found.union(reached, *(names.find_users(conn, file_id) for file_id in reached))
+    return found.intersection(ids.values())
+
+
+def _unsettled(conn: Connection, changed: Mapping[str, int]) -> list[str]:
+    """The names that were or are one symbol's alone, and are not what they were."""
+    unsettled = []
+    for name, more in changed.items():
+        after = symbols.count_named(conn, name)
+        if min(after, after - more) <= 1:
+            unsettled.append(name)
+    return unsettled
+
+
+def _within_reach(conn: Connection, root: Path, moved: Sequence[str], unmoved: Sequence[str]) -> set[int]:
+    python, ecmascript = PythonModules(unmoved), EcmaScriptModules(unmoved, partial(read_config, root))
+    reaches = [reach(path, python=python, ecmascript=ecmascript) for path in moved]
+    words = sorted(frozenset[str]().union(*(one.words for one in reaches)))
+    folders = frozenset[str]().union(*(one.folders for one in reaches))
+    languages = frozenset[str]().union(*(one.everything for one in reaches))
+    prefixes = tuple(f"{folder}/" if folder else "" for folder in sorted(folders))
+    found = set()
+    for file_id, path, imports in names.list_imports(conn):
+        language = "python" if path.endswith(PYTHON) else "ecmascript"
+        if language in languages or path.startswith(prefixes) or any(word in imports for word in words):
+            found.add(file_id)
+    return found

@@ -1,0 +1,80 @@
+"""What all parts of one index run share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from clean_room_agent.db.curated import files, state
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import IndexingError
+from clean_room_agent.git.repository import Listing
+from clean_room_agent.indexer.bounds import Bounds, remember
+
+VERSION = "2"
+"""Raised whenever the same files would give other rows: the next `cra index` is then a full one."""
+SCANNED_KEY = "scanned_at_ns"
+SETTINGS_KEY = "settings"
+MAX_BYTES_KEY = "max_file_bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexRun:
+    """One index run's settings."""
+
+    listing: Listing
+    bounds: Bounds
+    jobs: int
+    continue_on_error: bool
+    line_counts: bool
+    progress: Callable[[int, int], None]
+    now_ns: int
+    digest: str
+    """Of the configuration that the bounds come from; "" where they come from elsewhere."""
+    lock: int
+    """Descriptor of the lock that the run holds; forked processes close it."""
+
+    @property
+    def settings(self) -> str:
+        """What the rows depend on besides the files and the history."""
+        bounds = self.bounds
+        return f"{VERSION} {bounds.history} {bounds.max_file_bytes} {bounds.pair_bound}"
+
+
+class Failed(NamedTuple):
+    """A file that should be in the index and cannot be read."""
+
+    path: str
+    message: str
+
+
+class Outcome(NamedTuple):
+    """What a run found and did."""
+
+    scanned: int
+    changed: int
+    deleted: int
+    failures: list[Failed]
+
+
+def put_repo(conn: Connection, run: IndexRun) -> int:
+    """The id of the index's one repository, which is now described as the run found it."""
+    stamp = datetime.fromtimestamp(run.now_ns / 1e9, tz=UTC).isoformat()
+    listing = run.listing
+    return files.put_repo(conn, path=str(listing.top), remote_url=listing.remote_url, indexed_at=stamp)
+
+
+def put_states(conn: Connection, run: IndexRun) -> None:
+    """The index says what it was made with, and when its files were looked at."""
+    state.put_state(conn, SETTINGS_KEY, run.settings)
+    state.put_state(conn, MAX_BYTES_KEY, str(run.bounds.max_file_bytes))
+    state.put_state(conn, SCANNED_KEY, str(run.now_ns))
+    if run.digest:
+        remember(conn, run.digest, run.bounds)
+
+
+def failure(failed: Failed) -> IndexingError:
+    """The error that a file is which cannot be read."""
+    return IndexingError(
+        f"{failed.path} {failed.message}", hint="mend it, or leave it out with --continue-on-error"
+    )

@@ -1,0 +1,130 @@
+"""An index brought up to date in one transaction: what changed is read, and what that changes is resolved again.
+
+Modules that only reading files needs are imported when a file must be read: most runs find nothing changed.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clean_room_agent.db.connection import transaction
+from clean_room_agent.db.curated import files, names, state
+from clean_room_agent.db.curated.files import FileStamp
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import IndexingError
+from clean_room_agent.indexer.run import MAX_BYTES_KEY, Failed, Outcome, failure
+from clean_room_agent.indexer.scan import Scan, scan
+from clean_room_agent.textfile import MAX_TEXT_BYTES
+
+if TYPE_CHECKING:
+    from clean_room_agent.indexer.extract import FileFacts, Skipped
+    from clean_room_agent.indexer.workers import Channel
+
+ALONE_BYTES = 200_000
+"""Less is read sooner by this process than by others that must be started."""
+
+
+def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
+    """The open index describes these files of `root` as they are now, the missing ones as gone; history stays.
+
+    Raises:
+        IndexingError: a file cannot be read or decoded; nothing was changed.
+    """
+    known = {stamp.path: stamp for stamp in files.list_stamps(conn)}
+    wanted = {path: known[path] for path in paths if path in known}
+    max_bytes = int(state.get_state(conn, MAX_BYTES_KEY) or MAX_TEXT_BYTES)
+    found = scan(root, paths, wanted, scanned_at=0, max_bytes=max_bytes)
+    with transaction(conn):
+        outcome = update_files(conn, root, found, known, max_bytes=max_bytes, jobs=1, close=())
+        if outcome.failures:
+            raise failure(outcome.failures[0])
+
+
+def update_files(
+    conn: Connection,
+    root: Path,
+    found: Scan,
+    known: Mapping[str, FileStamp],
+    *,
+    max_bytes: int,
+    jobs: int,
+    close: Sequence[int],
+) -> Outcome:
+    """The index, in an open transaction, describes the files that were found changed or gone as they are.
+
+    Files that cannot be read are not in it, and told in the outcome.
+
+    Args:
+        conn: open, in a transaction.
+        root: where the paths begin.
+        found: what to read and what is gone.
+        known: what the index holds, by path.
+        max_bytes: larger files do not belong.
+        jobs: processes that may read.
+        close: descriptors that these must close.
+    """
+    if not (found.suspects or found.gone):
+        return Outcome(scanned=len(found.present), changed=0, deleted=0, failures=[])
+    from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415 - see the module's first lines
+    from clean_room_agent.indexer.resolution import StoredWorld, affected  # noqa: PLC0415
+    from clean_room_agent.indexer.write import FileWriter, write_resolution  # noqa: PLC0415
+
+    repo = files.get_repo(conn)
+    if repo is None:
+        raise IndexingError("the index is empty", hint="run `cra index` in the repository")
+    writer = FileWriter(conn, repo.id)
+    writer.remove(found.gone)
+    failures: list[Failed] = []
+    for facts in _read(root, found, max_bytes=max_bytes, jobs=jobs, close=close):
+        if isinstance(facts, FileFacts):
+            stamp = known.get(facts.file.path)
+            if stamp is None or stamp.content_hash != facts.file.content_hash:
+                writer.write(facts)
+            else:
+                files.update_stamp(conn, stamp.id, facts.file.mtime_ns, facts.file.inode)
+        else:
+            writer.remove([facts.path])
+            if isinstance(facts, Failed):
+                failures.append(facts)
+    changes = writer.changes
+    if changes.written or changes.removed:
+        writer.finish()
+        world = StoredWorld(conn, root, writer.ids)
+        paths = {file_id: path for path, file_id in writer.ids.items()}
+        for file_id in sorted(affected(conn, root, changes, writer.ids)):
+            stored = names.get_names(conn, file_id)
+            write_resolution(conn, file_id, None if stored is None else world.resolve(paths[file_id], stored))
+    return Outcome(
+        scanned=len(found.present),
+        changed=len(changes.written),
+        deleted=len(changes.removed),
+        failures=sorted(failures),
+    )
+
+
+def _read(
+    root: Path, found: Scan, *, max_bytes: int, jobs: int, close: Sequence[int]
+) -> "Iterator[FileFacts | Skipped | Failed]":
+    """What each suspect says, in their order, whatever `jobs` is."""
+    from clean_room_agent import syntax  # noqa: PLC0415 - see the module's first lines
+    from clean_room_agent.indexer.extract import extract, prepare  # noqa: PLC0415
+    from clean_room_agent.indexer.workers import MAX_TASKS, Crew  # noqa: PLC0415
+
+    suspects = found.suspects
+    prepare(sorted({grammar for grammar in map(syntax.grammar_of, suspects) if grammar is not None}))
+    if jobs == 1 or len(suspects) == 1 or sum(found.sizes[path] for path in suspects) < ALONE_BYTES:
+        for path in suspects:
+            yield extract(root, path, max_bytes=max_bytes)
+        return
+
+    def work(channel: "Channel") -> None:
+        for task in channel.tasks():
+            for number in range(task, len(suspects), count):
+                channel.send((number, extract(root, suspects[number], max_bytes=max_bytes)))
+        channel.send(None)
+
+    count = min(len(suspects), MAX_TASKS)
+    with Crew(min(jobs, len(suspects)), tasks=count, body=work, close=close) as crew:
+        facts = dict(crew.messages(None))
+    for number in range(len(suspects)):
+        yield facts.pop(number)

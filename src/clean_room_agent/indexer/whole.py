@@ -1,0 +1,142 @@
+"""A whole index, made beside the one that is there by several processes: they write what they read themselves."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent import syntax
+from clean_room_agent.db.curated.load import Draft, new_draft
+from clean_room_agent.db.curated.names import StoredNames
+from clean_room_agent.db.curated.postings import BUCKET
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.indexer.extract import FileFacts, Skipped, extract, prepare
+from clean_room_agent.indexer.history import begin_history
+from clean_room_agent.indexer.resolution import StoredWorld
+from clean_room_agent.indexer.run import Failed, IndexRun, Outcome, failure, put_repo, put_states
+from clean_room_agent.indexer.scan import scan
+from clean_room_agent.indexer.workers import MAX_TASKS, Channel, Crew
+from clean_room_agent.indexer.write import insert_files, insert_resolutions
+
+READ, RESOLVED = "read", "resolved"
+REPO_ID = 1
+RESOLVED_AT_ONCE = 64
+"""Files whose references are written in one go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What the workers know when they are forked."""
+
+    draft: Draft
+    root: Path
+    max_bytes: int
+    buckets: Sequence[Sequence[tuple[int, str]]]
+    """Each the (file id, path)s of one bucket, the one that takes longest first."""
+    ids: dict[str, int]
+
+
+def build_whole(run: IndexRun, target: Path) -> Outcome:
+    """The database at `target` describes the repository; until all is done it stays as it was, or missing.
+
+    Raises:
+        IndexingError: a file cannot be read or decoded; nothing was changed.
+    """
+    found = scan(run.listing.top, run.listing.paths, {}, scanned_at=0, max_bytes=run.bounds.max_file_bytes)
+    ids = {path: number for number, path in enumerate(found.present, start=1)}
+    prepare(sorted({grammar for grammar in map(syntax.grammar_of, found.present) if grammar is not None}))
+    with new_draft(target) as draft:
+        buckets = _buckets(found.sizes)
+        plan = _Plan(
+            draft=draft, root=run.listing.top, max_bytes=run.bounds.max_file_bytes, buckets=buckets, ids=ids
+        )
+        size = max(min(run.jobs, len(buckets)), 1)
+        with Crew(
+            size, tasks=len(buckets), body=lambda channel: _work(channel, plan), close=(run.lock,)
+        ) as crew:
+            outcome = _lead(run, crew, plan, draft, target)
+        draft.publish(target)
+    return outcome
+
+
+def _lead(run: IndexRun, crew: Crew, plan: _Plan, draft: Draft, target: Path) -> Outcome:
+    """The parent's part: history beside the workers, then what needs all files."""
+    past = begin_history(
+        run.listing.top, run.bounds, head=run.listing.head, state=None, line_counts=run.line_counts
+    )
+    past.collect()
+    failures, left_out, done = [], [], 0
+    for count, without in crew.messages(READ):
+        done += count
+        run.progress(done, len(plan.ids))
+        left_out.extend(one.path for one in without)
+        failures.extend(one for one in without if isinstance(one, Failed))
+        if failures and not run.continue_on_error:
+            raise failure(min(failures))
+    conn = draft.connect()
+    with draft.writing(conn):
+        draft.create_indexes(conn, ("symbols_by_name", "symbols_by_file", "files_by_path"))
+    crew.tell(left_out)
+    ids = {path: number for path, number in plan.ids.items() if path not in set(left_out)}
+    with draft.writing(conn):
+        past.write(conn, repo_id=put_repo(conn, run), ids=ids)
+        put_states(conn, run)
+    for _ in crew.messages(RESOLVED):
+        pass
+    with draft.writing(conn):
+        draft.create_indexes(conn)
+    changed, deleted = draft.carry_over(conn, target) if target.exists() else (len(ids), 0)
+    conn.close()
+    return Outcome(scanned=len(plan.ids), changed=changed, deleted=deleted, failures=sorted(failures))
+
+
+def _buckets(sizes: Mapping[str, int]) -> list[list[tuple[int, str]]]:
+    """The files of each bucket; several buckets in one where there are very many. The largest first."""
+    by_bucket: dict[int, list[tuple[int, str]]] = {}
+    weights: dict[int, int] = {}
+    for number, (path, size) in enumerate(sizes.items(), start=1):
+        by_bucket.setdefault(number // BUCKET, []).append((number, path))
+        weights[number // BUCKET] = weights.get(number // BUCKET, 0) + size
+    assert len(by_bucket) <= MAX_TASKS, "more files than a pipe holds tasks for"
+    return [by_bucket[bucket] for bucket in sorted(by_bucket, key=lambda one: (-weights[one], one))]
+
+
+def _work(channel: Channel, plan: _Plan) -> None:
+    """One worker's life: read files and write what they say, wait for the others, resolve what the own files name."""
+    conn = plan.draft.connect()
+    held: list[tuple[int, str, StoredNames]] = []
+    for task in channel.tasks():
+        channel.send(_read_bucket(plan, conn, plan.buckets[task], held))
+    channel.send(READ)
+    left_out = set(channel.wait())
+    world = StoredWorld(
+        conn, plan.root, {path: one for path, one in plan.ids.items() if path not in left_out}
+    )
+    held.sort()
+    for first in range(0, len(held), RESOLVED_AT_ONCE):
+        resolved = [
+            (number, world.resolve(path, stored))
+            for number, path, stored in held[first : first + RESOLVED_AT_ONCE]
+        ]
+        with plan.draft.writing(conn):
+            insert_resolutions(conn, resolved)
+    conn.close()
+    channel.send(RESOLVED)
+
+
+def _read_bucket(
+    plan: _Plan, conn: Connection, bucket: Sequence[tuple[int, str]], held: list[tuple[int, str, StoredNames]]
+) -> tuple[int, list[Skipped | Failed]]:
+    """How many files were read, and which have no place in the index."""
+    found: list[tuple[int, FileFacts]] = []
+    without: list[Skipped | Failed] = []
+    for number, path in bucket:
+        facts = extract(plan.root, path, max_bytes=plan.max_bytes)
+        if isinstance(facts, FileFacts):
+            found.append((number, facts))
+            if facts.names is not None:
+                held.append((number, path, facts.names))
+        else:
+            without.append(facts)
+    with plan.draft.writing(conn):
+        insert_files(conn, REPO_ID, bucket[0][0] // BUCKET, found)
+    return len(bucket), without
