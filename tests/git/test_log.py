@@ -119,6 +119,13 @@ def test_lines_are_counted_by_commit(top: Path) -> None:
     assert read_line_counts(ask_line_counts_of(top, asked).take()) == {name: counts[name] for name in asked}
 
 
+def test_an_answer_that_is_not_wanted_ends(top: Path) -> None:
+    answer = ask_log(top, "HEAD", limit=9, partial=False)
+    answer.drop()
+    answer.join(timeout=30)
+    assert not answer.is_alive()
+
+
 def test_walks_give_what_a_commit_reaches_in_order(top: Path) -> None:
     head = git(top, "rev-parse", "HEAD")
     assert list(walk(top, head)) == git(top, "log", "--format=%H").split()

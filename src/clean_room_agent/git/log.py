@@ -59,14 +59,22 @@ class Answer(threading.Thread):
         self._separator = separator
         self._pieces: list[bytes] = []
         self._error: GitError | None = None
+        self._unwanted = False
         self.start()
 
     def run(self) -> None:
         """Reads to the end."""
         try:
-            self._pieces = list(stream_git(*self._arguments, cwd=self._top, separator=self._separator))
+            for piece in stream_git(*self._arguments, cwd=self._top, separator=self._separator):
+                self._pieces.append(piece)
+                if self._unwanted:
+                    break
         except GitError as exc:
             self._error = exc
+
+    def drop(self) -> None:
+        """Git ends soon, its answer is not wanted."""
+        self._unwanted = True
 
     def take(self) -> list[bytes]:
         """All that git wrote, once it has ended, cut at the separator; call it once.

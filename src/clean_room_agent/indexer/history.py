@@ -101,6 +101,12 @@ class PendingHistory:
         if self._line_answer is not None:
             self._counts = read_line_counts(self._line_answer.take())
 
+    def drop(self) -> None:
+        """Git ends soon; nothing of it is wanted."""
+        for answer in (self._log, self._line_answer):
+            if answer is not None:
+                answer.drop()
+
     def write(self, conn: Connection, *, repo_id: int, ids: Mapping[str, int]) -> HistoryChange:
         """The database holds the newest commits that the head reaches, as if all were read anew.
 
@@ -137,7 +143,7 @@ class PendingHistory:
 
     def _read_all(self) -> None:
         if self._line_answer is not None:
-            self._line_answer.join()
+            self._line_answer.drop()
         log, self._line_answer = self._wanted.start_all()
         self._entries = read_log(log.take())
         self._counts = {} if self._line_answer is None else read_line_counts(self._line_answer.take())
