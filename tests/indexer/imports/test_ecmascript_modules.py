@@ -272,6 +272,15 @@ def test_internal_imports_of_a_package() -> None:
     assert found(files, "test/x.ts", "#none", configs) is None
 
 
+def test_the_package_at_the_top_of_a_workspace_is_known_to_all() -> None:
+    configs: Tree = {
+        "package.json": {"name": "lib", "main": "dist/index.js"},
+        "pnpm-workspace.yaml": "packages:\n  - .\n",
+        "examples/a/package.json": {"name": "example"},
+    }
+    assert found("src/index.ts", "examples/a/main.js", "lib", configs) == "src/index.ts"
+
+
 def test_a_package_linked_by_its_path_is_known() -> None:
     configs: Tree = {
         "app/package.json": {"dependencies": {"core": "file:../core", "gone": "link:../gone"}},

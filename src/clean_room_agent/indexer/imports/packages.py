@@ -91,9 +91,9 @@ class Packages:
         if own is not None and self.manifest(own).get("name") == name:
             return own
         for around in above(folder):
-            member = self._members_of(around).get(name) or self._links_of(around).get(name)
-            if member is not None:
-                return member
+            for known in (self._members_of(around), self._links_of(around)):
+                if name in known:
+                    return known[name]
         return None
 
     def entry(self, folder: str, inside: str, *, typed: bool) -> str | None:
