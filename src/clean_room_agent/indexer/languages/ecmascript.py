@@ -1,6 +1,7 @@
 """JavaScript and TypeScript, with JSX."""
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from tree_sitter import Node
 
@@ -8,20 +9,19 @@ from clean_room_agent.indexer.languages.comments import merge_line_comments
 from clean_room_agent.indexer.languages.ecmascript_imports import read_imports
 from clean_room_agent.indexer.languages.ecmascript_source import (
     FUNCTIONS,
-    OBJECTS,
     ScriptSource,
     target_of,
     unwrapped,
 )
 from clean_room_agent.indexer.languages.ecmascript_statements import Statements
-from clean_room_agent.indexer.languages.parsed import Definition, Parsed
+from clean_room_agent.indexer.languages.parsed import Definition, Parsed, outermost
 
 FUNCTION = "(arrow_function) (function_expression) (generator_function)"
 COMMON_QUERY = f"""
 (function_declaration) @function
 (generator_function_declaration) @function
 (class_declaration) @class
-(object (method_definition) @object_method)
+(object (method_definition) @method)
 (assignment_expression right: [{FUNCTION} (class)]) @assigned
 (pair value: [{FUNCTION}]) @pair
 (decorator) @decorator
@@ -50,7 +50,8 @@ TYPESCRIPT_QUERY = (
 (function_signature) @function
 """
 )
-DECLARATIONS = ("function", "class", "method", "interface", "type_alias", "enum", "object_method")
+DECLARATIONS = ("function", "class", "method", "interface", "type_alias", "enum")
+FULL = frozenset({"function", "method", "class"})
 
 
 class EcmaScriptReader:
@@ -68,18 +69,15 @@ class EcmaScriptReader:
         file = ScriptSource(source, captures.get("comment", []), captures.get("decorator", []))
         statements = Statements(file, root)
         definitions = statements.definitions
-        for capture in DECLARATIONS:
-            kind = "method" if capture == "object_method" else capture
-            for node in captures.get(capture, ()):
-                name = file.name(node, "name")
-                definitions.append(
-                    file.make(node, name, kind, body_of=node, needs_holder=capture == "object_method")
-                )
+        for kind in DECLARATIONS:
+            for node in captures.get(kind, ()):
+                definitions.append(file.make(node, file.name(node, "name"), kind, body_of=node))
         for capture, read in READ.items():
             for node in captures.get(capture, ()):
                 found = read(node, file)
                 if found is not None:
                     definitions.append(found)
+        definitions.extend(_pairs(captures.get("pair", ()), file, definitions))
         if not self._typed:
             definitions.extend(file.typedefs())
         return Parsed(
@@ -108,9 +106,17 @@ def _assigned(node: Node, file: ScriptSource) -> Definition | None:
     return file.make(node, name, kind, body_of=value, owner=owner)
 
 
-def _pair(node: Node, file: ScriptSource) -> Definition | None:
-    value = node.child_by_field_name("value")
-    return file.make(node, file.name(node, "key"), "method", body_of=value, needs_holder=True)
+def _pairs(
+    nodes: Iterable[Node], file: ScriptSource, definitions: Iterable[Definition]
+) -> Iterator[Definition]:
+    """The functions that are set to an object's keys; outside functions, methods and classes they need a variable."""
+    spans = list(outermost((one.start, one.end) for one in definitions if one.kind in FULL))
+    starts = [start for start, _ in spans]
+    for node in nodes:
+        before = bisect_right(starts, node.start_byte) - 1
+        inside = before >= 0 and node.start_byte < spans[before][1]
+        value = node.child_by_field_name("value")
+        yield file.make(node, file.name(node, "key"), "method", body_of=value, needs_holder=not inside)
 
 
 def _field(node: Node, file: ScriptSource) -> Definition | None:
@@ -118,12 +124,11 @@ def _field(node: Node, file: ScriptSource) -> Definition | None:
     name = file.name(node, "property") or file.name(node, "name")
     if value is not None and value.type in FUNCTIONS:
         return file.make(node, name, "method", body_of=value)
-    return file.make(node, name, "variable", value=value, holds=value is not None and value.type in OBJECTS)
+    return file.make(node, name, "variable", value=value, holds=value is not None)
 
 
 READ: Mapping[str, Callable[[Node, ScriptSource], Definition | None]] = {
     "bound": _bound,
     "assigned": _assigned,
-    "pair": _pair,
     "field": _field,
 }

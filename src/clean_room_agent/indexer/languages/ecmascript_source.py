@@ -9,10 +9,6 @@ from clean_room_agent.indexer.languages.parsed import Definition, last_line, tex
 
 FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
 HOLDING = frozenset({"function", "method", "class", "interface"})
-OBJECTS = frozenset(
-    {"object", "as_expression", "satisfies_expression", "call_expression", "parenthesized_expression"}
-)
-"""Values whose functions belong to the variable."""
 CASTS = frozenset(
     {"parenthesized_expression", "as_expression", "satisfies_expression", "non_null_expression"}
 )

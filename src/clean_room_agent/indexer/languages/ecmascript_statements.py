@@ -6,7 +6,6 @@ from tree_sitter import Node
 
 from clean_room_agent.indexer.languages.ecmascript_source import (
     FUNCTIONS,
-    OBJECTS,
     ScriptSource,
     target_of,
     unwrapped,
@@ -80,7 +79,7 @@ class Statements:
         if value.type in CALLABLE:
             self._callable(node, self._file.name(value, "name") or name, value)
         else:
-            self._add(node, name, "variable", value=written, holds=written.type in OBJECTS)
+            self._add(node, name, "variable", value=written, holds=True)
 
     def _callable(self, node: Node, name: str, value: Node) -> None:
         self._add(node, name, "class" if value.type == "class" else "function", body_of=value)
@@ -97,7 +96,7 @@ class Statements:
                 continue
             at = outer if len(declarators) == 1 else declarator
             documented_at = outer.start_byte if place == 0 else None
-            holds = pattern.type == "identifier" and value is not None and value.type in OBJECTS
+            holds = pattern.type == "identifier" and value is not None
             for name in self._names(pattern):
                 self._add(at, name, "variable", value=value, holds=holds, documented_at=documented_at)
 
@@ -131,7 +130,7 @@ class Statements:
             return
         name = target_of(target, "")[1]
         if target != "module.exports" or right.type not in {"identifier", "assignment_expression"}:
-            self._add(node, name, "variable", value=right, holds=right.type in OBJECTS)
+            self._add(node, name, "variable", value=right, holds=right.type != "assignment_expression")
 
     def _ambient(self, node: Node, outer: Node) -> None:
         """`declare …`; of `declare global { … }` the inside."""

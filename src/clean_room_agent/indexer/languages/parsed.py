@@ -1,6 +1,7 @@
 """What a language module reads from a syntax tree, before it is nested, classified and counted."""
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -8,6 +9,9 @@ from tree_sitter import Node
 
 BLANK_LINE = re.compile(r"\n[ \t]+(?=\n|\Z)")
 INDENTATION = re.compile(r"\n( *)(?=[^ \n])")
+
+Span = tuple[int, int]
+"""First byte, and the byte after the last."""
 
 
 class Definition(NamedTuple):
@@ -31,7 +35,7 @@ class Definition(NamedTuple):
     holds: bool = False
     """Whether what is defined inside belongs to it."""
     needs_holder: bool = False
-    """Whether it counts only inside a class, an interface or a variable: the functions of an object literal."""
+    """Whether it counts only inside a class, an interface or a variable: what is set to the keys of an object."""
 
 
 class Comment(NamedTuple):
@@ -102,3 +106,12 @@ def dedented(text: str) -> str:
     text = BLANK_LINE.sub("\n", text.expandtabs())
     margin = min(map(len, INDENTATION.findall(text)), default=0)
     return (text.replace("\n" + " " * margin, "\n") if margin else text).strip()
+
+
+def outermost(spans: Iterable[Span]) -> Iterator[Span]:
+    """Those that no other contains, in order; spans overlap only where one contains the other."""
+    last = -1
+    for start, end in sorted(spans):
+        if start >= last:
+            last = end
+            yield start, end

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator
 from tree_sitter import Node
 
 from clean_room_agent.indexer.languages.comments import merge_line_comments
-from clean_room_agent.indexer.languages.parsed import Definition, Parsed, RawImport, last_line, text_of
+from clean_room_agent.indexer.languages.parsed import (
+    Definition,
+    Parsed,
+    RawImport,
+    Span,
+    last_line,
+    outermost,
+    text_of,
+)
 from clean_room_agent.indexer.languages.python_docs import docstring_of
 
 QUERY = """
@@ -29,9 +37,6 @@ FLAG = b"TYPE_CHECKING"
 CONDITION = re.compile(rb"[ \t]*((?:el)?if)\b")
 IS_TYPES_ONLY = re.compile(r"\(*\s*(not\s+)?(?:\w+\.)*TYPE_CHECKING\s*\)*")
 TARGET_LISTS = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern"})
-
-Span = tuple[int, int]
-"""First byte, and the byte after the last."""
 
 
 class PythonReader:
@@ -123,7 +128,7 @@ def _shared_assignments(
     starts = [node.start_byte for node in assignments]
     inner_classes = sorted(node.byte_range for node in classes)
     place = 0
-    for start, end in _outermost(node.byte_range for node in functions):
+    for start, end in outermost(node.byte_range for node in functions):
         first = bisect_left(starts, start, place)
         yield from assignments[place:first]
         place = bisect_left(starts, end, first)
@@ -137,14 +142,6 @@ def _shared_assignments(
 def _is_local(node: Node, scopes: list[tuple[int, int, bool]]) -> bool:
     around = [scope for scope in scopes if scope[0] <= node.start_byte < scope[1]]
     return max(around)[2]
-
-
-def _outermost(spans: Iterable[Span]) -> Iterator[Span]:
-    last = -1
-    for start, end in sorted(spans):
-        if start >= last:
-            last = end
-            yield start, end
 
 
 def _start(node: Node) -> int:
