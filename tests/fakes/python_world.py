@@ -7,14 +7,15 @@ from tree_sitter import Query, QueryCursor
 
 from clean_room_agent import syntax
 from clean_room_agent.indexer.imports.python import ModuleRef, PythonModules
-from clean_room_agent.indexer.languages.registry import READERS
+from clean_room_agent.indexer.languages.python import PythonReader
 from clean_room_agent.indexer.nesting import Nested, nest
 from clean_room_agent.indexer.references.interface import FileNames, Interface, parse_interface
 from clean_room_agent.indexer.references.reading import QUERY, read_names
 from clean_room_agent.indexer.references.resolve import Resolved, resolve_file
 
 CALLABLE = frozenset({"function", "method", "class"})
-MERGED = Query(syntax.language("python"), READERS["python"].query("python") + QUERY)
+READER = PythonReader()
+MERGED = Query(syntax.language("python"), READER.query("python") + QUERY)
 
 
 def read_file(source: str) -> tuple[Nested, FileNames]:
@@ -22,7 +23,7 @@ def read_file(source: str) -> tuple[Nested, FileNames]:
     data = source.encode()
     root = syntax.parse(data, "python").root_node
     captures = QueryCursor(MERGED).captures(root)
-    parsed = READERS["python"].read(root, captures, data)
+    parsed = READER.read(root, captures, data)
     nested = nest(parsed.definitions)
     return nested, read_names(captures, data, nested, parsed.imports)
 

@@ -177,6 +177,8 @@ def test_classes(caller: str, found: list[str]) -> None:
         "x(name=1)",
         "'name()'  # name()",
         "x.name",
+        "x[0].name = 1",
+        "x().name = x.name = 1",
     ],
 )
 def test_a_local_name_is_no_reference(body: str) -> None:

@@ -61,8 +61,8 @@ class Binds:
         self.annotated: dict[int, str] = {}
         """Function -> its return annotation's expression, for those that have one."""
         self.exported: list[str] | None = None
-        self.chains: dict[int, list[Node]] = defaultdict(list)
-        """Place -> attributes of calls."""
+        self.chains: dict[int, dict[int, Node]] = defaultdict(dict)
+        """Place -> attributes of calls, the longest that begins at each byte."""
         self.self_names: dict[int, str] = {}
         """Method -> its first parameter, unless it is static."""
         self.annotations: dict[int, set[str]] = defaultdict(set)
@@ -77,23 +77,29 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
             _parameters(binds, place)
     events = [(node.start_byte, name, node) for name in CAPTURES for node in captures.get(name, ())]
     events.sort(key=itemgetter(0))
-    definitions = nested.definitions
+    definitions, kinds = nested.definitions, nested.kinds
+    match, bind = PLAIN.match, binds.scopes.bind
     open_: list[int] = []
     following, count = 0, len(definitions)
-    kinds, match, bind = nested.kinds, PLAIN.match, binds.scopes.bind
+    place, boundary, in_function = -1, -1, False
     for start, name, node in events:
-        while following < count and definitions[following].start <= start:
-            while open_ and definitions[open_[-1]].end <= definitions[following].start:
+        if start >= boundary:
+            while following < count and definitions[following].start <= start:
+                while open_ and definitions[open_[-1]].end <= definitions[following].start:
+                    open_.pop()
+                open_.append(following)
+                following += 1
+            while open_ and definitions[open_[-1]].end <= start:
                 open_.pop()
-            open_.append(following)
-            following += 1
-        while open_ and definitions[open_[-1]].end <= start:
-            open_.pop()
-        place = open_[-1] if open_ else -1
+            place = open_[-1] if open_ else -1
+            boundary = definitions[following].start if following < count else len(text) + 1
+            if place >= 0:
+                boundary = min(boundary, definitions[place].end)
+            in_function = place >= 0 and kinds[place] in FUNCTIONS
         if name != "use.assign":
             if place >= 0:
                 _bind(binds, name, node, place)
-        elif place >= 0 and kinds[place] in FUNCTIONS and (plain := match(text, start)) is not None:
+        elif in_function and (plain := match(text, start)) is not None:
             bind(place, plain[1], expression_at(text, plain.end(), node.end_byte, node))
         else:
             _assignment(binds, node, start, place)
@@ -103,7 +109,9 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
 
 def _bind(binds: Binds, name: str, node: Node, place: int) -> None:
     if name == "use.chain":
-        binds.chains[place].append(node)
+        known = binds.chains[place].get(node.start_byte)
+        if known is None or known.end_byte < node.end_byte:
+            binds.chains[place][node.start_byte] = node
         return
     if name == "use.return":
         if place not in binds.annotated:
@@ -142,6 +150,7 @@ def _parameters(binds: Binds, place: int) -> None:
     one, parent = nested.definitions[place], nested.parents[place]
     signature = read_signature(one.signature)
     if signature.returns:
+        binds.annotations[place].add(signature.returns)
         binds.annotated[place] = of_annotation(signature.returns)
     parameters = signature.parameters
     if nested.kinds[place] == "method" and parameters:

@@ -39,7 +39,7 @@ class Evaluator:
         if not expression:
             return None
         if expression[0] == "~":
-            return self._steps(path, receiver, STEP.findall(expression, 1))
+            return self._steps(receiver, STEP.findall(expression, 1))
         key = (path, expression)
         if key in self._expressions:
             return self._expressions[key]
@@ -51,7 +51,7 @@ class Evaluator:
         value = None
         if head is not None:
             value = self.head(path, head)
-            value = self._steps(path, value, STEP.findall(expression, head.end()))
+            value = self._steps(value, STEP.findall(expression, head.end()))
         self._depth -= 1
         self._expressions[key] = value
         return value
@@ -65,14 +65,14 @@ class Evaluator:
             return self._imported(path, head[2], head[3])
         return self.name(path, text)
 
-    def _steps(self, path: str, value: Value | None, steps: Sequence[str]) -> Value | None:
+    def _steps(self, value: Value | None, steps: Sequence[str]) -> Value | None:
         for step in steps:
             if value is None or value.kind == "x":
                 return value
-            value = self.step(path, value, step)
+            value = self.step(value, step)
         return value
 
-    def step(self, path: str, value: Value, step: str) -> Value | None:
+    def step(self, value: Value, step: str) -> Value | None:
         """What one step leads to from the value."""
         if step[0] == ".":
             return self.member(value, step[1:])
@@ -105,7 +105,7 @@ class Evaluator:
             return None if found is None else _lowered(found, min(value.confidence, TYPED))
         if value.kind in "vp":
             held = self.held(value)
-            return None if held is None or held.kind in "vp" else self.step("", held, "()")
+            return None if held is None or held.kind in "vp" else self.step(held, "()")
         if value.kind == "o":
             method = self.member(value, "__call__")
             return self._called(method) if method is not None and method.kind == "f" else None

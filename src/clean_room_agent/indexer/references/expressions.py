@@ -128,7 +128,7 @@ def of_node(node: Node, text: str, depth: int = 8) -> str:
     if kind == "call" and text.startswith("super", node.start_byte) and inner.type == "identifier":
         return "super"
     before = of_node(inner, text, depth - 1)
-    if not before or len(before) > MAX_LENGTH:
+    if not before:
         return ""
     if kind == "attribute":
         name = node.child_by_field_name("attribute")

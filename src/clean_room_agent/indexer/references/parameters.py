@@ -6,7 +6,19 @@ from typing import NamedTuple
 from clean_room_agent.indexer.references.expressions import OPENING, PIECES, split
 from clean_room_agent.indexer.references.scan import WORD
 
-PLAIN = re.compile(r"[^(\[]*+\(([^()\[\]{}\"'#]*+)\)\s*(?:->\s*(.*?))?\s*:?\s*", re.DOTALL)
+FLAT = r"[^()\[\]{}\"'#]"
+TEXT = r"\"[^\"\\\n]*+\"|'[^'\\\n]*+'"
+INNER = rf"[(\[{{](?:{FLAT}++|{TEXT})*+[)\]}}]"
+MIDDLE = rf"[(\[{{](?:{FLAT}++|{TEXT}|{INNER})*+[)\]}}]"
+OUTER = rf"[(\[{{](?:{FLAT}++|{TEXT}|{MIDDLE})*+[)\]}}]"
+WHOLE = re.compile(
+    rf"(?:async\s+)?def\s+{WORD}\s*+\(((?:{FLAT}++|{TEXT}|{OUTER})*+)\)\s*+(?:->\s*+(.*?)\s*+)?:?", re.DOTALL
+)
+"""A signature without comments and with no more than three levels of brackets in brackets."""
+PART = re.compile(
+    rf"\s*+(\*{{0,2}})\s*+({WORD})\s*+(?::\s*+((?:[^,=()\[\]{{}}\"'#]++|{TEXT}|{OUTER})*+))?"
+    rf"(?:=(?:[^,()\[\]{{}}\"'#]++|{TEXT}|{OUTER})*+)?,?"
+)
 HEAD = re.compile(rf"\s*(?:async\s+)?(?:def|class)\s+{WORD}\s*")
 BRACKETS = re.compile(r"[\[({\"']")
 COMMENT = re.compile(r"#[^\n]*")
@@ -22,11 +34,12 @@ class Signature(NamedTuple):
 
 def read_signature(text: str) -> Signature:
     """The signature of a function."""
-    plain = PLAIN.fullmatch(text)
-    if plain is not None:
-        return Signature(_read(plain[1].split(","), is_plain=True), plain[2] or "")
-    inside, returns = _brackets(text)
-    return Signature(read_parameters(inside), returns)
+    whole = WHOLE.fullmatch(text)
+    if whole is None:
+        inside, returns = _brackets(text)
+        return Signature(read_parameters(inside), returns)
+    found = [(name, "" if star else annotation.rstrip()) for star, name, annotation in PART.findall(whole[1])]
+    return Signature(found, whole[2] or "")
 
 
 def read_parameters(text: str) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -10,13 +10,7 @@ from clean_room_agent.indexer.languages.parsed import RawImport
 from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references import binding
 from clean_room_agent.indexer.references.binding import Binds, read_binds
-from clean_room_agent.indexer.references.expressions import (
-    CHAIN,
-    MAX_LENGTH,
-    expression_at,
-    of_annotation,
-    split,
-)
+from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, of_node, split
 from clean_room_agent.indexer.references.interface import ENCODE, STAR, FileNames, Written, write_interface
 from clean_room_agent.indexer.references.parameters import arguments
 from clean_room_agent.indexer.references.scan import BUILTINS, COMMON, KEYWORDS, WORD, mentions, real_name
@@ -24,9 +18,11 @@ from clean_room_agent.indexer.references.scopes import EMPTY, FUNCTIONS, binding
 
 QUERY = binding.QUERY + "(attribute object: (call)) @use.chain\n"
 GROWS = re.compile(r"^__all__\s*(?:\+=|\.)", re.MULTILINE)
-FORWARD = re.compile(r"(?::|->|\[|,|\|)\s*(?:\"([^\"\n]+)\"|'([^'\n]+)')")
+QUOTED = re.compile(r"[\"']([^\"'\n]+)[\"']")
 PROPERTY = re.compile(r"@(?:[\w.]*\.)?(?:\w*property\w*|memoized_attribute|setter|getter|deleter)\b")
-FOLLOWING = re.compile(rf"\s*+\.\s*+({WORD}(?:\.{WORD})*+\(?)")
+FOLLOWING = re.compile(rf"(?:\.{WORD})*+\(?")
+MAX_CHAIN = 60
+"""Steps of one expression that are followed."""
 UNKNOWN = "?|"
 """The head of a token whose beginning is a value of which nothing is known."""
 HIDDEN_WORDS = frozenset(f"{name}{call}" for name in KEYWORDS | BUILTINS for call in ("", "("))
@@ -228,7 +224,7 @@ class _Uses:
                 written = mention[:-1].rstrip()
                 if written in annotations:
                     self._special(written, place, tokens)
-                elif "." in written:
+                elif written.rfind(".") > 0:
                     self._special(written.rpartition(".")[0], place, tokens)
                 continue
             name, dot, _ = mention.partition(".")
@@ -251,13 +247,13 @@ class _Uses:
                     add(head + mention[len(name) :])
             else:
                 add(mention)
-        for node in binds.chains.get(place, ()):
-            self._add_chain(node, place, tokens)
-        signature = binds.nested.definitions[place].signature
+        if place in binds.chains:
+            for node in binds.chains[place].values():
+                self._add_chain(node, place, tokens)
+        if annotations:
+            self._forward(annotations, place, tokens)
         if binds.nested.kinds[place] == "class":
-            self._bases(signature, place, tokens)
-        elif ('"' in signature or "'" in signature) and "Literal" not in signature:
-            self._forward(signature, place, tokens)
+            self._bases(binds.nested.definitions[place].signature, place, tokens)
         return tokens
 
     def _head(self, name: str, place: int) -> str:
@@ -297,19 +293,15 @@ class _Uses:
             tokens.add(f"{UNKNOWN}.{rest}")
 
     def _add_chain(self, node: Node, place: int, tokens: set[str]) -> None:
-        """The attribute of a call's result, and the rest of the chain."""
-        text = self._binds.text
-        inner = node.child_by_field_name("object")
-        if inner is None:
+        """What is asked of the results of calls, one after another."""
+        text, end = self._binds.text, node.end_byte
+        first, called, rest = of_node(node, text, MAX_CHAIN).partition("()")
+        if not rest or first.partition(".")[0] in self._hidden:
             return
-        end = inner.end_byte
-        following = FOLLOWING.match(text, end)
-        expression = expression_at(text, node.start_byte, end, inner)
-        if not expression or following is None:
-            return
-        known = self._binds.scopes.canonical(expression, place)
-        if known and known.partition("(")[0] not in self._hidden and len(known) < MAX_LENGTH:
-            tokens.add(f"{known}|.{following[1]}")
+        known = self._binds.scopes.canonical(first + called, place)
+        if known:
+            following = FOLLOWING.match(text, end)
+            tokens.add(f"{known}|{rest}{following[0] if following else ''}")
 
     def _bases(self, signature: str, place: int, tokens: set[str]) -> None:
         parent = self._binds.nested.parents[place]
@@ -322,12 +314,14 @@ class _Uses:
                 if mention[-1] != "=":
                     self._special(mention, parent, tokens, mark)
 
-    def _forward(self, signature: str, place: int, tokens: set[str]) -> None:
+    def _forward(self, annotations: Iterable[str], place: int, tokens: set[str]) -> None:
+        """Types that are named in strings."""
         parent = self._binds.nested.parents[place]
-        for found in FORWARD.findall(signature):
-            if of_annotation(found[0] or found[1]):
-                for mention in mentions(found[0] or found[1]):
-                    self._special(mention.rstrip("= \t"), parent, tokens)
+        for annotation in annotations:
+            if ('"' in annotation or "'" in annotation) and "Literal" not in annotation:
+                for quoted in QUOTED.findall(annotation):
+                    for mention in mentions(quoted):
+                        self._special(mention.rstrip("= \t"), parent, tokens)
 
 
 def _own_texts(binds: Binds) -> list[str]:

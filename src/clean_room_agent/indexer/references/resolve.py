@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.indexer.imports.python import ModuleRef
-from clean_room_agent.indexer.references.evaluate import HEAD, Evaluator
+from clean_room_agent.indexer.references.evaluate import HEAD, STEP, Evaluator
 from clean_room_agent.indexer.references.interface import (
     STAR,
     Entry,
@@ -112,6 +112,9 @@ class _Tokens:
         if bar:
             value = None if hidden == "?" else evaluator.evaluate(evaluator.path, hidden)
             names = shown[1:].split(".")
+            if "(" in shown or "[" in shown:
+                yield from self._chain(value, STEP.findall(shown), last)
+                return
         else:
             head = HEAD.match(text)
             if head is None:
@@ -136,6 +139,18 @@ class _Tokens:
                         yield *target, kind, UNIQUE
                 elif value.place >= 0:
                     yield value.path, value.place, kind, value.confidence
+
+    def _chain(self, value: Value | None, steps: Sequence[str], last: str) -> Iterable[Target]:
+        """The symbols that a chain with calls in it names; it ends where nothing more is known."""
+        evaluator = self._evaluator
+        for number, step in enumerate(steps, start=1):
+            if value is None or value.kind == "x":
+                return
+            value = evaluator.step(value, step)
+            if value is not None and value.place >= 0 and step[0] == ".":
+                following = steps[number] if number < len(steps) else ""
+                kind = "call" if following == "()" or (not following and last) else "attribute"
+                yield value.path, value.place, kind, value.confidence
 
     def _unique(self, name: str) -> tuple[str, int] | None:
         if name in COMMON or len(name) < 3:

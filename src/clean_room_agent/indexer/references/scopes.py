@@ -57,9 +57,10 @@ class Scopes:
 
     def visible(self, place: int) -> tuple[Container[str], Container[str]]:
         """The names that are local at `place`, and those among them that are symbols or imports."""
-        chain = self.around(place)
-        if len(chain) == 1:
+        outer = self._nested.parents[place]
+        if outer < 0 or (self._nested.parents[outer] < 0 and self._nested.kinds[place] == "method"):
             return self._bound.get(place, EMPTY), self._special.get(place, EMPTY)
+        chain = self.around(place)
         plain: set[str] = set()
         special: set[str] = set()
         for scope in reversed(chain):
