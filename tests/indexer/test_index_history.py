@@ -133,6 +133,18 @@ def test_commits_that_went_are_taken_back(index: HistoryIndex) -> None:
     index.assert_as_fresh()
 
 
+def test_a_rename_that_went_gives_both_pasts_back(index: HistoryIndex) -> None:
+    commit(index.top, {"b.py": None}, "Delete")
+    commit(index.top, {"a.py": None, "b.py": (index.top / "a.py").read_text()}, "Move")
+    index.refresh()
+    assert index.commits_of("b.py") == ["Begin", "Polish the frobnicator", "Third", "Delete", "Move"]
+    git(index.top, "reset", "-q", "--hard", "HEAD~2")
+    assert index.refresh().commits == 0
+    index.assert_as_fresh()
+    assert index.commits_of("a.py") == ["Begin", "Polish the frobnicator", "Third"]
+    assert index.commits_of("b.py") == ["Begin", "Polish the frobnicator"]
+
+
 def test_a_known_commit_that_git_threw_away_is_no_hindrance(index: HistoryIndex) -> None:
     index.refresh()
     git(index.top, "commit", "-q", "--amend", "-m", "Amended")

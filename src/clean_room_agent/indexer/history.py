@@ -1,6 +1,6 @@
 """Past commits, the files of today that they touched, and which files change together."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -60,11 +60,16 @@ class _Wanted:
         head, skipped = self.state.head or "", self.state.bound - count
         return read_log(ask_log(self.top, head, limit=count, partial=self.partial, skip=skipped).take())
 
-    def count_lines(self, commits: list[str]) -> Counts:
-        """The lines that each of these commits changed."""
+    def read_commits(self, hashes: Sequence[str]) -> list[LogEntry]:
+        """These commits."""
+        log = ask_log(self.top, "--no-walk=unsorted", *hashes, limit=None, partial=self.partial)
+        return read_log(log.take())
+
+    def count_lines(self, hashes: Sequence[str]) -> Counts:
+        """The lines that each of these commits changed; nothing where they cannot be counted."""
         counts: dict[str, tuple[int, int]] = {}
-        for start in range(0, len(commits), COUNTED_COMMITS):
-            asked = commits[start : start + COUNTED_COMMITS]
+        for start in range(0, 0 if self.partial else len(hashes), COUNTED_COMMITS):
+            asked = hashes[start : start + COUNTED_COMMITS]
             counts |= read_line_counts(ask_line_counts_of(self.top, asked).take())
         return counts
 
@@ -128,15 +133,14 @@ class PendingHistory:
         return HistoryChange(commits=len(entries), stale=frozenset(ids.values()))
 
     def _go_on(self, conn: Connection, scope: Scope) -> HistoryChange | None:
-        onward = Onward(conn, scope)
+        onward = Onward(conn, scope, self._wanted)
         onward.find_lost()
         course = self._course
         if course is not None:
-            if not onward.follow(course, self._wanted.read_oldest):
+            if not onward.follow(course):
                 return None
             onward.settle_terms(course)
-            count = None if self._wanted.partial else self._wanted.count_lines
-            onward.settle_lines(course, self._counts, count, every=self._wanted.state.all_lines)
+            onward.settle_lines(course, self._counts, every=self._wanted.state.all_lines)
             keep_state(conn, self._wanted.state)
         onward.settle_pairs()
         return HistoryChange(commits=len(course.added) if course else 0, stale=frozenset(onward.stale))

@@ -152,6 +152,14 @@ def list_ids(conn: sqlite3.Connection, hashes: Iterable[str]) -> dict[str, int]:
     return found
 
 
+def list_hashes(conn: sqlite3.Connection, commit_ids: Sequence[int]) -> dict[str, int]:
+    """Hash -> id of these commits."""
+    rows = (
+        conn.execute("SELECT hash FROM commits WHERE id = ?", (number,)).fetchone() for number in commit_ids
+    )
+    return {row[0]: number for row, number in zip(rows, commit_ids, strict=True)}
+
+
 def oldest_ids(conn: sqlite3.Connection, limit: int) -> list[int]:
     """The ids of the oldest commits, oldest first."""
     return [row[0] for row in conn.execute("SELECT id FROM commits ORDER BY id LIMIT ?", (limit,))]

@@ -1,8 +1,9 @@
 """A history in the database becomes another one, as if that had been read anew."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import Protocol
 
 from clean_room_agent.db.curated import past
 from clean_room_agent.db.curated.history import count_commits
@@ -23,10 +24,21 @@ from clean_room_agent.indexer.past.rows import (
     terms_text,
 )
 
-CountLines = Callable[[list[str]], Counts]
-"""The lines that each of these commits changed."""
-ReadOldest = Callable[[int], Sequence[LogEntry]]
-"""So many of the oldest commits within the bound, newest first; fewer where there are no more."""
+MANY = 2000
+"""Beyond so many commits to be read again, reading everything is as quick."""
+
+
+class Reader(Protocol):
+    """What can be asked of git."""
+
+    def read_commits(self, hashes: Sequence[str]) -> Sequence[LogEntry]:
+        """These commits."""
+
+    def read_oldest(self, count: int) -> Sequence[LogEntry]:
+        """So many of the oldest commits within the bound, newest first; fewer where there are no more."""
+
+    def count_lines(self, hashes: Sequence[str]) -> Counts:
+        """The lines that each of these commits changed; nothing where that cannot be told."""
 
 
 class Onward:
@@ -36,10 +48,11 @@ class Onward:
     by adding and taking away.
     """
 
-    def __init__(self, conn: Connection, scope: Scope) -> None:
+    def __init__(self, conn: Connection, scope: Scope, reader: Reader) -> None:
         self.stale: set[int] = set()
         self._conn = conn
         self._scope = scope
+        self._reader = reader
         self._renewed: set[int] = set()
         self._orphans: tuple[list[tuple[int, int]], frozenset[str]] = ([], frozenset())
 
@@ -53,7 +66,7 @@ class Onward:
                 past.forget_lost_path(self._conn, path)
                 self._renewed.add(file_id)
 
-    def follow(self, course: Course, read_oldest: ReadOldest) -> bool:
+    def follow(self, course: Course) -> bool:
         """The commits are those of the new history.
 
         False where that cannot be told from what is known: everything is to be read anew then.
@@ -63,15 +76,17 @@ class Onward:
         shared = past.list_ids(self._conn, [name for name in course.old if name not in course.gone])
         renames = _renames(self._conn, course, shared, gone)
         self._remove(gone)
-        if not self._move(find_moves(_steps(course, shared, gone, renames))):
+        unclear = self._move(find_moves(_steps(course, shared, gone, renames)))
+        if len(unclear) > MANY:
             return False
         numbers = self._numbers(course, shared, full=full)
         if numbers is None:
             return False
         self._add(course, numbers, shared, renames)
+        self._place_again(unclear)
         surplus = count_commits(self._conn) - self._scope.bound
         if surplus < 0 and full:
-            return self._reach_back(read_oldest(-surplus))
+            return self._reach_back(self._reader.read_oldest(-surplus))
         if surplus > 0:
             self._forget(surplus)
         return True
@@ -90,16 +105,14 @@ class Onward:
             unread = past.list_unread_messages(self._conn, oldest, SEARCHED_FILES)
             past.put_terms(self._conn, ((commit, terms_text(message)) for commit, message in unread))
 
-    def settle_lines(self, course: Course, counts: Counts, count: CountLines | None, *, every: bool) -> None:
+    def settle_lines(self, course: Course, counts: Counts, *, every: bool) -> None:
         """The lines of the newest commits are counted, or of all; `counts` are those known beforehand."""
-        if count is None:
-            return
         oldest = 0 if every else past.id_at(self._conn, COUNTED_COMMITS - 1) or 0
         if oldest:
             past.drop_line_counts(self._conn, oldest, len(course.added))
         uncounted = past.list_uncounted(self._conn, oldest)
         missing = [name for name in uncounted if name not in counts]
-        found = {**counts, **count(missing)} if missing else counts
+        found = {**counts, **self._reader.count_lines(missing)} if missing else counts
         past.put_line_counts(
             self._conn,
             [(number, *found[name]) for name, number in uncounted.items() if name in found],
@@ -122,25 +135,45 @@ class Onward:
     def _take_pairs(self, pairs: Counter[tuple[int, int]]) -> None:
         past.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
 
-    def _move(self, moves: Sequence[Move]) -> bool:
+    def _move(self, moves: Sequence[Move]) -> set[int]:
+        """Pasts are where their paths lead now; the commits of which only git can tell."""
         ids = self._scope.ids
-        taken: list[tuple[Move, list[int]]] = []
+        unclear: set[int] = set()
+        taken: list[tuple[str, list[int]]] = []
         for move in moves:
             source = ids.get(move.source)
             commits = past.take_past(self._conn, move.source, source, oldest=move.oldest, newest=move.newest)
-            if commits and move.target is None:
-                return False
-            if commits:
-                taken.append((move, commits))
-                if source is not None:
-                    self._renewed.add(source)
-        for move, commits in taken:
-            if move.target is not None:
-                target = ids.get(move.target)
-                past.put_past(self._conn, move.target, target, commits)
-                if target is not None:
-                    self._renewed.add(target)
-        return True
+            if commits and source is not None:
+                self._renewed.add(source)
+            if move.target is None:
+                unclear.update(commits)
+            else:
+                taken.append((move.target, commits))
+        for path, commits in taken:
+            target = ids.get(path)
+            past.put_past(self._conn, path, target, commits)
+            if commits and target is not None:
+                self._renewed.add(target)
+        return unclear
+
+    def _place_again(self, unclear: Collection[int]) -> None:
+        """These commits touched what git says."""
+        if not unclear:
+            return
+        hashes = past.list_hashes(self._conn, sorted(unclear))
+        entries = {entry.hash: entry for entry in self._reader.read_commits(list(hashes))}
+        renames = past.list_renames(self._conn, 0)
+        places = Places(self._scope.ids)
+        touches = Touches(places)
+        again = {number: entries[name] for name, number in hashes.items()}
+        for number in sorted({*renames, *again}, reverse=True):
+            if number in again:
+                touches.add(number, again[number])
+            else:
+                places.follow(renames[number])
+        past.insert_file_commits(self._conn, touches.file_commits())
+        past.insert_lost_commits(self._conn, touches.lost_commits())
+        self._renewed.update(touches.by_file)
 
     def _numbers(self, course: Course, shared: Mapping[str, int], *, full: bool) -> dict[str, int] | None:
         """Ids for the commits that come, between those of their neighbours; None where there is no room."""

@@ -35,7 +35,7 @@ class Places(dict[str, int]):
 class Move(NamedTuple):
     """In commits of the ids `oldest` to `newest`, what belonged to `source` belongs to `target`.
 
-    `target` None: to one path in some of them and to another in others, if any of them touched it.
+    `target` None: to one path in some of them and to another in others.
     """
 
     source: str
