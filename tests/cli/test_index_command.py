@@ -1,10 +1,12 @@
 """`cra index`: builds, refreshes, and says which file it cannot read."""
 
+import contextlib
 import json
 import re
 
 from tests.fakes.solving import Project
 
+from clean_room_agent.db.connection import connect_file
 from clean_room_agent.workspace import Workspace
 
 
@@ -28,7 +30,14 @@ def test_the_second_time_only_what_changed_is_read(till: Project) -> None:
 
 def test_full_reads_everything_anew(till: Project) -> None:
     till.cra("index")
-    assert json.loads(till.cra("index", "--full", "--json").out)["files_changed"] == 5
+    with contextlib.closing(connect_file("curated", Workspace(repo=till.top).curated)) as conn:
+        conn.execute("UPDATE symbols SET signature = 'def other():'")
+    told = json.loads(till.cra("index", "--full", "--json").out)
+    assert (told["files_scanned"], told["files_changed"]) == (5, 0)
+    with contextlib.closing(connect_file("curated", Workspace(repo=till.top).curated)) as conn:
+        assert (
+            conn.execute("SELECT count(*) FROM symbols WHERE signature = 'def other():'").fetchone()[0] == 0
+        )
 
 
 def test_the_first_unreadable_file_stops_it_and_is_named(till: Project) -> None:

@@ -130,7 +130,7 @@ def odd_contents(size: OddSize) -> dict[str, tuple[bytes, Fate]]:
         "bytes/picture.py": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "bytes"),
         "size/large.py": (large.encode() * (size.large_bytes // len(large)), "large"),
         "size/large.txt": (b"word " * (size.large_bytes // 5), "large"),
-        "size/line.js": (b"var x=[" + b"1," * (size.line_bytes // 2) + b"]\n", "symbols"),
+        "size/line.js": (b"var x=[" + b"1," * (size.line_bytes // 2) + b"]\n", "text"),
         "size/line.txt": (b"w" * size.line_bytes, "text"),
         "size/line_of_words.md": (b"some words " * (size.line_bytes // 11), "text"),
         "size/camel.py": (b"aB" * (size.line_bytes // 2) + b" = 1\n", "symbols"),

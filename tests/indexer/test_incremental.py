@@ -1,62 +1,121 @@
 """Whatever was edited, committed, renamed or taken back since: the index is the one that a fresh build gives."""
 
-import tempfile
+import contextlib
+import os
+import random
+import shutil
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+import pytest
 from tests.fakes.repositories import commit, git, make_repository
 from tests.indexer.dump import dump_of, index
 
+from clean_room_agent.errors import CommandError
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.workspace import Workspace
 
-NAMES = ("m.py", "pkg/__init__.py", "pkg/a.py", "pkg/b.py", "web/x.ts", "web/y/index.ts", "notes.md")
+NAMES = (
+    "m.py",
+    "pkg/__init__.py",
+    "pkg/a.py",
+    "pkg/b.py",
+    "pkg/sub/__init__.py",
+    "pkg/sub/c.py",
+    "src/tool.py",
+    "web/x.ts",
+    "web/y/index.ts",
+    "web/z.js",
+    "tsconfig.json",
+    "package.json",
+    "notes.md",
+)
 TEXTS = (
-    "from pkg import a, helper\n\ndef run(): pass\n",
+    "from pkg import a, helper\n\ndef run():\n    return helper(a.K().m())\n",
     "from .b import helper\nfrom .a import *\n",
-    "from pkg.b import helper\n\nclass K:\n    'Doc.'\n    def m(self): pass  # because\n",
+    "from .b import helper as assist\nfrom .sub.c import Deep\n\n__all__ = ['assist']\n",
+    "from pkg.b import helper\n\nclass K:\n    'Doc.'\n    def m(self): return helper()  # because\n",
+    "class K:\n    limit: int = 3\n    def m(self): return self.n()\n    def n(self): return self.limit\n",
+    "from pkg.a import K\nimport pkg.b as other\n\nclass L(K):\n    def n(self): return super().n() + other.helper()\n",
+    "from pkg import *\nfrom pkg import assist\n\ndef use(thing: 'K'):\n    thing.m()\n    thing.rarely()\n    assist()\n",
     "def helper(): pass\n" * 3,
+    "if True:\n    def helper(): pass\nelse:\n    def helper(): return 1\n\nclass Deep:\n    def rarely(self): pass\n",
+    "import tool\nfrom tool import helper\n\n@helper\ndef decorated(): return tool.run()\n",
+    "def run(): return rarely()\n\ndef rarely(): return run\n",
     "import { y } from './y'\nexport const x = () => y\n",
+    "import { x } from '@/x'\nimport type { T } from 'till/y'\nconst z = require('./z')\n",
+    '{"compilerOptions": {"baseUrl": ".", "paths": {"@/*": ["web/*"]}}}\n',
+    '{"name": "till", "exports": {"./y": "./web/y/index.ts"}}\n',
     "broken (\n",
     "",
     "\0binary",
 )
-Step = tuple[str, str, str]
-STEPS = st.tuples(st.sampled_from(("write", "delete", "commit", "rename", "undo", "index")), st.sampled_from(NAMES),
-                  st.sampled_from(TEXTS))  # fmt: skip
-BASE = {"m.py": TEXTS[0], "pkg/__init__.py": TEXTS[1], "pkg/b.py": TEXTS[3], "web/x.ts": TEXTS[4]}
+ACTS = ("write", "write", "write", "delete", "commit", "rename", "undo", "index", "branch", "merge", "reset")
+BASE = {
+    "m.py": TEXTS[0],
+    "pkg/__init__.py": TEXTS[1],
+    "pkg/a.py": TEXTS[3],
+    "pkg/b.py": TEXTS[7],
+    "web/x.ts": TEXTS[11],
+    "tsconfig.json": TEXTS[13],
+}
 CONFIG = IndexConfig(history=6, pair_bound=3)
+SEEDS = int(os.environ.get("CRA_SEEDS", "12"))
+STEPS = 9
 
 
-def act(top: Path, step: Step, number: int) -> None:
-    what, name, text = step
+def try_git(top: Path, *arguments: str) -> None:
+    """What git refuses (no such commit, a conflict) is no step."""
+    with contextlib.suppress(CommandError):
+        git(top, *arguments)
+
+
+def act(top: Path, what: str, name: str, text: str, number: int) -> None:
     path = top / name
-    if what == "write":
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    elif what == "delete":
-        path.unlink(missing_ok=True)
-    elif what == "commit":
-        commit(top, {}, f"Step {number} of {name}")
-    elif what == "rename" and path.exists():
-        path.rename(path.with_stem(f"r{number}"))
-    elif what == "undo":
-        git(top, "checkout", "-q", "--", ".")
-    elif what == "index":
-        index(top, config=CONFIG)
+    match what:
+        case "write":
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        case "delete":
+            path.unlink(missing_ok=True)
+        case "commit":
+            commit(top, {}, f"Step {number} of {name}")
+        case "rename" if path.exists():
+            path.rename(path.with_stem(f"r{number}"))
+        case "undo":
+            try_git(top, "checkout", "-q", "--", ".")
+        case "branch":
+            try_git(top, "checkout", "-q", "-f", "-B", f"b{number}", "HEAD~1" if number % 2 else "HEAD")
+        case "merge":
+            git(top, "reset", "-q", "--hard")
+            try_git(top, "merge", "-q", "-X", "ours", "main", "--allow-unrelated-histories")
+            git(top, "reset", "-q", "--hard")
+        case "reset":
+            try_git(top, "reset", "-q", "--hard", "HEAD~1")
+        case "index":
+            index(top, config=CONFIG)
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(STEPS, min_size=1, max_size=10))
-def test_any_sequence_of_edits_ends_in_the_index_of_a_fresh_build(steps: list[Step]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        top = make_repository(Path(folder) / "repo", BASE)
-        index(top, config=CONFIG)
-        for number, step in enumerate(steps):
-            act(top, step, number)
-        index(top, config=CONFIG)
-        updated = dump_of(top)
-        Workspace(repo=top).curated.unlink()
-        index(top, config=CONFIG)
-        assert updated == dump_of(top)
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = make_repository(tmp_path_factory.mktemp("base") / "repo", BASE)
+    commit(top, {"notes.md": "Notes.\n"}, "Take notes")
+    index(top, config=CONFIG)
+    return top
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_any_sequence_of_edits_ends_in_the_index_of_a_fresh_build(
+    base: Path, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+    top = Path(shutil.copytree(base, tmp_path / "repo", symlinks=True))
+    steps = [(chance.choice(ACTS), chance.choice(NAMES), chance.choice(TEXTS)) for _ in range(STEPS)]
+    for number, (what, name, text) in enumerate(steps):
+        act(top, what, name, text, number)
+    index(top, config=CONFIG)
+    updated = dump_of(top)
+    Workspace(repo=top).curated.unlink()
+    index(top, config=CONFIG)
+    fresh = dump_of(top)
+    for table, rows in fresh.items():
+        assert updated[table] == rows, (table, steps)

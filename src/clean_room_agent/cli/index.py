@@ -62,6 +62,9 @@ def command(
         return 0
     for name, why in summary.failures:
         click.echo(output.visible(f"skipped {name}: {why}"), err=True)
+    if summary.files_changed:
+        for name, why in summary.unparsed:
+            click.echo(output.visible(f"no symbols in {name}: {why}"), err=True)
     output.answer(
         f"{summary.files_scanned} files, {summary.files_changed} changed, {summary.files_deleted} gone; "
         f"{summary.symbols} symbols, {summary.commits} commits; {summary.duration_ms / 1000:.2f} s"

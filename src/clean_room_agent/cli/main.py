@@ -4,8 +4,6 @@ import gc
 import importlib
 import os
 import sys
-import tempfile
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -152,6 +150,9 @@ def _tell(message: str, hint: str) -> None:
 
 
 def _write_traceback(error: Exception) -> Path:
+    import tempfile
+    import traceback
+
     handle, name = tempfile.mkstemp(prefix="cra-bug-", suffix=".log")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         traceback.print_exception(error, file=file)

@@ -4,21 +4,27 @@ import dataclasses
 import json
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-def console() -> Console:
+def console() -> "Console":
     """For answers that a person reads."""
+    from rich.console import Console
+
     return Console(file=sys.stdout, soft_wrap=True)
 
 
-def progress_console() -> Console:
+def progress_console() -> "Console":
     """For progress: standard error."""
+    from rich.console import Console
+
     return Console(file=sys.stderr, soft_wrap=True)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.curated import files, history, state, symbols
+from clean_room_agent.db.curated.load import remove_draft
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.repository import Listing, list_work_tree
 from clean_room_agent.indexer.bounds import Bounds
@@ -24,7 +25,7 @@ from clean_room_agent.indexer.run import (
     put_states,
 )
 from clean_room_agent.indexer.scan import scan
-from clean_room_agent.indexer.update import update_files
+from clean_room_agent.indexer.update import list_known, update_files
 from clean_room_agent.workspace import Workspace, hold
 
 MANY = 200
@@ -44,6 +45,8 @@ class IndexSummary:
     duration_ms: int
     failures: tuple[tuple[str, str], ...]
     """(path, message), by path; only with `continue_on_error`."""
+    unparsed: tuple[tuple[str, str], ...]
+    """(path, reason) of the source files in the index that are text only, as the parser was stopped; by path."""
     commits: int
     """In the whole index."""
 
@@ -97,6 +100,7 @@ def index_repository(
             digest=digest,
             lock=lock,
         )
+        remove_draft(workspace.curated)
         outcome = _update(run) if workspace.curated.exists() and not full else None
         if outcome is None:
             from clean_room_agent.indexer.whole import build_whole  # noqa: PLC0415 - parsers, which most runs need not
@@ -111,7 +115,7 @@ def _update(run: IndexRun) -> Outcome | None:
     with contextlib.closing(get_connection("curated", repo_path=run.listing.top)) as conn, transaction(conn):
         if state.get_state(conn, SETTINGS_KEY) != run.settings:
             return None
-        known = {stamp.path: stamp for stamp in files.list_stamps(conn)}
+        known = list_known(conn)
         scanned_at = int(state.get_state(conn, SCANNED_KEY) or 0)
         max_bytes = run.bounds.max_file_bytes
         found = scan(run.listing.top, run.listing.paths, known, scanned_at=scanned_at, max_bytes=max_bytes)
@@ -153,6 +157,7 @@ def _summary(conn: Connection, outcome: Outcome, duration_ms: int) -> IndexSumma
         symbols=symbols.count_symbols(conn),
         duration_ms=duration_ms,
         failures=tuple((one.path, one.message) for one in outcome.failures),
+        unparsed=files.list_unparsed(conn),
         commits=history.count_commits(conn),
     )
 

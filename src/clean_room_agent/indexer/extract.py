@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Query, QueryCursor
 
 from clean_room_agent import syntax, textfile
-from clean_room_agent.db.curated.files import NewFile
+from clean_room_agent.db.curated.files import NOT_PARSED, NewFile, SkippedStamp
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.indexer.docstrings import read_docstring
@@ -58,13 +58,7 @@ class SymbolFacts(NamedTuple):
     """Place of the symbol around it, or -1."""
 
 
-class Skipped(NamedTuple):
-    """A file that has no place in the index, as it is no text."""
-
-    path: str
-
-
-def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | Skipped | Failed:
+def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStamp | Failed:
     """What the file says, or why it says nothing.
 
     Source code that cannot be decoded is a failure; of other files, the same only means that they are no text.
@@ -74,18 +68,18 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | Skipped | F
             status = os.fstat(file.fileno())
             head = file.read(HEAD)
             if b"\0" in head and not head.startswith(MARKS):
-                return Skipped(path)
+                return SkippedStamp(path, status.st_size, status.st_mtime_ns, status.st_ino)
             data = head + file.read(max(max_bytes + 1 - len(head), 0))
     except OSError as exc:
         return Failed(path, f"cannot be read: {exc.strerror}")
     if len(data) > max_bytes:
-        return Skipped(path)
+        return SkippedStamp(path, status.st_size, status.st_mtime_ns, status.st_ino)
     grammar = syntax.grammar_of(path)
     try:
         text = textfile.decode(data, max_bytes=max_bytes).text
     except textfile.NotTextError as exc:
         if grammar is None or b"\0" in data:
-            return Skipped(path)
+            return SkippedStamp(path, status.st_size, status.st_mtime_ns, status.st_ino)
         return Failed(path, f"cannot be decoded: {exc}")
     source = text.encode()
     parsed, nested, names, parse_error = _parse(source, grammar)
@@ -141,7 +135,10 @@ def _error_query(grammar: str) -> Query:
 def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNames | None, str | None]:
     if grammar is None or len(source) > syntax.MAX_PARSED_BYTES:
         return Parsed(), nest(()), None, None
-    root = syntax.parse(source, grammar).root_node
+    try:
+        root = syntax.parse(source, grammar).root_node
+    except syntax.ParseGivenUp as exc:
+        return Parsed(), nest(()), None, f"{NOT_PARSED}{exc}"
     captures = QueryCursor(_query(grammar)).captures(root)
     parsed = READERS[grammar].read(root, captures, source)
     nested = nest(parsed.definitions)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent.db.curated.files import FileStamp
+from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
 from clean_room_agent.secrets_names import is_secret_name
 from clean_room_agent.workspace import FOLDER
 
@@ -29,14 +29,19 @@ class Scan:
 
 
 def scan(
-    root: Path, paths: Iterable[str], known: Mapping[str, FileStamp], *, scanned_at: int, max_bytes: int
+    root: Path,
+    paths: Iterable[str],
+    known: Mapping[str, FileStamp | SkippedStamp],
+    *,
+    scanned_at: int,
+    max_bytes: int,
 ) -> Scan:
     """The files among `paths` that belong into the index, compared with what is `known`.
 
     Args:
         root: where the paths begin.
         paths: relative, with forward slashes.
-        known: what the index holds, by path.
+        known: what the index holds, or knows to have no place in it, by path.
         scanned_at: when the index was made, in nanoseconds since 1970; 0 for never.
         max_bytes: larger files do not belong.
     """
@@ -68,7 +73,7 @@ def _is_utf8(path: str) -> bool:
     return path.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in path)
 
 
-def _is_as_it_was(status: os.stat_result, stamp: FileStamp, scanned_at: int) -> bool:
+def _is_as_it_was(status: os.stat_result, stamp: FileStamp | SkippedStamp, scanned_at: int) -> bool:
     same = (status.st_size, status.st_mtime_ns, status.st_ino) == (
         stamp.size_bytes,
         stamp.mtime_ns,

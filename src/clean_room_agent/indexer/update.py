@@ -3,13 +3,15 @@
 Modules that only reading files needs are imported when a file must be read: most runs find nothing changed.
 """
 
+import hashlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated import files, names, state
-from clean_room_agent.db.curated.files import FileStamp
+from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.run import MAX_BYTES_KEY, Failed, Outcome, failure
@@ -17,7 +19,7 @@ from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.textfile import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
-    from clean_room_agent.indexer.extract import FileFacts, Skipped
+    from clean_room_agent.indexer.extract import FileFacts
     from clean_room_agent.indexer.workers import Channel
 
 ALONE_BYTES = 200_000
@@ -30,7 +32,7 @@ def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
     Raises:
         IndexingError: a file cannot be read or decoded; nothing was changed.
     """
-    known = {stamp.path: stamp for stamp in files.list_stamps(conn)}
+    known = list_known(conn)
     wanted = {path: known[path] for path in paths if path in known}
     max_bytes = int(state.get_state(conn, MAX_BYTES_KEY) or MAX_TEXT_BYTES)
     found = scan(root, paths, wanted, scanned_at=0, max_bytes=max_bytes)
@@ -40,11 +42,20 @@ def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
             raise failure(outcome.failures[0])
 
 
+def list_known(conn: Connection) -> dict[str, FileStamp | SkippedStamp]:
+    """All files that the index holds, or knows to have no place in it, by path."""
+    return {
+        stamp.path: stamp
+        for stamps in (files.list_stamps(conn), files.list_skipped(conn))
+        for stamp in stamps
+    }
+
+
 def update_files(
     conn: Connection,
     root: Path,
     found: Scan,
-    known: Mapping[str, FileStamp],
+    known: Mapping[str, FileStamp | SkippedStamp],
     *,
     max_bytes: int,
     jobs: int,
@@ -58,12 +69,13 @@ def update_files(
         conn: open, in a transaction.
         root: where the paths begin.
         found: what to read and what is gone.
-        known: what the index holds, by path.
+        known: as `list_known` gives it.
         max_bytes: larger files do not belong.
         jobs: processes that may read.
         close: descriptors that these must close.
     """
-    if not (found.suspects or found.gone):
+    suspects = [path for path in found.suspects if not _is_same(conn, root, path, known.get(path))]
+    if not (suspects or found.gone):
         return Outcome(scanned=len(found.present), changed=0, deleted=0, failures=[])
     from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415 - see the module's first lines
     from clean_room_agent.indexer.resolution import StoredWorld, affected  # noqa: PLC0415
@@ -74,18 +86,18 @@ def update_files(
         raise IndexingError("the index is empty", hint="run `cra index` in the repository")
     writer = FileWriter(conn, repo.id)
     writer.remove(found.gone)
+    files.forget_skipped(conn, [*found.gone, *suspects])
     failures: list[Failed] = []
-    for facts in _read(root, found, max_bytes=max_bytes, jobs=jobs, close=close):
+    alone = sum(found.sizes[path] for path in suspects) < ALONE_BYTES
+    for facts in _read(root, suspects, max_bytes=max_bytes, jobs=1 if alone else jobs, close=close):
         if isinstance(facts, FileFacts):
-            stamp = known.get(facts.file.path)
-            if stamp is None or stamp.content_hash != facts.file.content_hash:
-                writer.write(facts)
-            else:
-                files.update_stamp(conn, stamp.id, facts.file.mtime_ns, facts.file.inode)
+            writer.write(facts)
+            continue
+        writer.remove([facts.path])
+        if isinstance(facts, SkippedStamp):
+            files.put_skipped(conn, [facts])
         else:
-            writer.remove([facts.path])
-            if isinstance(facts, Failed):
-                failures.append(facts)
+            failures.append(facts)
     changes = writer.changes
     if changes.written or changes.removed:
         writer.finish()
@@ -102,17 +114,33 @@ def update_files(
     )
 
 
+def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | SkippedStamp | None) -> bool:
+    """Whether the file's content is as the index has it; if so, it is known by its new stamp."""
+    if not isinstance(known, FileStamp):
+        return False
+    try:
+        with (root / path).open("rb") as file:
+            status = os.fstat(file.fileno())
+            same = status.st_size == known.size_bytes and (
+                hashlib.file_digest(file, "sha256").hexdigest() == known.content_hash
+            )
+    except OSError:
+        return False
+    if same:
+        files.update_stamp(conn, known.id, status.st_mtime_ns, status.st_ino)
+    return same
+
+
 def _read(
-    root: Path, found: Scan, *, max_bytes: int, jobs: int, close: Sequence[int]
-) -> "Iterator[FileFacts | Skipped | Failed]":
+    root: Path, suspects: Sequence[str], *, max_bytes: int, jobs: int, close: Sequence[int]
+) -> "Iterator[FileFacts | SkippedStamp | Failed]":
     """What each suspect says, in their order, whatever `jobs` is."""
     from clean_room_agent import syntax  # noqa: PLC0415 - see the module's first lines
     from clean_room_agent.indexer.extract import extract, prepare  # noqa: PLC0415
     from clean_room_agent.indexer.workers import MAX_TASKS, Crew  # noqa: PLC0415
 
-    suspects = found.suspects
     prepare(sorted({grammar for grammar in map(syntax.grammar_of, suspects) if grammar is not None}))
-    if jobs == 1 or len(suspects) == 1 or sum(found.sizes[path] for path in suspects) < ALONE_BYTES:
+    if jobs == 1 or len(suspects) < 2:
         for path in suspects:
             yield extract(root, path, max_bytes=max_bytes)
         return

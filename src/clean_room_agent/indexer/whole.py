@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent import syntax
+from clean_room_agent.db.curated import files
+from clean_room_agent.db.curated.files import SkippedStamp
 from clean_room_agent.db.curated.load import Draft, new_draft
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import BUCKET
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.extract import FileFacts, Skipped, extract, prepare
+from clean_room_agent.indexer.extract import FileFacts, extract, prepare
 from clean_room_agent.indexer.history import begin_history
 from clean_room_agent.indexer.resolution import StoredWorld
 from clean_room_agent.indexer.run import Failed, IndexRun, Outcome, failure, put_repo, put_states
@@ -64,21 +66,28 @@ def _lead(run: IndexRun, crew: Crew, plan: _Plan, draft: Draft, target: Path) ->
         run.listing.top, run.bounds, head=run.listing.head, state=None, line_counts=run.line_counts
     )
     past.collect()
-    failures, left_out, done = [], [], 0
+    failures: list[Failed] = []
+    skipped: list[SkippedStamp] = []
+    done = 0
     for count, without in crew.messages(READ):
         done += count
         run.progress(done, len(plan.ids))
-        left_out.extend(one.path for one in without)
-        failures.extend(one for one in without if isinstance(one, Failed))
+        for one in without:
+            if isinstance(one, Failed):
+                failures.append(one)
+            else:
+                skipped.append(one)
         if failures and not run.continue_on_error:
             raise failure(min(failures))
     conn = draft.connect()
     with draft.writing(conn):
         draft.create_indexes(conn, ("symbols_by_name", "symbols_by_file", "files_by_path"))
+    left_out = {one.path for one in failures}.union(one.path for one in skipped)
     crew.tell(left_out)
-    ids = {path: number for path, number in plan.ids.items() if path not in set(left_out)}
+    ids = {path: number for path, number in plan.ids.items() if path not in left_out}
     with draft.writing(conn):
         past.write(conn, repo_id=put_repo(conn, run), ids=ids)
+        files.put_skipped(conn, skipped)
         put_states(conn, run)
     for _ in crew.messages(RESOLVED):
         pass
@@ -107,7 +116,7 @@ def _work(channel: Channel, plan: _Plan) -> None:
     for task in channel.tasks():
         channel.send(_read_bucket(plan, conn, plan.buckets[task], held))
     channel.send(READ)
-    left_out = set(channel.wait())
+    left_out = channel.wait()
     world = StoredWorld(
         conn, plan.root, {path: one for path, one in plan.ids.items() if path not in left_out}
     )
@@ -125,10 +134,10 @@ def _work(channel: Channel, plan: _Plan) -> None:
 
 def _read_bucket(
     plan: _Plan, conn: Connection, bucket: Sequence[tuple[int, str]], held: list[tuple[int, str, StoredNames]]
-) -> tuple[int, list[Skipped | Failed]]:
+) -> tuple[int, list[SkippedStamp | Failed]]:
     """How many files were read, and which have no place in the index."""
     found: list[tuple[int, FileFacts]] = []
-    without: list[Skipped | Failed] = []
+    without: list[SkippedStamp | Failed] = []
     for number, path in bucket:
         facts = extract(plan.root, path, max_bytes=plan.max_bytes)
         if isinstance(facts, FileFacts):

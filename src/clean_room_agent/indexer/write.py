@@ -113,6 +113,7 @@ class FileWriter:
             self._compare(symbols.list_callables(self._conn, file_id), {})
             self.changes.names[file_id] = (names.get_names(self._conn, file_id), None)
             self.changes.search[file_id] = None
+            symbols.delete_symbols(self._conn, file_id)
 
     def finish(self) -> None:
         """Search holds what was written, and the rows of removed files are gone."""

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+NOT_PARSED = "not parsed: "
+"""How `parse_error` begins for files that are text only, as the parser was stopped."""
 FILE_COLUMNS = "f.id, f.path, f.language, f.content_hash, f.size_bytes, f.parse_error"
 REPO = "SELECT id, path, remote_url, indexed_at FROM repos ORDER BY id LIMIT 1"
 FILES = f"SELECT {FILE_COLUMNS} FROM files f ORDER BY f.path"  # noqa: S608 - constant columns
@@ -57,6 +59,15 @@ class FileStamp(NamedTuple):
     mtime_ns: int
     inode: int
     content_hash: str
+
+
+class SkippedStamp(NamedTuple):
+    """What tells, unread, that a file still has no place in the index."""
+
+    path: str
+    size_bytes: int
+    mtime_ns: int
+    inode: int
 
 
 class NewFile(NamedTuple):
@@ -119,6 +130,12 @@ def get_file_by_id(conn: sqlite3.Connection, file_id: int) -> FileRow | None:
     return None if row is None else file_from(row)
 
 
+def list_unparsed(conn: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
+    """The source files that are text only, as the parser was stopped: path and why, by path."""
+    query = "SELECT path, substr(parse_error, ?1 + 1) FROM files WHERE substr(parse_error, 1, ?1) = ?2 ORDER BY path"
+    return tuple((row[0], row[1]) for row in conn.execute(query, (len(NOT_PARSED), NOT_PARSED)))
+
+
 def count_languages(conn: sqlite3.Connection) -> tuple[tuple[str, int], ...]:
     """How many files there are of each language, the most frequent first, then by name."""
     cursor = conn.execute(
@@ -132,6 +149,22 @@ def list_stamps(conn: sqlite3.Connection) -> tuple[FileStamp, ...]:
     cursor = conn.cursor()
     cursor.row_factory = None
     return tuple(map(FileStamp._make, cursor.execute(STAMPS)))
+
+
+def list_skipped(conn: sqlite3.Connection) -> tuple[SkippedStamp, ...]:
+    """The stamps of all files that are known to have no place in the index, by path."""
+    query = "SELECT path, size_bytes, mtime_ns, inode FROM skipped_files ORDER BY path"
+    return tuple(map(SkippedStamp._make, conn.execute(query)))
+
+
+def put_skipped(conn: sqlite3.Connection, stamps: Iterable[SkippedStamp]) -> None:
+    """These files are known to have no place in the index."""
+    conn.executemany("INSERT OR REPLACE INTO skipped_files VALUES (?, ?, ?, ?)", stamps)
+
+
+def forget_skipped(conn: sqlite3.Connection, paths: Iterable[str]) -> None:
+    """Nothing is known of these files."""
+    conn.executemany("DELETE FROM skipped_files WHERE path = ?", [(path,) for path in paths])
 
 
 def list_ids(conn: sqlite3.Connection) -> dict[str, int]:

@@ -105,16 +105,25 @@ class Draft:
         self._lock.unlink(missing_ok=True)
 
 
+def remove_draft(path: Path) -> None:
+    """Nothing is left of a draft of the database at `path` whose process was killed."""
+    Draft(_beside(path)).remove()
+
+
 @contextlib.contextmanager
 def new_draft(path: Path) -> Iterator[Draft]:
     """A draft of the database at `path`, with its tables; what is not published by the end of the block is gone."""
-    draft = Draft(path.with_name(f"{path.name}.new"))
+    draft = Draft(_beside(path))
     draft.remove()
     try:
         draft.create()
         yield draft
     finally:
         draft.remove()
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
 
 
 def _sync(path: Path) -> None:

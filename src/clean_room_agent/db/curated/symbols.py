@@ -152,8 +152,18 @@ def replace_symbols(conn: sqlite3.Connection, file_id: int, symbols: Sequence[Sy
     """The file has these symbols and no others; what refers to an id that stays goes on to."""
     conn.executemany(PUT_SYMBOL, symbols)
     kept = {one[0] for one in symbols}
-    gone = [(row[0],) for row in conn.execute(IDS, (file_id,)).fetchall() if row[0] not in kept]
-    conn.executemany("DELETE FROM symbols WHERE id = ?", gone)
+    _delete(conn, [one for one, _ in list_symbol_ids(conn, file_id) if one not in kept])
+
+
+def delete_symbols(conn: sqlite3.Connection, file_id: int) -> None:
+    """The file has no symbols."""
+    _delete(conn, [one for one, _ in list_symbol_ids(conn, file_id)])
+
+
+def _delete(conn: sqlite3.Connection, ids: Sequence[int]) -> None:
+    """These symbols of one file are gone; `ids` by place."""
+    # The enclosed before the enclosing: SQLite follows a deletion from one to the next a thousand times, no more.
+    conn.executemany("DELETE FROM symbols WHERE id = ?", [(one,) for one in reversed(ids)])
 
 
 def list_symbol_ids(conn: sqlite3.Connection, file_id: int) -> list[tuple[int, str]]:

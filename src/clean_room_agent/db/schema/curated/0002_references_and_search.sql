@@ -7,6 +7,14 @@ DELETE FROM index_state;
 
 ALTER TABLE symbols ADD COLUMN place INTEGER NOT NULL DEFAULT 0; -- among the file's symbols, from 0, enclosing first
 
+-- Files that git lists and that have no place in the index, as they are no text: known so unread.
+CREATE TABLE skipped_files (
+    path TEXT PRIMARY KEY,
+    size_bytes INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- What a file's imports and names say, so that they can be resolved again without reading the file.
 CREATE TABLE file_names (
     file_id INTEGER PRIMARY KEY REFERENCES files(id) ON DELETE CASCADE,
