@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from clean_room_agent.indexer.imports.python import ModuleRef
 from clean_room_agent.indexer.imports.reach import words_of
-from clean_room_agent.indexer.references.interface import STAR, Entry
+from clean_room_agent.indexer.references.interface import STAR, Entry, Interface, Written
 from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
 
 STEP = re.compile(r"\.[^.()\[\]:@!?%]+|\(\)|\[\]|[:@!?%]")
@@ -17,11 +17,14 @@ INHERITED = 0.9
 TYPED = 0.85
 MAX_DEPTH = 24
 
+Class = tuple[str, str]
+"""Path and qualified name."""
+
 
 class Evaluator:
     """Evaluates in one file; what it learns of others is kept only as long as itself."""
 
-    def __init__(self, path: str, world: World, inner: Mapping[str, Entry]) -> None:
+    def __init__(self, path: str, own: Interface, inner: Mapping[str, Written], world: World) -> None:
         self.path = path
         self.world = world
         self.lookups: dict[str, set[str]] = defaultdict(set)
@@ -29,9 +32,10 @@ class Evaluator:
         self.modules: set[str] = set()
         """The words by which other files than this one were asked for, there or not."""
         self._inner = inner
+        self._interfaces: dict[str, Interface | None] = {path: own}
         self._names: dict[tuple[str, str], Value | None] = {}
         self._expressions: dict[tuple[str, str], Value | None] = {}
-        self._orders: dict[tuple[str, str], tuple[tuple[Value, ...], bool]] = {}
+        self._orders: dict[Class, tuple[tuple[Class, ...], bool]] = {}
         self._depth = 0
 
     def evaluate(self, path: str, expression: str, receiver: Value | None = None) -> Value | None:
@@ -151,28 +155,29 @@ class Evaluator:
 
     def _class_member(self, value: Value, name: str) -> Value | None:
         order, outside = self.order(value.path, value.name)
-        receiver = Value("o", value.path, value.name, value.confidence) if value.kind != "o" else value
-        for one in order[1:] if value.kind == "s" else order:
-            full = f"{one.name}.{name}"
-            entry = self._entry(one.path, full)
+        sure, member = value.confidence, f".{name}"
+        for number, (path, owner) in enumerate(order):
+            if number == 0 and value.kind == "s":
+                continue
+            entry = self._entry(path, owner + member)
             if entry is not None:
-                sure = value.confidence
-                if one is not order[0]:
-                    sure = min(sure, INHERITED)
-                shown = entry.kind
-                return Value(shown, one.path, full, min(sure, one.confidence), entry.place, receiver)
+                receiver = (
+                    value if value.kind == "o" else Value("o", value.path, value.name, value.confidence)
+                )
+                if number and sure > INHERITED:
+                    sure = INHERITED
+                return Value(entry.kind, path, owner + member, sure, entry.place, receiver)
         return OUTSIDE if outside else None
 
-    def order(self, path: str, name: str) -> tuple[tuple[Value, ...], bool]:
+    def order(self, path: str, name: str) -> tuple[tuple[Class, ...], bool]:
         """The class and its bases in the order of look-up, and whether some base is not of this repository."""
         key = (path, name)
         known = self._orders.get(key)
         if known is not None:
             return known
-        own = Value("c", path, name)
-        self._orders[key] = ((own,), False)
+        self._orders[key] = ((key,), False)
         entry = self._entry(path, name)
-        found: list[Value] = []
+        found: list[Class] = []
         outside = False
         for base in entry.types if entry is not None and entry.kind == "c" else ():
             value = self.evaluate(path, base)
@@ -184,11 +189,11 @@ class Evaluator:
             inner, open_ = self.order(value.path, value.name)
             outside = outside or open_
             found.extend(inner)
-        latest = dict.fromkeys((one.path, one.name) for one in reversed(found))
-        latest.pop(key, None)
-        order = (own, *(Value("c", *one) for one in reversed(latest)))
-        self._orders[key] = (order, outside)
-        return order, outside
+        if len(found) > 1:
+            found = list(dict.fromkeys(reversed(found)))[::-1]
+        order = ((key, *(one for one in found if one != key)), outside)
+        self._orders[key] = order
+        return order
 
     def name(self, path: str, name: str) -> Value | None:
         """What a name means at the module level of the file at `path`."""
@@ -204,7 +209,7 @@ class Evaluator:
         own = self._definition(path, name)
         if own is not None:
             return own
-        interface = self.world.interface(path)
+        interface = self._interface(path)
         if interface is None:
             return None
         bound = interface.imports.get(name)
@@ -230,7 +235,7 @@ class Evaluator:
     def _taken_by_star(self, path: str, name: str) -> Value | None:
         if path != self.path:
             self.lookups[path].add(STAR)
-        interface = self.world.interface(path)
+        interface = self._interface(path)
         if interface is None:
             return None
         shown = not name.startswith("_") if interface.exported is None else name in interface.exported
@@ -256,15 +261,19 @@ class Evaluator:
         entry = self._entry(path, name)
         return None if entry is None else Value(entry.kind, path, name, 1.0, entry.place)
 
+    def _interface(self, path: str) -> Interface | None:
+        if path not in self._interfaces:
+            self._interfaces[path] = self.world.interface(path)
+        return self._interfaces[path]
+
     def _entry(self, path: str, name: str) -> Entry | None:
-        if path == self.path:
-            inner = self._inner.get(name)
-            if inner is not None:
-                return inner
-        else:
+        if path != self.path:
             self.lookups[path].add(name)
-        interface = self.world.interface(path)
-        return None if interface is None else interface.entry(name)
+        elif name in self._inner:
+            return Entry(*self._inner[name])
+        interface = self._interfaces[path] if path in self._interfaces else self._interface(path)
+        written = None if interface is None else interface.definitions.get(name)
+        return None if written is None else Entry(*written)
 
 
 def _module(ref: ModuleRef) -> Value:

@@ -45,11 +45,6 @@ class Interface:
     exported: frozenset[str] | None
     """`__all__` where it is a literal."""
 
-    def entry(self, name: str) -> Entry | None:
-        """The definition of that qualified name."""
-        written = self.definitions.get(name)
-        return None if written is None else Entry(*written)
-
 
 def write_interface(
     definitions: Mapping[str, Written],

@@ -8,7 +8,6 @@ from clean_room_agent.indexer.imports.python import ModuleRef
 from clean_room_agent.indexer.references.evaluate import HEAD, STEP, Evaluator
 from clean_room_agent.indexer.references.interface import (
     STAR,
-    Entry,
     FileNames,
     Interface,
     changed_names,
@@ -47,14 +46,15 @@ class Resolved:
 def resolve_file(path: str, names: FileNames, world: World) -> Resolved:
     """All references and dependencies of the file at `path`; they change only if a key that was looked up does."""
     inner, imports, uses = json.loads(names.uses)
-    own = _Own(path, parse_interface(names.interface), world)
-    evaluator = Evaluator(path, own, {name: Entry(*entry) for name, entry in inner.items()})
+    evaluator = Evaluator(path, parse_interface(names.interface), inner, world)
     tokens = _Tokens(evaluator)
     found: dict[tuple[int, str, int, str], float] = {}
+    known, resolve = tokens.known, tokens.resolve
     for caller, text in uses:
         for token in text.split(" "):
-            for callee_path, place, kind, confidence in tokens.resolve(token):
-                if place == caller and callee_path == path and kind != "call":
+            for target in known[token] if token in known else resolve(token):
+                callee_path, place, kind, confidence = target
+                if place == caller and kind != "call" and callee_path == path:
                     continue
                 key = (caller, callee_path, place, kind)
                 if found.get(key, 0.0) < confidence:
@@ -69,35 +69,19 @@ def resolve_file(path: str, names: FileNames, world: World) -> Resolved:
     )
 
 
-class _Own:
-    """The world, with the file's own interface at hand."""
-
-    def __init__(self, path: str, interface: Interface, world: World) -> None:
-        self._path = path
-        self._interface = interface
-        self._world = world
-        self.find = world.find
-        self.child = world.child
-        self.unique = world.unique
-
-    def interface(self, path: str) -> Interface | None:
-        return self._interface if path == self._path else self._world.interface(path)
-
-
 class _Tokens:
     """Tokens resolved, each distinct one once."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
-        self._known: dict[str, tuple[Target, ...]] = {}
+        self.known: dict[str, tuple[Target, ...]] = {}
+        """Those that were resolved."""
         self.unique: set[str] = set()
 
     def resolve(self, token: str) -> tuple[Target, ...]:
         """The symbols that the visible part of the token names."""
-        known = self._known.get(token)
-        if known is None:
-            known = self._known[token] = tuple(self._resolve(token))
-        return known
+        found = self.known[token] = tuple(self._resolve(token))
+        return found
 
     def _resolve(self, token: str) -> Iterable[Target]:
         last = "call" if token[-1] == "(" else ""
@@ -115,6 +99,11 @@ class _Tokens:
             if "(" in shown or "[" in shown:
                 yield from self._chain(value, STEP.findall(shown), last)
                 return
+        elif text.isidentifier():
+            value = evaluator.name(evaluator.path, text)
+            names = []
+            if value is not None and value.place >= 0:
+                yield value.path, value.place, last or "name", value.confidence
         else:
             head = HEAD.match(text)
             if head is None:
