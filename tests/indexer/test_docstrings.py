@@ -1,6 +1,8 @@
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from clean_room_agent.indexer.docstrings import read_docstring
 
@@ -82,3 +84,71 @@ def test_jsdoc_tags_are_read() -> None:
 )
 def test_prose_is_plain(text: str) -> None:
     assert read_docstring(text, is_jsdoc=False) == ("plain", None)
+
+
+def test_sections_may_be_underlined_with_equals_signs_of_any_number() -> None:
+    text = "Does.\n\nParameters\n=====\n\nx, y : int\n    Both.\n\nNotes\n=====\n\nnot : this\n\nRaises\n======\n\nValueError : When.\n"
+    kind, fields = read_docstring(text, is_jsdoc=False)
+    assert kind == "numpy"
+    assert json.loads(fields or "") == {
+        "parameters": [
+            {"name": "x", "type": "int", "description": "Both."},
+            {"name": "y", "type": "int", "description": "Both."},
+        ],
+        "returns": [],
+        "raises": [{"name": "ValueError", "type": "", "description": "When."}],
+    }
+
+
+def test_epydoc_counts_as_sphinx() -> None:
+    kind, fields = read_docstring("Does.\n\n@param x: what\n@return: that\n", is_jsdoc=False)
+    assert kind == "sphinx"
+    assert [one["name"] for one in json.loads(fields or "")["parameters"]] == ["x"]
+
+
+def test_the_last_field_ends_with_its_paragraph() -> None:
+    _, fields = read_docstring(":param \\*x: what\n  it is\n\n.. note::\n\n   more\n", is_jsdoc=False)
+    assert json.loads(fields or "")["parameters"] == [{"name": "*x", "type": "", "description": "what it is"}]
+
+
+@pytest.mark.parametrize(
+    ("tag", "name", "type_"),
+    [
+        ("@param {{a: {b: string}}} x - y", "x", "{a: {b: string}}"),
+        ("@param {number} [x=1] y", "x", "number"),
+        ("@param {number} [ x = [1] ] y", "x", "number"),
+        ("@param options.x y", "options.x", ""),
+        ("@property {Array<{a: 1}>} x", "x", "Array<{a: 1}>"),
+    ],
+)
+def test_jsdoc_names_and_types_are_told_apart(tag: str, name: str, type_: str) -> None:
+    _, fields = read_docstring(tag, is_jsdoc=True)
+    found = json.loads(fields or "")["parameters"][0]
+    assert (found["name"], found["type"]) == (name, type_)
+
+
+PIECES = [
+    "Args:",
+    "Returns:",
+    "Raises:",
+    "x",
+    ":param",
+    ":",
+    "@param",
+    "x:",
+    "(int)",
+    "\n",
+    "\n    ",
+    "Parameters",
+    "----",
+    "{",
+    "[",
+    "]",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25), st.booleans())
+def test_no_text_is_too_odd(pieces: list[str], is_jsdoc: bool) -> None:
+    kind, fields = read_docstring(" ".join(pieces), is_jsdoc=is_jsdoc)
+    assert (fields is None) or json.loads(fields)
+    assert kind in {"google", "numpy", "sphinx", "jsdoc", "plain"}
