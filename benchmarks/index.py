@@ -53,6 +53,8 @@ class Place:
     head: str
     commits: int
     """Between the two."""
+    changed: tuple[int, float]
+    """Parsed files that they leave new or changed, and their MB."""
     files: tuple[str, ...]
     """Those that are parsed."""
     edits: Edits
@@ -121,6 +123,7 @@ def prepare(bench: Bench, source: Path) -> Place:
     shutil.rmtree(former, ignore_errors=True)
     shutil.copytree(pulled / FOLDER, former)
     files = tuple(parsed_files(top))
+    changed = set(git(top, "diff", "--name-only", "-z", older, head).split("\0")) & set(files)
     (folder / "files").write_text("\0".join(files), encoding="utf-8")
     (folder / "tag_files").write_text("".join(f"{path}\n" for path in files), encoding="utf-8")
     return Place(
@@ -132,6 +135,7 @@ def prepare(bench: Bench, source: Path) -> Place:
         older=older,
         head=head,
         commits=commits,
+        changed=(len(changed), sum((top / path).stat().st_size for path in changed) / 1e6),
         files=files,
         edits=choose_edits(top),
         contents=read_contents(Workspace(repo=top).curated),
@@ -236,6 +240,7 @@ def figures_of(bench: Bench, place: Place, peaks: dict[str, Peak]) -> Figures:
         files=len(place.files),
         source_mb=sum(sizes) / 1e6,
         commits=place.commits,
+        changed=place.changed,
         edits=place.edits,
         contents=place.contents,
         tags=sum(bool(line) and not line.startswith(b"!_") for line in lines),

@@ -50,6 +50,8 @@ class Figures:
     source_mb: float
     commits: int
     """That were pulled."""
+    changed: tuple[int, float]
+    """Parsed files that they left new or changed, and their MB."""
     edits: Edits
     contents: Contents
     tags: int
@@ -149,7 +151,8 @@ def _described(one: Figures) -> str:
     return (
         f"- {one.name}: changed file `{edits.body.path}` ({len(edits.body.before):,} bytes); hub `{edits.hub.path}` "
         f"({edits.importers:,} importers); name changed `{edits.renamed_name}` of `{edits.renamed.path}` (stands in "
-        f"{edits.mentions:,} files); {one.commits} commits pulled."
+        f"{edits.mentions:,} files); {one.commits} commits pulled, which leave {one.changed[0]:,} parsed files "
+        f"({one.changed[1]:.1f} MB) new or changed."
     )
 
 
