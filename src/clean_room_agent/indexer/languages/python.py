@@ -36,6 +36,8 @@ COMMENT = re.compile(r"#.*|\\\r?\n")
 FLAG = b"TYPE_CHECKING"
 CONDITION = re.compile(rb"[ \t]*((?:el)?if)\b")
 IS_TYPES_ONLY = re.compile(r"\(*\s*(not\s+)?(?:\w+\.)*TYPE_CHECKING\s*\)*")
+TARGET = re.compile(rb"([A-Za-z_]\w*)[ \t]*[=:]")
+"""The usual one; other targets are asked for."""
 TARGET_LISTS = frozenset({"pattern_list", "tuple_pattern", "list_pattern", "list_splat_pattern"})
 
 
@@ -166,8 +168,10 @@ def _targets(node: Node, source: bytes) -> list[str]:
     names: list[str] = []
     assignment: Node | None = node
     while assignment is not None and assignment.type == "assignment":
-        left = assignment.child_by_field_name("left")
-        if left is not None:
+        simple = TARGET.match(source, assignment.start_byte)
+        if simple is not None:
+            names.append(simple[1].decode())
+        elif (left := assignment.child_by_field_name("left")) is not None:
             names.extend(_bound_names(left, source))
         assignment = assignment.child_by_field_name("right")
     return names
@@ -265,13 +269,19 @@ def _plain_imports(text: str, kind: str, start: int) -> list[RawImport]:
 
 
 def _from_imports(text: str, kind: str, start: int) -> list[RawImport]:
-    parts = FROM.match(text)
-    if parts is None:
-        return []
-    pairs = _imported(parts[2])
+    module, found, taken = text[4:].partition(" import ")
+    if not found:
+        parts = FROM.match(text)
+        if parts is None:
+            return []
+        module, taken = parts[1], parts[2]
+    target = "".join(module.split())
+    if taken.isidentifier():
+        return [RawImport(target, (taken,), kind, (taken,), start)]
+    pairs = _imported(taken)
     names = tuple([name for name, _ in pairs])
     aliases = tuple([alias or name for name, alias in pairs])
-    return [RawImport("".join(parts[1].split()), names, kind, aliases, start)]
+    return [RawImport(target, names, kind, aliases, start)]
 
 
 def _imported(text: str) -> list[tuple[str, str | None]]:
