@@ -4,8 +4,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes.odd_repository import NOT_UTF8, SMALL, Fate, make_odd_repository
-from tests.fakes.repositories import commit, make_repository
+from tests.fakes.odd_repository import NOT_UTF8, SMALL, Fate, deep_contents, make_odd_repository
+from tests.fakes.repositories import commit, make_repository, write
 from tests.indexer.dump import dump_of, index
 
 from clean_room_agent import proc
@@ -70,6 +70,21 @@ def test_one_process_gives_the_same_rows(odd: Odd) -> None:
     before = dump_of(top)
     index(top, jobs=1, full=True, continue_on_error=True)
     assert dump_of(top) == before
+
+
+def test_odd_files_that_change_and_go_leave_the_index_of_a_fresh_build(tmp_path: Path) -> None:
+    deep = {name: content for name, (content, _) in deep_contents(1_200).items()}
+    top = make_repository(tmp_path / "r", deep)
+    index(top)
+    write(top, {name: content + b"\n\n" for name, content in deep.items()})
+    index(top)
+    updated = dump_of(top)
+    Workspace(repo=top).curated.unlink()
+    index(top)
+    assert updated == dump_of(top)
+    write(top, dict.fromkeys(deep))
+    assert index(top).files_deleted == len(deep)
+    assert dump_of(top)["symbols"] == []
 
 
 def test_a_name_that_is_no_utf8_does_not_stop_the_others(odd: Odd) -> None:
