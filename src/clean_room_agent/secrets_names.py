@@ -1,7 +1,7 @@
 """Which files hold secrets, judged by their names alone."""
 
-from fnmatch import fnmatchcase
-from pathlib import PurePosixPath
+import re
+from fnmatch import translate
 
 PATTERNS = (
     ".env",
@@ -43,14 +43,14 @@ HARMLESS = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.exam
 FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube"})
 
 
+# One pattern for all: an index asks for every file of a repository.
+SECRET = re.compile("|".join(map(translate, PATTERNS)))
+NO_SECRET = re.compile("|".join(map(translate, HARMLESS)))
+
+
 def is_secret_name(path: str) -> bool:
     """Whether the file at `path` (forward slashes) must stay out of index, snapshot and prompts."""
-    parts = PurePosixPath(path.lower()).parts
-    if not parts:
-        return False
-    name = parts[-1]
-    if any(part in FOLDERS for part in parts[:-1]):
+    folder, _, name = path.lower().rpartition("/")
+    if not FOLDERS.isdisjoint(folder.split("/")):
         return True
-    if any(fnmatchcase(name, pattern) for pattern in HARMLESS):
-        return False
-    return any(fnmatchcase(name, pattern) for pattern in PATTERNS)
+    return SECRET.match(name) is not None and NO_SECRET.match(name) is None

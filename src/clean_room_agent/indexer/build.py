@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent.db.connection import get_connection, transaction
+from clean_room_agent.db.connection import connect_file, get_connection, transaction
 from clean_room_agent.db.curated import files, history, state, symbols
 from clean_room_agent.db.curated.load import remove_draft
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.repository import Listing, list_work_tree
 from clean_room_agent.indexer.bounds import Bounds
-from clean_room_agent.indexer.history import begin_history
-from clean_room_agent.indexer.past.state import read_state
+from clean_room_agent.indexer.history import PendingHistory, begin_history
+from clean_room_agent.indexer.past.state import HistoryState, read_state
 from clean_room_agent.indexer.run import (
     SCANNED_KEY,
     SETTINGS_KEY,
@@ -103,50 +103,56 @@ def index_repository(
         remove_draft(workspace.curated)
         outcome = _update(run) if workspace.curated.exists() and not full else None
         if outcome is None:
-            from clean_room_agent.indexer.whole import build_whole  # noqa: PLC0415 - parsers, which most runs need not
-
-            outcome = build_whole(run, workspace.curated)
+            outcome = _build(run, workspace.curated)
         with contextlib.closing(get_connection("curated", repo_path=listing.top, read_only=True)) as conn:
             return _summary(conn, outcome, round((time.monotonic() - began) * 1000))
 
 
+def _build(run: IndexRun, target: Path) -> Outcome:
+    known: HistoryState | None = None
+    if target.exists():
+        with contextlib.closing(connect_file("curated", target)) as conn:
+            known = read_state(conn)
+    # Git is asked first: it works while what reads files is imported and the files are listed.
+    with _history(run, None, line_counts=run.line_counts or (known is not None and known.all_lines)) as past:
+        from clean_room_agent.indexer.whole import build_whole  # noqa: PLC0415 - parsers, which most runs need not
+
+        return build_whole(run, past, target)
+
+
 def _update(run: IndexRun) -> Outcome | None:
     """What bringing the index up to date did; None where it must be made anew, and nothing was changed."""
-    with contextlib.closing(get_connection("curated", repo_path=run.listing.top)) as conn, transaction(conn):
+    top, max_bytes = run.listing.top, run.bounds.max_file_bytes
+    with contextlib.closing(get_connection("curated", repo_path=top)) as conn, transaction(conn):
         if state.get_state(conn, SETTINGS_KEY) != run.settings:
             return None
         known = list_known(conn)
         scanned_at = int(state.get_state(conn, SCANNED_KEY) or 0)
-        max_bytes = run.bounds.max_file_bytes
-        found = scan(run.listing.top, run.listing.paths, known, scanned_at=scanned_at, max_bytes=max_bytes)
+        found = scan(top, run.listing.paths, known, scanned_at=scanned_at, max_bytes=max_bytes)
         if len(found.suspects) > max(MANY, len(found.present) // 2):
             return None
-        outcome = update_files(
-            conn,
-            run.listing.top,
-            found,
-            known,
-            max_bytes=max_bytes,
-            jobs=run.jobs,
-            close=(run.lock,),
-        )
-        if outcome.failures and not run.continue_on_error:
-            raise failure(outcome.failures[0])
-        _update_history(conn, run, put_repo(conn, run))
+        with _history(run, read_state(conn), line_counts=run.line_counts) as past:
+            outcome = update_files(
+                conn, top, found, known, max_bytes=max_bytes, jobs=run.jobs, close=(run.lock,)
+            )
+            if outcome.failures and not run.continue_on_error:
+                raise failure(outcome.failures[0])
+            past.collect()
+            past.write(conn, repo_id=put_repo(conn, run), ids=files.list_ids(conn))
         put_states(conn, run)
         return outcome
 
 
-def _update_history(conn: Connection, run: IndexRun, repo_id: int) -> None:
+@contextlib.contextmanager
+def _history(run: IndexRun, known: HistoryState | None, *, line_counts: bool) -> Iterator[PendingHistory]:
+    """What git was asked of the past; nobody waits for it after the block."""
     past = begin_history(
-        run.listing.top,
-        run.bounds,
-        head=run.listing.head,
-        state=read_state(conn),
-        line_counts=run.line_counts,
+        run.listing.top, run.bounds, head=run.listing.head, state=known, line_counts=line_counts
     )
-    past.collect()
-    past.write(conn, repo_id=repo_id, ids=files.list_ids(conn))
+    try:
+        yield past
+    finally:
+        past.drop()
 
 
 def _summary(conn: Connection, outcome: Outcome, duration_ms: int) -> IndexSummary:

@@ -1,5 +1,6 @@
 """What search holds of a file: how often each term stands in its fields and in its chunks."""
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -27,17 +28,17 @@ def read_search_file(
         docstrings: their texts.
         comments: their texts.
     """
-    numbers: dict[str, int] = {}
-    chunks: list[tuple[int, list[int]]] = []
     body: Counter[str] = Counter()
-    number = numbers.setdefault
+    texts: list[tuple[int, list[str]]] = []
     for place, text in _segments(source, nested):
         words = words_of(text)
         body.update(words)
         if 0 <= place <= MAX_NUMBER:
-            chunks.append((place, [number(word, len(numbers)) for word in words]))
-    if len(numbers) > MAX_NUMBER:
-        numbers, chunks = {}, []
+            texts.append((place, words))
+    chunks: list[tuple[int, array[int]]] = []
+    if texts and len(body) <= MAX_NUMBER:
+        number = dict(zip(body, range(len(body)), strict=True)).__getitem__
+        chunks = [(place, array("H", map(number, words))) for place, words in texts]
     fields = (
         count_terms(path),
         count_terms(" ".join([one.name for one in nested.definitions])),
@@ -52,7 +53,9 @@ def read_search_file(
             if held is None:
                 held = terms[term] = [0, 0, 0, 0, 0]
             held[field] = times
-    return SearchFile(terms, tuple(sum(counts.values()) for counts in fields), list(numbers), chunks)
+    return SearchFile(
+        terms, tuple(sum(counts.values()) for counts in fields), list(body) if chunks else [], chunks
+    )
 
 
 def _segments(source: bytes, nested: Nested) -> Iterator[tuple[int, str]]:

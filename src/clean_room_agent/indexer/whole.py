@@ -12,7 +12,7 @@ from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import BUCKET
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.extract import FileFacts, extract, prepare
-from clean_room_agent.indexer.history import begin_history
+from clean_room_agent.indexer.history import PendingHistory
 from clean_room_agent.indexer.resolution import StoredWorld
 from clean_room_agent.indexer.run import Failed, IndexRun, Outcome, failure, put_repo, put_states
 from clean_room_agent.indexer.scan import scan
@@ -37,8 +37,10 @@ class _Plan:
     ids: dict[str, int]
 
 
-def build_whole(run: IndexRun, target: Path) -> Outcome:
+def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
     """The database at `target` describes the repository; until all is done it stays as it was, or missing.
+
+    Git has been asked for the `past`.
 
     Raises:
         IndexingError: a file cannot be read or decoded; nothing was changed.
@@ -55,16 +57,14 @@ def build_whole(run: IndexRun, target: Path) -> Outcome:
         with Crew(
             size, tasks=len(buckets), body=lambda channel: _work(channel, plan), close=(run.lock,)
         ) as crew:
-            outcome = _lead(run, crew, plan, draft, target)
+            outcome = _lead(run, past, crew, plan, target)
         draft.publish(target)
     return outcome
 
 
-def _lead(run: IndexRun, crew: Crew, plan: _Plan, draft: Draft, target: Path) -> Outcome:
+def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: Path) -> Outcome:
     """The parent's part: history beside the workers, then what needs all files."""
-    past = begin_history(
-        run.listing.top, run.bounds, head=run.listing.head, state=None, line_counts=run.line_counts
-    )
+    draft = plan.draft
     past.collect()
     failures: list[Failed] = []
     skipped: list[SkippedStamp] = []

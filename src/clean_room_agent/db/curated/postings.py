@@ -59,8 +59,8 @@ class SearchFile(NamedTuple):
     lengths: tuple[int, ...]
     """Terms in each of `FIELDS`."""
     words: Sequence[str]
-    """The distinct words and identifiers of its chunks, as they stand there; a word's number is its position."""
-    chunks: Sequence[tuple[int, Sequence[int]]]
+    """Its distinct words and identifiers as they stand there, if it has chunks; a word's number is its position."""
+    chunks: "Sequence[tuple[int, array[int]]]"
     """(place of the symbol, the numbers of all its words in order), by place."""
 
 
@@ -213,7 +213,7 @@ def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
     for place, words in file.chunks:
         numbers.extend((place, len(words) & _WORD, len(words) >> 16))
         numbers.extend(words)
-    terms, words = " ".join(sorted(file.terms)), " ".join(file.words)
+    terms, words = " ".join(file.terms), " ".join(file.words)
     conn.execute(PUT_FILE, (file_id, *file.lengths, terms, words, _little(numbers).tobytes()))
 
 

@@ -52,8 +52,8 @@ CREATE TABLE search_files (
     docstrings_len INTEGER NOT NULL,
     comments_len INTEGER NOT NULL,
     body_len INTEGER NOT NULL,
-    terms TEXT NOT NULL,            -- separated by spaces, sorted
-    words TEXT NOT NULL,            -- the distinct words of its chunks, separated by spaces; their order numbers them
+    terms TEXT NOT NULL,            -- separated by spaces
+    words TEXT NOT NULL,            -- its distinct words, if it has chunks, separated by spaces; their order numbers them
     chunks BLOB NOT NULL            -- 16-bit numbers, little-endian: for each chunk by place: place of its symbol, how
                                     -- many words (two numbers, the low one first), the numbers of its words in order
 ) STRICT;
