@@ -85,18 +85,18 @@ class Evaluator:
             return value._replace(confidence=min(value.confidence, sure))
         if step == "()":
             return self._called(value)
-        if value.kind in "vp":
-            held = self.held(value)
-            if held is None or held.kind != "c":
-                return held if step == "[]" and held is not None and held.kind == "x" else None
-            value = held
-        if value.kind == "c":
-            if step == "[]":
-                return value._replace(place=-1)
-            if step == "!":
-                return Value("s", value.path, value.name, INHERITED)
-            return _object(value, SURE.get(step, TYPED))
-        return None
+        return self._of_class(value, step)
+
+    def _of_class(self, value: Value, step: str) -> Value | None:
+        """An object of the class, its bases, or with its parameters filled in itself."""
+        held = self.held(value)
+        if held is None or held.kind != "c":
+            return held if step == "[]" and held is not None and held.kind == "x" else None
+        if step == "[]":
+            return held._replace(place=-1)
+        if step == "!":
+            return Value("s", held.path, held.name, INHERITED)
+        return _object(held, SURE.get(step, TYPED))
 
     def _called(self, value: Value) -> Value | None:
         if value.kind == "c":

@@ -18,6 +18,14 @@ from tree_sitter import Node
 from clean_room_agent.indexer.references.scan import STRING, WORD
 
 MAX_LENGTH = 120
+INNER = {
+    "attribute": "object",
+    "call": "function",
+    "subscript": "value",
+    "await": "",
+    "parenthesized_expression": "",
+}
+"""Nodes that are followed, and the field that holds what they begin with; "": the value is that of the only child."""
 CHAIN = re.compile(rf"{WORD}(?:\.{WORD})*+")
 CALL = r"\((?:[^()\"']++|\([^()\"']*+\)|\"[^\"\\\n]*+\"|'[^'\\\n]*+')*+\)"
 """Brackets that hold at most one more level of them."""
@@ -58,25 +66,24 @@ def of_annotation(text: str) -> str:
     if text[:1] in {'"', "'"} and len(text) > 2 and text[-1] == text[0]:
         text = text.strip("\"'").strip()
     chain = CHAIN.match(text)
-    if chain is None:
-        return ""
-    if chain.end() == len(text):
+    if chain is not None and chain.end() == len(text):
         return "~" if text.rpartition(".")[2] == "Self" else f"{text}:"
     options = split(text, "|") if "|" in text else []
     if len(options) > 1:
-        return _only([of_annotation(part) for part in options if part.strip() != "None"])
+        return _one_of(options)
     wrapped = WRAPPED.fullmatch(text)
-    if wrapped is None:
-        return f"{chain[0]}:" if text[chain.end()] == "[" and chain[0] not in BUILTIN_TYPES else ""
-    parts = split(wrapped[2], ",")
-    if wrapped[1] == "Annotated":
-        return of_annotation(parts[0])
-    inner = _only([of_annotation(part) for part in parts if part.strip() != "None"])
-    return inner.removesuffix(":") if wrapped[1] in {"Type", "type"} else inner
+    if wrapped is not None:
+        parts = split(wrapped[2], ",")
+        inner = of_annotation(parts[0]) if wrapped[1] == "Annotated" else _one_of(parts)
+        return inner.removesuffix(":") if wrapped[1] in {"Type", "type"} else inner
+    is_generic = chain is not None and text[chain.end()] == "[" and chain[0] not in BUILTIN_TYPES
+    return f"{chain[0]}:" if chain is not None and is_generic else ""
 
 
-def _only(found: list[str]) -> str:
-    return found[0] if len(set(found)) == 1 else ""
+def _one_of(options: list[str]) -> str:
+    """The expression that all options but None come to; "" if they differ."""
+    found = {of_annotation(one) for one in options if one.strip() != "None"}
+    return found.pop() if len(found) == 1 else ""
 
 
 def split(text: str, mark: str) -> list[str]:
@@ -118,19 +125,15 @@ def of_node(node: Node, text: str, depth: int = 8) -> str:
     kind = node.type
     if kind == "identifier":
         return text[node.start_byte : node.end_byte]
-    if depth == 0 or kind not in {"attribute", "call", "subscript", "await", "parenthesized_expression"}:
+    if depth == 0 or kind not in INNER:
         return ""
-    if kind in {"await", "parenthesized_expression"}:
-        return of_node(node.named_children[0], text, depth - 1) if node.named_child_count == 1 else ""
-    inner = node.child_by_field_name({"attribute": "object", "call": "function"}.get(kind, "value"))
-    if inner is None:
-        return ""
-    if kind == "call" and text.startswith("super", node.start_byte) and inner.type == "identifier":
-        return "super"
-    before = of_node(inner, text, depth - 1)
-    if not before:
-        return ""
+    inner = node.child_by_field_name(INNER[kind]) if INNER[kind] else node.named_child(0)
+    before = "" if inner is None else of_node(inner, text, depth - 1)
+    if not before or not INNER[kind]:
+        return before
     if kind == "attribute":
         name = node.child_by_field_name("attribute")
         return "" if name is None else f"{before}.{text[name.start_byte : name.end_byte]}"
-    return before + ("()" if kind == "call" else "[]")
+    if kind == "call":
+        return before if before == "super" else f"{before}()"
+    return f"{before}[]"

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -221,23 +221,16 @@ class _Uses:
         add = tokens.add
         for mention in mentions(text) - hidden:
             if mention[-1] == "=":
-                written = mention[:-1].rstrip()
-                if written in annotations:
-                    self._special(written, place, tokens)
-                elif written.rfind(".") > 0:
-                    self._special(written.rpartition(".")[0], place, tokens)
+                self._assigned(mention[:-1].rstrip(), annotations, place, tokens)
                 continue
             name, dot, _ = mention.partition(".")
             if not dot:
-                last = name[-1]
-                bare = name[:-1] if last == "(" else name
+                bare = name[:-1] if name[-1] == "(" else name
                 if bare in special or bare[0] == "@":
                     self._special(mention, place, tokens)
                 elif bare not in plain:
                     add(mention)
-            elif name in hidden:
-                continue
-            elif not name or name in special or name[0] == "@" or name[-1] == ")":
+            elif name in special or not name or name[0] == "@" or name[-1] == ")":
                 self._special(mention, place, tokens)
             elif name in plain:
                 head = heads.get(name)
@@ -245,8 +238,14 @@ class _Uses:
                     head = heads[name] = self._head(name, place)
                 if head != UNKNOWN or mention[len(name) :] not in COMMON_STEPS:
                     add(head + mention[len(name) :])
-            else:
+            elif name not in hidden:
                 add(mention)
+        self._beside(annotations, place, tokens)
+        return tokens
+
+    def _beside(self, annotations: Iterable[str], place: int, tokens: set[str]) -> None:
+        """What a scan for names does not see: chains of calls, types in strings, which names are bases."""
+        binds = self._binds
         if place in binds.chains:
             for node in binds.chains[place].values():
                 self._add_chain(node, place, tokens)
@@ -254,7 +253,13 @@ class _Uses:
             self._forward(annotations, place, tokens)
         if binds.nested.kinds[place] == "class":
             self._bases(binds.nested.definitions[place].signature, place, tokens)
-        return tokens
+
+    def _assigned(self, written: str, annotations: Container[str], place: int, tokens: set[str]) -> None:
+        """What stands before `=`: an annotation, an attribute's owner, or no use at all."""
+        if written in annotations:
+            self._special(written, place, tokens)
+        elif written.rfind(".") > 0:
+            self._special(written.rpartition(".")[0], place, tokens)
 
     def _head(self, name: str, place: int) -> str:
         """What stands in a token for a local's name."""
@@ -275,11 +280,7 @@ class _Uses:
         if bare in self._hidden:
             return
         if name[-1] == ")":
-            for inner in mentions(name[len("super(") : -1]):
-                self._special(inner, place, tokens)
-            own = self._binds.scopes.class_of(place)
-            if own >= 0:
-                tokens.add(f"={self._binds.nested.names[own]};!|.{rest}")
+            self._super(name, rest, place, tokens)
             return
         meaning = self._binds.scopes.meaning(bare, place, in_class=mark == "@")
         if meaning is None:
@@ -291,6 +292,13 @@ class _Uses:
                 tokens.add(f"{mark}{meaning}|.{rest}")
         elif dot:
             tokens.add(f"{UNKNOWN}.{rest}")
+
+    def _super(self, name: str, rest: str, place: int, tokens: set[str]) -> None:
+        for inner in mentions(name[len("super(") : -1]):
+            self._special(inner, place, tokens)
+        own = self._binds.scopes.class_of(place)
+        if own >= 0:
+            tokens.add(f"={self._binds.nested.names[own]};!|.{rest}")
 
     def _add_chain(self, node: Node, place: int, tokens: set[str]) -> None:
         """What is asked of the results of calls, one after another."""

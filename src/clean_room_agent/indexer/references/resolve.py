@@ -22,6 +22,7 @@ Reference = tuple[int, str, int, str, float]
 """Caller's place, callee's path and place, kind, confidence."""
 Target = tuple[str, int, str, float]
 """The same without the caller."""
+MARKS = {"@": "decorator", "<": "inheritance"}
 UNIQUE = 0.5
 MODULE = "?"
 """Before a word in the look-ups of "": a module of that name was looked for on behalf of another file."""
@@ -86,48 +87,41 @@ class _Tokens:
     def _resolve(self, token: str) -> Iterable[Target]:
         last = "call" if token[-1] == "(" else ""
         text = token[:-1] if last else token
-        if text[0] == "@":
-            last, text = "decorator", text[1:]
-        elif text[0] == "<":
-            last, text = "inheritance", text[1:]
+        if text[0] in MARKS:
+            last, text = MARKS[text[0]], text[1:]
         hidden, bar, shown = text.partition("|")
         evaluator = self._evaluator
-        value: Value | None
+        value: Value | None = None
         if bar:
-            value = None if hidden == "?" else evaluator.evaluate(evaluator.path, hidden)
-            names = shown[1:].split(".")
+            if hidden != "?":
+                value = evaluator.evaluate(evaluator.path, hidden)
             if "(" in shown or "[" in shown:
                 yield from self._chain(value, STEP.findall(shown), last)
-                return
-        elif text.isidentifier():
-            value = evaluator.name(evaluator.path, text)
-            names = []
-            if value is not None and value.place >= 0:
-                yield value.path, value.place, last or "name", value.confidence
-        else:
-            head = HEAD.match(text)
-            if head is None:
-                return
+            else:
+                yield from self._attributes(value, shown[1:].split("."), last)
+            return
+        head = HEAD.match(text)
+        if head is not None:
             value = evaluator.head(evaluator.path, head)
             names = text[head.end() + 1 :].split(".") if head.end() < len(text) else []
             if value is not None and value.place >= 0:
                 yield value.path, value.place, "name" if names else last or "name", value.confidence
+            yield from self._attributes(value, names, last)
+
+    def _attributes(self, value: Value | None, names: Sequence[str], last: str) -> Iterable[Target]:
+        """The symbols that the names stand for, each an attribute of what comes before it."""
         for number, name in enumerate(names, start=1):
             kind = (last or "attribute") if number == len(names) else "attribute"
+            if value is not None:
+                if value.kind == "x":
+                    return
+                value = self._evaluator.member(value, name)
             if value is None:
                 target = self._unique(name)
                 if target is not None:
                     yield *target, kind, UNIQUE
-            elif value.kind == "x":
-                return
-            else:
-                value = evaluator.member(value, name)
-                if value is None:
-                    target = self._unique(name)
-                    if target is not None:
-                        yield *target, kind, UNIQUE
-                elif value.place >= 0:
-                    yield value.path, value.place, kind, value.confidence
+            elif value.place >= 0:
+                yield value.path, value.place, kind, value.confidence
 
     def _chain(self, value: Value | None, steps: Sequence[str], last: str) -> Iterable[Target]:
         """The symbols that a chain with calls in it names; it ends where nothing more is known."""
