@@ -1,4 +1,8 @@
-"""JavaScript and TypeScript, with JSX."""
+"""JavaScript and TypeScript, with JSX.
+
+Namespaces, modules and `declare global` are variables that hold what is inside. Constructors and accessors are methods;
+signatures without a name (calls, `new`, indexes), properties of interfaces, enum members and static blocks are no symbols.
+"""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -69,7 +69,7 @@ class Statements:
         value = node.child_by_field_name("value")
         if value is not None:
             self._exported(node, value, "default")
-        elif any(child.type == "=" for child in node.children[:3]):
+        elif node.named_child_count and any(child.type == "=" for child in node.children[:3]):
             self._exported(node, node.named_child(0), "exports")
 
     def _exported(self, node: Node, written: Node, name: str) -> None:

@@ -1,4 +1,8 @@
-"""Python: `.py` and `.pyi`."""
+"""Python: `.py` and `.pyi`.
+
+A class is a class whatever it derives from, `Enum` too: its base may come from anywhere. A lambda bound to a name is a
+variable. What `for`, `with`, `except`, `import` and `:=` bind is no symbol.
+"""
 
 import re
 from bisect import bisect_left
@@ -179,7 +183,7 @@ def _targets(node: Node, source: bytes) -> list[str]:
 
 def _bound_names(target: Node, source: bytes) -> list[str]:
     if target.type == "identifier":
-        return [text_of(source, target)]
+        return [] if target.is_missing else [text_of(source, target)]
     if target.type not in TARGET_LISTS:
         return []
     return [name for child in target.named_children for name in _bound_names(child, source)]
