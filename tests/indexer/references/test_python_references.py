@@ -249,6 +249,13 @@ def test_names_that_are_not_ascii() -> None:
     assert references(source, caller="Übung.machen") == ["größe call 1", "Übung.machen call 0.9"]
 
 
+@pytest.mark.parametrize(
+    "targets", ["use, other", "other, use", "(use, other)", "[other, use]", "other = use"]
+)
+def test_what_is_assigned_to_is_not_used(targets: str) -> None:
+    assert references(f"def f(): ...\n{targets} = f()\n") == ["f call 1"]
+
+
 def test_uses_at_module_level_have_no_caller() -> None:
     world = PythonWorld({"app.py": "def f(): ...\nf()\nif f: pass\n"})
     assert world.references("app.py") == []

@@ -40,6 +40,7 @@ PLAIN = re.compile(rf"({WORD})\s*+=(?!=)\s*+")
 TARGETS = re.compile(rf"(?<![.{LETTER}0-9])({WORD})(?!\s*[(\[.]|\s*=(?!=))")
 STRINGS = re.compile(r"[\"']([^\"']*)[\"']")
 STATIC = "@staticmethod"
+VALUES = frozenset({"variable", "type_alias"})
 ON_CLASS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
 Bound = tuple[str, int]
 """An expression and the place in whose scope it stands."""
@@ -178,9 +179,10 @@ def _assignment(binds: Binds, node: Node, start: int, place: int) -> None:
         if left is None:
             return
         if left.type not in {"identifier", "attribute"}:
-            if place >= 0:
-                for target in TARGETS.findall(text[start : left.end_byte]):
-                    binds.scopes.bind(place, target)
+            targets = TARGETS.findall(text[start : left.end_byte])
+            for scope in _bound_together(binds.nested, place):
+                for target in targets:
+                    binds.scopes.bind(scope, target)
             return
         name = text[start : left.end_byte]
         annotation = node.child_by_field_name("type")
@@ -194,6 +196,15 @@ def _assignment(binds: Binds, node: Node, start: int, place: int) -> None:
     _assign(binds, name, expression, start, place)
 
 
+def _bound_together(nested: Nested, place: int) -> list[int]:
+    """The variables of one statement, of which `place` is the last; or `place` alone; nothing at module level."""
+    places = [place] if place >= 0 else []
+    while place > 0 and nested.definitions[place - 1].start == nested.definitions[place].start:
+        place -= 1
+        places.append(place)
+    return places
+
+
 def _assign(binds: Binds, name: str, expression: str, start: int, place: int) -> None:
     nested = binds.nested
     first, _, attribute = name.partition(".")
@@ -205,14 +216,9 @@ def _assign(binds: Binds, name: str, expression: str, start: int, place: int) ->
     if name == "__all__" and place >= 0 and nested.parents[place] < 0:
         stop = nested.definitions[place].end
         binds.exported = STRINGS.findall(binds.text[start:stop])
-    variable = place
-    while variable >= 0 and nested.kinds[variable] in {"variable", "type_alias"}:
-        if nested.definitions[variable].name == name:
-            if expression or variable not in binds.variables:
-                binds.variables.setdefault(variable, (expression, nested.parents[variable]))
+    for variable in _bound_together(nested, place):
+        if nested.kinds[variable] in VALUES and nested.definitions[variable].name == name:
+            binds.variables.setdefault(variable, (expression, nested.parents[variable]))
             return
-        if nested.definitions[variable - 1].start != nested.definitions[variable].start:
-            break
-        variable -= 1
     if place >= 0:
         binds.scopes.bind(place, name, expression)
