@@ -202,6 +202,15 @@ def test_a_module_name_is_one(body: str, kind: str) -> None:
     assert references(f"name = 1\ndef use(x):\n    {body}\n") == [f"name {kind} 1"]
 
 
+@pytest.mark.parametrize("signature", ["(self) -> Self", "(self: T) -> T", "(self)"])
+def test_a_method_that_gives_its_object_back(signature: str) -> None:
+    source = (
+        f"class A:\n    def __enter__{signature}: return self\n"
+        "class B(A):\n    def run(self): ...\ndef use():\n    with B() as b:\n        b.run()\n"
+    )
+    assert [one.partition(" call")[0] for one in references(source)] == ["B", "B.run"]
+
+
 def test_decorators_and_signatures_belong_to_the_function() -> None:
     source = "def deco(x): ...\nlimit = 1\nclass A: ...\n@deco(limit)\ndef use(a: A = limit) -> 'A': ...\n"
     assert references(source) == ["A name 1", "deco decorator 1", "limit name 1"]

@@ -160,6 +160,8 @@ def _parameters(binds: Binds, place: int) -> None:
         if STATIC not in head:
             first = parameters[0][0]
             binds.self_names[place] = first
+            if signature.returns and signature.returns == parameters[0][1]:
+                binds.annotated[place] = "~"
             on_class = "@classmethod" in head or one.name in ON_CLASS or first in {"cls", "mcs"}
             scopes.bind(place, first, f"={nested.names[parent]};{'' if on_class else '@'}")
             parameters = parameters[1:]
