@@ -141,3 +141,16 @@ def test_a_documentation_of_several_variables_is_no_comment() -> None:
     parsed, _ = read("/** Both. */\nconst a = 1, b = 2\n", "a.js")
     assert [(one.name, one.doc) for one in parsed.definitions] == [("a", "Both."), ("b", "")]
     assert parsed.comments == []
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda path: path.name)
+def test_a_file_cut_off_anywhere_is_read(table: Path) -> None:
+    path = table.with_suffix("")
+    text, name = path.read_text(encoding="utf-8"), path.name.removesuffix(".txt")
+    for end in range(0, len(text), 41):
+        parsed, _ = read(text[:end], name)
+        for one in parsed.definitions:
+            assert 0 <= one.start <= one.end <= len(text.encode())
+            assert 1 <= one.start_line <= one.end_line
+    parsed, _ = read("class Meta:\n    ", "a.py")
+    assert [one.name for one in parsed.definitions] in ([], ["Meta"])

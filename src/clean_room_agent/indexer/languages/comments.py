@@ -65,7 +65,7 @@ def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> 
         comments: each with its text without marks.
         source: the file.
     """
-    merged: list[Comment] = []
+    merged: list[tuple[int, int, list[str]]] = []
     last_row, last_column = -2, -1
     for node, text in sorted(comments, key=_start):
         directive = DIRECTIVE.match(text)
@@ -79,12 +79,12 @@ def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> 
         if row < 2 and NOT_PROSE.match(text):
             continue
         if own_line and row == last_row + 1 and column == last_column:
-            head = merged[-1]
-            merged[-1] = Comment(head.start, head.line, f"{head.text}\n{text}")
+            merged[-1][2].append(text)
         else:
-            merged.append(Comment(start, row + 1, text))
+            merged.append((start, row + 1, [text]))
         last_row, last_column = (node.end_point[0], column) if own_line else (-2, -1)
-    return [comment for comment in merged if LETTER.search(comment.text)]
+    whole = [Comment(start, line, "\n".join(texts)) for start, line, texts in merged]
+    return [comment for comment in whole if LETTER.search(comment.text)]
 
 
 def _start(comment: tuple[Node, str]) -> int:

@@ -34,6 +34,8 @@ QUERY = """
 """
 MAX_VALUE = 200
 """Characters up to which a variable's signature shows its value."""
+DOC_BEGINS = frozenset({b'"', b"'", b"r", b"R", b"u", b"U", b"#"})
+"""First bytes of a docstring, or of a comment before it."""
 NAME = re.compile(rb"(?:async\s+)?(?:def|class)[ \t]+([A-Za-z_0-9\x80-\xff]+)")
 FROM = re.compile(r"from\b(.+?)\bimport\b(.*)", re.DOTALL)
 COMMENT = re.compile(r"#.*|\\\r?\n")
@@ -97,6 +99,17 @@ def _definition(node: Node, kind: str, decorated: dict[int, Node], source: bytes
     body = node.child_by_field_name("body")
     written = NAME.match(source, start)
     outer = decorated.get(start, node)
+    doc = ""
+    if body is None:
+        signature = text_of(source, node)
+    else:
+        begins = body.start_byte
+        head = source[start:begins].rstrip()
+        if b"#" in head or not head.endswith(b":"):
+            head = _up_to_colon(node, source) or head
+        signature = head.decode("utf-8", "replace")
+        if source[begins : begins + 1] in DOC_BEGINS:
+            doc = docstring_of(body, source)
     return Definition(
         _name(node, source) if written is None else written[1].decode("utf-8", "replace"),
         kind,
@@ -104,9 +117,10 @@ def _definition(node: Node, kind: str, decorated: dict[int, Node], source: bytes
         end,
         outer.start_point[0] + 1,
         last_line(node),
-        _signature(node, body, source),
-        "" if body is None else docstring_of(body, source),
-        holds=True,
+        signature,
+        doc,
+        "",
+        True,
     )
 
 
@@ -115,15 +129,9 @@ def _name(node: Node, source: bytes) -> str:
     return "" if name is None else text_of(source, name)
 
 
-def _signature(node: Node, body: Node | None, source: bytes) -> str:
-    if body is None:
-        return text_of(source, node)
-    start = node.start_byte
-    head = source[start : body.start_byte].rstrip()
-    if b"#" in head or not head.endswith(b":"):
-        colons = [child.end_byte for child in node.children if child.type == ":"]
-        head = source[start : colons[-1]] if colons else head
-    return head.decode("utf-8", "replace")
+def _up_to_colon(node: Node, source: bytes) -> bytes:
+    colons = [child.end_byte for child in node.children if child.type == ":"]
+    return source[node.start_byte : colons[-1]] if colons else b""
 
 
 def _shared_assignments(

@@ -15,9 +15,6 @@ ESCAPE = re.compile(
 
 def docstring_of(block: Node, source: bytes) -> str:
     """The docstring with which a body or a module begins, dedented; "" where it begins otherwise."""
-    start = block.start_byte
-    if source[start : start + 1] not in b"\"'rRuU#" and block.type == "block":
-        return ""
     count, place = block.named_child_count, 0
     while place < count and block.named_child(place).type == "comment":
         place += 1
