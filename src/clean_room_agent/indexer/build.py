@@ -25,7 +25,7 @@ from clean_room_agent.indexer.run import (
     put_states,
 )
 from clean_room_agent.indexer.scan import scan
-from clean_room_agent.indexer.update import list_known, update_files
+from clean_room_agent.indexer.update import list_known, settle, update_files
 from clean_room_agent.workspace import Workspace, hold
 
 MANY = 200
@@ -129,12 +129,11 @@ def _update(run: IndexRun) -> Outcome | None:
         known = list_known(conn)
         scanned_at = int(state.get_state(conn, SCANNED_KEY) or 0)
         found = scan(top, run.listing.paths, known, scanned_at=scanned_at, max_bytes=max_bytes)
+        found = settle(conn, top, found, known)
         if len(found.suspects) > max(MANY, len(found.present) // 2):
             return None
         with _history(run, read_state(conn), line_counts=run.line_counts) as past:
-            outcome = update_files(
-                conn, top, found, known, max_bytes=max_bytes, jobs=run.jobs, close=(run.lock,)
-            )
+            outcome = update_files(conn, top, found, max_bytes=max_bytes, jobs=run.jobs, close=(run.lock,))
             if outcome.failures and not run.continue_on_error:
                 raise failure(outcome.failures[0])
             past.collect()

@@ -65,6 +65,6 @@ def _position(one: Definition) -> tuple[int, int]:
 def _counts(one: Definition, kind: str, parent: int, parent_kind: str, seen: set[tuple[int, str]]) -> bool:
     if not one.name or (one.needs_holder and parent_kind not in HOLDERS):
         return False
-    if kind not in {"variable", "type_alias"}:
-        return True
+    if kind not in {"variable", "type_alias"} or one.holds:
+        return True  # a namespace may be opened again
     return parent_kind not in LOCAL_HOLDERS and (kind == "type_alias" or (parent, one.name) not in seen)

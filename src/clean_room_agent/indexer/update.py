@@ -3,6 +3,7 @@
 Modules that only reading files needs are imported when a file must be read: most runs find nothing changed.
 """
 
+import dataclasses
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +38,8 @@ def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
     max_bytes = int(state.get_state(conn, MAX_BYTES_KEY) or MAX_TEXT_BYTES)
     found = scan(root, paths, wanted, scanned_at=0, max_bytes=max_bytes)
     with transaction(conn):
-        outcome = update_files(conn, root, found, known, max_bytes=max_bytes, jobs=1, close=())
+        settled = settle(conn, root, found, known)
+        outcome = update_files(conn, root, settled, max_bytes=max_bytes, jobs=1, close=())
         if outcome.failures:
             raise failure(outcome.failures[0])
 
@@ -51,11 +53,16 @@ def list_known(conn: Connection) -> dict[str, FileStamp | SkippedStamp]:
     }
 
 
+def settle(conn: Connection, root: Path, found: Scan, known: Mapping[str, FileStamp | SkippedStamp]) -> Scan:
+    """What was found, less the suspects whose content is as the index has it: these are known by their new stamps."""
+    suspects = tuple(path for path in found.suspects if not _is_same(conn, root, path, known.get(path)))
+    return dataclasses.replace(found, suspects=suspects)
+
+
 def update_files(
     conn: Connection,
     root: Path,
     found: Scan,
-    known: Mapping[str, FileStamp | SkippedStamp],
     *,
     max_bytes: int,
     jobs: int,
@@ -69,12 +76,11 @@ def update_files(
         conn: open, in a transaction.
         root: where the paths begin.
         found: what to read and what is gone.
-        known: as `list_known` gives it.
         max_bytes: larger files do not belong.
         jobs: processes that may read.
         close: descriptors that these must close.
     """
-    suspects = [path for path in found.suspects if not _is_same(conn, root, path, known.get(path))]
+    suspects = found.suspects
     if not (suspects or found.gone):
         return Outcome(scanned=len(found.present), changed=0, deleted=0, failures=[])
     from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415 - see the module's first lines

@@ -1,7 +1,7 @@
 """What all languages share about comments: joining those that follow one another, kinds, reasons."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tree_sitter import Node
 
@@ -34,6 +34,20 @@ REASON = re.compile(
     r"|(?:must|should|can|do|does|did|could|would)(?: not|n't|not) \w+.*\b(?:as|because|since|or)\b|work-?around|workaround)\b",
     re.IGNORECASE | re.DOTALL,
 )
+# One of these stands in every text that the patterns above find. Most comments are told by that alone, and looking for
+# fixed words takes a tenth of the time of a pattern.
+KIND_WORDS: Mapping[str, tuple[str, ...]] = {
+    "todo": ("todo",),
+    "fixme": ("fixme", "xxx"),
+    "hack": ("hack", "kludge", "workaround", "work-around"),
+    "bug_ref": tuple("0123456789"),
+    "note": ("note", "nb", "n.b.", "warning", "important", "caution"),
+}
+REASON_WORDS = (
+    "because", "since", "so that", "in order", "due to", "to avoid", "to prevent", "to ensure", "to allow", "to keep",
+    "otherwise", "reason", "why", "needed", "required", "necessary", "on purpose", "intentional", "deliberate", "by design",
+    "rather than", "instead of", "backward", "performance", "compat", "historical", " not", "n't", "cannot", "work",
+)  # fmt: skip
 LETTER = re.compile(r"[^\W\d_]")
 NOT_PROSE = re.compile(r"!|-\*-|\s*(?:vim|coding)[:=]")
 """What follows the mark in lines for the system or an editor."""
@@ -49,9 +63,10 @@ DIRECTIVE = re.compile(
 
 def classify(text: str) -> tuple[str, bool]:
     """The comment's kind, and whether it gives a reason."""
-    gives_reason = REASON.search(text) is not None
+    lowered = text.lower()
+    gives_reason = any(map(lowered.__contains__, REASON_WORDS)) and REASON.search(text) is not None
     for kind, pattern in KINDS:
-        if pattern.search(text):
+        if any(map(lowered.__contains__, KIND_WORDS[kind])) and pattern.search(text):
             return kind, gives_reason
     return ("rationale" if gives_reason else "general"), gives_reason
 
