@@ -253,6 +253,45 @@ def test_cycles_of_bases_imports_and_types_end() -> None:
     assert "A.f -> b.py:B.g call 0.9" in world.references("a.py")
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class C0: ...\n"
+        + "".join(f"class C{n + 1}(C{n}): ...\n" for n in range(3000))
+        + "def f(): C3000().x()\n",
+        "def f(v0):\n" + "".join(f"    v{n + 1} = v{n}.a\n" for n in range(3000)) + "    v3000.b()\n",
+        "def f(v0):\n" + "".join(f"    v{n} = v{n + 1}.a\n" for n in range(3000)) + "    v0.b()\n",
+        "def f(x: " + "Optional[" * 3000 + "A" + "]" * 3000 + "): x.y\n",
+        "def f(x): return " + "x.y(" * 3000 + ")" * 3000 + "\n",
+        "def f(x): return x" + ".y()" * 3000 + "\n",
+        "v0 = f()\n" + "".join(f"v{n + 1} = v{n}\n" for n in range(3000)) + "def f(): v3000.x()\n",
+        "def f():\n    return " + "f'{" * 900 + "}'" * 900 + "\n",
+        "def f():\n    return '" + "\\'" * 30000 + "\n",
+    ],
+    ids=[
+        "bases",
+        "locals",
+        "turned locals",
+        "annotation",
+        "nested",
+        "chain",
+        "variables",
+        "f-strings",
+        "string",
+    ],
+)
+def test_what_is_very_deep_or_long_is_read(source: str) -> None:
+    PythonWorld({"a.py": source}).resolve("a.py")
+
+
+def test_a_long_way_of_imports_is_not_followed_to_its_end() -> None:
+    files = {f"m{n}.py": f"from m{n + 1} import f\n" for n in range(300)}
+    files |= {"m300.py": "def f(): ...\n", "far.py": "from m0 import f\ndef use(): f()\n"}
+    world = PythonWorld(files | {"near.py": "from m290 import f\ndef use(): f()\n"})
+    assert world.references("far.py") == []
+    assert world.references("near.py") == ["use -> m300.py:f call 0.95"]
+
+
 def test_names_that_are_not_ascii() -> None:
     source = "def größe(ä): return ä\nclass Übung:\n    # ü\n    def machen(self, wörter='ö'):\n        größe(self.machen())\n"
     assert references(source, caller="Übung.machen") == ["größe call 1", "Übung.machen call 0.9"]

@@ -32,6 +32,7 @@ from clean_room_agent.indexer.references.scan import mentions, real_name
         ("a().b[0].c", {"a(", ".b", ".c"}),
         ("0xff + 1e5 + 1_000.5j + ...", set()),
         ("', '.join(x)", {"x"}),
+        ("a 'b c\nd", {"a", "d"}),
         ("default.importer", {"default.importer"}),
     ],
 )

@@ -15,7 +15,7 @@ SURE = {"@": 0.9, "?": 0.7, "%": 0.8}
 IMPORTED = 0.95
 INHERITED = 0.9
 TYPED = 0.85
-MAX_DEPTH = 24
+MAX_DEPTH = 50
 
 Class = tuple[str, str]
 """Path and qualified name."""
@@ -175,6 +175,9 @@ class Evaluator:
         known = self._orders.get(key)
         if known is not None:
             return known
+        if self._depth > MAX_DEPTH:
+            return (key,), True
+        self._depth += 1
         self._orders[key] = ((key,), False)
         entry = self._entry(path, name)
         found: list[Class] = []
@@ -193,6 +196,7 @@ class Evaluator:
             found = list(dict.fromkeys(reversed(found)))[::-1]
         order = ((key, *(one for one in found if one != key)), outside)
         self._orders[key] = order
+        self._depth -= 1
         return order
 
     def name(self, path: str, name: str) -> Value | None:
@@ -200,9 +204,13 @@ class Evaluator:
         key = (path, name)
         if key in self._names:
             return self._names[key]
+        if self._depth > MAX_DEPTH:
+            return None
+        self._depth += 1
         self._names[key] = None
         found = self._named(path, name)
         self._names[key] = found
+        self._depth -= 1
         return found
 
     def _named(self, path: str, name: str) -> Value | None:

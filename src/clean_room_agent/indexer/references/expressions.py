@@ -58,10 +58,10 @@ OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 PIECES = re.compile(rf"{STRING}|[^\"'()\[\]{{}},|=:]++|->|.", re.DOTALL)
 
 
-def of_annotation(text: str) -> str:
+def of_annotation(text: str, depth: int = 6) -> str:
     """The expression for a value that is annotated so."""
     text = text.strip()
-    if text in BUILTIN_TYPES:
+    if text in BUILTIN_TYPES or depth == 0:
         return ""
     if text[:1] in {'"', "'"} and len(text) > 2 and text[-1] == text[0]:
         text = text.strip("\"'").strip()
@@ -70,19 +70,19 @@ def of_annotation(text: str) -> str:
         return "~" if text.rpartition(".")[2] == "Self" else f"{text}:"
     options = split(text, "|") if "|" in text else []
     if len(options) > 1:
-        return _one_of(options)
+        return _one_of(options, depth)
     wrapped = WRAPPED.fullmatch(text)
     if wrapped is not None:
         parts = split(wrapped[2], ",")
-        inner = of_annotation(parts[0]) if wrapped[1] == "Annotated" else _one_of(parts)
+        inner = of_annotation(parts[0], depth - 1) if wrapped[1] == "Annotated" else _one_of(parts, depth)
         return inner.removesuffix(":") if wrapped[1] in {"Type", "type"} else inner
     is_generic = chain is not None and text[chain.end()] == "[" and chain[0] not in BUILTIN_TYPES
     return f"{chain[0]}:" if chain is not None and is_generic else ""
 
 
-def _one_of(options: list[str]) -> str:
+def _one_of(options: list[str], depth: int) -> str:
     """The expression that all options but None come to; "" if they differ."""
-    found = {of_annotation(one) for one in options if one.strip() != "None"}
+    found = {of_annotation(one, depth - 1) for one in options if one.strip() != "None"}
     return found.pop() if len(found) == 1 else ""
 
 

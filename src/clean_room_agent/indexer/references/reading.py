@@ -230,12 +230,13 @@ class _Uses:
                     self._special(mention, place, tokens)
                 elif bare not in plain:
                     add(mention)
-            elif name in special or not name or name[0] == "@" or name[-1] == ")":
+            elif not name:
+                if mention not in COMMON_STEPS:
+                    add(UNKNOWN + mention)
+            elif name in special or name[0] == "@" or name[-1] == ")":
                 self._special(mention, place, tokens)
             elif name in plain:
-                head = heads.get(name)
-                if head is None:
-                    head = heads[name] = self._head(name, place)
+                head = heads.get(name) or heads.setdefault(name, self._head(name, place))
                 if head != UNKNOWN or mention[len(name) :] not in COMMON_STEPS:
                     add(head + mention[len(name) :])
             elif name not in hidden:
@@ -272,12 +273,8 @@ class _Uses:
         if mention[0] == "@":
             mark, mention = "@", mention[1:]
         name, dot, rest = mention.partition(".")
-        if not name:
-            if dot:
-                tokens.add(UNKNOWN + mention)
-            return
-        bare = name[:-1] if name[-1] == "(" else name
-        if bare in self._hidden:
+        bare = name[:-1] if name[-1:] == "(" else name
+        if not bare or bare in self._hidden:
             return
         if name[-1] == ")":
             self._super(name, rest, place, tokens)

@@ -15,7 +15,7 @@ STRING = rf"(?:{TRIPLE}|{SINGLE})"
 NAMES = re.compile(
     rf"[^{LETTER}0-9\"'#.@]*+(?:"
     rf"(?:[rbu]{{1,2}}(?=[\"']))?+{STRING}(?:\.{WORD})*+"
-    r"|#[^\n]*+"
+    r"|[#\"'][^\n]*+"
     rf"|(?:def|class)[ \t]++{WORD}"
     r"|(?:global|nonlocal)[ \t]++[^\n]*+"
     rf"|(?:from[ \t]++[.\w]++[ \t]++)?+import[ \t]++(?:\([^)]*+\)|(?:[^\\\n]|\\\n)*+)"
@@ -28,7 +28,8 @@ NAMES = re.compile(
 )
 """Its one group is a dotted chain, with `@` before it or `(` after it where the source has it, or a whole f-string;
 it is empty for what is skipped. A chain that begins with a dot goes on from something else than a name; one that
-ends with `=` is assigned to or is a keyword argument's name."""
+ends with `=` is assigned to or is a keyword argument's name. What follows a quote that nothing closes is skipped to
+the end of its line, as is a comment."""
 INTERPOLATED = re.compile(r"\{\{|\{([^{}!]*(?:\{[^{}]*\}[^{}!]*)*)")
 KEYWORDS = frozenset(keyword.kwlist)
 BUILTINS = frozenset(dir(builtins)) | {"__file__", "__path__"}

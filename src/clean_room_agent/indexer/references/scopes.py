@@ -8,6 +8,10 @@ from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, NEUTRAL
 
 FUNCTIONS = frozenset({"function", "method"})
+MANY = 30
+"""Names of one scope from which on their types are inferred in the order of the text, so that one that builds on many
+others finds them done."""
+MAX_DEPTH = 50
 EMPTY: frozenset[str] = frozenset()
 NOTHING: dict[str, list[tuple[str, int]]] = {}
 
@@ -30,6 +34,7 @@ class Scopes:
                 self._special.setdefault(parent, set()).add(name)
         self._known: dict[tuple[int, str], str | None] = {}
         self._chains: dict[int, tuple[int, ...]] = {}
+        self._depth = 0
 
     def bind(self, place: int, name: str, expression: str = "", scope: int | None = None) -> None:
         """Inside the symbol at `place`, `name` is bound to the expression ("": something unknown)."""
@@ -54,6 +59,10 @@ class Scopes:
         for place, names in self._not_local.items():
             for name in names:
                 self._bound[place].pop(name, None)
+        for place, table in self._bound.items():
+            if len(table) > MANY:
+                for name in table:
+                    self._own(place, name)
 
     def visible(self, place: int) -> tuple[Container[str], Container[str]]:
         """The names that are local at `place`, and those among them that are symbols or imports."""
@@ -126,7 +135,11 @@ class Scopes:
         if name == "super":
             own = self.class_of(place)
             return f"={self._nested.names[own]};!{expression[5:]}" if own >= 0 else ""
+        if self._depth > MAX_DEPTH:
+            return ""
+        self._depth += 1
         meaning = self.meaning(name, place)
+        self._depth -= 1
         if meaning is None:
             return expression
         if not meaning or len(meaning) + len(expression) > MAX_LENGTH:
