@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.indexer.stemmer import stem
-from clean_room_agent.indexer.terms import count_terms, terms_of
+from clean_room_agent.indexer.terms import count_terms, stem, terms_of
 
 
 @pytest.mark.parametrize(

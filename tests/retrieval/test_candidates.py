@@ -4,7 +4,7 @@ from tests.retrieval.test_retriever import IMPORTS, SHOP
 from tests.retrieval.world import World, room_request
 
 from clean_room_agent.artifacts.tasks import Evidence, StackFrame
-from clean_room_agent.db.curated.history import add_pairs
+from clean_room_agent.db.curated.past import load_pairs
 from clean_room_agent.retrieval.analysis import analyse
 from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.stage import Candidate
@@ -37,7 +37,7 @@ def test_files_that_changed_together_often_enough_are_tier_3(make: Make) -> None
         (ids["README.md"], ids["shop/cart.py"], 2, "x"),
         (ids["shop/cart.py"], ids["shop/users.py"], 5, "x"),
     ]
-    add_pairs(world.index, pairs)
+    load_pairs(world.index, pairs)
     found = candidates(world, task="zzz", files=("shop/cart.py",))
     assert found["shop/users.py"].tier == 3
     assert found["shop/users.py"].reasons == ("changed together with shop/cart.py 5 times",)

@@ -77,7 +77,7 @@ def index_folder(conn: Connection, root: Path, imports: Mapping[str, tuple[str, 
             path=path, language="python" if path.endswith(".py") else "text", mtime_ns=0, inode=0,
             content_hash=hashlib.sha256(data).hexdigest(), size_bytes=len(data), parse_error=None,
         )  # fmt: skip
-        files.insert_file(conn, repo, file_id, new)
+        files.insert_files(conn, repo, [(file_id, new)])
         text = data.decode("utf-8", "replace")
         if path.endswith(".py"):
             _add_symbols(conn, file_id, ast.parse(text), text.split("\n"))
@@ -98,36 +98,24 @@ def _add_symbols(
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.ClassDef):
             continue
-        symbol_id = symbols.next_symbol_id(conn)
+        place = len(symbols.list_symbol_ids(conn, file_id))
+        symbol_id = symbols.first_symbol_id(file_id) + place
         name = f"{owner}.{child.name}" if owner else child.name
         kind = "class" if isinstance(child, ast.ClassDef) else "method" if owner else "function"
         start = min([child.lineno, *(decorator.lineno for decorator in child.decorator_list)])
-        signature = lines[child.lineno - 1].strip()
-        row = (
-            symbol_id,
-            file_id,
-            child.name,
-            name,
-            kind,
-            start,
-            child.end_lineno or start,
-            signature,
-            parent,
-        )
-        symbols.insert_symbols(conn, [row])
+        lasts = (start, child.end_lineno or start, lines[child.lineno - 1].strip(), parent)
+        symbols.insert_symbols(conn, [(symbol_id, file_id, place, child.name, name, kind, *lasts)])
         doc = ast.get_docstring(child)
         if doc:
-            prose.insert_docstrings(conn, [(symbol_id, file_id, doc, "plain", None)])
+            prose.insert_docstrings(conn, [(symbol_id, symbol_id, file_id, doc, "plain", None)])
         _add_symbols(conn, file_id, child, lines, owner=name, parent=symbol_id)
 
 
 def _add_terms(conn: Connection, file_id: int, path: str, text: str) -> None:
     in_path, body = count_terms(path), count_terms(text)
-    postings.insert_postings(
-        conn,
-        [(term, file_id, in_path[term], 0, 0, 0, body[term], 0) for term in sorted({*in_path, *body})],
-    )
-    postings.insert_lengths(conn, [(file_id, in_path.total(), 0, 0, 0, body.total(), 0)])
+    terms = {term: [in_path.get(term, 0), 0, 0, 0, body.get(term, 0)] for term in sorted({*in_path, *body})}
+    lengths = (sum(in_path.values()), 0, 0, 0, sum(body.values()))
+    postings.replace_files(conn, {file_id: postings.SearchFile(terms, lengths, [], [])})
 
 
 @dataclass(kw_only=True)
