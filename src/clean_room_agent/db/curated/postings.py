@@ -10,6 +10,7 @@ import struct
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -44,7 +45,6 @@ COMMIT_FILES = """
 SELECT fc.commit_id, fc.file_id FROM commit_terms t JOIN file_commits fc ON fc.commit_id = t.commit_id
 ORDER BY fc.commit_id DESC, fc.file_id
 """
-DELETE_ROW = "DELETE FROM postings WHERE bucket = ? AND term = ?"
 PUT_FILE = """
 INSERT OR REPLACE INTO search_files
 (file_id, path_len, symbols_len, docstrings_len, comments_len, body_len, terms, words, chunks)
@@ -129,16 +129,17 @@ def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | Non
         by_bucket.setdefault(file_id // BUCKET, []).append(file_id)
     for bucket, file_ids in by_bucket.items():
         fresh: dict[str, bytes] = {}
-        touched: set[str] = set()
+        terms: set[str] = set()
         for file_id in file_ids:
             file = files[file_id]
-            touched.update(_terms_of(conn, file_id))
+            terms.update(_terms_of(conn, file_id))
             if file is None:
                 conn.execute("DELETE FROM search_files WHERE file_id = ?", (file_id,))
             else:
                 _put_file(conn, file_id, file)
                 _pack(fresh, file_id % BUCKET, file.terms)
-        _merge(conn, bucket, frozenset(one % BUCKET for one in file_ids), touched.union(fresh), fresh)
+        terms.update(fresh)
+        _merge(conn, bucket, frozenset(one % BUCKET for one in file_ids), terms, fresh)
 
 
 def list_buckets(conn: sqlite3.Connection) -> tuple[int, ...]:
@@ -245,18 +246,33 @@ def _merge(
     conn: sqlite3.Connection,
     bucket: int,
     slots: frozenset[int],
-    terms: Iterable[str],
+    terms: AbstractSet[str],
     fresh: Mapping[str, bytes],
 ) -> None:
-    """In the rows of `terms`, the entries of `slots` are the fresh ones; rows that hold nothing are gone."""
+    """In the rows of `terms`, the entries of `slots` are the fresh ones; rows that hold nothing are gone.
+
+    Most terms of an edited file stand in it as often as before: their rows are not touched.
+    """
+    cursor = conn.cursor()
+    cursor.row_factory = None
+    rows = cursor.execute("SELECT term, files FROM postings WHERE bucket = ?", (bucket,))
+    held = {term: files for term, files in rows if term in terms}
+    size, ordered = _FILE.size, sorted(slots)
+    put, gone = [], []
     for term in sorted(terms):
-        found = conn.execute(OF_TERM, (bucket, term)).fetchone()
-        kept = [] if found is None else [entry for entry in _entries(found[0]) if entry[0] not in slots]
-        entries = sorted([*kept, *_entries(fresh.get(term, b""))])
-        if entries:
-            conn.execute(PUT_ROW, (bucket, term, b"".join([entry for _, entry in entries])))
+        before, entries = held.get(term, b""), fresh.get(term, b"")
+        there = before[::size]
+        found = [at * size for at in map(there.find, ordered) if at >= 0]
+        if b"".join([before[at : at + size] for at in found]) == entries:
+            continue
+        kept = [entry for entry in _entries(before) if entry[0] not in slots]
+        after = b"".join([entry for _, entry in sorted([*kept, *_entries(entries)])])
+        if after:
+            put.append((bucket, term, after))
         else:
-            conn.execute(DELETE_ROW, (bucket, term))
+            gone.append((bucket, term))
+    conn.executemany(PUT_ROW, put)
+    conn.executemany("DELETE FROM postings WHERE bucket = ? AND term = ?", gone)
 
 
 def _entries(files: bytes) -> Iterator[_Entry]:
