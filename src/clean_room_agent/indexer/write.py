@@ -156,11 +156,10 @@ def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolutio
 
 def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None) -> None:
     """The file depends on, refers to and looked up this, and nothing else; None for nothing."""
-    dependencies.delete_imports(conn, [file_id])
-    symbols.delete_references_from(conn, file_id)
-    names.delete_lookups(conn, file_id)
-    if resolved is not None:
-        insert_resolutions(conn, [(file_id, resolved)])
+    found = resolved or Resolution([], [], {})
+    dependencies.replace_imports(conn, file_id, found.dependencies)
+    symbols.replace_references(conn, file_id, found.references)
+    names.replace_lookups(conn, file_id, found.lookups)
 
 
 def _symbol_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.SymbolTuple]:

@@ -18,6 +18,7 @@ EDGES = """
 SELECT DISTINCT source_file_id, target_file_id, kind FROM dependencies WHERE source_file_id = ? OR target_file_id = ?
 ORDER BY source_file_id, target_file_id, kind
 """
+IMPORTS_OF = "SELECT id, source_file_id, target_file_id, kind FROM dependencies WHERE source_file_id = ?"
 DependencyTuple = tuple[int, int, str]
 """source_file_id, target_file_id, kind."""
 
@@ -67,13 +68,14 @@ def insert_dependencies(conn: sqlite3.Connection, edges: Iterable[DependencyTupl
     )
 
 
-def delete_all(conn: sqlite3.Connection) -> None:
-    """No edge is left."""
-    conn.execute("DELETE FROM dependencies")
-
-
-def delete_imports(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
-    """Nothing is known any more of what these files import."""
-    conn.executemany(
-        "DELETE FROM dependencies WHERE source_file_id = ?", ((file_id,) for file_id in file_ids)
-    )
+def replace_imports(conn: sqlite3.Connection, file_id: int, edges: Iterable[DependencyTuple]) -> None:
+    """The file imports just this; rows that say so already stay."""
+    missing = set(edges)
+    gone = []
+    for row_id, *edge in conn.execute(IMPORTS_OF, (file_id,)).fetchall():
+        if tuple(edge) in missing:
+            missing.discard(tuple(edge))
+        else:
+            gone.append((row_id,))
+    conn.executemany("DELETE FROM dependencies WHERE id = ?", gone)
+    insert_dependencies(conn, sorted(missing))

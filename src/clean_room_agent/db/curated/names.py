@@ -10,6 +10,7 @@ ANYWHERE = 0
 GET = "SELECT imports, interface, uses FROM file_names WHERE file_id = ?"
 PUT = "INSERT OR REPLACE INTO file_names (file_id, imports, interface, uses) VALUES (?, ?, ?, ?)"
 PUT_LOOKUPS = "INSERT INTO lookups (target_file_id, source_file_id, names) VALUES (?, ?, ?)"
+LOOKUPS_OF = "SELECT target_file_id, names FROM lookups WHERE source_file_id = ?"
 IMPORTS = """
 SELECT n.file_id, f.path, n.imports FROM file_names n JOIN files f ON f.id = n.file_id ORDER BY n.file_id
 """
@@ -55,9 +56,19 @@ def insert_lookups(
     )
 
 
-def delete_lookups(conn: sqlite3.Connection, source_file_id: int) -> None:
-    """Nothing is stored of what the source file looked up."""
-    conn.execute("DELETE FROM lookups WHERE source_file_id = ?", (source_file_id,))
+def replace_lookups(
+    conn: sqlite3.Connection, source_file_id: int, lookups: Mapping[int, Collection[str]]
+) -> None:
+    """The source file looked up just these names; rows that say so already stay."""
+    missing = {target: json.dumps(sorted(looked_up)) for target, looked_up in lookups.items()}
+    gone = []
+    for target, stored in conn.execute(LOOKUPS_OF, (source_file_id,)).fetchall():
+        if missing.get(target) == stored:
+            del missing[target]
+        else:
+            gone.append((target, source_file_id))
+    conn.executemany("DELETE FROM lookups WHERE target_file_id = ? AND source_file_id = ?", gone)
+    conn.executemany(PUT_LOOKUPS, [(target, source_file_id, missing[target]) for target in sorted(missing)])
 
 
 def find_lookups(conn: sqlite3.Connection, target_file_id: int, names: Collection[str]) -> set[int]:

@@ -45,6 +45,10 @@ WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language = 
 CALLABLES = """
 SELECT name, qualified_name FROM symbols WHERE file_id = ? AND kind IN ('function', 'class', 'method') ORDER BY place
 """
+REFERENCES_FROM = """
+SELECT id, caller_symbol_id, callee_symbol_id, reference_kind, confidence FROM symbol_references
+WHERE caller_symbol_id >= ? AND caller_symbol_id < ?
+"""
 PLACE_BITS = 20
 """The lower bits of an id tell symbols of a file apart, the upper ones are the file's id."""
 SymbolTuple = tuple[int, int, int, str, str, str, int, int, str, int | None]
@@ -199,12 +203,20 @@ def insert_references(conn: sqlite3.Connection, references: Iterable[ReferenceTu
     )
 
 
-def delete_references_from(conn: sqlite3.Connection, file_id: int) -> None:
-    """No use by a symbol of the file is left."""
-    conn.execute(
-        "DELETE FROM symbol_references WHERE caller_symbol_id >= ? AND caller_symbol_id < ?",
-        (first_symbol_id(file_id), first_symbol_id(file_id + 1)),
-    )
+def replace_references(conn: sqlite3.Connection, file_id: int, references: Iterable[ReferenceTuple]) -> None:
+    """The symbols of the file use just these others; rows that say so already stay."""
+    missing = {one[:3]: one for one in references}
+    gone = []
+    for row_id, *one in conn.execute(
+        REFERENCES_FROM, (first_symbol_id(file_id), first_symbol_id(file_id + 1))
+    ).fetchall():
+        key = tuple(one[:3])
+        if key in missing and missing[key][3] == one[3]:
+            del missing[key]
+        else:
+            gone.append((row_id,))
+    conn.executemany("DELETE FROM symbol_references WHERE id = ?", gone)
+    insert_references(conn, missing.values())
 
 
 def count_symbols(conn: sqlite3.Connection) -> int:
