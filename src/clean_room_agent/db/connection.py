@@ -98,6 +98,11 @@ def connect_file(
     return conn
 
 
+def connect_bare(path: Path) -> sqlite3.Connection:
+    """A connection in autocommit mode to a database in the making (0600): nothing is checked, made or set up."""
+    return _open(path, read_only=False, any_thread=False)
+
+
 def backup(source: sqlite3.Connection, target_path: Path) -> None:
     """A whole copy of the database stands at `target_path` (0600), replacing what was there.
 

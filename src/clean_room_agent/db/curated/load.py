@@ -8,7 +8,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-from clean_room_agent.db.connection import backup_into, connect_file, remove_database, transaction
+from clean_room_agent.db.connection import (
+    backup_into,
+    connect_bare,
+    connect_file,
+    remove_database,
+    transaction,
+)
 
 INDEXES = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL ORDER BY name"
 BULK = (
@@ -25,14 +31,11 @@ CARRY = (
     INSERT INTO file_metadata
     SELECT f.id, m.purpose, m.module, m.domain, m.concepts, m.public_api_surface, m.complexity_notes
     FROM old.file_metadata m JOIN old.files o ON o.id = m.file_id
-    JOIN files f ON f.path = o.path AND f.content_hash = o.content_hash
+    JOIN files f ON f.repo_id = (SELECT min(id) FROM repos) AND f.path = o.path AND f.content_hash = o.content_hash
     """,
 )
-CHANGED = """
-SELECT count(*) FROM files f WHERE NOT EXISTS
-(SELECT 1 FROM old.files o WHERE o.path = f.path AND o.content_hash = f.content_hash)
-"""
-GONE = "SELECT count(*) FROM old.files o WHERE NOT EXISTS (SELECT 1 FROM files f WHERE f.path = o.path)"
+CHANGED = "SELECT count(*) FROM (SELECT path, content_hash FROM files EXCEPT SELECT path, content_hash FROM old.files)"
+GONE = "SELECT count(*) FROM (SELECT path FROM old.files EXCEPT SELECT path FROM files)"
 
 
 class Draft:
@@ -53,7 +56,7 @@ class Draft:
 
     def connect(self) -> sqlite3.Connection:
         """A connection of this process, for bulk writing inside `writing`."""
-        conn = sqlite3.connect(f"file:{quote(os.fspath(self._path))}", uri=True, isolation_level=None)
+        conn = connect_bare(self._path)
         for pragma in BULK:
             conn.execute(f"PRAGMA {pragma}")
         return conn
@@ -88,7 +91,7 @@ class Draft:
 
     def publish(self, path: Path) -> None:
         """What was made stands at `path`: as a file where there was none, else as the content of the one that is there."""
-        with contextlib.closing(sqlite3.connect(self._path, isolation_level=None)) as conn:
+        with contextlib.closing(connect_bare(self._path)) as conn:
             if path.exists():
                 backup_into(conn, path)
                 return
