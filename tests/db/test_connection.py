@@ -17,6 +17,7 @@ from clean_room_agent.db.connection import (
     remove_database,
     transaction,
 )
+from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
 
 TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
@@ -40,7 +41,7 @@ def test_a_new_database_is_private_and_set_up_for_safety(tmp_path: Path, role: R
         assert pragma(conn, "trusted_schema") == 0
         assert pragma(conn, "busy_timeout") == 10_000
         assert pragma(conn, "application_id") == APPLICATION_IDS[role]
-        assert pragma(conn, "user_version") == 1
+        assert pragma(conn, "user_version") == migrations(SCHEMA_FOLDER / role)[-1].number
         assert pragma(conn, "synchronous") == (2 if role == "raw" else 1)
         assert conn.isolation_level is None
         files = sorted(path.parent.glob(f"{path.name}*"))

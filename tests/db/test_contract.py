@@ -13,7 +13,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
     "curated": {
         "repos": "id path remote_url indexed_at",
         "files": "id repo_id path language content_hash size_bytes mtime_ns inode parse_error",
-        "symbols": "id file_id name kind start_line end_line signature parent_symbol_id qualified_name",
+        "symbols": "id file_id name kind start_line end_line signature parent_symbol_id qualified_name place",
         "docstrings": "id symbol_id file_id content format parsed_fields",
         "inline_comments": "id file_id symbol_id line content kind is_rationale",
         "dependencies": "id source_file_id target_file_id kind",
@@ -23,8 +23,15 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "co_changes": "file_a_id file_b_id count last_commit_hash",
         "file_metadata": "file_id purpose module domain concepts public_api_surface complexity_notes",
         "adapter_metadata": "id stage_name base_model model_tag version active performance_notes deployed_at",
-        "postings": "term file_id path_tf symbols_tf docstrings_tf comments_tf body_tf history_tf",
-        "file_lengths": "file_id path_len symbols_len docstrings_len comments_len body_len history_len",
+        "postings": "bucket term files",
+        "search_files": "file_id path_len symbols_len docstrings_len comments_len body_len terms words chunks",
+        "commit_terms": "commit_id terms",
+        "file_names": "file_id imports interface uses",
+        "lookups": "target_file_id source_file_id names",
+        "skipped_files": "path size_bytes mtime_ns inode",
+        "renames": "commit_id old_path new_path",
+        "lost_paths": "id path",
+        "lost_commits": "path_id commit_id",
         "index_state": "key value",
     },
     "raw": {
@@ -72,7 +79,9 @@ INDEXED: dict[Role, tuple[tuple[str, str], ...]] = {
         ("file_metadata", "domain"),
         ("file_metadata", "module"),
         ("adapter_metadata", "stage_name active"),
-        ("postings", "term file_id"),
+        ("postings", "bucket term"),
+        ("lookups", "target_file_id source_file_id"),
+        ("lost_paths", "path"),
     ),
     "raw": (("task_runs", "task_id"), ("retrieval_llm_calls", "task_id call_type item attempt")),
     "session": (("kv", "key"),),
@@ -136,8 +145,9 @@ def test_deleting_a_file_takes_along_all_that_was_known_of_it(tmp_path: Path) ->
             INSERT INTO repos VALUES (1, '/r', NULL, 'now');
             INSERT INTO files (id, repo_id, path, language, content_hash, size_bytes) VALUES
                 (1, 1, 'a.py', 'python', 'h', 1), (2, 1, 'b.py', 'python', 'h', 1);
-            INSERT INTO symbols VALUES (1, 1, 'A', 'A', 'class', 1, 9, 'class A:', NULL),
-                (2, 1, 'f', 'A.f', 'method', 2, 3, 'def f(self):', 1), (3, 2, 'g', 'g', 'function', 1, 2, 'def g():', NULL);
+            INSERT INTO symbols VALUES (1, 1, 'A', 'A', 'class', 1, 9, 'class A:', NULL, 0),
+                (2, 1, 'f', 'A.f', 'method', 2, 3, 'def f(self):', 1, 1),
+                (3, 2, 'g', 'g', 'function', 1, 2, 'def g():', NULL, 0);
             INSERT INTO docstrings VALUES (1, 2, 1, 'words', 'plain', NULL), (2, NULL, 1, 'words', 'plain', NULL);
             INSERT INTO inline_comments VALUES (1, 1, 2, 3, 'why', 'rationale', 1);
             INSERT INTO dependencies VALUES (1, 1, 2, 'import'), (2, 2, 1, 'import');
@@ -146,14 +156,21 @@ def test_deleting_a_file_takes_along_all_that_was_known_of_it(tmp_path: Path) ->
             INSERT INTO file_commits VALUES (1, 1), (2, 1);
             INSERT INTO co_changes VALUES (1, 2, 1, 'c');
             INSERT INTO file_metadata (file_id, purpose) VALUES (1, 'p');
-            INSERT INTO postings (term, file_id, body_tf) VALUES ('t', 1, 1), ('t', 2, 1);
-            INSERT INTO file_lengths (file_id) VALUES (1), (2);
+            INSERT INTO file_names VALUES (1, '[]', '{}', '{}'), (2, '[]', '{}', '{}');
+            INSERT INTO lookups VALUES (1, 2, '[]'), (2, 1, '[]');
+            INSERT INTO search_files VALUES (1, 1, 0, 0, 0, 1, 't', '', x''), (2, 1, 0, 0, 0, 1, 't', '', x'');
+            INSERT INTO commit_terms VALUES (1, '{}');
+            INSERT INTO renames VALUES (1, x'41', x'42');
             DELETE FROM files WHERE id = 1;
             """
         )
         left = {table: conn.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in tables(conn)}
-    kept = {"repos", "files", "symbols", "commits", "file_commits", "postings", "file_lengths"}
-    assert {table: count for table, count in left.items() if count} == dict.fromkeys(kept, 1)
+    of_other_file = {"repos", "files", "symbols", "file_names", "search_files"}
+    # What the other file looked up in it tells whom to resolve again; its past waits for its return.
+    of_past = {"lookups", "commits", "file_commits", "commit_terms", "renames", "lost_paths", "lost_commits"}
+    assert {table: count for table, count in left.items() if count} == dict.fromkeys(
+        of_other_file | of_past, 1
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,7 +181,7 @@ def test_deleting_a_file_takes_along_all_that_was_known_of_it(tmp_path: Path) ->
         "INSERT INTO files (repo_id, path, language, content_hash, size_bytes) VALUES (7, 'a', 'b', 'c', 1)",
         "INSERT INTO files (repo_id, path, language, content_hash, size_bytes) VALUES (1, 'a.py', 'b', 'c', 'much')",
         "INSERT INTO files (repo_id, path, language, content_hash, size_bytes) VALUES (1, 'a.py', 'b', 'c', 1)",
-        "INSERT INTO symbols VALUES (1, 1, 'A', 'A', 'klass', 1, 9, 'class A:', NULL)",
+        "INSERT INTO symbols VALUES (1, 1, 'A', 'A', 'klass', 1, 9, 'class A:', NULL, 0)",
     ],
 )
 def test_what_cannot_be_true_of_a_repository_is_refused(tmp_path: Path, statement: str) -> None:
