@@ -5,7 +5,8 @@ import pytest
 from tests.fakes.repositories import commit, git, make_repository, write
 from tests.indexer.dump import dump_of, index
 
-from clean_room_agent.indexer.extract import Failed, extract
+from clean_room_agent.indexer.extract import extract
+from clean_room_agent.indexer.run import Failed
 
 NAMES = [
     "with space.py",

@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.db.raw import events
 from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.record import Record
@@ -23,7 +24,7 @@ def command(run: str, repo: Path, as_json: bool) -> int:
     """Bring the result of RUN into the working tree; refused where a file it touches has changed since."""
     workspace = wiring.workspace_of(repo)
     options.require_record(workspace)
-    with Record.open(workspace.repo, clock=wiring.utc_now) as record:
+    with Record.open(workspace.repo, clock=utc_now) as record:
         task_id = record.write(find_task, run)
         row = record.write(get_orchestrator_run, task_id)
         if row is None or not row.result_commit:

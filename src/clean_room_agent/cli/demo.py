@@ -12,6 +12,7 @@ import click
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli import output, wiring
+from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.discovery import DEFAULT_URL
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.cli.plan import run_plan
@@ -74,7 +75,7 @@ def command(folder: Path | None, live: bool, base_url: str, coding: str | None, 
 def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> int:
     """Index, plan and solve, with a line before each; the exit code of the solve."""
     output.answer("3. cra index: what is known of the project")
-    with Record.open(workspace.repo, clock=wiring.utc_now) as record:
+    with Record.open(workspace.repo, clock=utc_now) as record:
         summary = wiring.refresh_index(workspace, settings, record)
     output.answer(f"   {summary.files_scanned} files, {summary.symbols} symbols, {summary.commits} commits\n")
     output.answer("4. cra plan: a plan that could be reviewed and edited")

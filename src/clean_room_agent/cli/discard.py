@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import events
 from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
@@ -24,7 +25,7 @@ def command(run: str, repo: Path, as_json: bool) -> int:
     """Delete the branch, the snapshot and the attempts of RUN. Its record stays."""
     workspace = wiring.workspace_of(repo)
     options.require_record(workspace)
-    with Record.open(workspace.repo, clock=wiring.utc_now) as record:
+    with Record.open(workspace.repo, clock=utc_now) as record:
         task_id = record.write(find_task, run)
         row = record.write(get_orchestrator_run, task_id)
         repository = open_repository(workspace.repo)
@@ -45,7 +46,7 @@ def command(run: str, repo: Path, as_json: bool) -> int:
         for ref in gone:
             delete_ref(repository, ref)
         if workspace.session(task_id).exists():
-            Session.open(workspace.repo, task_id, clock=wiring.utc_now).archive(record)
+            Session.open(workspace.repo, task_id, clock=utc_now).archive(record)
         remove_database(workspace.run_copy(task_id))
         event = events.EventRow(
             task_id=task_id, kind="discarded", detail="\n".join(gone), timestamp=record.now()

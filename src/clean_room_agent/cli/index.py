@@ -1,6 +1,6 @@
 """`cra index`: build or refresh the knowledge base."""
 
-import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -8,13 +8,16 @@ import click
 
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.clock import utc_now
-from clean_room_agent.cli.indexing import index_recorded
+from clean_room_agent.cli.indexing import index_recorded, processors
 from clean_room_agent.db.raw.index_runs import append_index_run
 from clean_room_agent.db.raw.single import write_event
 from clean_room_agent.git.repository import list_work_tree
 from clean_room_agent.indexer.bounds import Bounds, digest_of, recall
 from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.workspace import Workspace
+
+NAMED = 20
+"""Files of a kind that are named one by one."""
 
 
 @click.command()
@@ -44,7 +47,7 @@ def command(
                 index_repository,
                 workspace.repo,
                 config=_bounds(workspace, digest),
-                jobs=os.cpu_count() or 1,
+                jobs=processors(),
                 full=full,
                 continue_on_error=continue_on_error,
                 line_counts=line_counts,
@@ -52,7 +55,7 @@ def command(
                 digest=digest,
                 progress=bar.show,
             ),
-            note=partial(write_event, workspace.repo, append_index_run),
+            note=lambda row: write_event(workspace.repo, append_index_run, row),
             now=utc_now,
         )
     finally:
@@ -60,16 +63,23 @@ def command(
     if as_json:
         output.answer_json(summary)
         return 0
-    for name, why in summary.failures:
-        click.echo(output.visible(f"skipped {name}: {why}"), err=True)
+    _tell("skipped", summary.failures)
     if summary.files_changed:
-        for name, why in summary.unparsed:
-            click.echo(output.visible(f"no symbols in {name}: {why}"), err=True)
+        _tell("left out", summary.left_out)
+        _tell("no symbols in", summary.unparsed)
     output.answer(
         f"{summary.files_scanned} files, {summary.files_changed} changed, {summary.files_deleted} gone; "
         f"{summary.symbols} symbols, {summary.commits} commits; {summary.duration_ms / 1000:.2f} s"
     )
     return 0
+
+
+def _tell(what: str, files: Sequence[tuple[str, str]]) -> None:
+    """A line for each file, and one for the rest where there are very many."""
+    for name, why in files[:NAMED]:
+        click.echo(output.one_line(f"{what} {name}: {why}"), err=True)
+    if len(files) > NAMED:
+        click.echo(f"{what} {len(files) - NAMED} more; `cra index --json` names all", err=True)
 
 
 def _bounds(workspace: Workspace, digest: str) -> Bounds:

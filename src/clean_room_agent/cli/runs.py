@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.trace import RunOverview, list_overviews
@@ -30,7 +31,7 @@ def command(limit: int, repo: Path, as_json: bool) -> int:
         output.answer_json([as_object(entry) for entry in found])
     elif found:
         shown = neutral(found)
-        output.console().print(render_runs(shown, wiring.utc_now()), highlight=False)
+        output.console().print(render_runs(shown, utc_now()), highlight=False)
     else:
         output.answer(EMPTY if workspace.config.exists() else "no runs here yet; begin with: cra init")
     return 0

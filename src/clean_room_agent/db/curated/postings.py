@@ -214,8 +214,8 @@ def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
     for place, words in file.chunks:
         numbers.extend((place, len(words) & _WORD, len(words) >> 16))
         numbers.extend(words)
-    terms, words = " ".join(file.terms), " ".join(file.words)
-    conn.execute(PUT_FILE, (file_id, *file.lengths, terms, words, _little(numbers).tobytes()))
+    texts = (" ".join(file.terms), " ".join(file.words))
+    conn.execute(PUT_FILE, (file_id, *file.lengths, *texts, _little(numbers).tobytes()))
 
 
 def _numbers(data: bytes) -> "array[int]":
