@@ -124,7 +124,6 @@ def test_a_file_that_grows_while_the_index_is_made_is_as_it_was_or_as_it_is(tmp_
     assert updated == dump_of(top)
 
 
-@pytest.mark.xfail(reason="a line break in a name is printed as one")
 def test_what_is_said_of_an_odd_name_is_one_line_without_control_characters(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "r", {"a\nb\x1b[31m.py": b"# coding: ascii\nname = '\xff'\n"})
     command = (sys.executable, "-m", "clean_room_agent", "index", "--continue-on-error")

@@ -1,5 +1,7 @@
 """Index runs and their rows in the record; imports little, as an index that found nothing changed takes a moment."""
 
+import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +9,11 @@ from typing import Literal
 
 from clean_room_agent.db.raw.index_runs import IndexRunRow
 from clean_room_agent.indexer.build import IndexSummary
+
+
+def processors() -> int:
+    """How many processors this process may use; in a container, fewer than the machine has."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def index_recorded(

@@ -43,6 +43,11 @@ def visible(text: str) -> str:
     return CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text.replace("\r\n", "\n"))
 
 
+def one_line(text: str) -> str:
+    """`visible` text, line feeds included: a file's name may hold some."""
+    return visible(text).replace("\n", "\\x0a")
+
+
 def plain(value: object) -> Any:
     """`value` as what JSON can say."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -16,7 +16,7 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomRequest
 from clean_room_agent.cli.call_rows import call_row
 from clean_room_agent.cli.clock import utc_now
-from clean_room_agent.cli.indexing import index_recorded
+from clean_room_agent.cli.indexing import index_recorded, processors
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.db.connection import backup, connect_file, remove_database
@@ -164,7 +164,7 @@ def refresh_index(
             index_repository,
             workspace.repo,
             config=settings.index,
-            jobs=os.cpu_count() or 1,
+            jobs=processors(),
             full=full,
             progress=progress or (lambda _done, _total: None),
         ),
@@ -289,7 +289,7 @@ def _index_recorded(desk: Desk, repo: Repository, task_id: str, state: RecordedS
     try:
         stand_on(worktree, state.head)
         index_repository(
-            where, config=desk.settings.index, jobs=os.cpu_count() or 1, progress=lambda _done, _total: None
+            where, config=desk.settings.index, jobs=processors(), progress=lambda _done, _total: None
         )
         built = Workspace(repo=where).curated
         with contextlib.closing(connect_file("curated", built, read_only=True)) as source:

@@ -47,6 +47,8 @@ class IndexSummary:
     """(path, message), by path; only with `continue_on_error`."""
     unparsed: tuple[tuple[str, str], ...]
     """(path, reason) of the source files in the index that are text only, as the parser was stopped; by path."""
+    left_out: tuple[tuple[str, str], ...]
+    """(path, reason) of the files that are not in the index: too large, oddly named, or no text though their names say source code."""
     commits: int
     """In the whole index."""
 
@@ -162,6 +164,9 @@ def _summary(conn: Connection, outcome: Outcome, duration_ms: int) -> IndexSumma
         symbols=symbols.count_symbols(conn),
         duration_ms=duration_ms,
         failures=tuple((one.path, one.message) for one in outcome.failures),
+        left_out=tuple(
+            sorted([*files.list_left_out(conn), *((name, why) for name, why in outcome.left_out.items())])
+        ),
         unparsed=files.list_unparsed(conn),
         commits=history.count_commits(conn),
     )

@@ -63,23 +63,25 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
 
     Source code that cannot be decoded is a failure; of other files, the same only means that they are no text.
     """
+    grammar = syntax.grammar_of(path)
     try:
         with open(f"{root}/{path}", "rb") as file:  # noqa: PTH123 - a third of the time of Path.open, for each file
             status = os.fstat(file.fileno())
             head = file.read(HEAD)
-            if b"\0" in head and not head.startswith(MARKS):
-                return SkippedStamp(path, status.st_size, status.st_mtime_ns, status.st_ino)
-            data = head + file.read(max(max_bytes + 1 - len(head), 0))
+            binary = b"\0" in head and not head.startswith(MARKS)
+            data = head if binary else head + file.read(max(max_bytes + 1 - len(head), 0))
     except OSError as exc:
         return Failed(path, f"cannot be read: {exc.strerror}")
-    if len(data) > max_bytes:
-        return SkippedStamp(path, status.st_size, status.st_mtime_ns, status.st_ino)
-    grammar = syntax.grammar_of(path)
+    skipped = SkippedStamp(path, status.st_size, status.st_mtime_ns, status.st_ino, "")
+    if binary or len(data) > max_bytes:
+        return skipped if grammar is None else skipped._replace(reason="binary: it holds NUL bytes")
     try:
         text = textfile.decode(data, max_bytes=max_bytes).text
     except textfile.NotTextError as exc:
-        if grammar is None or b"\0" in data:
-            return SkippedStamp(path, status.st_size, status.st_mtime_ns, status.st_ino)
+        if grammar is None:
+            return skipped
+        if b"\0" in data:
+            return skipped._replace(reason=str(exc))
         return Failed(path, f"cannot be decoded: {exc}")
     source = text.encode()
     parsed, nested, names, parse_error = _parse(source, grammar)

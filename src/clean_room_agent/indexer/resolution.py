@@ -125,9 +125,10 @@ def affected(conn: Connection, root: Path, changes: Changes, ids: Mapping[str, i
     configured = {path for path in changes.written if is_config(path)}
     if moved or configured:
         unmoved = [path for path in ids if path not in moved]
-        reached = _within_reach(conn, root, sorted(moved | configured), unmoved)
+        reached, words = _within_reach(conn, root, sorted(moved | configured), unmoved)
         # What a file passes on from a module that came or went concerns all who asked it for anything.
         found = found.union(reached, *(names.find_users(conn, file_id) for file_id in reached))
+        found |= names.find_lookups(conn, ANYWHERE, [f"?{word}" for word in words])
     return found.intersection(ids.values())
 
 
@@ -141,7 +142,10 @@ def _unsettled(conn: Connection, changed: Mapping[str, int]) -> list[str]:
     return unsettled
 
 
-def _within_reach(conn: Connection, root: Path, moved: Sequence[str], unmoved: Sequence[str]) -> set[int]:
+def _within_reach(
+    conn: Connection, root: Path, moved: Sequence[str], unmoved: Sequence[str]
+) -> tuple[set[int], list[str]]:
+    """The files whose own imports may lead elsewhere, and the words that they mention."""
     python, ecmascript = PythonModules(unmoved), EcmaScriptModules(unmoved, partial(read_config, root))
     reaches = [reach(path, python=python, ecmascript=ecmascript) for path in moved]
     words = sorted(frozenset[str]().union(*(one.words for one in reaches)))
@@ -153,4 +157,4 @@ def _within_reach(conn: Connection, root: Path, moved: Sequence[str], unmoved: S
         language = "python" if path.endswith(PYTHON) else "ecmascript"
         if language in languages or path.startswith(prefixes) or any(word in imports for word in words):
             found.add(file_id)
-    return found
+    return found, words

@@ -1,6 +1,6 @@
 """What all parts of one index run share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -55,6 +55,8 @@ class Outcome(NamedTuple):
     changed: int
     deleted: int
     failures: list[Failed]
+    left_out: Mapping[str, str]
+    """Why files are not in the index, as the scan found, by path."""
 
 
 def put_repo(conn: Connection, run: IndexRun) -> int:

@@ -26,6 +26,8 @@ class Scan:
     """In the index, and not present."""
     sizes: Mapping[str, int]
     """Bytes of each present file, by path, in order."""
+    left_out: Mapping[str, str]
+    """Why a regular file with no secret's name is not present, by path, in order."""
 
 
 def scan(
@@ -46,21 +48,29 @@ def scan(
         max_bytes: larger files do not belong.
     """
     sizes: dict[str, int] = {}
+    left_out: dict[str, str] = {}
     suspects: list[str] = []
     for path in sorted(set(paths)):
         status = _status(root, path)
-        if status is None or status.st_size > max_bytes:
+        if status is None:
             continue
-        sizes[path] = status.st_size
-        stamp = known.get(path)
-        if stamp is None or not _is_as_it_was(status, stamp, scanned_at):
-            suspects.append(path)
+        if not _is_utf8(path):
+            left_out[path] = "its name is not UTF-8"
+        elif status.st_size > max_bytes:
+            left_out[path] = f"{status.st_size:,} bytes are more than [index] max_file_bytes"
+        else:
+            sizes[path] = status.st_size
+            stamp = known.get(path)
+            if stamp is None or not _is_as_it_was(status, stamp, scanned_at):
+                suspects.append(path)
     gone = sorted(known.keys() - sizes.keys())
-    return Scan(present=tuple(sizes), suspects=tuple(suspects), gone=tuple(gone), sizes=sizes)
+    return Scan(
+        present=tuple(sizes), suspects=tuple(suspects), gone=tuple(gone), sizes=sizes, left_out=left_out
+    )
 
 
 def _status(root: Path, path: str) -> os.stat_result | None:
-    if is_secret_name(path) or path.startswith(f"{FOLDER}/") or not _is_utf8(path):
+    if is_secret_name(path) or path.startswith(f"{FOLDER}/"):
         return None
     try:
         status = os.lstat(f"{root}/{path}")

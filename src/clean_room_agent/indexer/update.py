@@ -82,7 +82,7 @@ def update_files(
     """
     suspects = found.suspects
     if not (suspects or found.gone):
-        return Outcome(scanned=len(found.present), changed=0, deleted=0, failures=[])
+        return Outcome(scanned=len(found.present), changed=0, deleted=0, failures=[], left_out=found.left_out)
     from clean_room_agent.indexer.extract import FileFacts  # noqa: PLC0415 - see the module's first lines
     from clean_room_agent.indexer.resolution import StoredWorld, affected  # noqa: PLC0415
     from clean_room_agent.indexer.write import FileWriter, write_resolution  # noqa: PLC0415
@@ -117,6 +117,7 @@ def update_files(
         changed=len(changes.written),
         deleted=len(changes.removed),
         failures=sorted(failures),
+        left_out=found.left_out,
     )
 
 

@@ -35,6 +35,7 @@ class _Plan:
     buckets: Sequence[Sequence[tuple[int, str]]]
     """Each the (file id, path)s of one bucket, the one that takes longest first."""
     ids: dict[str, int]
+    left_out: Mapping[str, str]
 
 
 def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
@@ -51,7 +52,12 @@ def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
     with new_draft(target) as draft:
         buckets = _buckets(found.sizes)
         plan = _Plan(
-            draft=draft, root=run.listing.top, max_bytes=run.bounds.max_file_bytes, buckets=buckets, ids=ids
+            draft=draft,
+            root=run.listing.top,
+            max_bytes=run.bounds.max_file_bytes,
+            buckets=buckets,
+            ids=ids,
+            left_out=found.left_out,
         )
         size = max(min(run.jobs, len(buckets)), 1)
         with Crew(
@@ -95,7 +101,13 @@ def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: 
         draft.create_indexes(conn)
     changed, deleted = draft.carry_over(conn, target) if target.exists() else (len(ids), 0)
     conn.close()
-    return Outcome(scanned=len(plan.ids), changed=changed, deleted=deleted, failures=sorted(failures))
+    return Outcome(
+        scanned=len(plan.ids),
+        changed=changed,
+        deleted=deleted,
+        failures=sorted(failures),
+        left_out=plan.left_out,
+    )
 
 
 def _buckets(sizes: Mapping[str, int]) -> list[list[tuple[int, str]]]:

@@ -68,6 +68,8 @@ class SkippedStamp(NamedTuple):
     size_bytes: int
     mtime_ns: int
     inode: int
+    reason: str
+    """Why, where the name says source code; else empty: nobody looks for a picture in an index."""
 
 
 class NewFile(NamedTuple):
@@ -153,13 +155,19 @@ def list_stamps(conn: sqlite3.Connection) -> tuple[FileStamp, ...]:
 
 def list_skipped(conn: sqlite3.Connection) -> tuple[SkippedStamp, ...]:
     """The stamps of all files that are known to have no place in the index, by path."""
-    query = "SELECT path, size_bytes, mtime_ns, inode FROM skipped_files ORDER BY path"
+    query = "SELECT path, size_bytes, mtime_ns, inode, reason FROM skipped_files ORDER BY path"
     return tuple(map(SkippedStamp._make, conn.execute(query)))
+
+
+def list_left_out(conn: sqlite3.Connection) -> tuple[tuple[str, str], ...]:
+    """Source files, by their names, that have no place in the index: path and why, by path."""
+    query = "SELECT path, reason FROM skipped_files WHERE reason <> '' ORDER BY path"
+    return tuple((row[0], row[1]) for row in conn.execute(query))
 
 
 def put_skipped(conn: sqlite3.Connection, stamps: Iterable[SkippedStamp]) -> None:
     """These files are known to have no place in the index."""
-    conn.executemany("INSERT OR REPLACE INTO skipped_files VALUES (?, ?, ?, ?)", stamps)
+    conn.executemany("INSERT OR REPLACE INTO skipped_files VALUES (?, ?, ?, ?, ?)", stamps)
 
 
 def forget_skipped(conn: sqlite3.Connection, paths: Iterable[str]) -> None:

@@ -18,14 +18,6 @@ OF_FILE = """
 SELECT file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes FROM file_metadata
 WHERE file_id = ?
 """
-CARRIED = """
-SELECT f.path, f.content_hash, m.purpose, m.module, m.domain, m.concepts, m.public_api_surface, m.complexity_notes
-FROM file_metadata m JOIN files f ON f.id = m.file_id ORDER BY f.path
-"""
-RESTORE = """
-INSERT INTO file_metadata (file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes)
-SELECT id, ?3, ?4, ?5, ?6, ?7, ?8 FROM files WHERE path = ?1 AND content_hash = ?2
-"""
 ALL = """
 SELECT file_id, purpose, module, domain, concepts, public_api_surface, complexity_notes FROM file_metadata
 ORDER BY file_id
@@ -41,10 +33,6 @@ ADAPTER = """
 SELECT id, stage_name, base_model, model_tag, version, performance_notes, deployed_at FROM adapter_metadata
 WHERE stage_name = ? AND active = 1 ORDER BY deployed_at DESC, id DESC LIMIT 1
 """
-
-
-CarriedTuple = tuple[str | None, ...]
-"""path, content_hash, then the description's columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,16 +107,6 @@ def delete_metadata(conn: sqlite3.Connection, file_ids: Iterable[int]) -> None:
 def has_metadata(conn: sqlite3.Connection) -> bool:
     """Whether any file is described."""
     return conn.execute("SELECT 1 FROM file_metadata LIMIT 1").fetchone() is not None
-
-
-def list_carried(conn: sqlite3.Connection) -> tuple[CarriedTuple, ...]:
-    """All descriptions with their files' paths and hashes, by path: what a full rebuild carries over."""
-    return tuple(tuple(row) for row in conn.execute(CARRIED))
-
-
-def restore_carried(conn: sqlite3.Connection, carried: Iterable[CarriedTuple]) -> None:
-    """Every file that has the path and the hash of a carried description is described by it again."""
-    conn.executemany(RESTORE, carried)
 
 
 def get_active_adapter(conn: sqlite3.Connection, stage_name: str) -> AdapterRow | None:

@@ -36,7 +36,7 @@ end_line = excluded.end_line, signature = excluded.signature, parent_symbol_id =
 IDS = "SELECT id, qualified_name FROM symbols WHERE file_id = ? ORDER BY place"
 UNIQUE = """
 SELECT s.file_id, s.place FROM symbols s JOIN files f ON f.id = s.file_id
-WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language = 'python' LIMIT 2
+WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language = 'python' ORDER BY s.id LIMIT 2
 """
 COUNT_NAMED = """
 SELECT count(*) FROM symbols s JOIN files f ON f.id = s.file_id

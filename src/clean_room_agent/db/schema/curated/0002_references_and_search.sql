@@ -12,7 +12,8 @@ CREATE TABLE skipped_files (
     path TEXT PRIMARY KEY,
     size_bytes INTEGER NOT NULL,
     mtime_ns INTEGER NOT NULL,
-    inode INTEGER NOT NULL
+    inode INTEGER NOT NULL,
+    reason TEXT NOT NULL            -- why, where the name says source code; else empty
 ) STRICT, WITHOUT ROWID;
 
 -- What a file's imports and names say, so that they can be resolved again without reading the file.
