@@ -16,18 +16,6 @@ SELECT {FILE_COLUMNS}, n.count, n.last_commit_hash FROM (
     SELECT file_a_id, count, last_commit_hash FROM co_changes WHERE file_b_id = ?
 ) n JOIN files f ON f.id = n.other WHERE n.count >= ? ORDER BY n.count DESC, f.path LIMIT ?
 """  # noqa: S608 - constant columns
-MESSAGES_OF_FILE = """
-SELECT c.id, c.message, c.files_changed FROM file_commits fc JOIN commits c ON c.id = fc.commit_id
-WHERE fc.file_id = ? AND c.files_changed <= ? ORDER BY c.id DESC LIMIT ?
-"""
-TERMS_OF_COMMITS = """
-SELECT c.id, c.timestamp, c.files_changed, t.terms FROM commit_terms t JOIN commits c ON c.id = t.commit_id
-ORDER BY c.id DESC
-"""
-FILES_OF_COMMITS = """
-SELECT fc.commit_id, fc.file_id FROM commit_terms t JOIN file_commits fc ON fc.commit_id = t.commit_id
-ORDER BY fc.commit_id DESC, fc.file_id
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,22 +81,3 @@ def newest_commit_time(conn: sqlite3.Connection) -> str | None:
     """When the newest indexed commit was made; None without history."""
     row = conn.execute("SELECT timestamp FROM commits ORDER BY id DESC LIMIT 1").fetchone()
     return None if row is None else str(row[0])
-
-
-def list_messages_of_file(
-    conn: sqlite3.Connection, file_id: int, *, max_files: int, limit: int
-) -> tuple[tuple[int, str, int], ...]:
-    """(id, message, files changed) of the newest commits of at most `max_files` that touched the file, newest first."""
-    return tuple(
-        (row[0], row[1], row[2]) for row in conn.execute(MESSAGES_OF_FILE, (file_id, max_files, limit))
-    )
-
-
-def list_commit_terms(conn: sqlite3.Connection) -> tuple[tuple[int, str, int, str], ...]:
-    """(commit id, timestamp, files changed, its message's terms as a JSON object) where kept, newest first."""
-    return tuple((row[0], row[1], row[2], row[3]) for row in conn.execute(TERMS_OF_COMMITS))
-
-
-def list_files_of_commits(conn: sqlite3.Connection) -> tuple[tuple[int, int], ...]:
-    """(commit id, file id) of the commits whose terms are kept, newest first, then by file."""
-    return tuple((row[0], row[1]) for row in conn.execute(FILES_OF_COMMITS))
