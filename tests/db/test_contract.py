@@ -28,7 +28,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "commit_terms": "commit_id terms",
         "file_names": "file_id imports interface uses",
         "lookups": "target_file_id source_file_id names",
-        "skipped_files": "path size_bytes mtime_ns inode",
+        "skipped_files": "path size_bytes mtime_ns inode reason",
         "renames": "commit_id old_path new_path",
         "lost_paths": "id path",
         "lost_commits": "path_id commit_id",
