@@ -21,6 +21,10 @@ from clean_room_agent.indexer.write import insert_files, insert_resolutions
 
 READ, RESOLVED = "read", "resolved"
 REPO_ID = 1
+NEEDED_TO_RESOLVE = ("symbols_by_name", "symbols_by_file", "files_by_path")
+"""Indexes that workers search by, when all files are read."""
+RESOLVED_TABLES = ("dependencies", "lookups", "symbol_references")
+"""What workers write at last; the indexes of all else are made meanwhile."""
 RESOLVED_AT_ONCE = 64
 """Files whose references are written in one go."""
 
@@ -87,7 +91,7 @@ def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: 
             raise failure(min(failures))
     conn = draft.connect()
     with draft.writing(conn):
-        draft.create_indexes(conn, ("symbols_by_name", "symbols_by_file", "files_by_path"))
+        draft.create_indexes(conn, NEEDED_TO_RESOLVE)
     left_out = {one.path for one in failures}.union(one.path for one in skipped)
     crew.tell(left_out)
     ids = {path: number for path, number in plan.ids.items() if path not in left_out}
@@ -95,6 +99,7 @@ def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: 
         past.write(conn, repo_id=put_repo(conn, run), ids=ids)
         files.put_skipped(conn, skipped)
         put_states(conn, run)
+        draft.create_indexes(conn, without=RESOLVED_TABLES)
     for _ in crew.messages(RESOLVED):
         pass
     with draft.writing(conn):

@@ -72,9 +72,12 @@ class Draft:
         finally:
             os.close(handle)
 
-    def create_indexes(self, conn: sqlite3.Connection, names: Iterable[str] | None = None) -> None:
-        """The named indexes exist, or all that are missing."""
-        for name in sorted(self._indexes if names is None else names):
+    def create_indexes(
+        self, conn: sqlite3.Connection, names: Iterable[str] | None = None, *, without: tuple[str, ...] = ()
+    ) -> None:
+        """The named indexes exist, or all that are missing; not those of the tables `without`."""
+        wanted = sorted(self._indexes) if names is None else names
+        for name in [one for one in wanted if not one.startswith(without)] if without else wanted:
             conn.execute(self._indexes.pop(name))
 
     def carry_over(self, conn: sqlite3.Connection, old: Path) -> tuple[int, int]:
