@@ -24,6 +24,20 @@ FILES = {
     "web/view.ts": "export class View {}\n",
     "docs/invoice.md": "An invoice lists items.\n",
 }
+BANK = {
+    "bank/account.py": (
+        "class Account:\n    limit = 10\n\n    def deposit(self, amount):\n        self.check(amount)\n"
+        "        return round_up(amount)\n\n    def check(self, amount):\n        return amount < self.limit\n\n\n"
+        "def round_up(amount):\n    return amount\n"
+    ),
+    "bank/savings.py": (
+        "from bank.account import Account, round_up\n\n\ndef traced(function):\n    return function\n\n\n"
+        "class Savings(Account):\n    @traced\n    def deposit(self, amount):\n"
+        "        return super().deposit(round_up(amount))\n\n\n"
+        "def settle(accounts):\n    for account in accounts:\n        account.check(1)\n\n\n"
+        "def table():\n    return [round_up]\n"
+    ),
+}
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +134,76 @@ def test_neighbors_are_callers_then_callees_the_surest_first(kb: KnowledgeBase, 
     assert [
         one.symbol.id for one in kb.get_symbol_neighbors(add_item, direction="callees", kinds=["call"])
     ] == []
+
+
+@pytest.fixture(scope="module")
+def bank(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    top = make_repository(tmp_path_factory.mktemp("bank") / "repo", BANK)
+    index(top)
+    with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
+        yield KnowledgeBase(conn)
+
+
+@pytest.mark.parametrize(
+    ("name", "neighbors"),
+    [
+        (
+            "round_up",
+            [
+                ("caller", "Account.deposit", "call", 1.0),
+                ("caller", "Savings.deposit", "call", 0.95),
+                ("caller", "table", "name", 0.95),
+            ],
+        ),
+        (
+            "Account.deposit",
+            [
+                ("caller", "Savings.deposit", "call", 0.9),
+                ("callee", "round_up", "call", 1.0),
+                ("callee", "Account.check", "call", 0.9),
+            ],
+        ),
+        (
+            "Account.check",
+            [
+                ("caller", "Account.deposit", "call", 0.9),
+                ("caller", "settle", "call", 0.5),
+                ("callee", "Account.limit", "attribute", 0.9),
+            ],
+        ),
+        (
+            "Savings.deposit",
+            [
+                ("callee", "traced", "decorator", 1.0),
+                ("callee", "round_up", "call", 0.95),
+                ("callee", "Account.deposit", "call", 0.9),
+            ],
+        ),
+        ("Savings", [("callee", "Account", "inheritance", 0.95)]),
+    ],
+)
+def test_neighbors_of_python_symbols_are_what_the_source_says(
+    bank: KnowledgeBase, name: str, neighbors: list[tuple[str, str, str, float]]
+) -> None:
+    (symbol,) = bank.search_symbols_by_name(name)
+    found = bank.get_symbol_neighbors(symbol.id)
+    assert [
+        (one.direction, one.symbol.qualified_name, one.reference_kind, one.confidence) for one in found
+    ] == neighbors
+    calls = bank.get_symbol_neighbors(symbol.id, direction="callers", kinds=["call"])
+    assert calls == tuple(one for one in found if (one.direction, one.reference_kind) == ("caller", "call"))
+
+
+def test_neighbors_follow_an_edit(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "repo", BANK)
+    index(top)
+    write(top, {"bank/savings.py": BANK["bank/savings.py"].replace("[round_up]", "[traced]")})
+    index(top)
+    with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
+        kb = KnowledgeBase(conn)
+        (symbol,) = kb.search_symbols_by_name("round_up")
+        found = kb.get_symbol_neighbors(symbol.id)
+        assert [one.symbol.qualified_name for one in found] == ["Account.deposit", "Savings.deposit"]
 
 
 def test_dependencies_are_read_in_both_directions(kb: KnowledgeBase) -> None:
@@ -222,6 +306,40 @@ def test_a_search_hears_what_past_commits_said(kb: KnowledgeBase) -> None:
     hits = kb.search(query_terms("totals"), limit=10)
     assert {hit.path for hit in hits} == {"shop/cart.py", "shop/invoice.py"}
     assert hits[0].reasons == ("'total' in history",)
+
+
+def test_the_past_stands_among_the_fields_that_hold_a_term(kb: KnowledgeBase, top: Path) -> None:
+    commit(top, {"shop/cart.py": FILES["shop/cart.py"]}, "Mend the cart")
+    index(top)
+    hits = kb.search(query_terms("round cart"), limit=1, spoken={"round": "rounding"})
+    assert [hit.path for hit in hits] == ["shop/cart.py"]
+    assert set(hits[0].reasons) == {
+        "'rounding' in history",
+        "'cart' in path, symbols, body, docstrings, history",
+    }
+
+
+def test_a_commit_says_more_of_few_files_than_of_many_and_goes_along_with_a_renamed_one(
+    tmp_path: Path,
+) -> None:
+    top = make_repository(tmp_path / "repo", {f"{name}.txt": f"{name} {name}\n" for name in "pqrs"})
+    commit(top, {"q.txt": "q\nq\n", "r.txt": "r\nr\n", "s.txt": "s\ns\n"}, "Widen the margin")
+    commit(top, {"p.txt": "p\np\n"}, "Narrow the margin")
+    commit(top, {"s.txt": None, "moved.txt": "s\ns\n"}, "Move a file")
+    index(top)
+    with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
+        hits = KnowledgeBase(conn).search(query_terms("margin"), limit=10, spoken={"margin": "margins"})
+    assert [hit.path for hit in hits] == ["p.txt", "q.txt", "r.txt", "moved.txt"]
+    assert {hit.reasons for hit in hits} == {("'margins' in history",)}
+    assert hits[0].score > hits[1].score == hits[2].score > hits[3].score > 0
+
+
+def test_what_was_said_since_is_heard(kb: KnowledgeBase, top: Path) -> None:
+    assert kb.search(query_terms("discount"), limit=3) == ()
+    commit(top, {"shop/other.py": "class Cart:\n    pass\n"}, "Drop the discount")
+    index(top)
+    hits = kb.search(query_terms("discount"), limit=3)
+    assert [(hit.path, hit.reasons) for hit in hits] == [("shop/other.py", ("'discount' in history",))]
 
 
 @pytest.mark.parametrize("text", ["", "the of", "nowhereinthisrepository", "x"])
