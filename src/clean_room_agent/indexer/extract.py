@@ -129,11 +129,6 @@ def _query(grammar: str) -> Query:
     return Query(syntax.language(grammar), text)
 
 
-@cache
-def _error_query(grammar: str) -> Query:
-    return Query(syntax.language(grammar), "(ERROR) @error (MISSING) @error")
-
-
 def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNames | None, str | None]:
     if grammar is None or len(source) > syntax.MAX_PARSED_BYTES:
         return Parsed(), nest(()), None, None
@@ -144,7 +139,7 @@ def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNa
     captures = QueryCursor(_query(grammar)).captures(root)
     parsed = READERS[grammar].read(root, captures, source)
     nested = nest(parsed.definitions)
-    error = _first_error(root, grammar) if root.has_error else None
+    error = _first_error(root) if root.has_error else None
     imports = _imports_text(parsed.imports)
     if grammar == "python":
         found = reading.read_names(captures, source, nested, parsed.imports)
@@ -158,9 +153,11 @@ def _imports_text(imports: Iterable[RawImport]) -> str:
     return json.dumps([list(one) for one in written], ensure_ascii=False, separators=(",", ":"))
 
 
-def _first_error(root: Node, grammar: str) -> str:
-    nodes = QueryCursor(_error_query(grammar)).captures(root).get("error", [])
-    row, column = min((tuple(node.start_point) for node in nodes), default=(0, 0))
+def _first_error(root: Node) -> str:
+    node = root
+    while not (node.is_error or node.is_missing):
+        node = next(child for child in node.children if child.has_error)
+    row, column = node.start_point
     return f"line {row + 1}, column {column + 1}"
 
 

@@ -33,7 +33,7 @@ def words_of(text: str) -> list[str]:
 def parts_of(word: str) -> tuple[str, ...]:
     """The parts of an identifier in lower case: `parseHTTPReply_v2` gives parse, http, reply, v, 2."""
     found = PART.findall(word) if word.isascii() else filter(None, word.split("_"))
-    return tuple(part.lower() for part in found)
+    return tuple(map(str.lower, found))
 
 
 def terms_of(word: str) -> tuple[str, ...]:
@@ -57,10 +57,13 @@ _KNOWN = _Known()
 def _read(word: str) -> tuple[str, ...]:
     if len(word) > MAX_WORD:
         return ()
+    lowered = word.lower()
+    if word.isalpha() and word[1:] == lowered[1:]:  # most words are no compounds
+        return (stem(lowered),) if len(word) > 1 and lowered not in STOP_WORDS else ()
     parts = parts_of(word)
     stems = [stem(part) for part in parts if len(part) > 1 and part not in STOP_WORDS]
     if len(parts) > 1:
-        stems.append(word.lower().strip("_"))
+        stems.append(lowered.strip("_"))
     return tuple(stems)
 
 
