@@ -18,7 +18,7 @@ from clean_room_agent.git.log import (
 )
 from clean_room_agent.indexer.past.course import Course, find_course
 from clean_room_agent.indexer.past.onward import Onward
-from clean_room_agent.indexer.past.rows import COUNTED_COMMITS, Counts, Scope, write_all
+from clean_room_agent.indexer.past.rows import COUNTED_COMMITS, Counts, Scope, write_commits, write_touches
 from clean_room_agent.indexer.past.state import HistoryBounds, HistoryState, keep_state
 
 
@@ -87,6 +87,7 @@ class PendingHistory:
         self._entries: list[LogEntry] | None = [] if blank else None
         self._course: Course | None = None
         self._counts: Counts = {}
+        self._has_commits = False
 
     def collect(self) -> None:
         """Git's answers are read; call it once.
@@ -112,6 +113,17 @@ class PendingHistory:
             if answer is not None:
                 answer.drop()
 
+    def write_commits(self, conn: Connection, *, repo_id: int) -> None:
+        """Where all was read anew, the commits are in the database, before it is known which files there are.
+
+        Args:
+            conn: open, in a transaction that replaces a whole index.
+            repo_id: the repository's id.
+        """
+        if self._entries is not None:
+            write_commits(conn, repo_id, self._entries, self._counts)
+            self._has_commits = True
+
     def write(self, conn: Connection, *, repo_id: int, ids: Mapping[str, int]) -> HistoryChange:
         """The database holds the newest commits that the head reaches, as if all were read anew.
 
@@ -128,7 +140,9 @@ class PendingHistory:
                 return change
             self._read_all()
         entries = self._entries or []
-        write_all(conn, scope, entries, self._counts)
+        if not self._has_commits:
+            write_commits(conn, repo_id, entries, self._counts)
+        write_touches(conn, scope, entries)
         keep_state(conn, state)
         return HistoryChange(commits=len(entries), stale=frozenset(ids.values()))
 

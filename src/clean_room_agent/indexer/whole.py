@@ -76,6 +76,10 @@ def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: 
     """The parent's part: history beside the workers, then what needs all files."""
     draft = plan.draft
     past.collect()
+    conn = draft.connect()
+    with draft.writing(conn):
+        repo_id = put_repo(conn, run)
+        past.write_commits(conn, repo_id=repo_id)
     failures: list[Failed] = []
     skipped: list[SkippedStamp] = []
     done = 0
@@ -89,14 +93,13 @@ def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: 
                 skipped.append(one)
         if failures and not run.continue_on_error:
             raise failure(min(failures))
-    conn = draft.connect()
     with draft.writing(conn):
         draft.create_indexes(conn, NEEDED_TO_RESOLVE)
     left_out = {one.path for one in failures}.union(one.path for one in skipped)
     crew.tell(left_out)
     ids = {path: number for path, number in plan.ids.items() if path not in left_out}
     with draft.writing(conn):
-        past.write(conn, repo_id=put_repo(conn, run), ids=ids)
+        past.write(conn, repo_id=repo_id, ids=ids)
         files.put_skipped(conn, skipped)
         put_states(conn, run)
         draft.create_indexes(conn, without=RESOLVED_TABLES)

@@ -85,21 +85,29 @@ class Touches:
         return counts, newest
 
 
-def write_all(conn: Connection, scope: Scope, entries: Sequence[LogEntry], counts: Counts) -> None:
-    """The history is `entries`, newest first."""
+def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], counts: Counts) -> None:
+    """The history is `entries`, newest first; what they touched is still to be written."""
     past.clear_history(conn)
+    numbered = list(zip(_numbers(entries), entries, strict=True))
+    insert_commits(conn, repo_id, reversed(numbered), counts)
+    insert_terms(conn, reversed(numbered[:SEARCHED_COMMITS]))
+
+
+def write_touches(conn: Connection, scope: Scope, entries: Sequence[LogEntry]) -> None:
+    """What `entries`, just written by `write_commits`, touched is in the database."""
     touches = Touches(Places(scope.ids))
-    numbers = range(len(entries) * GAP, 0, -GAP)
-    for number, entry in zip(numbers, entries, strict=True):
+    for number, entry in zip(_numbers(entries), entries, strict=True):
         touches.add(number, entry)
-    numbered = list(zip(numbers, entries, strict=True))
-    insert_commits(conn, scope.repo_id, reversed(numbered), counts)
     past.insert_file_commits(conn, touches.file_commits())
     past.insert_lost_commits(conn, touches.lost_commits())
     pair_counts, newest = touches.pairs(scope.pair_bound)
-    hashes = {number: entry.hash for number, entry in numbered}
+    hashes = {number: entry.hash for number, entry in zip(_numbers(entries), entries, strict=True)}
     past.load_pairs(conn, ((*pair, pair_counts[pair], hashes[newest[pair]]) for pair in sorted(pair_counts)))
-    insert_terms(conn, reversed(numbered[:SEARCHED_COMMITS]))
+
+
+def _numbers(entries: Sequence[LogEntry]) -> range:
+    """The ids of commits, newest first."""
+    return range(len(entries) * GAP, 0, -GAP)
 
 
 def insert_commits(
