@@ -93,15 +93,17 @@ def git(
     return done.stdout
 
 
-def stream_git(*arguments: str, cwd: Path, separator: bytes) -> Iterator[bytes]:
-    """The pieces of git's output as they come.
+def stream_git(
+    *arguments: str, cwd: Path, separator: bytes, pins: Mapping[str, str] | None = None
+) -> Iterator[bytes]:
+    """The pieces of git's output as they come. `pins` are variables.
 
     Raises:
         GitError: as `git`, after the last piece.
     """
     try:
         yield from proc.stream(
-            command_line(*arguments), cwd=cwd, env=environment({}, ()), separator=separator
+            command_line(*arguments), cwd=cwd, env=environment(pins or {}, ()), separator=separator
         )
     except CommandError as exc:
         words = _words(exc.stderr) or exc.message
