@@ -23,8 +23,8 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "co_changes": "file_a_id file_b_id count last_commit_hash",
         "file_metadata": "file_id purpose module domain concepts public_api_surface complexity_notes",
         "adapter_metadata": "id stage_name base_model model_tag version active performance_notes deployed_at",
-        "postings": "bucket term files",
-        "search_files": "file_id path_len symbols_len docstrings_len comments_len body_len terms words chunks",
+        "postings": "bucket terms counts files",
+        "search_files": "file_id path_len symbols_len docstrings_len comments_len body_len words chunks",
         "commit_terms": "commit_id terms",
         "file_names": "file_id imports interface uses",
         "lookups": "target_file_id source_file_id names",
@@ -79,7 +79,6 @@ INDEXED: dict[Role, tuple[tuple[str, str], ...]] = {
         ("file_metadata", "domain"),
         ("file_metadata", "module"),
         ("adapter_metadata", "stage_name active"),
-        ("postings", "bucket term"),
         ("lookups", "target_file_id source_file_id"),
         ("lost_paths", "path"),
     ),
@@ -158,7 +157,7 @@ def test_deleting_a_file_takes_along_all_that_was_known_of_it(tmp_path: Path) ->
             INSERT INTO file_metadata (file_id, purpose) VALUES (1, 'p');
             INSERT INTO file_names VALUES (1, '[]', '{}', '{}'), (2, '[]', '{}', '{}');
             INSERT INTO lookups VALUES (1, 2, '[]'), (2, 1, '[]');
-            INSERT INTO search_files VALUES (1, 1, 0, 0, 0, 1, 't', '', x''), (2, 1, 0, 0, 0, 1, 't', '', x'');
+            INSERT INTO search_files VALUES (1, 1, 0, 0, 0, 1, '', x''), (2, 1, 0, 0, 0, 1, '', x'');
             INSERT INTO commit_terms VALUES (1, '{}');
             INSERT INTO renames VALUES (1, x'41', x'42');
             DELETE FROM files WHERE id = 1;

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import postings
-from clean_room_agent.db.curated.postings import BUCKET, MAX_NUMBER, SearchFile
+from clean_room_agent.db.curated.postings import BUCKET, MAX_NUMBER, Postings, SearchFile
 
 TERMS = st.dictionaries(
     st.sampled_from(("parse", "render", "total", "größe")),
@@ -78,18 +78,19 @@ def test_a_bucket_written_at_once_is_as_one_written_file_by_file(
         other.execute("PRAGMA foreign_keys = OFF")
         postings.replace_files(other, {9: files[9]})
         postings.replace_files(other, {3: files[3]})
-        query = "SELECT bucket, term, files FROM postings ORDER BY term"
+        query = "SELECT bucket, terms, counts, files FROM postings"
         assert [tuple(row) for row in conn.execute(query)] == [tuple(row) for row in other.execute(query)]
 
 
 def test_postings_of_a_term_come_by_file_with_their_fields(conn: sqlite3.Connection) -> None:
     files = {70: file_of({"parse": [1, 2, 3, 4, 500]}), 3: file_of({"parse": [0, 0, 0, 0, 1]})}
     postings.replace_files(conn, files)
-    assert postings.list_buckets(conn) == (0, 1)
-    found = postings.read_postings(conn, (0, 1), "parse")
+    held = Postings(conn)
+    found = held.of_term("parse")
     assert [tuple(one) for one in found] == [(3, 0, 0, 0, 0, 1), (70, 1, 2, 3, 4, 500)]
-    assert postings.read_posting(conn, "parse", 70) == found[1]
-    assert postings.read_posting(conn, "parse", 71) is None
+    assert held.of_term("pars") == held.of_term("parses") == []
+    assert held.of_file("parse", 70) == found[1]
+    assert held.of_file("parse", 71) is None
 
 
 def test_chunks_come_back_with_their_words(conn: sqlite3.Connection) -> None:

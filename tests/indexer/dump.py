@@ -54,8 +54,9 @@ QUERIES = {
         FROM co_changes ORDER BY 1, 2
     """,
     "commit_terms": "SELECT (SELECT hash FROM commits WHERE id = commit_id), terms FROM commit_terms ORDER BY 1",
+    "skipped_files": "SELECT path, size_bytes, reason FROM skipped_files ORDER BY path",
     "search_files": f"""
-        SELECT {PATH.format("file_id")}, path_len, symbols_len, docstrings_len, comments_len, body_len, terms, words,
+        SELECT {PATH.format("file_id")}, path_len, symbols_len, docstrings_len, comments_len, body_len, words,
         hex(chunks) FROM search_files ORDER BY 1
     """,
 }

@@ -34,9 +34,8 @@ class Ranking:
     """Scores files for one state of the index."""
 
     def __init__(self, conn: Connection) -> None:
-        self._conn = conn
         self._paths = {file.id: file.path for file in files.list_files(conn)}
-        self._buckets = postings.list_buckets(conn)
+        self._postings = postings.Postings(conn)
         self._past = Past(conn)
         lengths = postings.read_lengths(conn)
         mean = (*lengths.mean, self._past.mean_length(len(lengths.by_file)))
@@ -73,9 +72,7 @@ class Ranking:
     def _gains(self, term: str, weight: float) -> dict[int, float]:
         norms = self._norms
         totals: dict[int, float] = {}
-        for file_id, path, symbols, docstrings, comments, body in postings.read_postings(
-            self._conn, self._buckets, term
-        ):
+        for file_id, path, symbols, docstrings, comments, body in self._postings.of_term(term):
             p, s, d, c, b, _ = norms[file_id]
             totals[file_id] = p * path + s * symbols + d * docstrings + c * comments + b * body
         for file_id, said in self._past.mentions(term).items():
@@ -94,7 +91,7 @@ class Ranking:
         )
 
     def _fields(self, file_id: int, term: str) -> str:
-        posting = postings.read_posting(self._conn, term, file_id)
+        posting = self._postings.of_file(term, file_id)
         content = (0, 0, 0, 0, 0) if posting is None else posting[1:]
         frequencies = (*content, self._past.mentions(term).get(file_id, 0.0))
         shares = (norm * tf for norm, tf in zip(self._norms[file_id], frequencies, strict=True))

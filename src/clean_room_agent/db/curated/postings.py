@@ -1,6 +1,6 @@
 """Lexical search: how often a term stands in each field of a file, and the words of its chunks.
 
-Entries of 64 files share a row, packed: a row for each term and file would cost three times the time and space. The
+Postings of 64 files share a row, packed: a row for each term and file would cost many times the time and space. The
 chunks of a file stand with the file, as the numbers of its words: they are read for files that the fields found.
 """
 
@@ -9,9 +9,10 @@ import sqlite3
 import struct
 import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import NamedTuple
 
 BUCKET = 64
@@ -21,22 +22,16 @@ MAX_NUMBER = 0xFFFF
 """Places and words beyond have no part in chunks: such files are generated."""
 FileTerms = Mapping[str, list[int]]
 """What one file says: term -> frequency in each of `FIELDS`."""
-_Entry = tuple[int, bytes]
-"""Slot of the file and packed bytes."""
 _FILE = struct.Struct("<B4BH")
 _BYTE, _WORD = 0xFF, 0xFFFF
 
-OF_TERM = "SELECT files FROM postings WHERE bucket = ? AND term = ?"
-BUCKETS = "SELECT DISTINCT file_id / 64 FROM search_files ORDER BY 1"
+BUCKETS = "SELECT bucket, terms, counts, files FROM postings ORDER BY bucket"
+ONE_BUCKET = "SELECT terms, counts, files FROM postings WHERE bucket = ?"
+PUT_BUCKET = "INSERT OR REPLACE INTO postings (bucket, terms, counts, files) VALUES (?, ?, ?, ?)"
 LENGTHS = """
 SELECT file_id, path_len, symbols_len, docstrings_len, comments_len, body_len FROM search_files ORDER BY file_id
 """
 CHUNKS = "SELECT words, chunks FROM search_files WHERE file_id = ?"
-TERMS = "SELECT terms FROM search_files WHERE file_id = ?"
-PUT_ROW = """
-INSERT INTO postings (bucket, term, files) VALUES (?, ?, ?)
-ON CONFLICT (bucket, term) DO UPDATE SET files = excluded.files
-"""
 COMMITS = """
 SELECT t.commit_id, c.files_changed, t.terms FROM commit_terms t JOIN commits c ON c.id = t.commit_id
 ORDER BY t.commit_id DESC
@@ -47,8 +42,8 @@ ORDER BY fc.commit_id DESC, fc.file_id
 """
 PUT_FILE = """
 INSERT OR REPLACE INTO search_files
-(file_id, path_len, symbols_len, docstrings_len, comments_len, body_len, terms, words, chunks)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+(file_id, path_len, symbols_len, docstrings_len, comments_len, body_len, words, chunks)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 
 
@@ -110,16 +105,49 @@ class FieldLengths:
     mean: tuple[float, ...]
 
 
+class Postings:
+    """All postings of one state of the index, by term."""
+
+    def __init__(self, conn: sqlite3.Connection) -> None:
+        self._buckets = [
+            _Bucket(row[0] * BUCKET, row[1].split(), row[2], row[3]) for row in conn.execute(BUCKETS)
+        ]
+
+    def of_term(self, term: str) -> list[FilePosting]:
+        """The files that hold the term, by id."""
+        return [posting for bucket in self._buckets for posting in bucket.of_term(term)]
+
+    def of_file(self, term: str, file_id: int) -> FilePosting | None:
+        """The term's frequencies in one file; None where it has none."""
+        return next((one for one in self.of_term(term) if one.file_id == file_id), None)
+
+
+class _Bucket:
+    """The postings of 64 files."""
+
+    def __init__(self, first_id: int, terms: list[str], counts: bytes, files: bytes) -> None:
+        self._first_id = first_id
+        self._terms = terms
+        self._ends = list(accumulate(counts))
+        self._counts = counts
+        self._files = files
+
+    def of_term(self, term: str) -> list[FilePosting]:
+        at = bisect_left(self._terms, term)
+        if at == len(self._terms) or self._terms[at] != term:
+            return []
+        end, first = self._ends[at], self._first_id
+        entries = self._files[(end - self._counts[at]) * _FILE.size : end * _FILE.size]
+        return [FilePosting(first + one[0], *one[1:]) for one in _FILE.iter_unpack(entries)]
+
+
 def insert_bucket(conn: sqlite3.Connection, bucket: int, files: Iterable[tuple[int, SearchFile]]) -> None:
     """Search holds these files, all of one bucket of which it held nothing; ids ascend."""
     packed: dict[str, bytes] = {}
     for file_id, file in files:
         _put_file(conn, file_id, file)
         _pack(packed, file_id % BUCKET, file.terms)
-    conn.executemany(
-        "INSERT INTO postings (bucket, term, files) VALUES (?, ?, ?)",
-        [(bucket, term, packed[term]) for term in sorted(packed)],
-    )
+    _put_bucket(conn, bucket, packed)
 
 
 def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | None]) -> None:
@@ -129,38 +157,18 @@ def replace_files(conn: sqlite3.Connection, files: Mapping[int, SearchFile | Non
         by_bucket.setdefault(file_id // BUCKET, []).append(file_id)
     for bucket, file_ids in by_bucket.items():
         fresh: dict[str, bytes] = {}
-        terms: set[str] = set()
         for file_id in file_ids:
             file = files[file_id]
-            terms.update(_terms_of(conn, file_id))
             if file is None:
                 conn.execute("DELETE FROM search_files WHERE file_id = ?", (file_id,))
             else:
                 _put_file(conn, file_id, file)
                 _pack(fresh, file_id % BUCKET, file.terms)
-        terms.update(fresh)
-        _merge(conn, bucket, frozenset(one % BUCKET for one in file_ids), terms, fresh)
-
-
-def list_buckets(conn: sqlite3.Connection) -> tuple[int, ...]:
-    """The buckets that hold files, ascending."""
-    return tuple(row[0] for row in conn.execute(BUCKETS))
-
-
-def read_postings(conn: sqlite3.Connection, buckets: Iterable[int], term: str) -> list[FilePosting]:
-    """The files that hold the term, by id."""
-    found: list[FilePosting] = []
-    for bucket in buckets:
-        for row in conn.execute(OF_TERM, (bucket, term)):
-            first = bucket * BUCKET
-            found.extend([FilePosting(first + one[0], *one[1:]) for one in _FILE.iter_unpack(row[0])])
-    return found
-
-
-def read_posting(conn: sqlite3.Connection, term: str, file_id: int) -> FilePosting | None:
-    """The term's frequencies in one file; None where it has none."""
-    found = read_postings(conn, (file_id // BUCKET,), term)
-    return next((one for one in found if one.file_id == file_id), None)
+        held = _without(_read_bucket(conn, bucket), frozenset(one % BUCKET for one in file_ids))
+        for term, entries in fresh.items():
+            before = held.get(term)
+            held[term] = entries if before is None else _by_slot(before + entries)
+        _put_bucket(conn, bucket, held)
 
 
 def read_lengths(conn: sqlite3.Connection) -> FieldLengths:
@@ -204,9 +212,10 @@ def read_past_commits(conn: sqlite3.Connection) -> list[PastCommit]:
 
 def list_entries(conn: sqlite3.Connection) -> Iterator[tuple[int, str, tuple[int, ...]]]:
     """Every posting: file id, term, frequencies in `FIELDS`; by bucket and term."""
-    for bucket, term, files in conn.execute("SELECT bucket, term, files FROM postings ORDER BY bucket, term"):
-        for slot, *counts in _FILE.iter_unpack(files):
-            yield bucket * BUCKET + slot, term, tuple(counts)
+    for row in conn.execute("SELECT bucket FROM postings ORDER BY bucket").fetchall():
+        for term, entries in _read_bucket(conn, row[0]).items():
+            for slot, *counts in _FILE.iter_unpack(entries):
+                yield row[0] * BUCKET + slot, term, tuple(counts)
 
 
 def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
@@ -214,8 +223,7 @@ def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
     for place, words in file.chunks:
         numbers.extend((place, len(words) & _WORD, len(words) >> 16))
         numbers.extend(words)
-    texts = (" ".join(file.terms), " ".join(file.words))
-    conn.execute(PUT_FILE, (file_id, *file.lengths, *texts, _little(numbers).tobytes()))
+    conn.execute(PUT_FILE, (file_id, *file.lengths, " ".join(file.words), _little(numbers).tobytes()))
 
 
 def _numbers(data: bytes) -> "array[int]":
@@ -242,44 +250,46 @@ def _pack(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
         packed[term] = get(term, b"") + entry
 
 
-def _merge(
-    conn: sqlite3.Connection,
-    bucket: int,
-    slots: frozenset[int],
-    terms: AbstractSet[str],
-    fresh: Mapping[str, bytes],
-) -> None:
-    """In the rows of `terms`, the entries of `slots` are the fresh ones; rows that hold nothing are gone.
-
-    Most terms of an edited file stand in it as often as before: their rows are not touched.
-    """
-    cursor = conn.cursor()
-    cursor.row_factory = None
-    rows = cursor.execute("SELECT term, files FROM postings WHERE bucket = ?", (bucket,))
-    held = {term: files for term, files in rows if term in terms}
-    size, ordered = _FILE.size, sorted(slots)
-    put, gone = [], []
-    for term in sorted(terms):
-        before, entries = held.get(term, b""), fresh.get(term, b"")
-        there = before[::size]
-        found = [at * size for at in map(there.find, ordered) if at >= 0]
-        if b"".join([before[at : at + size] for at in found]) == entries:
-            continue
-        kept = [entry for entry in _entries(before) if entry[0] not in slots]
-        after = b"".join([entry for _, entry in sorted([*kept, *_entries(entries)])])
-        if after:
-            put.append((bucket, term, after))
-        else:
-            gone.append((bucket, term))
-    conn.executemany(PUT_ROW, put)
-    conn.executemany("DELETE FROM postings WHERE bucket = ? AND term = ?", gone)
+def _read_bucket(conn: sqlite3.Connection, bucket: int) -> dict[str, bytes]:
+    """The packed entries of each term of a bucket, by term."""
+    row = conn.execute(ONE_BUCKET, (bucket,)).fetchone()
+    if row is None:
+        return {}
+    terms, counts, files = row
+    held: dict[str, bytes] = {}
+    at = 0
+    for term, count in zip(terms.split(), counts, strict=True):
+        end = at + count * _FILE.size
+        held[term] = files[at:end]
+        at = end
+    return held
 
 
-def _entries(files: bytes) -> Iterator[_Entry]:
+def _put_bucket(conn: sqlite3.Connection, bucket: int, packed: Mapping[str, bytes]) -> None:
+    """The bucket holds these entries by term, and is gone where there are none."""
+    if not packed:
+        conn.execute("DELETE FROM postings WHERE bucket = ?", (bucket,))
+        return
+    terms = sorted(packed)
+    entries = list(map(packed.__getitem__, terms))
+    counts = bytes(len(one) // _FILE.size for one in entries)
+    conn.execute(PUT_BUCKET, (bucket, " ".join(terms), counts, b"".join(entries)))
+
+
+def _without(held: Mapping[str, bytes], slots: frozenset[int]) -> dict[str, bytes]:
+    """What is left when the files in these slots go."""
     size = _FILE.size
-    return ((files[at], files[at : at + size]) for at in range(0, len(files), size))
+    left: dict[str, bytes] = {}
+    for term, entries in held.items():
+        if slots.isdisjoint(entries[::size]):
+            left[term] = entries
+            continue
+        kept = [entries[at : at + size] for at in range(0, len(entries), size) if entries[at] not in slots]
+        if kept:
+            left[term] = b"".join(kept)
+    return left
 
 
-def _terms_of(conn: sqlite3.Connection, file_id: int) -> list[str]:
-    row = conn.execute(TERMS, (file_id,)).fetchone()
-    return [] if row is None else row[0].split()
+def _by_slot(entries: bytes) -> bytes:
+    size = _FILE.size
+    return b"".join(sorted([entries[at : at + size] for at in range(0, len(entries), size)]))

@@ -37,15 +37,14 @@ CREATE INDEX lookups_by_source ON lookups(source_file_id);
 -- these are made at query time, so that one edit changes one file's entries. Terms are split, lower-cased and stemmed;
 -- compounds also stand whole.
 CREATE TABLE postings (
-    bucket INTEGER NOT NULL,        -- file id / 64
-    term TEXT NOT NULL,
-    files BLOB NOT NULL,            -- 7 bytes a file, by id: file id % 64, then path, symbols, docstrings, comments (one
-                                    -- byte each, 255 for more), body (two bytes, little-endian, 65535 for more)
-    PRIMARY KEY (bucket, term)
-) STRICT, WITHOUT ROWID;
+    bucket INTEGER PRIMARY KEY,     -- file id / 64
+    terms TEXT NOT NULL,            -- sorted, separated by spaces
+    counts BLOB NOT NULL,           -- one byte a term: how many of the files hold it
+    files BLOB NOT NULL             -- 7 bytes a file of each term, by id: file id % 64, then path, symbols, docstrings,
+                                    -- comments (one byte each, 255 for more), body (two, little-endian, 65535 for more)
+) STRICT;
 
--- Lexical search: the length of each field of a file in terms, the terms that lead to its entries, and its chunks:
--- the definitions with all their words.
+-- Lexical search: the length of each field of a file in terms, and its chunks: the definitions with all their words.
 CREATE TABLE search_files (
     file_id INTEGER PRIMARY KEY REFERENCES files(id) ON DELETE CASCADE,
     path_len INTEGER NOT NULL,
@@ -53,7 +52,6 @@ CREATE TABLE search_files (
     docstrings_len INTEGER NOT NULL,
     comments_len INTEGER NOT NULL,
     body_len INTEGER NOT NULL,
-    terms TEXT NOT NULL,            -- separated by spaces
     words TEXT NOT NULL,            -- its distinct words, if it has chunks, separated by spaces; their order numbers them
     chunks BLOB NOT NULL            -- 16-bit numbers, little-endian: for each chunk by place: place of its symbol, how
                                     -- many words (two numbers, the low one first), the numbers of its words in order
