@@ -29,8 +29,8 @@ def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def file_of(terms: dict[str, list[int]]) -> SearchFile:
-    lengths = tuple(sum(column) for column in zip(*terms.values(), strict=True)) or (0, 0, 0, 0, 0)
-    return SearchFile(terms, lengths, [], [])
+    fields = [{term: counts[field] for term, counts in terms.items()} for field in range(5)]
+    return SearchFile(fields, [], [])
 
 
 def held(conn: sqlite3.Connection) -> dict[tuple[int, str], tuple[int, ...]]:

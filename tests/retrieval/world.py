@@ -113,9 +113,7 @@ def _add_symbols(
 
 def _add_terms(conn: Connection, file_id: int, path: str, text: str) -> None:
     in_path, body = count_terms(path), count_terms(text)
-    terms = {term: [in_path.get(term, 0), 0, 0, 0, body.get(term, 0)] for term in sorted({*in_path, *body})}
-    lengths = (sum(in_path.values()), 0, 0, 0, sum(body.values()))
-    postings.replace_files(conn, {file_id: postings.SearchFile(terms, lengths, [], [])})
+    postings.replace_files(conn, {file_id: postings.SearchFile((in_path, {}, {}, {}, body), [], [])})
 
 
 @dataclass(kw_only=True)

@@ -4,13 +4,12 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from clean_room_agent.db.curated.postings import FIELDS, MAX_NUMBER, SearchFile
+from clean_room_agent.db.curated.postings import MAX_NUMBER, SearchFile
 from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.terms import count_terms, terms_in, words_of
 
 CHUNKED = frozenset({"function", "method", "class", "interface", "enum", "type_alias"})
 CODE = frozenset({"function", "method"})
-BODY = FIELDS.index("body")
 
 
 def read_search_file(
@@ -39,23 +38,14 @@ def read_search_file(
     if texts and len(body) <= MAX_NUMBER:
         number = dict(zip(body, range(len(body)), strict=True)).__getitem__
         chunks = [(place, array("H", map(number, words))) for place, words in texts]
-    fields = (
+    fields = (  # in the order of FIELDS
         count_terms(path),
         count_terms(" ".join([one.name for one in nested.definitions])),
         count_terms("\n".join(docstrings)),
         count_terms("\n".join(comments)),
         terms_in(body),
     )
-    terms = {term: [0, 0, 0, 0, times] for term, times in fields[BODY].items()}
-    for field, counts in enumerate(fields[:BODY]):
-        for term, times in counts.items():
-            held = terms.get(term)
-            if held is None:
-                held = terms[term] = [0, 0, 0, 0, 0]
-            held[field] = times
-    return SearchFile(
-        terms, tuple(sum(counts.values()) for counts in fields), list(body) if chunks else [], chunks
-    )
+    return SearchFile(fields, list(body) if chunks else [], chunks)
 
 
 def _segments(source: bytes, nested: Nested) -> Iterator[tuple[int, str]]:

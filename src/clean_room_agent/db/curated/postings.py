@@ -20,8 +20,8 @@ BUCKET = 64
 FIELDS = ("path", "symbols", "docstrings", "comments", "body")
 MAX_NUMBER = 0xFFFF
 """Places and words beyond have no part in chunks: such files are generated."""
-FileTerms = Mapping[str, list[int]]
-"""What one file says: term -> frequency in each of `FIELDS`."""
+FileTerms = Sequence[Mapping[str, int]]
+"""What one file says: for each of `FIELDS`, term -> frequency."""
 _FILE = struct.Struct("<B4BH")
 _BYTE, _WORD = 0xFF, 0xFFFF
 
@@ -51,8 +51,6 @@ class SearchFile(NamedTuple):
     """All that search holds of one file."""
 
     terms: FileTerms
-    lengths: tuple[int, ...]
-    """Terms in each of `FIELDS`."""
     words: Sequence[str]
     """Its distinct words and identifiers as they stand there, if it has chunks; a word's number is its position."""
     chunks: "Sequence[tuple[int, array[int]]]"
@@ -223,7 +221,8 @@ def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
     for place, words in file.chunks:
         numbers.extend((place, len(words) & _WORD, len(words) >> 16))
         numbers.extend(words)
-    conn.execute(PUT_FILE, (file_id, *file.lengths, " ".join(file.words), _little(numbers).tobytes()))
+    lengths = (sum(counts.values()) for counts in file.terms)
+    conn.execute(PUT_FILE, (file_id, *lengths, " ".join(file.words), _little(numbers).tobytes()))
 
 
 def _numbers(data: bytes) -> "array[int]":
@@ -241,13 +240,23 @@ def _little(numbers: "array[int]") -> "array[int]":
 
 def _pack(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
     """The terms' entries stand at the end of `packed`."""
-    pack, get = _FILE.pack, packed.get
-    for term, counts in terms.items():
-        try:
-            entry = pack(slot, *counts)
-        except struct.error:
-            entry = pack(slot, *(min(one, _BYTE) for one in counts[:4]), min(counts[4], _WORD))
-        packed[term] = get(term, b"") + entry
+    *others, body = terms
+    get = packed.get
+    beside = set().union(*others)
+    only_body = slot.to_bytes() + bytes(len(others))
+    for term, times in body.items():  # most stand nowhere else
+        if term not in beside:
+            packed[term] = get(term, b"") + only_body + (_SMALL[times] if times <= _BYTE else _two(times))
+    for term in beside:
+        counts = [min(field.get(term, 0), _BYTE) for field in others]
+        packed[term] = get(term, b"") + _FILE.pack(slot, *counts, min(body.get(term, 0), _WORD))
+
+
+def _two(number: int) -> bytes:
+    return min(number, _WORD).to_bytes(2, "little")
+
+
+_SMALL = tuple(_two(number) for number in range(_BYTE + 1))
 
 
 def _read_bucket(conn: sqlite3.Connection, bucket: int) -> dict[str, bytes]:
