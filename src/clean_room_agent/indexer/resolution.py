@@ -12,6 +12,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
 from clean_room_agent.indexer.imports.python import ModuleRef, PythonModules
 from clean_room_agent.indexer.imports.reach import is_config, reach
+from clean_room_agent.indexer.references.evaluations import Evaluations
 from clean_room_agent.indexer.references.interface import FileNames, Interface, changed_names, parse_interface
 from clean_room_agent.indexer.references.resolve import resolve_file
 from clean_room_agent.indexer.write import Changes, Resolution
@@ -29,7 +30,7 @@ class StoredWorld:
         self._root = root
         self._python = PythonModules(ids)
         self._ecmascript: EcmaScriptModules | None = None
-        self._interfaces: dict[str, Interface | None] = {}
+        self._evaluations = Evaluations(self)
         self._unique: dict[str, tuple[str, int] | None] = {}
         self._places: dict[int, list[int]] = {}
 
@@ -43,12 +44,10 @@ class StoredWorld:
 
     def interface(self, path: str) -> Interface | None:
         """What the file offers; None where there is no such file, or nothing is known of its names."""
-        if path not in self._interfaces:
-            file_id = self._ids.get(path)
-            stored = None if file_id is None else names.get_names(self._conn, file_id)
-            text = None if stored is None else stored.interface
-            self._interfaces[path] = None if text is None else parse_interface(text)
-        return self._interfaces[path]
+        file_id = self._ids.get(path)
+        stored = None if file_id is None else names.get_names(self._conn, file_id)
+        text = None if stored is None else stored.interface
+        return None if text is None else parse_interface(text)
 
     def unique(self, name: str) -> tuple[str, int] | None:
         """Path and place of the one function, method or class of this name."""
@@ -62,7 +61,7 @@ class StoredWorld:
         file_id = self._ids[path]
         if stored.interface is None or stored.uses is None:
             return Resolution(self._specifiers(path, stored.imports), [], {})
-        found = resolve_file(path, FileNames(stored.interface, stored.uses), self)
+        found = resolve_file(path, FileNames(stored.interface, stored.uses), self, self._evaluations)
         callers = self._symbol_ids(file_id)
         return Resolution(
             [

@@ -5,8 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fakes.python_world import PythonWorld, read_file
 
+from clean_room_agent.indexer.references.evaluations import Evaluations
 from clean_room_agent.indexer.references.interface import changed_names
-from clean_room_agent.indexer.references.resolve import Resolved
+from clean_room_agent.indexer.references.resolve import Resolved, resolve_file
 
 PATHS = ("a.py", "b.py", "pkg/__init__.py", "pkg/c.py", "pkg/d.py")
 MODULES = ("a", "b", "pkg", "pkg.c", ".c", ".d", ".", "outside")
@@ -129,3 +130,13 @@ def test_the_same_files_give_the_same_rows(files: dict[str, str]) -> None:
         assert keys == sorted(set(keys))
         assert all(0.5 <= row[4] <= 1 for row in found.references)
         assert path not in {target for target, _ in found.dependencies}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.fixed_dictionaries(dict.fromkeys(PATHS, sources)), st.permutations(PATHS))
+def test_what_was_resolved_before_changes_nothing(files: dict[str, str], order: list[str]) -> None:
+    world = PythonWorld(files)
+    alone = {path: world.resolve(path) for path in PATHS}
+    evaluations = Evaluations(world)
+    for path in order:
+        assert resolve_file(path, world.names[path], world, evaluations) == alone[path]

@@ -71,7 +71,7 @@ class Binds:
 
 
 def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str) -> Binds:
-    """All that the nodes bind."""
+    """All that the nodes bind; imports in functions are still missing."""
     binds = Binds(nested, text)
     for place, kind in enumerate(nested.kinds):
         if kind in FUNCTIONS:
@@ -104,7 +104,6 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
             bind(place, plain[1], expression_at(text, plain.end(), node.end_byte, node))
         else:
             _assignment(binds, node, start, place)
-    binds.scopes.finish()
     return binds
 
 

@@ -1,12 +1,11 @@
 """Expressions evaluated over the interfaces of files, with a note of every name that was looked up."""
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 
 from clean_room_agent.indexer.imports.python import ModuleRef
-from clean_room_agent.indexer.imports.reach import words_of
-from clean_room_agent.indexer.references.interface import STAR, Entry, Interface, Written
+from clean_room_agent.indexer.references.interface import STAR, Interface, Written
 from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
 
 STEP = re.compile(r"\.[^.()\[\]:@!?%]+|\(\)|\[\]|[:@!?%]")
@@ -17,56 +16,91 @@ INHERITED = 0.9
 TYPED = 0.85
 MAX_DEPTH = 50
 
+MODULE = "?"
+"""Before a module, as it was asked for, in the place of a name."""
+
 Class = tuple[str, str]
 """Path and qualified name."""
+Order = tuple[tuple[Class, ...], bool]
+Lookup = tuple[str, str]
+"""A file and the name that was asked of it; or, after `?`, the module that was looked for on its behalf. With no file,
+a submodule, after `?` as well."""
 
 
-class Evaluator:
-    """Evaluates in one file; what it learns of others is kept only as long as itself."""
+class Evaluator(ABC):
+    """What expressions and names come to; how that is remembered is for those who inherit to say."""
 
-    def __init__(self, path: str, own: Interface, inner: Mapping[str, Written], world: World) -> None:
-        self.path = path
+    def __init__(self, world: World) -> None:
         self.world = world
-        self.lookups: dict[str, set[str]] = defaultdict(set)
-        """Path -> keys of its interface that were asked for."""
-        self.modules: set[str] = set()
-        """The words by which other files than this one were asked for, there or not."""
-        self._inner = inner
-        self._interfaces: dict[str, Interface | None] = {path: own}
-        self._names: dict[tuple[str, str], Value | None] = {}
-        self._expressions: dict[tuple[str, str], Value | None] = {}
-        self._orders: dict[Class, tuple[tuple[Class, ...], bool]] = {}
-        self._depth = 0
+        self.trace: set[Lookup] = set()
+        """What was asked of files."""
 
-    def evaluate(self, path: str, expression: str, receiver: Value | None = None) -> Value | None:
-        """What the expression comes to in the file at `path`; None if that is not known."""
+    @abstractmethod
+    def interface(self, path: str) -> Interface | None:
+        """What the file offers; None where it offers nothing."""
+
+    @abstractmethod
+    def entry(self, path: str, name: str) -> Written | None:
+        """What the file says of the qualified name."""
+
+    @abstractmethod
+    def evaluate(self, path: str, expression: str) -> Value | None:
+        """What the expression, which does not begin with `~`, comes to in the file at `path`; None if not known."""
+
+    @abstractmethod
+    def name(self, path: str, name: str) -> Value | None:
+        """What a name means at the module level of the file at `path`."""
+
+    @abstractmethod
+    def order(self, path: str, name: str) -> Order:
+        """The class and its bases in the order of look-up, and whether some base is not of this repository."""
+
+    @abstractmethod
+    def class_member(self, value: Value, name: str) -> Value | None:
+        """The attribute of a class, of its object, or of its bases."""
+
+    def _class_member(self, value: Value, name: str) -> Value | None:
+        order, outside = self.order(value.path, value.name)
+        ask = self.trace.add
+        member = f".{name}"
+        is_super = value.kind == "s"
+        for number, (path, owner) in enumerate(order):
+            if number == 0 and is_super:
+                continue
+            qualified = owner + member
+            ask((path, qualified))
+            entry = self.entry(path, qualified)
+            if entry is not None:
+                sure = value.confidence
+                receiver = value if value.kind == "o" else Value("o", value.path, value.name, sure)
+                return Value(
+                    entry[1], path, qualified, min(sure, INHERITED) if number else sure, entry[0], receiver
+                )
+        return OUTSIDE if outside else None
+
+    def _evaluated(self, path: str, expression: str) -> Value | None:
+        head = HEAD.match(expression)
+        if head is None:
+            return None
+        value = self.head(path, head)
+        end = head.end()
+        return value if end == len(expression) else self._steps(value, STEP.findall(expression, end))
+
+    def _received(self, path: str, expression: str, receiver: Value | None) -> Value | None:
+        """What a definition's type comes to when it is asked of the receiver."""
         if not expression:
             return None
         if expression[0] == "~":
             return self._steps(receiver, STEP.findall(expression, 1))
-        key = (path, expression)
-        if key in self._expressions:
-            return self._expressions[key]
-        if self._depth > MAX_DEPTH:
-            return None
-        self._expressions[key] = None
-        self._depth += 1
-        head = HEAD.match(expression)
-        value = None
-        if head is not None:
-            value = self.head(path, head)
-            value = self._steps(value, STEP.findall(expression, head.end()))
-        self._depth -= 1
-        self._expressions[key] = value
-        return value
+        return self.evaluate(path, expression)
 
     def head(self, path: str, head: re.Match[str]) -> Value | None:
         """What an expression's first part comes to."""
         text = head[0]
         if text[0] == "=":
-            return self._definition(path, head[1])
+            return self.definition(path, head[1])
         if text[0] == "#":
-            return self._imported(path, head[2], head[3])
+            return self.imported(path, head[2], head[3])
         return self.name(path, text)
 
     def _steps(self, value: Value | None, steps: Sequence[str]) -> Value | None:
@@ -102,11 +136,11 @@ class Evaluator:
         if value.kind == "c":
             return _object(value, TYPED)
         if value.kind == "f":
-            entry = self._entry(value.path, value.name)
-            if entry is None or isinstance(entry.types, list):
+            entry = self.entry(value.path, value.name)
+            if entry is None or len(entry) < 3 or not isinstance(entry[2], str):
                 return None
-            found = self.evaluate(value.path, str(entry.types), value.receiver)
-            return None if found is None else _lowered(found, min(value.confidence, TYPED))
+            found = self._received(value.path, entry[2], value.receiver)
+            return None if found is None else lowered(found, min(value.confidence, TYPED))
         if value.kind in "vp":
             held = self.held(value)
             return None if held is None or held.kind in "vp" else self.step(held, "()")
@@ -120,70 +154,47 @@ class Evaluator:
         for _ in range(MAX_DEPTH):
             if value.kind not in "vp":
                 return value
-            entry = self._entry(value.path, value.name)
-            if entry is None or not entry.types:
+            entry = self.entry(value.path, value.name)
+            if entry is None or len(entry) < 3:
                 return None
-            found = self.evaluate(value.path, str(entry.types), value.receiver)
+            found = self._received(value.path, str(entry[2]), value.receiver)
             if found is None:
                 return None
-            value = _lowered(found, min(value.confidence, TYPED))
+            value = lowered(found, min(value.confidence, TYPED))
         return None
 
     def member(self, value: Value, name: str) -> Value | None:
         """The attribute `name` of the value."""
         kind = value.kind
+        if kind in "cos":
+            return self.class_member(value, name)
         if kind == "m":
             assert value.module is not None, "a module's value holds it"
-            found = None if not value.path else self.name(value.path, name)
-            if found is None:
-                self.modules.add(name)
-                child = self.world.child(value.module, name)
-                found = None if child is None else _module(child)
-            return None if found is None else _lowered(found, min(value.confidence, IMPORTED))
+            return self._module_member(value.module, name, value.confidence)
         if kind in "vp":
             held = self.held(value)
-            return (
-                held
-                if held is None or held.kind == "x"
-                else self.member(held, name)
-                if held.kind not in "vp"
-                else None
-            )
-        if kind not in "cos":
-            return OUTSIDE if kind == "x" else None
-        return self._class_member(value, name)
+            if held is None or held.kind == "x":
+                return held
+            return None if held.kind in "vp" else self.member(held, name)
+        return OUTSIDE if kind == "x" else None
 
-    def _class_member(self, value: Value, name: str) -> Value | None:
-        order, outside = self.order(value.path, value.name)
-        sure, member = value.confidence, f".{name}"
-        for number, (path, owner) in enumerate(order):
-            if number == 0 and value.kind == "s":
-                continue
-            entry = self._entry(path, owner + member)
-            if entry is not None:
-                receiver = (
-                    value if value.kind == "o" else Value("o", value.path, value.name, value.confidence)
-                )
-                if number and sure > INHERITED:
-                    sure = INHERITED
-                return Value(entry.kind, path, owner + member, sure, entry.place, receiver)
-        return OUTSIDE if outside else None
+    def _module_member(self, module: ModuleRef, name: str, sure: float) -> Value | None:
+        found = None if module.file is None else self.name(module.file, name)
+        if found is None:
+            self.trace.add(("", f"{MODULE}{name}"))
+            child = self.world.child(module, name)
+            if child is None:
+                return None
+            found = module_value(child)
+        return lowered(found, min(IMPORTED, sure))
 
-    def order(self, path: str, name: str) -> tuple[tuple[Class, ...], bool]:
-        """The class and its bases in the order of look-up, and whether some base is not of this repository."""
-        key = (path, name)
-        known = self._orders.get(key)
-        if known is not None:
-            return known
-        if self._depth > MAX_DEPTH:
-            return (key,), True
-        self._depth += 1
-        self._orders[key] = ((key,), False)
-        entry = self._entry(path, name)
+    def _ordered(self, path: str, name: str) -> Order:
+        entry = self.entry(path, name)
         found: list[Class] = []
         outside = False
-        for base in entry.types if entry is not None and entry.kind == "c" else ():
-            value = self.evaluate(path, base)
+        bases = entry[2] if entry is not None and len(entry) > 2 and entry[1] == "c" else ()
+        for base in bases:
+            value = self._received(path, base, None)
             if value is not None and value.kind in "vp":
                 value = self.held(value)
             if value is None or value.kind != "c":
@@ -194,42 +205,32 @@ class Evaluator:
             found.extend(inner)
         if len(found) > 1:
             found = list(dict.fromkeys(reversed(found)))[::-1]
-        order = ((key, *(one for one in found if one != key)), outside)
-        self._orders[key] = order
-        self._depth -= 1
-        return order
-
-    def name(self, path: str, name: str) -> Value | None:
-        """What a name means at the module level of the file at `path`."""
         key = (path, name)
-        if key in self._names:
-            return self._names[key]
-        if self._depth > MAX_DEPTH:
-            return None
-        self._depth += 1
-        self._names[key] = None
-        found = self._named(path, name)
-        self._names[key] = found
-        self._depth -= 1
-        return found
+        return (key, *[one for one in found if one != key]), outside
 
     def _named(self, path: str, name: str) -> Value | None:
-        own = self._definition(path, name)
+        own = self.definition(path, name)
         if own is not None:
             return own
-        interface = self._interface(path)
+        interface = self.interface(path)
         if interface is None:
             return None
         bound = interface.imports.get(name)
-        if bound is not None:
-            found = {self._imported(path, target, taken) for target, taken in bound}
-            inside = {one for one in found if one is not None and one.kind != "x"}
-            if inside:
-                return inside.pop() if len(inside) == 1 else None
-            return OUTSIDE if OUTSIDE in found else None
+        if bound is None:
+            return self._by_star(path, interface, name)
+        if len(bound) == 1:
+            ((target, taken),) = bound
+            one = self.imported(path, target, taken)
+            return one if one is None or one.kind != "x" or one == OUTSIDE else None
+        found = {self.imported(path, target, taken) for target, taken in bound}
+        inside = {one for one in found if one is not None and one.kind != "x"}
+        if inside:
+            return inside.pop() if len(inside) == 1 else None
+        return OUTSIDE if OUTSIDE in found else None
+
+    def _by_star(self, path: str, interface: Interface, name: str) -> Value | None:
         outside = False
-        if path != self.path:
-            self.lookups[path].add(STAR)
+        self.trace.add((path, STAR))
         for target in interface.stars:
             ref = self._find(path, target)
             if ref is None or ref.file is None:
@@ -237,54 +238,37 @@ class Evaluator:
                 continue
             value = self._taken_by_star(ref.file, name)
             if value is not None:
-                return _lowered(value, IMPORTED)
+                return lowered(value, IMPORTED)
         return OUTSIDE if outside else None
 
     def _taken_by_star(self, path: str, name: str) -> Value | None:
-        if path != self.path:
-            self.lookups[path].add(STAR)
-        interface = self._interface(path)
+        self.trace.add((path, STAR))
+        interface = self.interface(path)
         if interface is None:
             return None
         shown = not name.startswith("_") if interface.exported is None else name in interface.exported
         value = self.name(path, name) if shown else None
         return None if value is None or value.kind == "x" else value
 
-    def _imported(self, path: str, target: str, name: str) -> Value | None:
+    def imported(self, path: str, target: str, name: str) -> Value | None:
+        """What an import in the file at `path` takes from the module, or the module itself."""
         ref = self._find(path, target)
         if ref is None:
             return OUTSIDE
-        module = _module(ref)
-        if not name:
-            return module
-        value = self.member(module, name)
-        return None if value is None else _lowered(value, IMPORTED)
+        return self._module_member(ref, name, IMPORTED) if name else module_value(ref)
 
     def _find(self, path: str, target: str) -> ModuleRef | None:
-        if path != self.path:
-            self.modules.update(words_of(target))
+        self.trace.add((path, f"{MODULE}{target}"))
         return self.world.find(path, target)
 
-    def _definition(self, path: str, name: str) -> Value | None:
-        entry = self._entry(path, name)
-        return None if entry is None else Value(entry.kind, path, name, 1.0, entry.place)
-
-    def _interface(self, path: str) -> Interface | None:
-        if path not in self._interfaces:
-            self._interfaces[path] = self.world.interface(path)
-        return self._interfaces[path]
-
-    def _entry(self, path: str, name: str) -> Entry | None:
-        if path != self.path:
-            self.lookups[path].add(name)
-        elif name in self._inner:
-            return Entry(*self._inner[name])
-        interface = self._interfaces[path] if path in self._interfaces else self._interface(path)
-        written = None if interface is None else interface.definitions.get(name)
-        return None if written is None else Entry(*written)
+    def definition(self, path: str, name: str) -> Value | None:
+        """The symbol or attribute of that qualified name."""
+        entry = self.entry(path, name)
+        return None if entry is None else Value(entry[1], path, name, 1.0, entry[0])
 
 
-def _module(ref: ModuleRef) -> Value:
+def module_value(ref: ModuleRef) -> Value:
+    """The module as a value."""
     return Value("m", ref.file or "", "", IMPORTED, -1, None, ref)
 
 
@@ -292,5 +276,6 @@ def _object(of: Value, sure: float) -> Value:
     return Value("o", of.path, of.name, min(of.confidence, sure))
 
 
-def _lowered(value: Value, sure: float) -> Value:
+def lowered(value: Value, sure: float) -> Value:
+    """The value with a confidence of no more than that."""
     return value if value.confidence <= sure else value._replace(confidence=sure)

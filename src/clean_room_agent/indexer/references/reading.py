@@ -48,6 +48,7 @@ def read_names(
                 stars.append(target)
             elif (target, name) not in outside.setdefault(bound, []):
                 outside[bound].append((target, name))
+    binds.scopes.finish()
     reachable, inner = _definitions(binds)
     exported = None if binds.exported and GROWS.search(text) else binds.exported
     hidden = HIDDEN_WORDS

@@ -1,11 +1,15 @@
 """References, dependencies and look-ups of one file, from the stored texts of all files."""
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.indexer.imports.python import ModuleRef
-from clean_room_agent.indexer.references.evaluate import HEAD, STEP, Evaluator
+from clean_room_agent.indexer.imports.reach import words_of
+from clean_room_agent.indexer.references.asker import Asker
+from clean_room_agent.indexer.references.evaluate import HEAD, MODULE, STEP, Lookup
+from clean_room_agent.indexer.references.evaluations import Evaluations
 from clean_room_agent.indexer.references.interface import (
     STAR,
     FileNames,
@@ -24,8 +28,6 @@ Target = tuple[str, int, str, float]
 """The same without the caller."""
 MARKS = {"@": "decorator", "<": "inheritance"}
 UNIQUE = 0.5
-MODULE = "?"
-"""Before a word in the look-ups of "": a module of that name was looked for on behalf of another file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,110 +46,137 @@ class Resolved:
     """
 
 
-def resolve_file(path: str, names: FileNames, world: World) -> Resolved:
-    """All references and dependencies of the file at `path`; they change only if a key that was looked up does."""
+def resolve_file(
+    path: str, names: FileNames, world: World, evaluations: Evaluations | None = None
+) -> Resolved:
+    """All references and dependencies of the file at `path`; they change only if a key that was looked up does.
+
+    Where several files are resolved, `evaluations` are those of the same world, so that nothing is found out twice.
+    """
     inner, imports, uses = json.loads(names.uses)
-    evaluator = Evaluator(path, parse_interface(names.interface), inner, world)
-    tokens = _Tokens(evaluator)
-    found: dict[tuple[int, str, int, str], float] = {}
+    others = Evaluations(world) if evaluations is None else evaluations
+    if others.interfaces.get(path) is None:
+        others.interfaces[path] = parse_interface(names.interface)
+    tokens = _Tokens(Asker(path, inner, others))
+    rows: list[Reference] = []
     known, resolve = tokens.known, tokens.resolve
     for caller, text in uses:
         for token in text.split(" "):
-            for target in known[token] if token in known else resolve(token):
-                callee_path, place, kind, confidence = target
-                if place == caller and kind != "call" and callee_path == path:
-                    continue
-                key = (caller, callee_path, place, kind)
-                if found.get(key, 0.0) < confidence:
-                    found[key] = confidence
-    dependencies = _dependencies(evaluator, imports)
-    lookups = {where: frozenset(keys) for where, keys in evaluator.lookups.items() if where != path}
-    anywhere = tokens.unique.union(f"{MODULE}{word}" for word in evaluator.modules)
-    if anywhere:
-        lookups[""] = frozenset(anywhere)
+            rows += [
+                (caller, *target)
+                for target in (known[token] if token in known else resolve(token))
+                if target[1] != caller or target[2] == "call" or target[0] != path
+            ]
+    rows.sort()
+    dependencies = _dependencies(tokens.asker, imports)
     return Resolved(
-        tuple((*key, confidence) for key, confidence in sorted(found.items())), dependencies, lookups
+        # Of the same reference the surest, which comes last.
+        tuple({row[:4]: row for row in rows}.values()),
+        dependencies,
+        _lookups(path, tokens.asker.trace, tokens.unique),
     )
+
+
+def _lookups(path: str, trace: Iterable[Lookup], unique: set[str]) -> dict[str, frozenset[str]]:
+    lookups: dict[str, set[str]] = defaultdict(set)
+    anywhere = lookups[""] = unique
+    for where, key in trace:
+        if where != path:
+            if key[0] != MODULE:
+                lookups[where].add(key)
+            elif where:
+                anywhere.update(f"{MODULE}{word}" for word in words_of(key[1:]))
+            else:
+                anywhere.add(key)
+    return {where: frozenset(keys) for where, keys in lookups.items() if keys}
 
 
 class _Tokens:
     """Tokens resolved, each distinct one once."""
 
-    def __init__(self, evaluator: Evaluator) -> None:
-        self._evaluator = evaluator
-        self.known: dict[str, tuple[Target, ...]] = {}
+    def __init__(self, asker: Asker) -> None:
+        self.asker = asker
+        self.known: dict[str, Sequence[Target]] = {}
         """Those that were resolved."""
         self.unique: set[str] = set()
 
-    def resolve(self, token: str) -> tuple[Target, ...]:
+    def resolve(self, token: str) -> Sequence[Target]:
         """The symbols that the visible part of the token names."""
-        found = self.known[token] = tuple(self._resolve(token))
-        return found
-
-    def _resolve(self, token: str) -> Iterable[Target]:
         last = "call" if token[-1] == "(" else ""
         text = token[:-1] if last else token
         if text[0] in MARKS:
             last, text = MARKS[text[0]], text[1:]
         hidden, bar, shown = text.partition("|")
-        evaluator = self._evaluator
-        value: Value | None = None
-        if bar:
-            if hidden != "?":
-                value = evaluator.evaluate(evaluator.path, hidden)
+        asker = self.asker
+        found: list[Target] = []
+        if not bar:
+            self._plain(text, last, found)
+        else:
+            value = None if hidden == "?" or not hidden else asker.evaluate(asker.path, hidden)
             if "(" in shown or "[" in shown:
-                yield from self._chain(value, STEP.findall(shown), last)
+                self._chain(value, STEP.findall(shown), last, found)
             else:
-                yield from self._attributes(value, shown[1:].split("."), last)
+                self._attributes(value, shown[1:].split("."), last, found)
+        self.known[token] = found
+        return found
+
+    def _plain(self, text: str, last: str, found: list[Target]) -> None:
+        """The symbols of a token of which nothing is hidden."""
+        asker = self.asker
+        if text.isidentifier():
+            value = asker.name(asker.path, text)
+            if value is not None and value.place >= 0:
+                found.append((value.path, value.place, last or "name", value.confidence))
             return
         head = HEAD.match(text)
-        if head is not None:
-            value = evaluator.head(evaluator.path, head)
-            names = text[head.end() + 1 :].split(".") if head.end() < len(text) else []
-            if value is not None and value.place >= 0:
-                yield value.path, value.place, "name" if names else last or "name", value.confidence
-            yield from self._attributes(value, names, last)
+        if head is None:
+            return
+        value = asker.head(asker.path, head)
+        names = text[head.end() + 1 :].split(".") if head.end() < len(text) else []
+        if value is not None and value.place >= 0:
+            found.append((value.path, value.place, "name" if names else last or "name", value.confidence))
+        self._attributes(value, names, last, found)
 
-    def _attributes(self, value: Value | None, names: Sequence[str], last: str) -> Iterable[Target]:
+    def _attributes(self, value: Value | None, names: Sequence[str], last: str, found: list[Target]) -> None:
         """The symbols that the names stand for, each an attribute of what comes before it."""
+        count = len(names)
         for number, name in enumerate(names, start=1):
-            kind = (last or "attribute") if number == len(names) else "attribute"
             if value is not None:
                 if value.kind == "x":
                     return
-                value = self._evaluator.member(value, name)
+                value = self.asker.member(value, name)
             if value is None:
                 target = self._unique(name)
                 if target is not None:
-                    yield *target, kind, UNIQUE
+                    found.append((*target, (last or "attribute") if number == count else "attribute", UNIQUE))
             elif value.place >= 0:
-                yield value.path, value.place, kind, value.confidence
+                kind = (last or "attribute") if number == count else "attribute"
+                found.append((value.path, value.place, kind, value.confidence))
 
-    def _chain(self, value: Value | None, steps: Sequence[str], last: str) -> Iterable[Target]:
+    def _chain(self, value: Value | None, steps: Sequence[str], last: str, found: list[Target]) -> None:
         """The symbols that a chain with calls in it names; it ends where nothing more is known."""
-        evaluator = self._evaluator
         for number, step in enumerate(steps, start=1):
             if value is None or value.kind == "x":
                 return
-            value = evaluator.step(value, step)
+            value = self.asker.step(value, step)
             if value is not None and value.place >= 0 and step[0] == ".":
                 following = steps[number] if number < len(steps) else ""
                 kind = "call" if following == "()" or (not following and last) else "attribute"
-                yield value.path, value.place, kind, value.confidence
+                found.append((value.path, value.place, kind, value.confidence))
 
     def _unique(self, name: str) -> tuple[str, int] | None:
         if name in COMMON or len(name) < 3:
             return None
         self.unique.add(name)
-        return self._evaluator.world.unique(name)
+        return self.asker.world.unique(name)
 
 
 def _dependencies(
-    evaluator: Evaluator, imports: Sequence[tuple[str, Sequence[str], str]]
+    asker: Asker, imports: Sequence[tuple[str, Sequence[str], str]]
 ) -> tuple[tuple[str, str], ...]:
     """The files that the imports name, and those where what they take is defined."""
     found: dict[str, str] = {}
-    path, world = evaluator.path, evaluator.world
+    path, world = asker.path, asker.world
     for target, names, kind in imports:
         reached: set[str] = set()
         ref = world.find(path, target)
@@ -157,14 +186,14 @@ def _dependencies(
             reached.add(ref.file)
         for name in names:
             if name != STAR:
-                reached.update(_origins(evaluator, ref, name))
+                reached.update(_origins(asker, ref, name))
         for one in reached:
             if one != path and (kind == "import" or one not in found):
                 found[one] = kind
     return tuple(sorted(found.items()))
 
 
-def _origins(evaluator: Evaluator, ref: ModuleRef, name: str) -> Iterable[str]:
-    value = evaluator.member(Value("m", ref.file or "", module=ref), name)
+def _origins(asker: Asker, ref: ModuleRef, name: str) -> Iterable[str]:
+    value = asker.member(Value("m", ref.file or "", module=ref), name)
     if value is not None and value.path:
         yield value.path

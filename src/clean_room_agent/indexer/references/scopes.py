@@ -60,8 +60,10 @@ class Scopes:
             for name in names:
                 self._bound[place].pop(name, None)
         for place, table in self._bound.items():
-            if len(table) > MANY:
-                for name in table:
+            is_large = len(table) > MANY
+            for name, bound in table.items():
+                # One that is bound several times can close a circle: who is asked first must not depend on who asks.
+                if is_large or len(bound) > 1:
                     self._own(place, name)
 
     def visible(self, place: int) -> tuple[Container[str], Container[str]]:

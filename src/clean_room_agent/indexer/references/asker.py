@@ -1,0 +1,90 @@
+"""What names and expressions come to in the file that is resolved."""
+
+from collections.abc import Mapping
+
+from clean_room_agent.indexer.references.evaluate import MAX_DEPTH, Evaluator, Order
+from clean_room_agent.indexer.references.evaluations import Evaluations
+from clean_room_agent.indexer.references.interface import Interface, Written
+from clean_room_agent.indexer.references.values import Value
+
+
+class Asker(Evaluator):
+    """Evaluates in one file, which sees what stands inside its functions too; asks `Evaluations` about the others.
+
+    What it learns of its own file is kept only as long as itself.
+    """
+
+    def __init__(self, path: str, inner: Mapping[str, Written], others: Evaluations) -> None:
+        super().__init__(others.world)
+        self.path = path
+        others.trace = self.trace
+        self._others = others
+        self._own = others.interface(path)
+        self._inner = inner
+        self._definitions: Mapping[str, Written] = {} if self._own is None else self._own.definitions
+        self._names: dict[str, Value | None] = {}
+        self._expressions: dict[str, Value | None] = {}
+        self._orders: dict[str, Order] = {}
+        self._depth = 0
+
+    def interface(self, path: str) -> Interface | None:
+        """As the world's."""
+        return self._others.interface(path)
+
+    def entry(self, path: str, name: str) -> Written | None:
+        """What is written of the qualified name; in the own file, also of what stands inside functions."""
+        if path != self.path:
+            return self._others.entry(path, name)
+        return self._inner.get(name) or self._definitions.get(name)
+
+    def evaluate(self, path: str, expression: str) -> Value | None:
+        """What the expression comes to."""
+        if path != self.path:
+            return self._others.evaluate(path, expression)
+        known = self._expressions
+        if expression in known:
+            return known[expression]
+        if self._depth > MAX_DEPTH:
+            return None
+        known[expression] = None
+        self._depth += 1
+        found = known[expression] = self._evaluated(path, expression)
+        self._depth -= 1
+        return found
+
+    def name(self, path: str, name: str) -> Value | None:
+        """What the name means."""
+        if path != self.path:
+            return self._others.name(path, name)
+        known = self._names
+        if name in known:
+            return known[name]
+        if self._depth > MAX_DEPTH:
+            return None
+        known[name] = None
+        self._depth += 1
+        found = known[name] = self._named(path, name)
+        self._depth -= 1
+        return found
+
+    def order(self, path: str, name: str) -> Order:
+        """The class and its bases; the class alone where this is asked within itself or too deep."""
+        if path != self.path:
+            return self._others.order(path, name)
+        known = self._orders.get(name)
+        if known is not None:
+            return known
+        alone = ((path, name),)
+        if self._depth > MAX_DEPTH:
+            return alone, True
+        self._orders[name] = alone, False
+        self._depth += 1
+        found = self._orders[name] = self._ordered(path, name)
+        self._depth -= 1
+        return found
+
+    def class_member(self, value: Value, name: str) -> Value | None:
+        """The attribute."""
+        if value.path != self.path:
+            return self._others.class_member(value, name)
+        return self._class_member(value, name)

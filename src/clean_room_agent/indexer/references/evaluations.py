@@ -1,0 +1,117 @@
+"""What names and expressions come to for whoever asks, remembered as long as the world stays as it is."""
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from clean_room_agent.indexer.references.evaluate import MAX_DEPTH, Evaluator, Lookup, Order
+from clean_room_agent.indexer.references.interface import Interface, Written
+from clean_room_agent.indexer.references.values import Value, World
+
+Key = tuple[str, ...] | tuple[str, str, str, str, float]
+Given = TypeVar("Given")
+NEVER = MAX_DEPTH + 1
+
+
+class _Found(NamedTuple):
+    """An answer, and what it took."""
+
+    value: Value | Order | None
+    trace: frozenset[Lookup]
+    height: int
+    """How many questions stand on one another in it, itself included."""
+    lowest: int
+    """The lowest of the open questions that came up again on the way, by the number below it; -1: it was cut off
+    where too many were open; NEVER: none came up."""
+
+
+class Evaluations(Evaluator):
+    """Answers about all files as others see them.
+
+    Answers do not depend on what was asked before. Where questions lead to one another in a circle, the one that is
+    reached again has no answer; what was found within the circle holds until the question that the circle began with
+    is answered, and is forgotten then.
+    """
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.interfaces: dict[str, Interface | None] = {}
+        """As far as they are known."""
+        self._known: dict[Key, _Found] = {}
+        self._circles: dict[Key, _Found] = {}
+        """Answers to questions that begin a circle: right if nothing else is open."""
+        self._passing: dict[Key, _Found] = {}
+        """Answers from within a circle whose beginning is open."""
+        self._open: dict[Key, int] = {}
+        self._depth = 0
+        self._deepest = 0
+        self._lowest = NEVER
+
+    def interface(self, path: str) -> Interface | None:
+        """As the world's."""
+        try:
+            return self.interfaces[path]
+        except KeyError:
+            found = self.interfaces[path] = self.world.interface(path)
+            return found
+
+    def entry(self, path: str, name: str) -> Written | None:
+        """What the file offers under the qualified name."""
+        self.trace.add((path, name))
+        interface = self.interface(path)
+        return None if interface is None else interface.definitions.get(name)
+
+    def evaluate(self, path: str, expression: str) -> Value | None:
+        """What the expression comes to."""
+        return self._ask(("e", path, expression), None, self._evaluated, path, expression)
+
+    def name(self, path: str, name: str) -> Value | None:
+        """What the name means."""
+        return self._ask(("n", path, name), None, self._named, path, name)
+
+    def order(self, path: str, name: str) -> Order:
+        """The class and its bases; the class alone where this is asked within itself or too deep."""
+        cut: Order = ((path, name),), self._depth >= MAX_DEPTH
+        return self._ask(("c", path, name), cut, self._ordered, path, name)
+
+    def class_member(self, value: Value, name: str) -> Value | None:
+        """The attribute."""
+        key = (value.kind, value.path, value.name, name, value.confidence)
+        return self._ask(key, None, self._class_member, value, name)
+
+    def _ask(self, key: Key, cut: Given, find: Callable[..., Given], *what: object) -> Given:
+        depth = self._depth
+        known = self._known.get(key) or (self._passing if depth else self._circles).get(key)
+        if known is not None and depth + known.height <= MAX_DEPTH:
+            self.trace |= known.trace
+            self._deepest = max(self._deepest, depth + known.height)
+            self._lowest = min(self._lowest, known.lowest)
+            return known.value  # type: ignore[return-value]
+        if depth >= MAX_DEPTH or key in self._open:
+            self._lowest = min(self._lowest, self._open.get(key, -1))
+            return cut
+        outer = self.trace, self._deepest, self._lowest
+        passing = len(self._passing)
+        self.trace, self._deepest, self._lowest = set(), depth + 1, NEVER
+        self._open[key] = depth
+        self._depth += 1
+        value = find(*what)
+        self._depth = depth
+        del self._open[key]
+        lowest = self._lowest
+        found = _Found(value, frozenset(self.trace), self._deepest - depth, lowest)  # type: ignore[arg-type]
+        self._keep(key, found, depth, passing)
+        self.trace = outer[0]
+        self.trace |= found.trace
+        self._deepest = max(outer[1], self._deepest)
+        self._lowest = min(outer[2], lowest if lowest < depth else NEVER)
+        return value
+
+    def _keep(self, key: Key, found: _Found, depth: int, passing: int) -> None:
+        if found.lowest == NEVER:
+            self._known[key] = found
+        elif found.lowest < depth and depth > 0:
+            self._passing[key] = found
+        else:
+            self._circles[key] = found._replace(lowest=NEVER)
+            while len(self._passing) > passing:
+                self._passing.popitem()
