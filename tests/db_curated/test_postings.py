@@ -96,7 +96,7 @@ def test_postings_of_a_term_come_by_file_with_their_fields(conn: sqlite3.Connect
 def test_chunks_come_back_with_their_words(conn: sqlite3.Connection) -> None:
     long = array("H", [1] * 70_000)
     file = SearchFile(
-        {}, (0,) * 5, ["def", "run"], [(0, array("H", [0, 1, 0])), (7, long), (MAX_NUMBER, array("H"))]
+        [{}] * 5, ["def", "run"], [(0, array("H", [0, 1, 0])), (7, long), (MAX_NUMBER, array("H"))]
     )
     postings.replace_files(conn, {5: file})
     found = postings.read_chunks(conn, 5)
