@@ -74,3 +74,40 @@ def test_a_configuration_that_is_wrong_is_an_error_here_too(till: Project) -> No
     told = till.cra("index")
     assert told.code == 2
     assert "did you mean 'history'?" in told.err
+
+
+def test_what_is_left_out_is_named_with_the_reason_when_it_is_met(till: Project) -> None:
+    (till.top / "till" / "large.py").write_text("x = 1\n" * 400_000)
+    (till.top / "till" / "binary.py").write_bytes(b"x = 1\n\0")
+    (till.top / "till" / "picture.png").write_bytes(b"\x89PNG\0")
+    told = till.cra("index")
+    assert told.code == 0
+    assert told.err.splitlines() == [
+        "left out till/binary.py: binary: it holds NUL bytes",
+        "left out till/large.py: 2,400,000 bytes are more than [index] max_file_bytes",
+    ]
+    assert till.cra("index").err == ""
+    assert [name for name, _ in json.loads(till.cra("index", "--json").out)["left_out"]] == [
+        "till/binary.py",
+        "till/large.py",
+    ]
+
+
+def test_a_source_file_that_makes_no_sense_is_text_and_named(till: Project) -> None:
+    (till.top / "till" / "deep.py").write_text("(" * 100_000)
+    told = till.cra("index")
+    assert told.code == 0
+    assert told.err.startswith("no symbols in till/deep.py: ")
+    assert len(told.err.splitlines()) == 1
+
+
+def test_a_changed_configuration_is_read_and_an_unchanged_one_remembered(till: Project) -> None:
+    till.cra("index")
+    config = Workspace(repo=till.top).config
+    config.write_text("[index]\nmax_file_bytes = 40\n")
+    assert "left out" in till.cra("index").err
+    assert till.cra("index").err == ""
+    config.write_text("[index]\nmax_file_bytes = 0\n")
+    told = till.cra("index")
+    assert told.code == 2
+    assert "[index] max_file_bytes" in told.err
