@@ -11,7 +11,7 @@ from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references.expressions import CHAIN, expression_at, of_annotation, of_node
 from clean_room_agent.indexer.references.parameters import read_parameters, read_signature
 from clean_room_agent.indexer.references.scan import LETTER, WORD
-from clean_room_agent.indexer.references.scopes import FUNCTIONS, Scopes
+from clean_room_agent.indexer.references.scopes import FUNCTIONS, Bound, Scopes
 
 QUERY = """
 (assignment) @use.assign
@@ -37,13 +37,12 @@ CAPTURES = (
     "use.chain",
 )
 PLAIN = re.compile(rf"({WORD})\s*+=(?!=)\s*+")
+OWNED = re.compile(rf"({WORD})(?:\.({WORD}))?+\s*+=(?!=)\s*+")
 TARGETS = re.compile(rf"(?<![.{LETTER}0-9])({WORD})(?!\s*[(\[.]|\s*=(?!=))")
 STRINGS = re.compile(r"[\"']([^\"']*)[\"']")
 STATIC = "@staticmethod"
 VALUES = frozenset({"variable", "type_alias"})
 ON_CLASS = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
-Bound = tuple[str, int]
-"""An expression and the place in whose scope it stands."""
 
 
 class Binds:
@@ -52,10 +51,10 @@ class Binds:
     def __init__(self, nested: Nested, text: str) -> None:
         self.nested = nested
         self.text = text
-        self.scopes = Scopes(nested)
+        self.scopes = Scopes(nested, text)
         self.attributes: dict[int, dict[str, list[Bound]]] = defaultdict(lambda: defaultdict(list))
         """Class -> attribute assigned through `self` -> what is assigned."""
-        self.variables: dict[int, Bound] = {}
+        self.variables: dict[int, tuple[str, int]] = {}
         """Variable -> what it is first assigned or annotated with."""
         self.returned: dict[int, list[str]] = defaultdict(list)
         """Function -> what its return statements give, where it has no return annotation."""
@@ -79,7 +78,7 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
     events = [(node.start_byte, name, node) for name in CAPTURES for node in captures.get(name, ())]
     events.sort(key=itemgetter(0))
     definitions, kinds = nested.definitions, nested.kinds
-    match, bind = PLAIN.match, binds.scopes.bind
+    match, bind = OWNED.match, binds.scopes.bind
     open_: list[int] = []
     following, count = 0, len(definitions)
     place, boundary, in_function = -1, -1, False
@@ -100,8 +99,13 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
         if name != "use.assign":
             if place >= 0:
                 _bind(binds, name, node, place)
-        elif in_function and (plain := match(text, start)) is not None:
-            bind(place, plain[1], expression_at(text, plain.end(), node.end_byte, node))
+        elif in_function and (owned := match(text, start)) is not None:
+            name, attribute = owned.groups()
+            if attribute is None:
+                bind(place, name, (owned.end(), node))
+            elif binds.self_names.get(place) == name:
+                expression = expression_at(text, owned.end(), node.end_byte, node)
+                binds.attributes[nested.parents[place]][attribute].append((expression, place))
         else:
             _assignment(binds, node, start, place)
     return binds
@@ -148,7 +152,7 @@ def _named(binds: Binds, name: str, node: Node, text: str, place: int) -> None:
 def _parameters(binds: Binds, place: int) -> None:
     nested, scopes = binds.nested, binds.scopes
     one, parent = nested.definitions[place], nested.parents[place]
-    signature = read_signature(one.signature)
+    signature = read_signature(one.signature, one.name)
     if signature.returns:
         binds.annotations[place].add(signature.returns)
         binds.annotated[place] = of_annotation(signature.returns)

@@ -12,12 +12,15 @@ An empty text is a value of which nothing is known.
 """
 
 import re
+from functools import lru_cache
 
 from tree_sitter import Node
 
 from clean_room_agent.indexer.references.scan import STRING, WORD
 
 MAX_LENGTH = 120
+KEPT = 4096
+"""Texts of one sort whose meaning is remembered: most annotations and signatures occur many times."""
 INNER = {
     "attribute": "object",
     "call": "function",
@@ -58,6 +61,7 @@ OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 PIECES = re.compile(rf"{STRING}|[^\"'()\[\]{{}},|=:]++|->|.", re.DOTALL)
 
 
+@lru_cache(maxsize=KEPT)
 def of_annotation(text: str, depth: int = 6) -> str:
     """The expression for a value that is annotated so."""
     text = text.strip()

@@ -1,9 +1,10 @@
 """A function's signature as parameters with annotations and defaults, and its return annotation."""
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
-from clean_room_agent.indexer.references.expressions import OPENING, PIECES, split
+from clean_room_agent.indexer.references.expressions import KEPT, OPENING, PIECES, split
 from clean_room_agent.indexer.references.scan import WORD
 
 FLAT = r"[^()\[\]{}\"'#]"
@@ -32,8 +33,14 @@ class Signature(NamedTuple):
     returns: str
 
 
-def read_signature(text: str) -> Signature:
-    """The signature of a function."""
+def read_signature(text: str, name: str = "") -> Signature:
+    """The signature of a function of that name."""
+    head = f"def {name}("
+    return _read_signature(f"def _({text[len(head) :]}" if text.startswith(head) else text)
+
+
+@lru_cache(maxsize=KEPT)
+def _read_signature(text: str) -> Signature:
     whole = WHOLE.fullmatch(text)
     if whole is None:
         inside, returns = _brackets(text)

@@ -220,13 +220,19 @@ class _Uses:
         heads: dict[str, str] = {}
         tokens: set[str] = set()
         add = tokens.add
-        for mention in mentions(text) - hidden:
-            if mention[-1] == "=":
-                self._assigned(mention[:-1].rstrip(), annotations, place, tokens)
+        mentioned = mentions(text)
+        found = mentioned.difference(hidden, plain)
+        if special:
+            found |= mentioned & special
+        for mention in found:
+            last = mention[-1]
+            if last == "=":
+                if annotations or "." in mention:
+                    self._assigned(mention[:-1].rstrip(), annotations, place, tokens)
                 continue
-            name, dot, _ = mention.partition(".")
+            name, dot, rest = mention.partition(".")
             if not dot:
-                bare = name[:-1] if name[-1] == "(" else name
+                bare = name[:-1] if last == "(" else name
                 if bare in special or bare[0] == "@":
                     self._special(mention, place, tokens)
                 elif bare not in plain:
@@ -234,13 +240,17 @@ class _Uses:
             elif not name:
                 if mention not in COMMON_STEPS:
                     add(UNKNOWN + mention)
+            elif (head := heads.get(name)) is not None:
+                if head != UNKNOWN or f".{rest}" not in COMMON_STEPS:
+                    add(f"{head}.{rest}")
             elif name in special or name[0] == "@" or name[-1] == ")":
                 self._special(mention, place, tokens)
             elif name in plain:
-                head = heads.get(name) or heads.setdefault(name, self._head(name, place))
-                if head != UNKNOWN or mention[len(name) :] not in COMMON_STEPS:
-                    add(head + mention[len(name) :])
+                head = heads[name] = self._head(name, place)
+                if head != UNKNOWN or f".{rest}" not in COMMON_STEPS:
+                    add(f"{head}.{rest}")
             elif name not in hidden:
+                heads[name] = name
                 add(mention)
         self._beside(annotations, place, tokens)
         return tokens

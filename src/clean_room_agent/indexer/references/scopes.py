@@ -3,9 +3,11 @@
 from collections import defaultdict
 from collections.abc import Container, Iterable, Sequence
 
+from tree_sitter import Node
+
 from clean_room_agent.indexer.languages.parsed import RawImport
 from clean_room_agent.indexer.nesting import Nested
-from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, NEUTRAL
+from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, NEUTRAL, expression_at
 
 FUNCTIONS = frozenset({"function", "method"})
 MANY = 30
@@ -13,15 +15,22 @@ MANY = 30
 others finds them done."""
 MAX_DEPTH = 50
 EMPTY: frozenset[str] = frozenset()
-NOTHING: dict[str, list[tuple[str, int]]] = {}
+
+
+Written = str | tuple[int, Node]
+"""An expression; or where it begins in the text, and the assignment whose right side it is: most are never asked for."""
+Bound = tuple[Written, int]
+"""An expression and the place in whose scope it stands."""
+NOTHING: dict[str, list[Bound]] = {}
 
 
 class Scopes:
     """The scopes of one file. Binds are added first; then names are asked for."""
 
-    def __init__(self, nested: Nested) -> None:
+    def __init__(self, nested: Nested, text: str) -> None:
         self._nested = nested
-        self._bound: dict[int, dict[str, list[tuple[str, int]]]] = defaultdict(dict)
+        self._text = text
+        self._bound: dict[int, dict[str, list[Bound]]] = defaultdict(dict)
         """Place -> name -> each expression that it is bound to, with the place in whose scope that is evaluated."""
         self._not_local: dict[int, set[str]] = defaultdict(set)
         self._symbols: dict[int, dict[str, int]] = defaultdict(dict)
@@ -36,7 +45,7 @@ class Scopes:
         self._chains: dict[int, tuple[int, ...]] = {}
         self._depth = 0
 
-    def bind(self, place: int, name: str, expression: str = "", scope: int | None = None) -> None:
+    def bind(self, place: int, name: str, expression: Written = "", scope: int | None = None) -> None:
         """Inside the symbol at `place`, `name` is bound to the expression ("": something unknown)."""
         bound = (expression, place if scope is None else scope)
         table = self._bound[place]
@@ -168,14 +177,16 @@ class Scopes:
             return None
         return self.agreed(bound)
 
-    def agreed(self, bound: Sequence[tuple[str, int]]) -> str:
+    def agreed(self, bound: Sequence[Bound]) -> str:
         """The one expression that all of these come to, `?` after it if of some nothing is known; else ""."""
         if len(bound) == 1:
-            expression, place = bound[0]
+            written, place = bound[0]
+            expression = written if isinstance(written, str) else self._read(written)
             return "" if not expression or expression in NEUTRAL else self.canonical(expression, place)
         found: dict[str, None] = {}
         unknown = False
-        for expression, place in bound:
+        for written, place in bound:
+            expression = written if isinstance(written, str) else self._read(written)
             if expression in NEUTRAL:
                 continue
             known = self.canonical(expression, place) if expression else ""
@@ -190,6 +201,10 @@ class Scopes:
             return ""
         (only,) = found
         return f"{only}?" if unknown and not only.endswith("?") else only
+
+    def _read(self, written: tuple[int, Node]) -> str:
+        start, node = written
+        return expression_at(self._text, start, node.end_byte, node)
 
 
 def bindings(one: RawImport) -> list[tuple[str, str, str]]:
