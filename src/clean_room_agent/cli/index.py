@@ -64,7 +64,7 @@ def command(
         output.answer_json(summary)
         return 0
     _tell("skipped", summary.failures)
-    if summary.files_changed:
+    if summary.files_changed or summary.files_deleted:
         _tell("left out", summary.left_out)
         _tell("no symbols in", summary.unparsed)
     output.answer(
