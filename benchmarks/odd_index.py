@@ -104,11 +104,13 @@ def measure(top: Path, env: dict[str, str], fates: Mapping[str, Fate]) -> str:
 
 def read_outcome(top: Path, spent: Spent) -> Outcome:
     """From the index, and from what the command said."""
-    failures = json.loads(spent.said)["failures"]
+    said = json.loads(spent.said)
     database = f"file:{Workspace(repo=top).curated}?mode=ro"
     with contextlib.closing(sqlite3.connect(database, uri=True)) as conn:
         indexed = frozenset(row[0] for row in conn.execute("SELECT path FROM files ORDER BY path"))
-    return Outcome(indexed=indexed, named={str(path): str(why) for path, why in failures})
+    return Outcome(
+        indexed=indexed, named={str(path): str(why) for path, why in (*said["failures"], *said["left_out"])}
+    )
 
 
 def alone(work: Path, env: dict[str, str], size: OddSize) -> str:

@@ -34,6 +34,9 @@ def test_each_file_is_in_the_index_or_named_or_no_text_of_a_usual_size(odd: Odd)
     rows = dump_of(top)
     assert {str(row[0]) for row in rows["files"]} == paths_with(fates, "symbols", "text")
     assert [path for path, _ in summary.failures] == sorted(paths_with(fates, "undecodable"))
+    named = {path for path, _ in (*summary.failures, *summary.left_out)}
+    silent = set(fates) - paths_with(fates, "symbols", "text") - named
+    assert {path for path in silent if path.endswith((".py", ".js", ".ts"))} == set()
     assert {str(row[0]) for row in rows["symbols"]} == paths_with(fates, "symbols")
 
 
