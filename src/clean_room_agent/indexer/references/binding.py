@@ -1,8 +1,9 @@
 """What the captured nodes of a file bind: names to their scopes, attributes to their classes, returns to functions."""
 
 import re
+import sys
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import itemgetter
 
 from tree_sitter import Node
@@ -75,13 +76,32 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
     for place, kind in enumerate(nested.kinds):
         if kind in FUNCTIONS:
             _parameters(binds, place)
+    kinds, parents = nested.kinds, nested.parents
+    match, bind = OWNED.match, binds.scopes.bind
+    for start, name, node, place in _placed(captures, nested):
+        if name != "use.assign":
+            if place >= 0:
+                _bind(binds, name, node, place)
+        elif place >= 0 and kinds[place] in FUNCTIONS and (owned := match(text, start)) is not None:
+            first, attribute = owned.groups()
+            if attribute is None:
+                bind(place, first, (owned.end(), node))
+            elif binds.self_names.get(place) == first:
+                expression = expression_at(text, owned.end(), node.end_byte, node)
+                binds.attributes[parents[place]][attribute].append((expression, place))
+        else:
+            _assignment(binds, node, start, place)
+    return binds
+
+
+def _placed(captures: Mapping[str, Sequence[Node]], nested: Nested) -> Iterator[tuple[int, str, Node, int]]:
+    """Where each node begins, what it was captured as, itself, and the innermost symbol around it or -1; in order."""
     events = [(node.start_byte, name, node) for name in CAPTURES for node in captures.get(name, ())]
     events.sort(key=itemgetter(0))
-    definitions, kinds = nested.definitions, nested.kinds
-    match, bind = OWNED.match, binds.scopes.bind
+    definitions = nested.definitions
     open_: list[int] = []
     following, count = 0, len(definitions)
-    place, boundary, in_function = -1, -1, False
+    place, boundary = -1, -1
     for start, name, node in events:
         if start >= boundary:
             while following < count and definitions[following].start <= start:
@@ -92,23 +112,10 @@ def read_binds(captures: Mapping[str, Sequence[Node]], nested: Nested, text: str
             while open_ and definitions[open_[-1]].end <= start:
                 open_.pop()
             place = open_[-1] if open_ else -1
-            boundary = definitions[following].start if following < count else len(text) + 1
+            boundary = definitions[following].start if following < count else sys.maxsize
             if place >= 0:
                 boundary = min(boundary, definitions[place].end)
-            in_function = place >= 0 and kinds[place] in FUNCTIONS
-        if name != "use.assign":
-            if place >= 0:
-                _bind(binds, name, node, place)
-        elif in_function and (owned := match(text, start)) is not None:
-            name, attribute = owned.groups()
-            if attribute is None:
-                bind(place, name, (owned.end(), node))
-            elif binds.self_names.get(place) == name:
-                expression = expression_at(text, owned.end(), node.end_byte, node)
-                binds.attributes[nested.parents[place]][attribute].append((expression, place))
-        else:
-            _assignment(binds, node, start, place)
-    return binds
+        yield start, name, node, place
 
 
 def _bind(binds: Binds, name: str, node: Node, place: int) -> None:

@@ -33,6 +33,10 @@ CHAIN = re.compile(rf"{WORD}(?:\.{WORD})*+")
 CALL = r"\((?:[^()\"']++|\([^()\"']*+\)|\"[^\"\\\n]*+\"|'[^'\\\n]*+')*+\)"
 """Brackets that hold at most one more level of them."""
 SIMPLE = re.compile(rf"({WORD}(?:\.{WORD})*+)({CALL})?+")
+CALLED = re.compile(CALL)
+FLAT = re.compile(rf"{WORD}(?:\.{WORD}|{CALL})*+")
+MAX_FLAT = 200
+"""Bytes of a chain that is read as text."""
 BUILTIN_TYPES = frozenset(
     {
         "Any",
@@ -141,3 +145,14 @@ def of_node(node: Node, text: str, depth: int = 8) -> str:
     if kind == "call":
         return before if before == "super" else f"{before}()"
     return f"{before}[]"
+
+
+def chain_of(node: Node, text: str, depth: int) -> str:
+    """As `of_node`, for a chain with calls in it."""
+    start, end = node.start_byte, node.end_byte
+    if text[start] in "\"'[{":
+        return ""
+    if end - start <= MAX_FLAT and FLAT.fullmatch(text, start, end):
+        found = CALLED.sub("()", text[start:end])
+        return f"super{found[7:]}" if found.startswith("super()") else found
+    return of_node(node, text, depth)

@@ -10,10 +10,18 @@ from clean_room_agent.indexer.languages.parsed import RawImport
 from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references import binding
 from clean_room_agent.indexer.references.binding import Binds, read_binds
-from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, of_node, split
+from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, chain_of, split
 from clean_room_agent.indexer.references.interface import ENCODE, STAR, FileNames, Written, write_interface
 from clean_room_agent.indexer.references.parameters import arguments
-from clean_room_agent.indexer.references.scan import BUILTINS, COMMON, KEYWORDS, WORD, mentions, real_name
+from clean_room_agent.indexer.references.scan import (
+    BUILTINS,
+    COMMON,
+    KEYWORDS,
+    WORD,
+    mentions,
+    mentions_of,
+    real_name,
+)
 from clean_room_agent.indexer.references.scopes import EMPTY, FUNCTIONS, bindings
 
 QUERY = binding.QUERY + "(attribute object: (call)) @use.chain\n"
@@ -23,9 +31,11 @@ PROPERTY = re.compile(r"@(?:[\w.]*\.)?(?:\w*property\w*|memoized_attribute|sette
 FOLLOWING = re.compile(rf"(?:\.{WORD})*+\(?")
 MAX_CHAIN = 60
 """Steps of one expression that are followed."""
+MARKED = "@"
+"""In place of a head that depends on what follows."""
 UNKNOWN = "?|"
 """The head of a token whose beginning is a value of which nothing is known."""
-HIDDEN_WORDS = frozenset(f"{name}{call}" for name in KEYWORDS | BUILTINS for call in ("", "("))
+HIDDEN_WORDS = frozenset(f"{name}{call}" for name in KEYWORDS | BUILTINS for call in ("", "(")) | {""}
 COMMON_STEPS = frozenset(f".{name}{call}" for name in COMMON for call in ("", "("))
 
 
@@ -53,7 +63,7 @@ def read_names(
     exported = None if binds.exported and GROWS.search(text) else binds.exported
     hidden = HIDDEN_WORDS
     if stars:
-        hidden = KEYWORDS
+        hidden = KEYWORDS | {""}
     elif rebound := [name for name in BUILTINS if name in reachable or name in outside]:
         hidden = HIDDEN_WORDS.difference(rebound, [f"{name}(" for name in rebound])
     uses = _Uses(binds, hidden).read()
@@ -207,51 +217,41 @@ class _Uses:
     def read(self) -> list[tuple[int, str]]:
         """Caller's place and its tokens, separated by spaces, sorted."""
         found = []
-        for place, text in enumerate(_own_texts(self._binds)):
-            tokens = self._tokens(place, text)
+        for place, mentioned in enumerate(mentions_of(_own_texts(self._binds))):
+            tokens = self._tokens(place, mentioned)
             if tokens:
                 found.append((place, " ".join(sorted(tokens))))
         return found
 
-    def _tokens(self, place: int, text: str) -> set[str]:
-        binds, hidden = self._binds, self._hidden
+    def _tokens(self, place: int, mentioned: set[str]) -> set[str]:
+        binds = self._binds
         plain, special = binds.scopes.visible(place)
         annotations = binds.annotations.get(place, EMPTY)
-        heads: dict[str, str] = {}
-        tokens: set[str] = set()
-        add = tokens.add
-        mentioned = mentions(text)
-        found = mentioned.difference(hidden, plain)
+        found = mentioned.difference(self._hidden, plain)
         if special:
             found |= mentioned & special
+        tokens: set[str] = set()
+        heads: dict[str, str] = {}
+        add = tokens.add
         for mention in found:
-            last = mention[-1]
-            if last == "=":
-                if annotations or "." in mention:
-                    self._assigned(mention[:-1].rstrip(), annotations, place, tokens)
-                continue
             name, dot, rest = mention.partition(".")
-            if not dot:
-                bare = name[:-1] if last == "(" else name
+            if mention[-1] == "=":
+                if dot or annotations:
+                    self._assigned(mention[:-1].rstrip(), annotations, place, tokens)
+            elif not dot:
+                bare = name[:-1] if name[-1] == "(" else name
                 if bare in special or bare[0] == "@":
                     self._special(mention, place, tokens)
                 elif bare not in plain:
                     add(mention)
-            elif not name:
-                if mention not in COMMON_STEPS:
-                    add(UNKNOWN + mention)
-            elif (head := heads.get(name)) is not None:
-                if head != UNKNOWN or f".{rest}" not in COMMON_STEPS:
+            else:
+                head = heads.get(name)
+                if head is None:
+                    head = heads[name] = self._head(name, place, plain, special)
+                if head == MARKED:
+                    self._special(mention, place, tokens)
+                elif head and (head != UNKNOWN or f".{rest}" not in COMMON_STEPS):
                     add(f"{head}.{rest}")
-            elif name in special or name[0] == "@" or name[-1] == ")":
-                self._special(mention, place, tokens)
-            elif name in plain:
-                head = heads[name] = self._head(name, place)
-                if head != UNKNOWN or f".{rest}" not in COMMON_STEPS:
-                    add(f"{head}.{rest}")
-            elif name not in hidden:
-                heads[name] = name
-                add(mention)
         self._beside(annotations, place, tokens)
         return tokens
 
@@ -266,19 +266,27 @@ class _Uses:
         if binds.nested.kinds[place] == "class":
             self._bases(binds.nested.definitions[place].signature, place, tokens)
 
-    def _assigned(self, written: str, annotations: Container[str], place: int, tokens: set[str]) -> None:
-        """What stands before `=`: an annotation, an attribute's owner, or no use at all."""
-        if written in annotations:
-            self._special(written, place, tokens)
-        elif written.rfind(".") > 0:
-            self._special(written.rpartition(".")[0], place, tokens)
-
-    def _head(self, name: str, place: int) -> str:
-        """What stands in a token for a local's name."""
+    def _head(self, name: str, place: int, plain: Container[str], special: Container[str]) -> str:
+        """What stands in a token for a name before a dot; "" if the token says nothing, `MARKED` if it depends."""
+        if not name:
+            return UNKNOWN
+        if name in special or name[0] == "@" or name[-1] == ")":
+            return MARKED
+        if name not in plain:
+            return "" if name in self._hidden else name
         meaning = self._binds.scopes.meaning(name, place)
         if meaning is None:
             return name
         return f"{meaning}|" if meaning and len(meaning) < MAX_LENGTH else UNKNOWN
+
+    def _assigned(self, written: str, annotations: Container[str], place: int, tokens: set[str]) -> None:
+        """What stands before `=`: an annotation, an attribute's owner, or no use at all."""
+        if written in annotations:
+            self._special(written, place, tokens)
+        else:
+            owner = written.rpartition(".")[0]
+            if owner and owner != self._binds.self_names.get(place):
+                self._special(owner, place, tokens)
 
     def _special(self, mention: str, place: int, tokens: set[str], mark: str = "") -> None:
         if mention[0] == "@":
@@ -311,7 +319,7 @@ class _Uses:
     def _add_chain(self, node: Node, place: int, tokens: set[str]) -> None:
         """What is asked of the results of calls, one after another."""
         text, end = self._binds.text, node.end_byte
-        first, called, rest = of_node(node, text, MAX_CHAIN).partition("()")
+        first, called, rest = chain_of(node, text, MAX_CHAIN).partition("()")
         if not rest or first.partition(".")[0] in self._hidden:
             return
         known = self._binds.scopes.canonical(first + called, place)

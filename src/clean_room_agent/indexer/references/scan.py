@@ -6,6 +6,7 @@ The text is the file decoded as latin-1, so that its indexes are byte offsets; `
 import builtins
 import keyword
 import re
+from collections.abc import Sequence
 
 LETTER = r"A-Za-z_\x80-\xff"
 WORD = rf"[{LETTER}][{LETTER}0-9]*+"
@@ -13,7 +14,7 @@ TRIPLE = r'"""[^"\\]*+(?:(?:\\.|"(?!""))[^"\\]*+)*+"""' + r"|'''[^'\\]*+(?:(?:\\
 SINGLE = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"' + r"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'"
 STRING = rf"(?:{TRIPLE}|{SINGLE})"
 SKIPPED = (
-    rf"[^{LETTER}0-9\"'#.@]++"
+    rf"[^{LETTER}0-9\"'#.@\0]++"
     rf"|(?=[\"']){STRING}(?:\.{WORD})*+"
     rf"|[rbu][rbu]?+(?=[\"']){STRING}(?:\.{WORD})*+"
     r"|[#\"'][^\n]*+"
@@ -28,7 +29,7 @@ NAMES = re.compile(
     rf"(?:{SKIPPED})*+("
     rf"[fFtT][rR]?+{STRING}|[rR][fFtT]{STRING}"
     rf"|super\([^()]*+\)(?:\.{WORD})++\(?+"
-    rf"|[.@]?+{WORD}(?:\.{WORD})*+(?:\(|[ \t]*+=(?!=))?+|)",
+    rf"|[.@]?+{WORD}(?:\.{WORD})*+(?:\(|[ \t]*+=(?!=))?+|\0|)",
     re.DOTALL,
 )
 """Its one group is a dotted chain, with `@` before it or `(` after it where the source has it, or a whole f-string;
@@ -38,8 +39,8 @@ the end of its line, as is a comment.
 
 What is skipped is one loop, and its branches begin with what they can be told by, for speed.
 """
-FORMATTED = re.compile(r"[fFtTrR][\"']")
-"""How every f-string begins, and raw strings."""
+BETWEEN = "\n\0\n"
+"""Stands between texts that are scanned together."""
 INTERPOLATED = re.compile(r"\{\{|\{([^{}!]*(?:\{[^{}]*\}[^{}!]*)*)")
 KEYWORDS = frozenset(keyword.kwlist)
 BUILTINS = frozenset(dir(builtins)) | {"__file__", "__path__"}
@@ -53,13 +54,31 @@ COMMON = frozenset(
 
 def mentions(text: str) -> set[str]:
     """The distinct matches of `NAMES` in the text, f-strings replaced by what stands in their braces."""
-    found = set(NAMES.findall(text))
-    if FORMATTED.search(text):
-        for formatted in [one for one in found if one and one[-1] in "\"'"]:
-            found.discard(formatted)
-            for inner in INTERPOLATED.findall(formatted):
-                if inner:
-                    found |= mentions(inner)
+    return _with_formatted(set(NAMES.findall(text)))
+
+
+def mentions_of(texts: Sequence[str]) -> list[set[str]]:
+    """The distinct matches of `NAMES` in each of the texts, as `mentions`; "" may be among them."""
+    found = NAMES.findall(BETWEEN.join(texts))
+    if found.count("\0") != len(texts) - 1:
+        # A quote that nothing closes in its own text.
+        return [mentions(text) for text in texts]
+    parts, start = [], 0
+    for _ in range(len(texts) - 1):
+        end = found.index("\0", start)
+        parts.append(set(found[start:end]))
+        start = end + 1
+    parts.append(set(found[start:]))
+    is_formatted = any(one and one[-1] in "\"'" for one in found)
+    return [_with_formatted(part) for part in parts] if is_formatted else parts
+
+
+def _with_formatted(found: set[str]) -> set[str]:
+    for formatted in [one for one in found if one and one[-1] in "\"'"]:
+        found.discard(formatted)
+        for inner in INTERPOLATED.findall(formatted):
+            if inner:
+                found |= mentions(inner)
     found.discard("")
     return found
 

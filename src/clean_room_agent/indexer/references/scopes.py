@@ -1,7 +1,8 @@
 """What a name means inside one file: locals, parameters, nested definitions, imports in functions, and their types."""
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from tree_sitter import Node
 
@@ -75,12 +76,14 @@ class Scopes:
                 if is_large or len(bound) > 1:
                     self._own(place, name)
 
-    def visible(self, place: int) -> tuple[Container[str], Container[str]]:
+    def visible(self, place: int) -> tuple[Mapping[str, object] | AbstractSet[str], AbstractSet[str]]:
         """The names that are local at `place`, and those among them that are symbols or imports."""
         outer = self._nested.parents[place]
-        if outer < 0 or (self._nested.parents[outer] < 0 and self._nested.kinds[place] == "method"):
+        if outer < 0 or (self._nested.kinds[place] == "method" and self._nested.parents[outer] < 0):
             return self._bound.get(place, EMPTY), self._special.get(place, EMPTY)
         chain = self.around(place)
+        if len(chain) == 1:
+            return self._bound.get(place, EMPTY), self._special.get(place, EMPTY)
         plain: set[str] = set()
         special: set[str] = set()
         for scope in reversed(chain):
@@ -125,8 +128,10 @@ class Scopes:
         With `in_class`, a method's names are looked up in its class too, as those of its decorators are.
         """
         bound = self._bound.get(place, NOTHING).get(name)
-        if bound is not None and len(bound) == 1 and not bound[0][0] and not in_class:
-            return ""
+        if bound is not None and len(bound) == 1 and not in_class:
+            expression = bound[0][0]
+            if not expression or (expression[0] == "=" and place not in self._symbols):
+                return str(expression)
         chain = self.around(place)
         if in_class and place >= 0:
             outer = self._nested.parents[place]
