@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from clean_room_agent.indexer.imports.python import ModuleRef
 from clean_room_agent.indexer.references.evaluate import MAX_DEPTH, Evaluator, Order
 from clean_room_agent.indexer.references.evaluations import Evaluations
 from clean_room_agent.indexer.references.interface import Interface, Written
@@ -88,3 +89,7 @@ class Asker(Evaluator):
         if value.path != self.path:
             return self._others.class_member(value, name)
         return self._class_member(value, name)
+
+    def _find(self, path: str, target: str) -> ModuleRef | None:
+        # What the file's own imports mention is known without a note.
+        return self.world.find(path, target) if path == self.path else super()._find(path, target)

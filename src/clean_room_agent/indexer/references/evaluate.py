@@ -61,14 +61,12 @@ class Evaluator(ABC):
 
     def _class_member(self, value: Value, name: str) -> Value | None:
         order, outside = self.order(value.path, value.name)
-        ask = self.trace.add
         member = f".{name}"
         is_super = value.kind == "s"
         for number, (path, owner) in enumerate(order):
             if number == 0 and is_super:
                 continue
             qualified = owner + member
-            ask((path, qualified))
             entry = self.entry(path, qualified)
             if entry is not None:
                 sure = value.confidence
@@ -170,7 +168,7 @@ class Evaluator(ABC):
             return self.class_member(value, name)
         if kind == "m":
             assert value.module is not None, "a module's value holds it"
-            return self._module_member(value.module, name, value.confidence)
+            return self.module_member(value.module, name, value.confidence)
         if kind in "vp":
             held = self.held(value)
             if held is None or held.kind == "x":
@@ -178,7 +176,8 @@ class Evaluator(ABC):
             return None if held.kind in "vp" else self.member(held, name)
         return OUTSIDE if kind == "x" else None
 
-    def _module_member(self, module: ModuleRef, name: str, sure: float) -> Value | None:
+    def module_member(self, module: ModuleRef, name: str, sure: float = IMPORTED) -> Value | None:
+        """What a module gives under the name: its own, or a submodule."""
         found = None if module.file is None else self.name(module.file, name)
         if found is None:
             self.trace.add(("", f"{MODULE}{name}"))
@@ -255,7 +254,7 @@ class Evaluator(ABC):
         ref = self._find(path, target)
         if ref is None:
             return OUTSIDE
-        return self._module_member(ref, name, IMPORTED) if name else module_value(ref)
+        return self.module_member(ref, name) if name else module_value(ref)
 
     def _find(self, path: str, target: str) -> ModuleRef | None:
         self.trace.add((path, f"{MODULE}{target}"))

@@ -80,7 +80,11 @@ class Evaluations(Evaluator):
 
     def _ask(self, key: Key, cut: Given, find: Callable[..., Given], *what: object) -> Given:
         depth = self._depth
-        known = self._known.get(key) or (self._passing if depth else self._circles).get(key)
+        known = self._known.get(key)
+        if known is not None and not depth:
+            self.trace |= known.trace
+            return known.value  # type: ignore[return-value]
+        known = known or (self._passing if depth else self._circles).get(key)
         if known is not None and depth + known.height <= MAX_DEPTH:
             self.trace |= known.trace
             self._deepest = max(self._deepest, depth + known.height)

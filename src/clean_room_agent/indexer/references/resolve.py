@@ -4,8 +4,9 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 
-from clean_room_agent.indexer.imports.python import ModuleRef
 from clean_room_agent.indexer.imports.reach import words_of
 from clean_room_agent.indexer.references.asker import Asker
 from clean_room_agent.indexer.references.evaluate import HEAD, MODULE, STEP, Lookup
@@ -59,49 +60,51 @@ def resolve_file(
         others.interfaces[path] = parse_interface(names.interface)
     tokens = _Tokens(Asker(path, inner, others))
     rows: list[Reference] = []
-    known, resolve = tokens.known, tokens.resolve
     for caller, text in uses:
-        for token in text.split(" "):
-            rows += [
-                (caller, *target)
-                for target in (known[token] if token in known else resolve(token))
-                if target[1] != caller or target[2] == "call" or target[0] != path
-            ]
-    rows.sort()
+        before: Target | None = None
+        for target in sorted(set(chain.from_iterable(map(tokens.__getitem__, text.split(" "))))):
+            where, place, kind, confidence = target
+            if place == caller and kind != "call" and where == path:
+                continue
+            if before is not None and before[:3] == target[:3]:
+                # Of the same reference the surest, which comes last.
+                rows.pop()
+            before = target
+            rows.append((caller, where, place, kind, confidence))
     dependencies = _dependencies(tokens.asker, imports)
-    return Resolved(
-        # Of the same reference the surest, which comes last.
-        tuple({row[:4]: row for row in rows}.values()),
-        dependencies,
-        _lookups(path, tokens.asker.trace, tokens.unique),
-    )
+    return Resolved(tuple(rows), dependencies, _lookups(path, tokens.asker.trace, tokens.unique))
 
 
 def _lookups(path: str, trace: Iterable[Lookup], unique: set[str]) -> dict[str, frozenset[str]]:
-    lookups: dict[str, set[str]] = defaultdict(set)
-    anywhere = lookups[""] = unique
+    lookups: dict[str, list[str]] = defaultdict(list)
+    anywhere = unique
     for where, key in trace:
         if where != path:
             if key[0] != MODULE:
-                lookups[where].add(key)
+                lookups[where].append(key)
             elif where:
-                anywhere.update(f"{MODULE}{word}" for word in words_of(key[1:]))
+                anywhere |= _words(key)
             else:
                 anywhere.add(key)
-    return {where: frozenset(keys) for where, keys in lookups.items() if keys}
+    if anywhere:
+        lookups[""] = list(anywhere)
+    return {where: frozenset(keys) for where, keys in lookups.items()}
 
 
-class _Tokens:
-    """Tokens resolved, each distinct one once."""
+@lru_cache(maxsize=4096)
+def _words(module: str) -> frozenset[str]:
+    return frozenset(f"{MODULE}{word}" for word in words_of(module[len(MODULE) :]))
+
+
+class _Tokens(dict[str, Sequence[Target]]):
+    """Tokens with the symbols that the visible parts of them name, found when they are first asked for."""
 
     def __init__(self, asker: Asker) -> None:
+        super().__init__()
         self.asker = asker
-        self.known: dict[str, Sequence[Target]] = {}
-        """Those that were resolved."""
         self.unique: set[str] = set()
 
-    def resolve(self, token: str) -> Sequence[Target]:
-        """The symbols that the visible part of the token names."""
+    def __missing__(self, token: str) -> Sequence[Target]:
         last = "call" if token[-1] == "(" else ""
         text = token[:-1] if last else token
         if text[0] in MARKS:
@@ -117,12 +120,17 @@ class _Tokens:
                 self._chain(value, STEP.findall(shown), last, found)
             else:
                 self._attributes(value, shown[1:].split("."), last, found)
-        self.known[token] = found
+        self[token] = found
         return found
 
     def _plain(self, text: str, last: str, found: list[Target]) -> None:
         """The symbols of a token of which nothing is hidden."""
         asker = self.asker
+        if text[0] == "=" and text[-1] == ";":
+            entry = asker.entry(asker.path, text[1:-1])
+            if entry is not None and entry[0] >= 0:
+                found.append((asker.path, entry[0], last or "name", 1.0))
+            return
         if text.isidentifier():
             value = asker.name(asker.path, text)
             if value is not None and value.place >= 0:
@@ -186,14 +194,10 @@ def _dependencies(
             reached.add(ref.file)
         for name in names:
             if name != STAR:
-                reached.update(_origins(asker, ref, name))
+                value = asker.module_member(ref, name)
+                if value is not None and value.path:
+                    reached.add(value.path)
         for one in reached:
             if one != path and (kind == "import" or one not in found):
                 found[one] = kind
     return tuple(sorted(found.items()))
-
-
-def _origins(asker: Asker, ref: ModuleRef, name: str) -> Iterable[str]:
-    value = asker.member(Value("m", ref.file or "", module=ref), name)
-    if value is not None and value.path:
-        yield value.path
