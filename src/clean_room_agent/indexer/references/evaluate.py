@@ -62,18 +62,17 @@ class Evaluator(ABC):
     def _class_member(self, value: Value, name: str) -> Value | None:
         order, outside = self.order(value.path, value.name)
         member = f".{name}"
-        is_super = value.kind == "s"
-        for number, (path, owner) in enumerate(order):
-            if number == 0 and is_super:
-                continue
-            qualified = owner + member
-            entry = self.entry(path, qualified)
-            if entry is not None:
-                sure = value.confidence
-                receiver = value if value.kind == "o" else Value("o", value.path, value.name, sure)
-                return Value(
-                    entry[1], path, qualified, min(sure, INHERITED) if number else sure, entry[0], receiver
-                )
+        entry_of, sure = self.entry, value.confidence
+        number = 0
+        for path, owner in order:
+            if number or value.kind != "s":
+                qualified = owner + member
+                entry = entry_of(path, qualified)
+                if entry is not None:
+                    receiver = value if value.kind == "o" else Value("o", value.path, value.name, sure)
+                    sure = min(sure, INHERITED) if number else sure
+                    return Value(entry[1], path, qualified, sure, entry[0], receiver)
+            number = 1
         return OUTSIDE if outside else None
 
     def _evaluated(self, path: str, expression: str) -> Value | None:
@@ -114,7 +113,7 @@ class Evaluator(ABC):
             return self.member(value, step[1:])
         sure = SURE.get(step)
         if sure is not None and step != "@":
-            return value._replace(confidence=min(value.confidence, sure))
+            return lowered(value, sure)
         if step == "()":
             return self._called(value)
         return self._of_class(value, step)
@@ -277,4 +276,5 @@ def _object(of: Value, sure: float) -> Value:
 
 def lowered(value: Value, sure: float) -> Value:
     """The value with a confidence of no more than that."""
-    return value if value.confidence <= sure else value._replace(confidence=sure)
+    kind, path, name, confidence, place, receiver, module = value
+    return value if confidence <= sure else Value(kind, path, name, sure, place, receiver, module)

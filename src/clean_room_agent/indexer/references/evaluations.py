@@ -57,7 +57,7 @@ class Evaluations(Evaluator):
     def entry(self, path: str, name: str) -> Written | None:
         """What the file offers under the qualified name."""
         self.trace.add((path, name))
-        interface = self.interface(path)
+        interface = self.interfaces[path] if path in self.interfaces else self.interface(path)
         return None if interface is None else interface.definitions.get(name)
 
     def evaluate(self, path: str, expression: str) -> Value | None:
