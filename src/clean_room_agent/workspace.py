@@ -115,10 +115,10 @@ def make_private(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterator[int]:
+def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterator[None]:
     """Nobody else holds `lock` (a file, or a folder that exists) meanwhile; the kernel frees it when a process dies.
 
-    The value is the lock's descriptor: a process that is forked meanwhile must close it, or it holds the lock as well.
+    A process that is forked meanwhile and does not close what it inherits holds it as well.
 
     Args:
         lock: a missing file is made; it stays.
@@ -132,7 +132,7 @@ def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterat
     handle = os.open(lock, flags | os.O_CLOEXEC, 0o600)
     try:
         _acquire(handle, lock, timeout, what)
-        yield handle
+        yield
     finally:
         os.close(handle)
 

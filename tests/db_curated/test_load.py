@@ -25,6 +25,7 @@ def indexes(path: Path) -> set[str]:
 
 def fill(draft: Draft, value: str) -> None:
     """The draft holds one state, written through a connection of its own."""
+    draft.create()
     conn = draft.connect()
     with draft.writing(conn):
         put_state(conn, "a", value)
@@ -77,6 +78,7 @@ def test_several_processes_write_one_draft(tmp_path: Path) -> None:
         conn.close()
 
     with new_draft(tmp_path / "index.sqlite") as draft:
+        draft.create()
         context = multiprocessing.get_context("fork")
         processes = [context.Process(target=write, args=(number,)) for number in range(4)]
         for process in processes:
@@ -98,6 +100,7 @@ def test_what_is_not_derived_is_carried_over_by_path_and_hash(tmp_path: Path) ->
         )
         conn.execute(ADAPTER)
     with new_draft(path) as draft:
+        draft.create()
         conn = draft.connect()
         put_files(conn, (7, "same.py", "0"), (8, "other.py", "1"), (9, "new.py", "0"))
         assert draft.carry_over(conn, path) == (2, 1)

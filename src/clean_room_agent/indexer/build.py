@@ -89,7 +89,7 @@ def index_repository(
     listing = listing or list_work_tree(repo_path)
     workspace = Workspace(repo=listing.top)
     workspace.create()
-    with hold(workspace.index_lock, timeout=config.lock_timeout, what="the index") as lock, _collector_off():
+    with hold(workspace.index_lock, timeout=config.lock_timeout, what="the index"), _collector_off():
         # The time is taken before the scan: what is written to a file while it runs must look racy to the next one.
         run = IndexRun(
             listing=listing,
@@ -100,7 +100,6 @@ def index_repository(
             progress=progress,
             now_ns=clock_ns(),
             digest=digest,
-            lock=lock,
         )
         remove_draft(workspace.curated)
         outcome = _update(run) if workspace.curated.exists() and not full else None
@@ -135,7 +134,7 @@ def _update(run: IndexRun) -> Outcome | None:
         if len(found.suspects) > max(MANY, len(found.present) // 2):
             return None
         with _history(run, read_state(conn), line_counts=run.line_counts) as past:
-            outcome = update_files(conn, top, found, max_bytes=max_bytes, jobs=run.jobs, close=(run.lock,))
+            outcome = update_files(conn, top, found, max_bytes=max_bytes, jobs=run.jobs)
             if outcome.failures and not run.continue_on_error:
                 raise failure(outcome.failures[0])
             past.collect()

@@ -31,8 +31,6 @@ class IndexRun:
     now_ns: int
     digest: str
     """Of the configuration that the bounds come from; "" where they come from elsewhere."""
-    lock: int
-    """Descriptor of the lock that the run holds; forked processes close it."""
 
     @property
     def settings(self) -> str:

@@ -39,7 +39,7 @@ def update_paths(conn: Connection, root: Path, paths: Sequence[str]) -> None:
     found = scan(root, paths, wanted, scanned_at=0, max_bytes=max_bytes)
     with transaction(conn):
         settled = settle(conn, root, found, known)
-        outcome = update_files(conn, root, settled, max_bytes=max_bytes, jobs=1, close=())
+        outcome = update_files(conn, root, settled, max_bytes=max_bytes, jobs=1)
         if outcome.failures:
             raise failure(outcome.failures[0])
 
@@ -66,7 +66,6 @@ def update_files(
     *,
     max_bytes: int,
     jobs: int,
-    close: Sequence[int],
 ) -> Outcome:
     """The index, in an open transaction, describes the files that were found changed or gone as they are.
 
@@ -78,7 +77,6 @@ def update_files(
         found: what to read and what is gone.
         max_bytes: larger files do not belong.
         jobs: processes that may read.
-        close: descriptors that these must close.
     """
     suspects = found.suspects
     if not (suspects or found.gone):
@@ -95,7 +93,7 @@ def update_files(
     files.forget_skipped(conn, [*found.gone, *suspects])
     failures: list[Failed] = []
     alone = sum(found.sizes[path] for path in suspects) < ALONE_BYTES
-    for facts in _read(root, suspects, max_bytes=max_bytes, jobs=1 if alone else jobs, close=close):
+    for facts in _read(root, suspects, max_bytes=max_bytes, jobs=1 if alone else jobs):
         if isinstance(facts, FileFacts):
             writer.write(facts)
             continue
@@ -139,7 +137,7 @@ def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | Skipped
 
 
 def _read(
-    root: Path, suspects: Sequence[str], *, max_bytes: int, jobs: int, close: Sequence[int]
+    root: Path, suspects: Sequence[str], *, max_bytes: int, jobs: int
 ) -> "Iterator[FileFacts | SkippedStamp | Failed]":
     """What each suspect says, in their order, whatever `jobs` is."""
     from clean_room_agent import syntax  # noqa: PLC0415 - see the module's first lines
@@ -159,7 +157,7 @@ def _read(
         channel.send(None)
 
     count = min(len(suspects), MAX_TASKS)
-    with Crew(min(jobs, len(suspects)), tasks=count, body=work, close=close) as crew:
+    with Crew(min(jobs, len(suspects)), tasks=count, body=work) as crew:
         facts = dict(crew.messages(None))
     for number in range(len(suspects)):
         yield facts.pop(number)

@@ -11,7 +11,7 @@ from clean_room_agent.db.curated.load import Draft, new_draft
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import BUCKET
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.extract import FileFacts, extract, prepare
+from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.history import PendingHistory
 from clean_room_agent.indexer.resolution import StoredWorld
 from clean_room_agent.indexer.run import Failed, IndexRun, Outcome, failure, put_repo, put_states
@@ -19,12 +19,14 @@ from clean_room_agent.indexer.scan import scan
 from clean_room_agent.indexer.workers import MAX_TASKS, Channel, Crew
 from clean_room_agent.indexer.write import insert_files, insert_resolutions
 
-READ, RESOLVED = "read", "resolved"
+CREATED, READ, RESOLVED = "created", "read", "resolved"
 REPO_ID = 1
 NEEDED_TO_RESOLVE = ("symbols_by_name", "symbols_by_file", "files_by_path")
 """Indexes that workers search by, when all files are read."""
 RESOLVED_TABLES = ("dependencies", "lookups", "symbol_references")
 """What workers write at last; the indexes of all else are made meanwhile."""
+CODE_COST = 5
+"""How much longer a byte of code takes than one of text."""
 RESOLVED_AT_ONCE = 64
 """Files whose references are written in one go."""
 
@@ -52,7 +54,6 @@ def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
     """
     found = scan(run.listing.top, run.listing.paths, {}, scanned_at=0, max_bytes=run.bounds.max_file_bytes)
     ids = {path: number for number, path in enumerate(found.present, start=1)}
-    prepare(sorted({grammar for grammar in map(syntax.grammar_of, found.present) if grammar is not None}))
     with new_draft(target) as draft:
         buckets = _buckets(found.sizes)
         plan = _Plan(
@@ -64,9 +65,7 @@ def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
             left_out=found.left_out,
         )
         size = max(min(run.jobs, len(buckets)), 1)
-        with Crew(
-            size, tasks=len(buckets), body=lambda channel: _work(channel, plan), close=(run.lock,)
-        ) as crew:
+        with Crew(size, tasks=len(buckets), body=lambda channel: _work(channel, plan)) as crew:
             outcome = _lead(run, past, crew, plan, target)
         draft.publish(target)
     return outcome
@@ -75,6 +74,8 @@ def build_whole(run: IndexRun, past: PendingHistory, target: Path) -> Outcome:
 def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: Path) -> Outcome:
     """The parent's part: history beside the workers, then what needs all files."""
     draft = plan.draft
+    draft.create()  # the workers are reading by now
+    crew.tell(CREATED)
     past.collect()
     conn = draft.connect()
     with draft.writing(conn):
@@ -124,18 +125,29 @@ def _buckets(sizes: Mapping[str, int]) -> list[list[tuple[int, str]]]:
     weights: dict[int, int] = {}
     for number, (path, size) in enumerate(sizes.items(), start=1):
         by_bucket.setdefault(number // BUCKET, []).append((number, path))
-        weights[number // BUCKET] = weights.get(number // BUCKET, 0) + size
+        cost = size * CODE_COST if syntax.grammar_of(path) else size
+        weights[number // BUCKET] = weights.get(number // BUCKET, 0) + cost
     assert len(by_bucket) <= MAX_TASKS, "more files than a pipe holds tasks for"
     return [by_bucket[bucket] for bucket in sorted(by_bucket, key=lambda one: (-weights[one], one))]
 
 
 def _work(channel: Channel, plan: _Plan) -> None:
     """One worker's life: read files and write what they say, wait for the others, resolve what the own files name."""
-    conn = plan.draft.connect()
     held: list[tuple[int, str, StoredNames]] = []
+    conn: Connection | None = None
     for task in channel.tasks():
-        channel.send(_read_bucket(plan, conn, plan.buckets[task], held))
+        bucket = plan.buckets[task]
+        found, without = _read_bucket(plan, bucket)
+        held.extend(
+            (number, facts.file.path, facts.names) for number, facts in found if facts.names is not None
+        )
+        if conn is None:
+            conn = _connect(channel, plan)
+        with plan.draft.writing(conn):
+            insert_files(conn, REPO_ID, bucket[0][0] // BUCKET, found)
+        channel.send((len(bucket), without))
     channel.send(READ)
+    conn = conn or _connect(channel, plan)
     left_out = channel.wait()
     world = StoredWorld(
         conn, plan.root, {path: one for path, one in plan.ids.items() if path not in left_out}
@@ -152,20 +164,21 @@ def _work(channel: Channel, plan: _Plan) -> None:
     channel.send(RESOLVED)
 
 
+def _connect(channel: Channel, plan: _Plan) -> Connection:
+    assert channel.wait() == CREATED
+    return plan.draft.connect()
+
+
 def _read_bucket(
-    plan: _Plan, conn: Connection, bucket: Sequence[tuple[int, str]], held: list[tuple[int, str, StoredNames]]
-) -> tuple[int, list[SkippedStamp | Failed]]:
-    """How many files were read, and which have no place in the index."""
+    plan: _Plan, bucket: Sequence[tuple[int, str]]
+) -> tuple[list[tuple[int, FileFacts]], list[SkippedStamp | Failed]]:
+    """What the files say, and which have no place in the index."""
     found: list[tuple[int, FileFacts]] = []
     without: list[SkippedStamp | Failed] = []
     for number, path in bucket:
         facts = extract(plan.root, path, max_bytes=plan.max_bytes)
         if isinstance(facts, FileFacts):
             found.append((number, facts))
-            if facts.names is not None:
-                held.append((number, path, facts.names))
         else:
             without.append(facts)
-    with plan.draft.writing(conn):
-        insert_files(conn, REPO_ID, bucket[0][0] // BUCKET, found)
-    return len(bucket), without
+    return found, without

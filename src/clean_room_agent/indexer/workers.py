@@ -45,9 +45,7 @@ class Crew:
     Every worker runs `body(channel)`; what they hold is their own, and what they say crosses by pickling.
     """
 
-    def __init__(
-        self, size: int, *, tasks: int, body: Callable[[Channel], None], close: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, size: int, *, tasks: int, body: Callable[[Channel], None]) -> None:
         assert tasks <= MAX_TASKS
         self._children: dict[int, int] = {}
         """Process id by the descriptor of its messages."""
@@ -56,7 +54,7 @@ class Crew:
         os.write(task_start, b"".join(number.to_bytes(TASK_BYTES) for number in range(tasks)))
         os.close(task_start)
         for _ in range(size):
-            self._fork(task_end, body, close)
+            self._fork(task_end, body)
         os.close(task_end)
 
     def __enter__(self) -> Self:
@@ -102,16 +100,12 @@ class Crew:
                 else:
                     yield message
 
-    def _fork(self, task_end: int, body: Callable[[Channel], None], close: Sequence[int]) -> None:
+    def _fork(self, task_end: int, body: Callable[[Channel], None]) -> None:
         inbox_end, inbox = os.pipe()
         outbox, outbox_start = os.pipe()
         child = os.fork()
         if child == 0:
-            _live(
-                (*close, inbox, outbox, *self._inboxes, *self._children),
-                Channel(task_end, inbox_end, outbox_start),
-                body,
-            )
+            _live((task_end, inbox_end, outbox_start), body)
         os.close(inbox_end)
         os.close(outbox_start)
         self._inboxes.append(inbox)
@@ -125,15 +119,15 @@ class _Raised:
         self.error = error
 
 
-def _live(close: Sequence[int], channel: Channel, body: Callable[[Channel], None]) -> None:
+def _live(ends: tuple[int, int, int], body: Callable[[Channel], None]) -> None:
     """The forked process does its work and is gone; nothing of the parent's runs in it afterwards."""
     code = 1
+    channel = Channel(*ends)
     try:
         signal.signal(
             signal.SIGINT, signal.SIG_IGN
         )  # Ctrl-C reaches the whole group; the parent ends the others
-        for descriptor in close:
-            os.close(descriptor)
+        _close_all_but(ends)
         gc.disable()
         body(channel)
         code = 0
@@ -145,6 +139,19 @@ def _live(close: Sequence[int], channel: Channel, body: Callable[[Channel], None
             channel.send(_Raised(error))
     finally:
         os._exit(code)
+
+
+def _close_all_but(kept: Sequence[int]) -> None:
+    """Nothing else that the parent has open is open here.
+
+    Its locks would outlive it, and what it reads from other programs would have no end while this process holds the
+    end that they write to.
+    """
+    first = 3
+    for descriptor in sorted(kept):
+        os.closerange(first, descriptor)
+        first = descriptor + 1
+    os.closerange(first, os.sysconf("SC_OPEN_MAX"))
 
 
 def _write(descriptor: int, message: object) -> None:

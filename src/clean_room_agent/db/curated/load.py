@@ -55,7 +55,7 @@ class Draft:
                 conn.execute(f'DROP INDEX "{name}"')
 
     def connect(self) -> sqlite3.Connection:
-        """A connection of this process, for bulk writing inside `writing`."""
+        """A connection of this process, for bulk writing inside `writing`; the draft has been created."""
         conn = connect_bare(self._path)
         for pragma in BULK:
             conn.execute(f"PRAGMA {pragma}")
@@ -118,11 +118,10 @@ def remove_draft(path: Path) -> None:
 
 @contextlib.contextmanager
 def new_draft(path: Path) -> Iterator[Draft]:
-    """A draft of the database at `path`, with its tables; what is not published by the end of the block is gone."""
+    """A draft of the database at `path`, still to be created; what is not published by the end of the block is gone."""
     draft = Draft(_beside(path))
     draft.remove()
     try:
-        draft.create()
         yield draft
     finally:
         draft.remove()
