@@ -277,3 +277,19 @@ def test_progress_ends_with_all_files(top: Path) -> None:
         top, config=IndexConfig(), jobs=1, progress=lambda done, total: seen.append((done, total))
     )
     assert seen[-1] == (6, 6)
+
+
+def test_many_changed_files_are_read_by_several_processes_as_by_one(tmp_path: Path) -> None:
+    def text(number: int, word: str) -> str:
+        lines = (f"def {word}{number}_{line}(): return {word}{number - 1}_{line}\n" for line in range(600))
+        return f"from m{number - 1} import *\n" + "".join(lines)
+
+    top = make_repository(tmp_path / "r", {f"m{number}.py": text(number, "f") for number in range(12)})
+    index(top)
+    write(top, {f"m{number}.py": text(number, "g") for number in range(3, 15)})
+    summary = index(top, jobs=2)
+    assert summary.files_changed == 12
+    updated = dump_of(top)
+    Workspace(repo=top).curated.unlink()
+    index(top)
+    assert updated == dump_of(top)

@@ -89,6 +89,7 @@ def update_files(
     if repo is None:
         raise IndexingError("the index is empty", hint="run `cra index` in the repository")
     writer = FileWriter(conn, repo.id)
+    writer.expect(suspects)
     writer.remove(found.gone)
     files.forget_skipped(conn, [*found.gone, *suspects])
     failures: list[Failed] = []
@@ -139,7 +140,7 @@ def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | Skipped
 def _read(
     root: Path, suspects: Sequence[str], *, max_bytes: int, jobs: int
 ) -> "Iterator[FileFacts | SkippedStamp | Failed]":
-    """What each suspect says, in their order, whatever `jobs` is."""
+    """What each suspect says, as it comes: what is read first is written while others are still read."""
     from clean_room_agent import syntax  # noqa: PLC0415 - see the module's first lines
     from clean_room_agent.indexer.extract import extract, prepare  # noqa: PLC0415
     from clean_room_agent.indexer.workers import MAX_TASKS, Crew  # noqa: PLC0415
@@ -153,11 +154,9 @@ def _read(
     def work(channel: "Channel") -> None:
         for task in channel.tasks():
             for number in range(task, len(suspects), count):
-                channel.send((number, extract(root, suspects[number], max_bytes=max_bytes)))
+                channel.send(extract(root, suspects[number], max_bytes=max_bytes))
         channel.send(None)
 
     count = min(len(suspects), MAX_TASKS)
     with Crew(min(jobs, len(suspects)), tasks=count, body=work) as crew:
-        facts = dict(crew.messages(None))
-    for number in range(len(suspects)):
-        yield facts.pop(number)
+        yield from crew.messages(None)

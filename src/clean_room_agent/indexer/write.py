@@ -68,10 +68,15 @@ class FileWriter:
     def __init__(self, conn: Connection, repo_id: int) -> None:
         self._conn = conn
         self._repo_id = repo_id
-        self._next_file = files.next_file_id(conn)
+        self._new: dict[str, int] = {}
         self.ids = files.list_ids(conn)
         """path -> id of all files in the database."""
         self.changes = Changes()
+
+    def expect(self, paths: Iterable[str]) -> None:
+        """These files may be written, in any order: those that are new have ids in the order given here."""
+        first = files.next_file_id(self._conn)
+        self._new = {path: first + number for number, path in enumerate(paths)}
 
     def write(self, facts: FileFacts) -> None:
         """The file and all that it says stand in the database; what it said before does not.
@@ -84,8 +89,7 @@ class FileWriter:
         before: StoredNames | None = None
         callables: dict[str, tuple[str, ...]] = {}
         if file_id is None:
-            file_id = self.ids[path] = self.changes.added[path] = self._next_file
-            self._next_file += 1
+            file_id = self.ids[path] = self.changes.added[path] = self._new[path]
             files.insert_files(self._conn, self._repo_id, [(file_id, facts.file)])
         else:
             before = names.get_names(self._conn, file_id)
