@@ -47,7 +47,7 @@ class TestRun:
 
 
 def git(where: Path, *words: str) -> str:
-    """What git printed.
+    """What git printed, less the line break at its end.
 
     Raises:
         BenchmarkError: git failed.
@@ -66,7 +66,7 @@ def git(where: Path, *words: str) -> str:
     )
     if done.returncode:
         raise BenchmarkError(f"git {' '.join(words[:3])}: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout.decode("utf-8", errors="replace")
+    return os.fsdecode(done.stdout).removesuffix("\n")
 
 
 def folder_name(repository: str) -> str:

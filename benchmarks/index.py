@@ -15,6 +15,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.commit_trees import git
 from benchmarks.index_floor import PROCESSES, parsed_files
 from benchmarks.index_places import (
     Edit,
@@ -24,7 +25,6 @@ from benchmarks.index_places import (
     clone,
     edited,
     forget,
-    git,
 )
 from benchmarks.index_processes import CRA, Peak, Spent, environment, peak, pin, spend
 from benchmarks.index_table import Contents, Figures, read_contents, render

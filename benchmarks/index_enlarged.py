@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from benchmarks.index_places import git
+from benchmarks.commit_trees import git
 
 from clean_room_agent.syntax import grammar_of
 

@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from benchmarks.commit_trees import git
 from benchmarks.index_floor import parsed_files
-from benchmarks.index_places import git, with_function
+from benchmarks.index_places import with_function
 from benchmarks.index_processes import CRA, spend
 from tests.indexer.dump import Rows, dump
 

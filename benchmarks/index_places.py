@@ -2,7 +2,6 @@
 
 import ast
 import contextlib
-import os
 import re
 import shutil
 import sqlite3
@@ -12,6 +11,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.commit_trees import git
 
 from clean_room_agent.syntax import grammar_of
 from clean_room_agent.workspace import FOLDER, Workspace
@@ -58,26 +59,6 @@ class Edits:
     renamed_name: str
     mentions: int
     """Files in which the renamed name stands."""
-
-
-def git(top: Path, *words: str) -> str:
-    """What git printed, less the line break at its end.
-
-    Raises:
-        SystemExit: git failed.
-    """
-    settings = (
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-c",
-        "advice.detachedHead=false",
-        "-c",
-        "core.autocrlf=false",
-    )
-    done = subprocess.run(("git", *settings, *words), cwd=top, capture_output=True, check=False)
-    if done.returncode:
-        sys.exit(f"git {' '.join(words[:3])}: {done.stderr.decode(errors='replace').strip()}")
-    return os.fsdecode(done.stdout).removesuffix("\n")
 
 
 def clone(source: Path, top: Path) -> Path:

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from benchmarks.commit_trees import git
 from benchmarks.index_enlarged import COMMITS, copied, make_enlarged, read_original
-from benchmarks.index_places import git
 from tests.fakes.repositories import Files, make_repository
 from tests.indexer.dump import dump_of, index
 

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from benchmarks.commit_trees import git
 from benchmarks.index_places import (
     Edit,
     before_pull,
     choose_edits,
     clone,
     edited,
-    git,
     with_function,
     with_name,
     with_statement,
