@@ -281,7 +281,8 @@ def test_cycles_of_bases_imports_and_types_end() -> None:
     ],
 )
 def test_what_is_very_deep_or_long_is_read(source: str) -> None:
-    PythonWorld({"a.py": source}).resolve("a.py")
+    world = PythonWorld({"a.py": f"def before(): return before()\n{source}"})
+    assert "before -> before call 1" in world.references("a.py")
 
 
 def test_a_long_way_of_imports_is_not_followed_to_its_end() -> None:
@@ -335,3 +336,12 @@ def test_a_module_that_others_ask_for_is_looked_up_by_its_words() -> None:
         "pkg/__init__.py": "from .missing.deep import one\n",
     }
     assert PythonWorld(files).resolve("app.py").lookups[""] >= {"?missing", "?deep"}
+
+
+def test_what_is_passed_on_from_outside_is_no_guess() -> None:
+    files = {
+        "testing.py": "from unittest import mock\nif mock:\n    from unittest import case\nelse:\n    from other import case\n",
+        "state.py": "class State:\n    def patching(self): ...\n    def casing(self): ...\n",
+        "use.py": "from testing import mock, case\ndef use():\n    mock.patching()\n    case.casing()\n",
+    }
+    assert PythonWorld(files).references("use.py") == []

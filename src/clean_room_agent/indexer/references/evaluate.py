@@ -218,13 +218,12 @@ class Evaluator(ABC):
             return self._by_star(path, interface, name)
         if len(bound) == 1:
             ((target, taken),) = bound
-            one = self.imported(path, target, taken)
-            return one if one is None or one.kind != "x" or one == OUTSIDE else None
-        found = {self.imported(path, target, taken) for target, taken in bound}
-        inside = {one for one in found if one is not None and one.kind != "x"}
+            return self.imported(path, target, taken)
+        found = {one for one in (self.imported(path, *each) for each in bound) if one is not None}
+        inside = {one for one in found if one.kind != "x"}
         if inside:
             return inside.pop() if len(inside) == 1 else None
-        return OUTSIDE if OUTSIDE in found else None
+        return OUTSIDE if found else None
 
     def _by_star(self, path: str, interface: Interface, name: str) -> Value | None:
         outside = False

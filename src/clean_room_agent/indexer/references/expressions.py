@@ -59,7 +59,6 @@ WRAPPED = re.compile(
     r"\s*\[(.*)\]",
     re.DOTALL,
 )
-STRINGS = re.compile(STRING)
 NEUTRAL = frozenset({"None", "NotImplemented", "..."})
 OPENING = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
 PIECES = re.compile(rf"{STRING}|[^\"'()\[\]{{}},|=:]++|->|.", re.DOTALL)
