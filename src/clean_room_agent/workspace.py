@@ -16,6 +16,7 @@ from clean_room_agent.errors import RecordError, UsageError
 FOLDER = ".clean_room"
 LOCK_TIMEOUT = 10.0
 LOCK_POLL = 0.001
+PID_WIDTH = 20
 TASK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
@@ -118,7 +119,7 @@ def make_private(folder: Path) -> None:
 def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterator[None]:
     """Nobody else holds `lock` (a file, or a folder that exists) meanwhile; the kernel frees it when a process dies.
 
-    A process that is forked meanwhile and does not close what it inherits holds it as well.
+    A process that is forked meanwhile and does not close what it inherits holds it as well. A lock file names its holder.
 
     Args:
         lock: a missing file is made; it stays.
@@ -132,6 +133,9 @@ def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterat
     handle = os.open(lock, flags | os.O_CLOEXEC, 0o600)
     try:
         _acquire(handle, lock, timeout, what)
+        if not lock.is_dir():
+            with contextlib.suppress(OSError):  # on a full disk the lock holds without the holder's name
+                os.pwrite(handle, f"{os.getpid():<{PID_WIDTH}}".encode(), 0)
         yield
     finally:
         os.close(handle)
@@ -145,12 +149,17 @@ def _acquire(handle: int, lock: Path, timeout: float, what: str) -> None:
         except BlockingIOError as exc:
             if time.monotonic() >= deadline:
                 raise RecordError(
-                    f"another process holds {what or lock.name} ({lock})",
+                    f"{_holder(handle, lock)} holds {what or lock.name} ({lock})",
                     hint="wait for it, or look for another `cra` in this repository",
                 ) from exc
             time.sleep(LOCK_POLL)
         else:
             return
+
+
+def _holder(handle: int, lock: Path) -> str:
+    number = "" if lock.is_dir() else os.pread(handle, PID_WIDTH, 0).decode("ascii", "replace").strip()
+    return f"process {number}" if number.isdigit() else "another process"
 
 
 def _file_part(task_id: str) -> str:

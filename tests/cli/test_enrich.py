@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -417,7 +418,7 @@ def test_two_at_once_do_not_ask_the_same(till: Project) -> None:
     with hold(workspace.folder / "enrich.lock"):
         told = enrich(till, DescribingModel())
     assert told.code == 1
-    assert "another process holds the enrichment" in told.err
+    assert f"process {os.getpid()} holds the enrichment" in told.err
 
 
 def test_a_repository_without_source_says_what_would_help(till: Project) -> None:

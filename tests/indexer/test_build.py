@@ -217,7 +217,8 @@ def test_outside_of_a_repository_there_is_nothing_to_index(tmp_path: Path) -> No
 
 def test_a_second_indexer_waits_no_longer_than_it_is_told(top: Path) -> None:
     index(top)
-    with hold(Workspace(repo=top).index_lock), pytest.raises(RecordError, match="the index"):
+    said = f"process {os.getpid()} holds the index"
+    with hold(Workspace(repo=top).index_lock), pytest.raises(RecordError, match=said):
         index(top, config=IndexConfig(lock_timeout=0.01))
 
 

@@ -99,8 +99,8 @@ def test_the_kind_of_task_follows_its_words(text: str, kind: str) -> None:
 
 
 @given(st.text(max_size=400))
-def test_any_text_is_read_without_an_error(text: str) -> None:
-    find_mentions(text)
+def test_any_text_is_read_alike_each_time(text: str) -> None:
+    assert find_mentions(text) == find_mentions(text)
 
 
 @pytest.mark.timeout(5)
@@ -108,4 +108,4 @@ def test_any_text_is_read_without_an_error(text: str) -> None:
     "unit", ["a/", "a.", "at ", "::a", "`", "```\n", 'File "', "x_", "E   a.", "a.py::", "/."]
 )
 def test_long_repetitions_are_read_quickly(unit: str) -> None:
-    find_mentions(unit * 8000)
+    assert find_mentions(unit * 8000) == find_mentions(unit * 8000)

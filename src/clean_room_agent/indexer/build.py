@@ -29,7 +29,7 @@ from clean_room_agent.indexer.update import list_known, settle, update_files
 from clean_room_agent.workspace import Workspace, hold
 
 MANY = 200
-"""More changed files than these, if they are half of all or more, are sooner read with all others, by several processes."""
+"""More changed files than these, if they are more than half of all, are sooner read with all others: workers write then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +122,7 @@ def _build(run: IndexRun, target: Path) -> Outcome:
 
 
 def _update(run: IndexRun) -> Outcome | None:
-    """What bringing the index up to date did; None where it must be made anew, and nothing was changed."""
+    """What bringing the index up to date did; None where it must be made anew, and at most stamps changed."""
     top, max_bytes = run.listing.top, run.bounds.max_file_bytes
     with contextlib.closing(get_connection("curated", repo_path=top)) as conn, transaction(conn):
         if state.get_state(conn, SETTINGS_KEY) != run.settings:
@@ -163,9 +163,7 @@ def _summary(conn: Connection, outcome: Outcome, duration_ms: int) -> IndexSumma
         symbols=symbols.count_symbols(conn),
         duration_ms=duration_ms,
         failures=tuple((one.path, one.message) for one in outcome.failures),
-        left_out=tuple(
-            sorted([*files.list_left_out(conn), *((name, why) for name, why in outcome.left_out.items())])
-        ),
+        left_out=tuple(sorted([*files.list_left_out(conn), *outcome.left_out.items()])),
         unparsed=files.list_unparsed(conn),
         commits=history.count_commits(conn),
     )

@@ -28,7 +28,7 @@ DocFacts = tuple[int, str, str, str | None]
 CommentFacts = tuple[int, int, str, str, bool]
 """place of the symbol or -1, line, content, kind, whether it gives a reason."""
 HEAD = 8192
-"""Bytes that show most binary files to be such; they are met anew in each run, as the index does not know them."""
+"""Bytes that show most binary files to be such."""
 MARKS = tuple(mark for mark, _ in textfile.BOMS)
 
 

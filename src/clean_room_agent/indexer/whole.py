@@ -16,7 +16,7 @@ from clean_room_agent.indexer.history import PendingHistory
 from clean_room_agent.indexer.resolution import StoredWorld
 from clean_room_agent.indexer.run import Failed, IndexRun, Outcome, failure, put_repo, put_states
 from clean_room_agent.indexer.scan import scan
-from clean_room_agent.indexer.workers import MAX_TASKS, Channel, Crew
+from clean_room_agent.indexer.workers import Channel, Crew
 from clean_room_agent.indexer.write import insert_files, insert_resolutions
 
 CREATED, READ, RESOLVED = "created", "read", "resolved"
@@ -120,14 +120,13 @@ def _lead(run: IndexRun, past: PendingHistory, crew: Crew, plan: _Plan, target: 
 
 
 def _buckets(sizes: Mapping[str, int]) -> list[list[tuple[int, str]]]:
-    """The files of each bucket; several buckets in one where there are very many. The largest first."""
+    """The files of each bucket, the one that takes longest first."""
     by_bucket: dict[int, list[tuple[int, str]]] = {}
     weights: dict[int, int] = {}
     for number, (path, size) in enumerate(sizes.items(), start=1):
         by_bucket.setdefault(number // BUCKET, []).append((number, path))
         cost = size * CODE_COST if syntax.grammar_of(path) else size
         weights[number // BUCKET] = weights.get(number // BUCKET, 0) + cost
-    assert len(by_bucket) <= MAX_TASKS, "more files than a pipe holds tasks for"
     return [by_bucket[bucket] for bucket in sorted(by_bucket, key=lambda one: (-weights[one], one))]
 
 
@@ -165,7 +164,7 @@ def _work(channel: Channel, plan: _Plan) -> None:
 
 
 def _connect(channel: Channel, plan: _Plan) -> Connection:
-    assert channel.wait() == CREATED
+    channel.wait()  # until the draft is CREATED
     return plan.draft.connect()
 
 

@@ -14,7 +14,8 @@ from typing import Any, Self
 from clean_room_agent.errors import IndexingError
 
 MAX_TASKS = 8_000
-"""What a pipe holds without a reader, at four bytes each, and then some."""
+"""A pipe holds so many without a reader. Where there are more, each that is taken stands for those that follow it at this
+distance as well."""
 TASK_BYTES = 4
 LENGTH_BYTES = 8
 
@@ -22,13 +23,14 @@ LENGTH_BYTES = 8
 class Channel:
     """A worker's side: tasks come in, messages go out, one answer comes back."""
 
-    def __init__(self, tasks: int, inbox: int, outbox: int) -> None:
+    def __init__(self, count: int, tasks: int, inbox: int, outbox: int) -> None:
+        self._count = count
         self._tasks, self._inbox, self._outbox = tasks, inbox, outbox
 
     def tasks(self) -> Iterator[int]:
         """Numbers of tasks that no other worker has taken, until there are none."""
         while task := os.read(self._tasks, TASK_BYTES):
-            yield int.from_bytes(task)
+            yield from range(int.from_bytes(task), self._count, MAX_TASKS)
 
     def send(self, message: object) -> None:
         """The parent receives the message."""
@@ -46,15 +48,14 @@ class Crew:
     """
 
     def __init__(self, size: int, *, tasks: int, body: Callable[[Channel], None]) -> None:
-        assert tasks <= MAX_TASKS
         self._children: dict[int, int] = {}
         """Process id by the descriptor of its messages."""
         self._inboxes: list[int] = []
         task_end, task_start = os.pipe()
-        os.write(task_start, b"".join(number.to_bytes(TASK_BYTES) for number in range(tasks)))
+        os.write(task_start, b"".join(number.to_bytes(TASK_BYTES) for number in range(min(tasks, MAX_TASKS))))
         os.close(task_start)
         for _ in range(size):
-            self._fork(task_end, body)
+            self._fork(tasks, task_end, body)
         os.close(task_end)
 
     def __enter__(self) -> Self:
@@ -100,12 +101,12 @@ class Crew:
                 else:
                     yield message
 
-    def _fork(self, task_end: int, body: Callable[[Channel], None]) -> None:
+    def _fork(self, tasks: int, task_end: int, body: Callable[[Channel], None]) -> None:
         inbox_end, inbox = os.pipe()
         outbox, outbox_start = os.pipe()
         child = os.fork()
         if child == 0:
-            _live((task_end, inbox_end, outbox_start), body)
+            _live(tasks, (task_end, inbox_end, outbox_start), body)
         os.close(inbox_end)
         os.close(outbox_start)
         self._inboxes.append(inbox)
@@ -119,10 +120,10 @@ class _Raised:
         self.error = error
 
 
-def _live(ends: tuple[int, int, int], body: Callable[[Channel], None]) -> None:
+def _live(tasks: int, ends: tuple[int, int, int], body: Callable[[Channel], None]) -> None:
     """The forked process does its work and is gone; nothing of the parent's runs in it afterwards."""
     code = 1
-    channel = Channel(*ends)
+    channel = Channel(tasks, *ends)
     try:
         signal.signal(
             signal.SIGINT, signal.SIG_IGN
