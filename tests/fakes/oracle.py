@@ -23,6 +23,9 @@ from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
+from clean_room_agent.retrieval.prompts.precision_primary import PRECISION_PRIMARY
+from clean_room_agent.retrieval.prompts.precision_relevant import PRECISION_RELEVANT
+from clean_room_agent.retrieval.prompts.precision_supporting import PRECISION_SUPPORTING
 from clean_room_agent.retrieval.prompts.refilter import REFILTER
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
@@ -98,6 +101,9 @@ class Oracle:
             SCOPE_JUDGMENT.title: self._judge_file,
             SCOPE_BATCH.title: self._choose_files,
             PRECISION_BATCH.title: self._choose_pieces,
+            PRECISION_RELEVANT.title: self._judge_piece,
+            PRECISION_PRIMARY.title: self._judge_piece,
+            PRECISION_SUPPORTING.title: lambda _: "no",
             REFILTER.title: self._keep_pieces,
             META_PLAN.title: self.plan_parts,
             PART_PLAN.title: self.plan_steps,
@@ -129,6 +135,9 @@ class Oracle:
     def _choose_pieces(self, prompt: str) -> str:
         primary = [n for n, text in options(prompt) if self._is_changed_piece(text)]
         return json.dumps({"primary": primary, "supporting": [], "type_context": []})
+
+    def _judge_piece(self, prompt: str) -> str:
+        return "yes" if self._is_changed_piece(section(prompt, "Code").split("\n")[0]) else "no"
 
     def _keep_pieces(self, prompt: str) -> str:
         return json.dumps({"keep": [n for n, text in options(prompt) if self._is_changed_piece(text)]})

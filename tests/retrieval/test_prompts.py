@@ -2,6 +2,9 @@ from inline_snapshot import snapshot
 
 from clean_room_agent.llm.answers import BadAnswer, Verdict
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH, PrecisionBatchAnswer
+from clean_room_agent.retrieval.prompts.precision_primary import PRECISION_PRIMARY
+from clean_room_agent.retrieval.prompts.precision_relevant import PRECISION_RELEVANT
+from clean_room_agent.retrieval.prompts.precision_supporting import PRECISION_SUPPORTING
 from clean_room_agent.retrieval.prompts.refilter import REFILTER
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
@@ -11,6 +14,7 @@ from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 BATCH = BatchInputs(
     question="## Task\nFix the <b>total</b>", options=("a.py | found: search", "b.py"), remark="Room for 9."
 )
+PIECE = (PRECISION_RELEVANT, PRECISION_PRIMARY, PRECISION_SUPPORTING)
 
 
 def test_task_analysis_shows_folders_first_and_asks_last() -> None:
@@ -134,6 +138,66 @@ Which of these pieces are primary, supporting, or type_context? Answer with the 
 """)
 
 
+def test_the_three_questions_about_a_piece_go_from_needed_to_whole_to_described() -> None:
+    piece = SingleInputs(question=BATCH.question, option="a.py :: total | def total(rows)")
+    assert PRECISION_RELEVANT.render(piece) == snapshot("""\
+# Judge whether a task needs a piece of code
+
+You choose code for a programmer who will do a task. You get the task and one piece of code of the repository.
+
+Rules:
+- Say yes if the task will change this code.
+- Say yes if the change will call this code, is called by it, or cannot be written without knowing it.
+- Say no if it only has a similar name or topic.
+- Answer with one word: yes or no.
+
+## Task
+Fix the <b>total</b>
+
+## Code
+a.py :: total | def total(rows)
+
+Does the programmer need to know this code? Answer yes or no.\
+""")
+    assert PRECISION_PRIMARY.render(piece) == snapshot("""\
+# Judge whether a task changes a piece of code
+
+You choose code for a programmer who will do a task. You get the task and one piece of code that is of use for it.
+
+Rules:
+- Say yes if the task will change this code, or may have to.
+- Say yes if its every line must be read to write the change.
+- Say no if it is enough to know what this code does and how it is called.
+- Answer with one word: yes or no.
+
+## Task
+Fix the <b>total</b>
+
+## Code
+a.py :: total | def total(rows)
+
+Must the programmer change this code, or read its every line? Answer yes or no.\
+""")
+    assert PRECISION_SUPPORTING.render(piece) == snapshot("""\
+# Judge how much of a piece of code a task needs
+
+You choose code for a programmer who will do a task. You get the task and one piece of code that the task will not change.
+
+Rules:
+- Say yes if the change will call this code, or is called by it, so that what it does must be known.
+- Say no if its name and its signature are enough.
+- Answer with one word: yes or no.
+
+## Task
+Fix the <b>total</b>
+
+## Code
+a.py :: total | def total(rows)
+
+Does the programmer need the description of this code? Answer yes or no.\
+""")
+
+
 def test_refilter_says_how_much_room_there_is() -> None:
     assert REFILTER.render(BATCH) == snapshot("""\
 # Keep the code that a task needs most
@@ -162,14 +226,15 @@ Which of these pieces must stay? Answer with the JSON object.\
 
 
 def test_titles_are_unique() -> None:
-    prompts = (TASK_ANALYSIS, SCOPE_BATCH, SCOPE_JUDGMENT, PRECISION_BATCH, REFILTER)
+    prompts = (TASK_ANALYSIS, SCOPE_BATCH, SCOPE_JUDGMENT, PRECISION_BATCH, *PIECE, REFILTER)
     assert len({prompt.title for prompt in prompts}) == len(prompts)
 
 
 def test_each_example_is_an_answer_that_parses() -> None:
     assert not isinstance(TASK_ANALYSIS.parse(TASK_ANALYSIS.example), BadAnswer)
     assert not isinstance(SCOPE_BATCH.parse(SCOPE_BATCH.example), BadAnswer)
-    assert SCOPE_JUDGMENT.parse(SCOPE_JUDGMENT.example) == Verdict(yes=True, confidence=None)
+    for prompt in (SCOPE_JUDGMENT, *PIECE):
+        assert prompt.parse(prompt.example) == Verdict(yes=True, confidence=None)
     assert PRECISION_BATCH.parse(PRECISION_BATCH.example) == PrecisionBatchAnswer(
         primary=[2], supporting=[1, 5], type_context=[7]
     )

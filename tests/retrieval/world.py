@@ -34,6 +34,9 @@ NOTHING_CHOSEN = {
     "scope_batch": '{"relevant": []}',
     "scope_judgment": "no",
     "precision_batch": '{"primary": []}',
+    "precision_relevant": "no",
+    "precision_primary": "no",
+    "precision_supporting": "no",
     "refilter": '{"keep": []}',
 }
 

@@ -9,6 +9,9 @@ from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
+from clean_room_agent.retrieval.prompts.precision_primary import PRECISION_PRIMARY
+from clean_room_agent.retrieval.prompts.precision_relevant import PRECISION_RELEVANT
+from clean_room_agent.retrieval.prompts.precision_supporting import PRECISION_SUPPORTING
 from clean_room_agent.retrieval.prompts.refilter import REFILTER
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
@@ -20,6 +23,9 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     SCOPE_JUDGMENT,
     SCOPE_BATCH,
     PRECISION_BATCH,
+    PRECISION_RELEVANT,
+    PRECISION_PRIMARY,
+    PRECISION_SUPPORTING,
     REFILTER,
     META_PLAN,
     PART_PLAN,
