@@ -142,7 +142,7 @@ def test_a_newer_file_is_refused_by_number(tmp_path: Path) -> None:
     with closing(connect_file("raw", path)) as conn:
         conn.execute("PRAGMA user_version = 99")
     for read_only in (True, False):
-        with pytest.raises(SchemaError, match="schema 99; this program knows 1"):
+        with pytest.raises(SchemaError, match=r"schema 99; this program knows \d"):
             connect_file("raw", path, read_only=read_only)
 
 

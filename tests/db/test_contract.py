@@ -41,7 +41,8 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "retrieval_llm_calls": "id task_id call_type stage_name model prompt response prompt_tokens completion_tokens "
         "latency_ms timestamp system_prompt request_body provider finish role item replayed_from",
         "call_readings": "id call_id reading fault timestamp",
-        "retrieval_decisions": "id task_id stage file_id tier included reason timestamp path symbol score call_id",
+        "retrieval_decisions": "id task_id stage file_id tier included reason timestamp path symbol score call_id "
+        "confidence",
         "task_runs": "id task_id repo_path mode execute_model context_window reserved_tokens stages plan_artifact "
         "success total_tokens total_latency_ms final_diff final_plan timestamp",
         "run_attempts": "id task_run_id attempt prompt_tokens completion_tokens latency_ms raw_response patch_applied "

@@ -23,15 +23,19 @@ INSERT INTO extra (event_id) SELECT id FROM events;
 
 @pytest.fixture
 def schema(tmp_path: Path) -> Path:
-    """The program's schema in a place where it can grow."""
-    return Path(shutil.copytree(SCHEMA_FOLDER, tmp_path / "schema"))
+    """The program's first schema in a place where it can grow."""
+    folder = Path(shutil.copytree(SCHEMA_FOLDER, tmp_path / "schema"))
+    for later in (folder / "raw").glob("*.sql"):
+        if not later.name.startswith("0001"):
+            later.unlink()
+    return folder
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
+def old(tmp_path: Path, schema: Path) -> Path:
     """A record of the first schema, with a row."""
     path = tmp_path / "raw.sqlite"
-    with closing(connect_file("raw", path)) as conn:
+    with closing(connect_file("raw", path, schema=schema)) as conn:
         conn.execute(EVENT)
     return path
 
@@ -54,6 +58,12 @@ def test_an_old_file_is_brought_up_with_its_rows(schema: Path, old: Path) -> Non
         with pytest.raises(sqlite3.IntegrityError, match="kept; always"):
             conn.execute("DELETE FROM extra")
         assert conn.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+
+
+def test_a_record_of_the_first_schema_is_brought_up_by_this_program(old: Path) -> None:
+    with closing(connect_file("raw", old)) as conn:
+        assert version_of(conn) == len(migrations(SCHEMA_FOLDER / "raw"))
+        assert conn.execute("SELECT detail FROM events").fetchone()[0] == "kept"
 
 
 def test_a_blank_file_ends_like_an_old_one(schema: Path, old: Path, tmp_path: Path) -> None:
@@ -81,7 +91,7 @@ def test_a_failing_migration_leaves_the_file_as_it_was(schema: Path, old: Path) 
     )
     with pytest.raises(SchemaError, match=r"0002_broken\.sql failed"):
         connect_file("raw", old, schema=schema)
-    with closing(connect_file("raw", old)) as conn:
+    with closing(sqlite3.connect(old)) as conn:
         assert version_of(conn) == 1
         assert "half" not in tables(conn)
         assert conn.execute("SELECT detail FROM events").fetchone()[0] == "kept"
@@ -101,7 +111,7 @@ def test_a_migration_that_breaks_a_reference_is_refused(schema: Path, old: Path)
     (schema / "raw" / "0002_dangling.sql").write_text(text)
     with pytest.raises(SchemaError, match="refer to nothing"):
         connect_file("raw", old, schema=schema)
-    with closing(connect_file("raw", old)) as conn:
+    with closing(sqlite3.connect(old)) as conn:
         assert version_of(conn) == 1
 
 

@@ -106,6 +106,49 @@ def test_probabilities_give_verdict_and_confidence() -> None:
     assert verdict.confidence == pytest.approx(0.6 / 0.8)
 
 
+def test_all_ways_to_write_a_word_are_added_up() -> None:
+    written = {
+        "yes": 0.1,
+        " Yes": 0.1,
+        "YES": 0.1,
+        "\u2581yes": 0.1,
+        "\u0120Yes": 0.1,
+        '"yes': 0.1,
+        "no": 0.15,
+    }
+    first = TokenChoice(token="yes", top=tuple((word, math.log(share)) for word, share in written.items()))
+    verdict = YesNo().read("yes", (first,))
+    assert isinstance(verdict, Verdict)
+    assert verdict.confidence == pytest.approx(0.6 / 0.75)
+
+
+def test_a_verdict_after_other_words_has_the_probabilities_of_its_own_place() -> None:
+    tokens = (choice("**", **{"**": 1.0}), choice("Answer", Answer=0.99), choice(" no", no=0.6, yes=0.2))
+    verdict = YesNo().read("**Answer no", tokens)
+    assert isinstance(verdict, Verdict)
+    assert not verdict.yes
+    assert verdict.confidence == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "threshold", "counts"),
+    [
+        (Verdict(yes=True, confidence=0.7), 0.5, True),
+        (Verdict(yes=True, confidence=0.7), 0.8, False),
+        (Verdict(yes=False, confidence=0.7), 0.5, False),
+        (Verdict(yes=False, confidence=0.7), 0.25, True),
+        (Verdict(yes=True, confidence=None), 0.99, True),
+        (Verdict(yes=False, confidence=None), 0.0, False),
+    ],
+)
+def test_the_threshold_is_on_the_probability_of_yes(verdict: Verdict, threshold: float, counts: bool) -> None:
+    assert verdict.is_yes_from(threshold) is counts
+
+
+def test_a_verdict_held_to_the_schema_is_read_like_any_other() -> None:
+    assert YesNo().read('{ "verdict": "no" }') == Verdict(yes=False, confidence=None)
+
+
 def test_probabilities_count_for_more_than_the_word() -> None:
     verdict = YesNo().read("No", (choice("No", No=0.35, Yes=0.3, yes=0.2),))
     assert isinstance(verdict, Verdict)

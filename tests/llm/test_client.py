@@ -1,5 +1,7 @@
 import subprocess
 import sys
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ from tests.fakes.model_client import COLOUR, NOW, RELEVANT, SHOUT, Colour, Note,
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.llm.answers import VERDICT_SCHEMA
 from clean_room_agent.llm.client import Judged, ModelClient
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Sampling
 from clean_room_agent.llm.router import Window
@@ -18,6 +21,19 @@ SKY = Note(text="sky")
 def setup(*answers: str | RawAnswer, **config: Any) -> tuple[ModelClient, ScriptedTransport, MemorySink]:
     transport, sink = ScriptedTransport(answers), MemorySink()
     return model_client(transport, sink, config=models_config(**config)), transport, sink
+
+
+class Unlocked:
+    """Answers with `script(request)`, several at a time."""
+
+    provider = "scripted"
+    live = False
+
+    def __init__(self, script: Callable[[ChatRequest], str]) -> None:
+        self._script = script
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        return RawAnswer(request_body="{}", text=self._script(request))
 
 
 def cut(text: str) -> RawAnswer:
@@ -179,6 +195,43 @@ def test_judgments_come_in_the_order_of_their_items_with_omissions_apart() -> No
     for item, _, call_id in judged.verdicts:
         assert sink.calls[call_id - 1].item == str(item)
     assert len(transport.requests) == 24
+
+
+def test_the_order_of_judgments_is_that_of_their_items_whichever_answer_comes_first() -> None:
+    """Each answer waits until the one after it has come."""
+    came = [threading.Event() for _ in range(6)]
+    came[5].set()
+    order: list[int] = []
+
+    def script(request: ChatRequest) -> str:
+        number = int(request.identity.item)
+        assert came[number + 1].wait(10)
+        order.append(number)
+        came[number].set()
+        return "yes" if number % 2 else "no"
+
+    sink = MemorySink()
+    client = model_client(Unlocked(script), sink, config=models_config(parallel=5))
+    judged = client.judge(RELEVANT, range(5), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p")
+    assert order == [4, 3, 2, 1, 0]
+    assert [(item, verdict.yes) for item, verdict, _ in judged.verdicts] == [
+        (n, n % 2 == 1) for n in range(5)
+    ]
+    assert [sink.calls[call_id - 1].item for _, _, call_id in judged.verdicts] == list("01234")
+
+
+@pytest.mark.parametrize(("wanted", "schema"), [(False, None), (True, VERDICT_SCHEMA)])
+def test_an_unreadable_verdict_is_asked_for_by_a_schema_where_the_configuration_says_so(
+    wanted: bool, schema: object
+) -> None:
+    client, transport, sink = setup("Well", '{"verdict": "yes"}', verdict_schema=wanted)
+    reply = client.ask(RELEVANT, SKY, pass_id="t:p")
+    assert reply.value is not None
+    assert reply.value.yes
+    assert [request.schema for request in transport.requests] == [None, schema]
+    assert ('{"verdict": "no"}' in transport.requests[1].prompt) is wanted
+    assert transport.requests[1].max_tokens == (24 if wanted else transport.requests[0].max_tokens)
+    assert [reading for _, reading, _ in sink.readings] == ["unreadable", "repaired"]
 
 
 def test_items_share_the_prompt_up_to_the_question() -> None:

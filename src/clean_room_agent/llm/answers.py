@@ -17,6 +17,16 @@ YES_NO_TOKENS = 3
 """Room for the answer of a yes/no prompt."""
 MIN_VERDICT_MASS = 0.1
 """Below this share of yes and no among the likely tokens, the probabilities say nothing about the verdict."""
+VERDICT_SCHEMA_TOKENS = 24
+"""Room for a verdict as an object: a server lets white space come before each of its parts."""
+VERDICT_SCHEMA: JsonSchema = {
+    "type": "object",
+    "properties": {"verdict": {"type": "string", "enum": ["yes", "no"]}},
+    "required": ["verdict"],
+    "additionalProperties": False,
+}
+VERDICT_SCHEMA_WORDS = ' Write {"verdict": "yes"} or {"verdict": "no"}.'
+"""The schema in words: a server does not show it to the model."""
 MAX_FAULTS = 5
 """Schema faults named to the model; more would drown the first."""
 
@@ -26,8 +36,10 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _LEADING_VERDICT = re.compile(r"[\W_]*(yes|no)\b", re.IGNORECASE)
+_WORDS = ("yes", "no")
 _ANY_VERDICT = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
-_DECORATION = " \t\r\n\"'`*_.,:;!-([{"
+_DECORATION = " \t\r\n\"'`*_.,:;!-([{\u2581\u0120\u010a"
+"""What may stand around the word in a token; the last three are how some vocabularies write blank and line end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +67,12 @@ class Verdict:
     yes: bool
     confidence: float | None
 
+    def is_yes_from(self, threshold: float) -> bool:
+        """Whether the probability of yes is at least `threshold`; without probabilities, whether the word was yes."""
+        if self.confidence is None:
+            return self.yes
+        return (self.confidence if self.yes else 1 - self.confidence) >= threshold
+
 
 class AnswerReader(Protocol[AnswerT_co]):
     """How the answer of a prompt is asked for and read."""
@@ -75,6 +93,10 @@ class AnswerReader(Protocol[AnswerT_co]):
     def repairs_truncated(self) -> bool:
         """Whether asking again, for something shorter, is of use when an answer ended for length."""
 
+    @property
+    def repair_schema(self) -> JsonSchema | None:
+        """What a repair of free text may be held to, where the configuration wants that; None for the same as before."""
+
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT_co | BadAnswer:
         """The value that the answer holds, or what is wrong with it."""
 
@@ -87,6 +109,7 @@ class JsonAnswer(Generic[ModelT]):
     wants_logprobs: bool = field(default=False, init=False)
     reads_cut_answers: bool = field(default=False, init=False)
     repairs_truncated: bool = field(default=True, init=False)
+    repair_schema: JsonSchema | None = field(default=None, init=False)
 
     @property
     def schema(self) -> JsonSchema:
@@ -128,6 +151,11 @@ class YesNo:
     reads_cut_answers: bool = field(default=True, init=False)
     repairs_truncated: bool = field(default=True, init=False)
 
+    @property
+    def repair_schema(self) -> JsonSchema:
+        """An object with the word in it."""
+        return VERDICT_SCHEMA
+
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Verdict | BadAnswer:
         """The verdict of the first token that is not white space, else of the word."""
         verdict = _weigh(tokens)
@@ -152,6 +180,7 @@ class TextAnswer(Generic[AnswerT]):
     wants_logprobs: bool = field(default=False, init=False)
     reads_cut_answers: bool = field(default=False, init=False)
     repairs_truncated: bool = field(default=False, init=False)
+    repair_schema: JsonSchema | None = field(default=None, init=False)
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
         """What the function makes of the text, without a leading block of thinking."""
@@ -200,16 +229,24 @@ def _why_not_json(text: str) -> str:
 
 
 def _weigh(tokens: tuple[TokenChoice, ...]) -> Verdict | None:
-    choice = next((choice for choice in tokens if choice.token.strip()), None)
-    if choice is None:
-        return None
-    mass = {"yes": 0.0, "no": 0.0}
+    """The verdict of the first token that says something, else of the first that is a verdict itself."""
+    said = [choice for choice in tokens if choice.token.strip(_DECORATION)]
+    later = [choice for choice in said[1:] if _word(choice.token) in _WORDS][:1]
+    verdicts = (_verdict_at(choice) for choice in said[:1] + later)
+    return next((verdict for verdict in verdicts if verdict is not None), None)
+
+
+def _verdict_at(choice: TokenChoice) -> Verdict | None:
+    mass = dict.fromkeys(_WORDS, 0.0)
     for token, logprob in choice.top:
-        word = token.strip(_DECORATION).lower()
-        if word in mass:
-            mass[word] += math.exp(min(logprob, 0.0))
+        if _word(token) in mass:
+            mass[_word(token)] += math.exp(min(logprob, 0.0))
     both = mass["yes"] + mass["no"]
     if both < MIN_VERDICT_MASS or mass["yes"] == mass["no"]:
         return None
     yes = mass["yes"] > mass["no"]
     return Verdict(yes=yes, confidence=max(mass.values()) / both)
+
+
+def _word(token: str) -> str:
+    return token.strip(_DECORATION).lower()

@@ -10,7 +10,13 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm import tokens
-from clean_room_agent.llm.answers import AnswerT, BadAnswer, Verdict
+from clean_room_agent.llm.answers import (
+    VERDICT_SCHEMA_TOKENS,
+    VERDICT_SCHEMA_WORDS,
+    AnswerT,
+    BadAnswer,
+    Verdict,
+)
 from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
 from clean_room_agent.llm.probe import PROBE_NAME, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt
@@ -120,17 +126,41 @@ class ModelClient:
             self._sink.reading(first.call_id, "parsed", "")
             return _reply(first, first.sent, value=value)
         self._sink.reading(first.call_id, "unreadable", value.fault)
-        again = _repair(question, prompt, first.raw.text, value) if repair else None
+        again = self._repair(question, prompt, first.raw.text, value) if repair else None
         if again is None:
             return _reply(first, first.sent, bad=value)
         second = self._wire.exchange(again, place)
         sent = first.sent + second.sent
-        value = _read(prompt, second.raw, question.max_tokens)
+        value = _read(prompt, second.raw, again.max_tokens)
         if isinstance(value, BadAnswer):
             self._sink.reading(second.call_id, "unreadable", value.fault)
             return _reply(second, sent, bad=value)
         self._sink.reading(second.call_id, "repaired", "")
         return _reply(second, sent, value=value)
+
+    def ask_each(
+        self,
+        prompt: Prompt[InputsT, AnswerT],
+        inputs: Sequence[InputsT],
+        *,
+        items: Sequence[str],
+        pass_id: str,
+        stage: str = "",
+    ) -> tuple[Reply[AnswerT], ...]:
+        """As `ask` for each of the inputs, under the item's name of the same place; concurrent up to
+        `[models].parallel`, and in their order whichever answer comes first.
+
+        Raises:
+            ValueError: two items have the same name.
+            CraError: what `ask` raised for the first input, in order, that failed; calls not yet begun are dropped.
+        """
+        if len(set(items)) != len(items):
+            raise ValueError(f"prompt {prompt.name}: two items to judge have the same key")
+
+        def ask_one(index: int) -> Reply[AnswerT]:
+            return self.ask(prompt, inputs[index], pass_id=pass_id, stage=stage, item=items[index])
+
+        return tuple(_in_order(ask_one, len(items), workers=self._router.models.parallel))
 
     def judge(
         self,
@@ -150,14 +180,13 @@ class ModelClient:
             ValueError: two items have the same key.
             CraError: what `ask` raised for the first item, in order, that failed; calls not yet begun are dropped.
         """
-        keys = [key(item) for item in items]
-        if len(set(keys)) != len(keys):
-            raise ValueError(f"prompt {prompt.name}: two items to judge have the same key")
-
-        def judge_one(index: int) -> Reply[Verdict]:
-            return self.ask(prompt, inputs(items[index]), pass_id=pass_id, stage=stage, item=keys[index])
-
-        replies = _in_order(judge_one, len(items), workers=self._router.models.parallel)
+        replies = self.ask_each(
+            prompt,
+            [inputs(item) for item in items],
+            items=[key(item) for item in items],
+            pass_id=pass_id,
+            stage=stage,
+        )
         pairs = list(zip(items, replies, strict=True))
         return Judged(
             verdicts=tuple(
@@ -167,6 +196,20 @@ class ModelClient:
                 Omission(item, reply.bad, reply.call_id) for item, reply in pairs if reply.bad is not None
             ),
         )
+
+    def _repair(
+        self, question: Question, prompt: Prompt[InputsT, AnswerT], answer: str, bad: BadAnswer
+    ) -> Question | None:
+        if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
+            return None
+        schema, room, form = question.schema, question.max_tokens, ""
+        if prompt.answer.repair_schema is not None and self._router.models.verdict_schema:
+            schema, room = prompt.answer.repair_schema, max(room, VERDICT_SCHEMA_TOKENS)
+            form = VERDICT_SCHEMA_WORDS
+        text = repair_prompt(question.text, answer, bad, max_tokens=room) + form
+        estimated = request_tokens(question.system, text, question.model)
+        again = replace(question, text=text, schema=schema, max_tokens=room, estimated=estimated)
+        return again if _fits(again) else None
 
     def measure(self, prompt: Prompt[InputsT, AnswerT], inputs: InputsT, *, stage: str = "") -> int:
         """Estimated tokens of the whole request, framing included, without the answer."""
@@ -227,16 +270,6 @@ def _require_fit(question: Question) -> None:
             f"{model.tag} has a window of {model.window}",
             hint="raise context_window in [budget] if the model allows it, or take a model with a larger window",
         )
-
-
-def _repair(
-    question: Question, prompt: Prompt[InputsT, AnswerT], answer: str, bad: BadAnswer
-) -> Question | None:
-    if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
-        return None
-    text = repair_prompt(question.text, answer, bad, max_tokens=question.max_tokens)
-    again = replace(question, text=text, estimated=request_tokens(question.system, text, question.model))
-    return again if _fits(again) else None
 
 
 def _fits(question: Question) -> bool:

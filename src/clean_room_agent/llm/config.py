@@ -94,6 +94,10 @@ class ModelsConfig(ConfigSlice):
         ge=0,
         description="after a refused connection, a full queue or a break before the first token",
     )
+    verdict_schema: bool = Field(
+        default=False,
+        description="true asks again for yes or no by a schema where the free answer could not be read",
+    )
     keep_alive: str = Field(default="30m", description="how long the server keeps a model loaded")
     token_factor: float = Field(
         default=START_FACTOR, ge=1, description="tokens per counted piece of text, on the safe side"

@@ -37,12 +37,16 @@ class ModelJudge:
         Raises:
             WindowExceeded: a single option does not fit beside the question.
         """
+        batches = self._batches(prompt, options, remark)
+        replies = self._models.ask_each(
+            prompt,
+            [self._inputs(batch, remark) for batch in batches],
+            items=[f"{stage}:{number}" for number in range(len(batches))],
+            pass_id=self._pass_id,
+            stage=stage,
+        )
         rulings: list[Ruling] = []
-        for number, batch in enumerate(self._batches(prompt, options, remark)):
-            item = f"{stage}:{number}"
-            reply = self._models.ask(
-                prompt, self._inputs(batch, remark), pass_id=self._pass_id, stage=stage, item=item
-            )
+        for batch, reply in zip(batches, replies, strict=True):
             if reply.value is None:
                 fault = reply.bad.fault if reply.bad is not None else "no answer"
                 omitted = Ruling(
@@ -56,7 +60,7 @@ class ModelJudge:
     def each(
         self, prompt: Prompt[SingleInputs, Verdict], options: Sequence[Option], *, label: str, stage: str
     ) -> tuple[Ruling, ...]:
-        """As `Judge.each`; a yes of known confidence counts from the threshold on."""
+        """As `Judge.each`; where probabilities are given, yes counts from the threshold on."""
         judged = self._models.judge(
             prompt,
             options,
@@ -67,18 +71,25 @@ class ModelJudge:
         )
         rulings: dict[str, Ruling] = {}
         for option, verdict, call_id in judged.verdicts:
-            sure = verdict.confidence is None or verdict.confidence >= self._threshold
-            words = ("yes" if verdict.yes else "no") + (
-                "" if verdict.confidence is None else f" ({verdict.confidence:.2f})"
-            )
             rulings[option.key] = Ruling(
-                label=label if verdict.yes and sure else OUT, reason=f"judged {words}", call_id=call_id
+                label=label if verdict.is_yes_from(self._threshold) else OUT,
+                reason=self._words(verdict),
+                call_id=call_id,
+                confidence=verdict.confidence,
             )
         for option, bad, call_id in judged.omissions:
             rulings[option.key] = Ruling(
                 label=OUT, reason=f"left out: unreadable verdict ({bad.fault})", call_id=call_id
             )
         return tuple(rulings[option.key] for option in options)
+
+    def _words(self, verdict: Verdict) -> str:
+        said = "yes" if verdict.yes else "no"
+        if verdict.confidence is None:
+            return f"judged {said}"
+        if verdict.yes == verdict.is_yes_from(self._threshold):
+            return f"judged {said} ({verdict.confidence:.2f})"
+        return f"judged {said} ({verdict.confidence:.2f}), but yes counts from {self._threshold:.2f}"
 
     def _batches(
         self, prompt: Prompt[BatchInputs, SortedT], options: Sequence[Option], remark: str

@@ -182,6 +182,7 @@ class Retriever:
                 detail=decision.detail,
                 score=decision.score,
                 call_id=decision.call_id,
+                confidence=decision.confidence,
             )
             for decision in decisions
         )

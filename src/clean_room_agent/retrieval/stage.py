@@ -65,6 +65,8 @@ class Decision:
     reason: str
     call_id: int | None = None
     """The model call that judged; None where the program decided."""
+    confidence: float | None = None
+    """Of that verdict, 0.5 to 1; None where the server gave no probabilities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +107,8 @@ class Ruling:
     """One of the answer's labels; "" for out."""
     reason: str
     call_id: int | None = None
+    confidence: float | None = None
+    """Of the verdict, 0.5 to 1, where the server gave probabilities."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

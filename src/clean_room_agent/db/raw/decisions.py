@@ -23,6 +23,7 @@ class DecisionRow:
     detail: str = ""
     score: float | None = None
     call_id: int | None = None
+    confidence: float | None = None
 
 
 DECISIONS = Table("retrieval_decisions", DecisionRow)

@@ -373,4 +373,5 @@ def _decide(unit: _Unit, ruling: Ruling) -> Decision:
         detail=_detail(ruling.label) or "",
         reason=ruling.reason,
         call_id=ruling.call_id,
+        confidence=ruling.confidence,
     )

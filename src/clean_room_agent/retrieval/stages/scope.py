@@ -64,6 +64,7 @@ class ScopeStage:
             included=included,
             reason=reason,
             call_id=ruling.call_id if ruling is not None else None,
+            confidence=ruling.confidence if ruling is not None else None,
         )
 
 
