@@ -42,6 +42,29 @@ def test_the_json_has_the_shape_that_other_tools_are_told_of(till: Project) -> N
     assert money["reasons"]
 
 
+def test_every_file_found_is_a_candidate_best_first_though_few_are_judged(till: Project) -> None:
+    till.configure("http://127.0.0.1:1", judgments={"top_k": 1})
+    answer = as_json(till, "--no-model")
+    ranked = [(min(entry["tier"], 2), -entry["score"], entry["path"]) for entry in answer["candidates"]]
+    assert len(ranked) > 2
+    assert ranked == sorted(ranked)
+    assert {entry["path"] for entry in answer["judged"]} <= {entry["path"] for entry in answer["candidates"]}
+
+
+def test_without_any_configuration_a_window_is_assumed_and_said(till: Project) -> None:
+    told = till.cra("retrieve", till.task, "--no-model", "--json")
+    assert told.code == 0
+    assert "--context-window 32768 --reserved-tokens 8192" in told.err
+    budget = json.loads(told.out)["budget"]
+    assert (budget["context_window"], budget["reserved_tokens"]) == (32_768, 8_192)
+
+
+def test_a_window_alone_keeps_a_quarter(till: Project) -> None:
+    told = till.cra("retrieve", till.task, "--no-model", "--context-window", "8000", "--json")
+    assert "taken: --reserved-tokens 2000" in told.err
+    assert json.loads(told.out)["budget"]["reserved_tokens"] == 2_000
+
+
 def test_an_item_holds_the_lines_that_it_names(till: Project) -> None:
     lines = MONEY.splitlines(keepends=True)
     items = [item for item in as_json(till, *FLAGS)["items"] if item["path"] == "till/money.py"]

@@ -1,13 +1,13 @@
 """`cra retrieve`: the curated context for a task, for a person or for another tool."""
 
 import contextlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import click
 
 from clean_room_agent.artifacts.ids import new_task_id
-from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
@@ -15,9 +15,14 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import decisions, task_runs
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.report.package import as_markdown, as_object, as_table
+from clean_room_agent.retrieval.retriever import Retrieved
 from clean_room_agent.workspace import Workspace
 
 FORMATS = ("text", "json", "markdown", "prompt")
+PLAIN_WINDOW = 32_768
+"""Tokens of the window that is assumed where no model reads and nobody names one."""
+RESERVED_SHARE = 4
+"""One part in so many of such a window is kept from content."""
 
 
 @click.command()
@@ -52,8 +57,12 @@ def command(
     settings = _settings(workspace, overrides, no_model=no_model)
     task_id = new_task_id()
     transport = wiring.no_transport if no_model else wiring.live_transport
+    bar = output.ProgressBar("indexing")
     with wiring.open_desk(workspace, settings, task_id, transport) as desk:
-        wiring.refresh_index(workspace, settings, desk.record)
+        try:
+            wiring.refresh_index(workspace, settings, desk.record, progress=bar.show)
+        finally:
+            bar.close()
         window = desk.router.window("coding")
         row = task_runs.TaskRunRow(
             task_id=task_id,
@@ -69,7 +78,7 @@ def command(
         with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
             retriever = wiring.retriever_over(desk, index, workspace.repo, use_model=not no_model)
             request = RoomRequest(pass_id=task_id, mode="implement", role="coding", task=words)
-            package = retriever.retrieve(request)
+            found = retriever.look_up(request)
         spent = desk.meter.read()
         outcome = task_runs.TaskRunOutcome(
             success=True,
@@ -80,7 +89,7 @@ def command(
         desk.record.write(task_runs.finish_task_run, row_id, outcome)
         rows = desk.record.write(decisions.list_decisions, task_id)
         desk.session.archive(desk.record)
-    show(package, rows, "json" if as_json else form)
+    show(found, rows, "json" if as_json else form)
     return 0
 
 
@@ -93,19 +102,32 @@ def _settings(workspace: Workspace, overrides: Overrides, *, no_model: bool) -> 
     if not no_model and not workspace.config.exists():
         raise ConfigError(
             f"no configuration at {workspace.config}",
-            hint="run `cra init`, or do without a model: --no-model --context-window N --reserved-tokens N",
+            hint="run `cra init`, or do without a model: --no-model",
         )
     settings = load_settings(workspace.config, overrides, optional=no_model)
     if no_model and "models" not in settings.data:
-        settings = wiring.without_models(settings)
+        settings = _with_plain_budget(wiring.without_models(settings))
     settings.require("models", "budget", "stages")
     return settings
 
 
-def show(package: ContextPackage, rows: tuple[decisions.DecisionRow, ...], form: str) -> None:
+def _with_plain_budget(settings: Settings) -> Settings:
+    """The settings with a window for a reader that nobody named, and a reserve; what is assumed is said."""
+    given: Mapping[str, Any] = settings.data.get("budget", {})
+    window = given.get("context_window", PLAIN_WINDOW)
+    reserved = given.get("reserved_tokens", window // RESERVED_SHARE)
+    assumed = {"context_window": window, "reserved_tokens": reserved}
+    flags = [f"--{key.replace('_', '-')} {assumed[key]}" for key in assumed if key not in given]
+    if flags:
+        click.echo(f"no window is configured; taken: {' '.join(flags)}", err=True)
+    return Settings(source=settings.source, data={**settings.data, "budget": {**given, **assumed}})
+
+
+def show(found: Retrieved, rows: tuple[decisions.DecisionRow, ...], form: str) -> None:
     """Write the package to standard output in one of `FORMATS`."""
+    package = found.package
     if form == "json":
-        output.answer_json(as_object(package, rows))
+        output.answer_json(as_object(package, found.candidates, rows))
     elif form == "markdown":
         output.answer(as_markdown(package))
     elif form == "prompt":

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
 from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.retrieval.stage import Candidate
 
 UNASKED = "no model asked: "
 """How a reason begins that stands for a score; the table says it once."""
@@ -80,8 +81,14 @@ def as_markdown(package: ContextPackage) -> str:
     return "\n".join(blocks)
 
 
-def as_object(package: ContextPackage, decisions: Sequence[DecisionRow]) -> dict[str, Any]:
-    """The package for programs, with the files that were candidates, every judgment, and what else the record notes."""
+def as_object(
+    package: ContextPackage, candidates: Sequence[Candidate], decisions: Sequence[DecisionRow]
+) -> dict[str, Any]:
+    """The package for programs, with the files that were candidates, every judgment, and what else the record notes.
+
+    `candidates` stay in their order, which is that of the ranking; `included` says what became of each file.
+    """
+    shown = {item.path for item in package.items}
     return {
         "task_id": package.pass_id,
         "items": [
@@ -100,7 +107,16 @@ def as_object(package: ContextPackage, decisions: Sequence[DecisionRow]) -> dict
             }
             for item in package.items
         ],
-        "candidates": _candidates(decisions),
+        "candidates": [
+            {
+                "path": entry.path,
+                "score": entry.score,
+                "tier": entry.tier,
+                "reasons": list(entry.reasons),
+                "included": entry.path in shown,
+            }
+            for entry in candidates
+        ],
         "judged": [
             {
                 "path": row.path,
@@ -125,23 +141,6 @@ def as_object(package: ContextPackage, decisions: Sequence[DecisionRow]) -> dict
             "used_tokens": package.budget.used_tokens,
         },
     }
-
-
-def _candidates(decisions: Sequence[DecisionRow]) -> list[dict[str, Any]]:
-    """Each file that was judged, in the order of judgment: `{path, score, tier, reasons, included}`."""
-    files: dict[str, dict[str, Any]] = {}
-    for row in decisions:
-        if not row.path:
-            continue
-        entry = files.setdefault(
-            row.path,
-            {"path": row.path, "score": row.score, "tier": row.tier, "reasons": [], "included": False},
-        )
-        entry["tier"] = min(entry["tier"], row.tier)
-        entry["included"] = entry["included"] or row.included
-        if row.symbol is None and row.reason not in entry["reasons"]:
-            entry["reasons"].append(row.reason)
-    return list(files.values())
 
 
 def _name(path: str, symbol: str | None) -> str:

@@ -1,7 +1,7 @@
 """One retrieval: task analysis, candidates, the stages in the caller's order, assembly; all of it on record."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clean_room_agent.artifacts.package import ContextPackage
@@ -24,7 +24,16 @@ from clean_room_agent.retrieval.reentry import merge_request
 from clean_room_agent.retrieval.registry import build_stages
 from clean_room_agent.retrieval.room_files import FileText, RoomFiles
 from clean_room_agent.retrieval.source import RepositorySource
-from clean_room_agent.retrieval.stage import Decision, Judge, Selection, StageContext
+from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrieved:
+    """A package, and what it was chosen from."""
+
+    package: ContextPackage
+    candidates: tuple[Candidate, ...]
+    """Every file that was found, best first, whatever was judged of it afterwards."""
 
 
 class Retriever:
@@ -63,7 +72,11 @@ class Retriever:
         self._config = config
 
     def retrieve(self, request: RoomRequest) -> ContextPackage:
-        """The package for one pass; when it returns, all decisions are committed.
+        """The package that `look_up` makes."""
+        return self.look_up(request).package
+
+    def look_up(self, request: RoomRequest) -> Retrieved:
+        """The package for one pass, and the candidates; when it returns, all decisions are committed.
 
         Raises:
             UsageError: there is no index.
@@ -94,7 +107,7 @@ class Retriever:
             memory.remember_progress(states, names[:place], names[place:])
         if not context.detail_chosen:
             context = replace(context, selections=_whole_files(context, source))
-        return self._assemble(context, source, judge)
+        return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
 
     def refine(self, request: RefinementRequest, room: RoomRequest) -> ContextPackage:
         """The package of `room` (or of the attempt before it) with what `request` names judged and added.
