@@ -94,7 +94,7 @@ def test_every_database_is_opened_in_one_place(watched: Watched) -> None:
 def test_every_connection_goes_to_this_machine_through_the_transport(watched: Watched) -> None:
     assert len(watched.connections()) > 10
     assert {entry.target.split(",")[0] for entry in watched.connections()} == {"('127.0.0.1'"}
-    assert all(entry.modules[-1] == "llm.transports.ollama" for entry in watched.connections())
+    assert all(entry.modules[-1] == "llm.transports.http" for entry in watched.connections())
 
 
 def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
@@ -111,6 +111,7 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
             "llm.client",
             "llm.wire",
             "llm.transports.ollama",
+            "llm.transports.http",
         )
 
 

@@ -36,3 +36,6 @@ class ScriptedTransport:
             prompt_tokens=estimate(request.system + request.prompt, 1.0),
             completion_tokens=estimate(answer, 1.0),
         )
+
+    def window(self, tag: str) -> int | None:
+        return None

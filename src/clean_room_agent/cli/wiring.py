@@ -17,6 +17,7 @@ from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomReques
 from clean_room_agent.cli.call_rows import call_row
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.indexing import index_recorded, processors
+from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.db.connection import backup, connect_file, remove_database
@@ -88,9 +89,7 @@ class RecordSink:
 
 def live_transport(settings: Settings) -> Transport:
     """The way to the configured model server; nothing is sent yet."""
-    from clean_room_agent.llm.transports.ollama import connect
-
-    return connect(settings.models)
+    return open_server(settings.models)
 
 
 class NoTransport:
@@ -106,6 +105,10 @@ class NoTransport:
             UsageError: always.
         """
         raise UsageError(f"--no-model was given, and {request.identity} wanted to ask one")
+
+    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: nobody has a window."""
+        return None
 
 
 def no_transport(_settings: Settings) -> Transport:

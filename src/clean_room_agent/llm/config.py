@@ -1,7 +1,8 @@
 """The `[models]` and `[budget]` tables of `config.toml`."""
 
 import ipaddress
-from typing import Generic, Literal, Self, TypeVar
+import re
+from typing import Any, Generic, Literal, Self, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import Field, field_validator, model_validator
@@ -12,6 +13,21 @@ from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.tokens import START_FACTOR
 
 ValueT = TypeVar("ValueT")
+
+OWN_FIELDS = frozenset(
+    (
+        "model",
+        "messages",
+        "stream",
+        "stream_options",
+        "max_tokens",
+        "response_format",
+        "logprobs",
+        "top_logprobs",
+    )
+)
+"""Fields of a request that `[models.extra_body]` must leave alone."""
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class PerRole(ConfigSlice, Generic[ValueT]):
@@ -72,7 +88,9 @@ class Timeouts(ConfigSlice):
 class ModelsConfig(ConfigSlice):
     """`[models]`."""
 
-    provider: Literal["ollama"] = Field(default="ollama", description="what the server speaks")
+    provider: Literal["ollama", "openai"] = Field(
+        default="ollama", description='"openai": vLLM, llama-server, LM Studio and all that speak its API'
+    )
     base_url: str = Field(description="the model server; another machine needs allow_remote = true")
     coding: str = Field(min_length=1, description="writes the edits")
     reasoning: str = Field(min_length=1, description="plans and judges")
@@ -108,6 +126,44 @@ class ModelsConfig(ConfigSlice):
     allow_truncating_server: bool = Field(
         default=False, description="true accepts a server that cuts long prompts silently"
     )
+    schema_dialect: Literal["json_schema", "json_object", "structured_outputs"] = Field(
+        default="json_schema",
+        description="openai: how answers are held to a shape; llama-cpp-python takes json_object, vLLM any",
+    )
+    logprobs: bool = Field(
+        default=True, description="openai: false for a server that refuses to give token probabilities"
+    )
+    streaming: bool = Field(
+        default=True,
+        description="openai: false for llama-cpp-python, whose streams have no counts and hide errors",
+    )
+    api_key_env: str | None = Field(
+        default=None, description="openai: the NAME of the environment variable that holds the key"
+    )
+    extra_body: dict[str, Any] = Field(
+        default_factory=dict, description="openai: more fields of each request, as the server wants them"
+    )
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _only_a_name(cls, name: str | None) -> str | None:
+        if name is not None and not _VARIABLE.fullmatch(name):
+            # Not shown: it may be the key itself.
+            raise ConfigError(
+                "[models] api_key_env is not the name of an environment variable",
+                hint='write the variable\'s name, such as "MODEL_SERVER_KEY"; the key itself stays in the environment',
+            )
+        return name
+
+    @field_validator("extra_body")
+    @classmethod
+    def _only_more(cls, extra: dict[str, Any]) -> dict[str, Any]:
+        for key in sorted(OWN_FIELDS & extra.keys()):
+            raise ConfigError(
+                f"[models.extra_body] {key}: cra sets this field itself",
+                hint="extra_body is for what the server knows beyond the usual, such as chat_template_kwargs",
+            )
+        return extra
 
     @field_validator("base_url")
     @classmethod

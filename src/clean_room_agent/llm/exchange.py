@@ -69,6 +69,13 @@ class Refusal:
     prompt_tokens: int | None = None
     window: int | None = None
 
+    @property
+    def room(self) -> int:
+        """Tokens of the window that the prompt leaves for an answer: above 0 where a shorter answer would fit."""
+        if self.prompt_tokens is None or self.window is None:
+            return 0
+        return max(self.window - self.prompt_tokens, 0)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawAnswer:
@@ -108,6 +115,14 @@ class Transport(Protocol):
             ReplayMismatch: a recording holds no such call.
         """
 
+    def window(self, tag: str) -> int | None:
+        """The window that the server gives the model, in tokens, whatever is asked for; None where it gives what is
+        asked for, or does not tell.
+
+        Raises:
+            ModelError: the server does not have the model, or cannot be asked.
+        """
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
@@ -126,6 +141,34 @@ class ModelDetails:
     context_length: int | None
     """The window it was trained for, in tokens."""
     capabilities: tuple[str, ...]
+    served: int | None = None
+    """The window that the server gives it, in tokens, where that is the server's choice."""
+
+
+class ModelServer(Transport, Protocol):
+    """A server that can be asked about its models too."""
+
+    def version(self) -> str:
+        """What it is, as far as it tells, such as `version 0.15.0`.
+
+        Raises:
+            ModelError: the server cannot be asked.
+        """
+
+    def list_models(self) -> tuple[ServedModel, ...]:
+        """What the server has, by tag.
+
+        Raises:
+            ModelError: the server cannot be asked.
+        """
+
+    def show(self, tag: str) -> ModelDetails:
+        """One model.
+
+        Raises:
+            ModelNotFound: the server does not have it.
+            ModelError: the server cannot be asked.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,9 +18,16 @@ class WindowProbe:
     """What a server did with a prompt that is too long."""
 
     refused: bool
-    """False: it answered, so it cut."""
+    """False: it answered, so it cut, unless it counted all of the prompt."""
     server_window: int | None
     """The window that it named in its refusal, in tokens."""
+    read_whole: bool = False
+    """It answered, and counted no fewer tokens than the prompt has: its window is larger than configured."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether a prompt within the configured window is never cut."""
+        return self.refused or self.read_whole
 
 
 def oversized_prompt(window: int) -> str:
@@ -28,24 +35,30 @@ def oversized_prompt(window: int) -> str:
     return " x" * (window + window // 8 + 64)
 
 
-def read_probe(raw: RawAnswer, model: ModelConfig) -> WindowProbe:
-    """What the answer to an oversized prompt shows.
+def read_probe(raw: RawAnswer, model: ModelConfig, text: str) -> WindowProbe:
+    """What the answer to the oversized prompt `text` shows.
 
     Raises:
         WindowExceeded: the server runs the model with a smaller window than configured.
         ModelError: the server failed in another way.
     """
     if raw.error is None:
-        return WindowProbe(refused=False, server_window=None)
+        whole = raw.prompt_tokens is not None and raw.prompt_tokens >= tokens.count_pieces(text)
+        return WindowProbe(refused=False, server_window=None, read_whole=whole)
     if raw.refusal is None:
         raise raw.error
     window = raw.refusal.window
     if window is not None and window < model.window:
-        raise WindowExceeded(
-            f"the server runs {model.tag} with a window of {window} tokens, not the configured {model.window}",
-            hint=f"set context_window = {window} or less for this model in [budget], or free memory on the server",
-        )
+        raise small_window_error(window, model)
     return WindowProbe(refused=True, server_window=window)
+
+
+def small_window_error(window: int, model: ModelConfig) -> WindowExceeded:
+    """The error for a server that gives the model a smaller window than configured."""
+    return WindowExceeded(
+        f"the server runs {model.tag} with a window of {window} tokens, not the configured {model.window}",
+        hint=f"set context_window = {window} or less for this model in [budget], or give it more on the server",
+    )
 
 
 def truncating_error(model: ModelConfig) -> TruncatingServer:
@@ -53,7 +66,7 @@ def truncating_error(model: ModelConfig) -> TruncatingServer:
     return TruncatingServer(
         f"the server answered a prompt that is longer than {model.tag}'s window of {model.window} tokens: "
         "it cuts long prompts in silence",
-        hint="update the server (Ollama from 0.12.4 on refuses them), or set allow_truncating_server = true in "
+        hint="update the server (Ollama from 0.12.4 on refuses them; llama-server without --context-shift), or set allow_truncating_server = true in "
         "[models]; then each call's token count is compared with the estimate",
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.ids import relative_pass
-from clean_room_agent.errors import ServerBusy, ServerUnreachable
+from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable
 from clean_room_agent.llm import tokens
 from clean_room_agent.llm.answers import JsonSchema
 from clean_room_agent.llm.config import ModelsConfig
@@ -24,6 +24,7 @@ from clean_room_agent.llm.probe import (
     cut_error,
     oversized_prompt,
     read_probe,
+    small_window_error,
     truncating_error,
 )
 from clean_room_agent.llm.router import ModelConfig
@@ -31,6 +32,8 @@ from clean_room_agent.llm.sink import CallRecord, CallSink
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 10.0
+LEAST_ROOM = 0.5
+"""Share of the wanted answer that must fit for a request to be sent again with a shorter one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +77,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchanged:
-    """A recorded exchange without error."""
+    """A recorded exchange; without error where it was asked for by a caller."""
 
     raw: RawAnswer
     call_id: int
@@ -117,17 +120,15 @@ class Wire:
         """
         if self._transport.live:
             self._require_refusal(question.model, place)
-        sent = 0
-        while True:
-            raw, call_id, latency_ms = self._once(question, place)
-            sent += 1
-            if raw.error is None:
-                return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=sent)
-            if not isinstance(raw.error, ServerUnreachable | ServerBusy) or sent > self._config.retries:
-                raise raw.error
-            if self._transport.live:
-                wait = min(BACKOFF_SECONDS * 2 ** (sent - 1), BACKOFF_MAX_SECONDS)
-                self._timing.sleep(wait * (0.5 + self._timing.jitter() / 2))
+        done = self._settle(question, place)
+        refusal = done.raw.refusal
+        if refusal is not None and LEAST_ROOM * question.max_tokens <= refusal.room < question.max_tokens:
+            # Some servers refuse where prompt and answer together do not fit; the prompt alone does.
+            shorter = self._settle(replace(question, max_tokens=refusal.room), place)
+            done = replace(shorter, sent=done.sent + shorter.sent)
+        if done.raw.error is not None:
+            raise done.raw.error
+        return done
 
     def probe(self, model: ModelConfig, place: Place) -> WindowProbe:
         """What the server does with a prompt that is longer than the model's window; one recorded request.
@@ -136,7 +137,10 @@ class Wire:
             WindowExceeded: the server runs the model with a smaller window than configured.
             ModelError: the server failed in another way.
         """
-        text = oversized_prompt(model.window)
+        served = self._transport.window(model.tag)
+        if served is not None and served < model.window:
+            raise small_window_error(served, model)
+        text = oversized_prompt(max(model.window, served or 0))
         question = Question(
             name=PROBE_NAME,
             model=model,
@@ -148,16 +152,36 @@ class Wire:
             sampling=Sampling(),
             estimated=request_tokens("", text, model),
         )
-        raw, _, _ = self._once(question, Place(pass_id=place.pass_id, stage=place.stage, item=model.tag))
-        return read_probe(raw, model)
+        there = Place(pass_id=place.pass_id, stage=place.stage, item=model.tag)
+        # Where nobody answers at all, that is to be told at once.
+        done = self._settle(question, there, passing=(ServerBusy,))
+        return read_probe(done.raw, model, text)
 
     def _require_refusal(self, model: ModelConfig, place: Place) -> None:
         with self._probe_lock:
             if (model.tag, model.window) in self._probed:
                 return
-            if not self.probe(model, place).refused and not self._config.allow_truncating_server:
+            if not self.probe(model, place).proven and not self._config.allow_truncating_server:
                 raise truncating_error(model)
             self._probed.add((model.tag, model.window))
+
+    def _settle(
+        self,
+        question: Question,
+        place: Place,
+        *,
+        passing: tuple[type[ModelError], ...] = (ServerUnreachable, ServerBusy),
+    ) -> Exchanged:
+        """The last try's outcome, error or not; errors of the `passing` kinds are waited for."""
+        sent = 0
+        while True:
+            raw, call_id, latency_ms = self._once(question, place)
+            sent += 1
+            if not isinstance(raw.error, passing) or sent > self._config.retries:
+                return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=sent)
+            if self._transport.live:
+                wait = min(BACKOFF_SECONDS * 2 ** (sent - 1), BACKOFF_MAX_SECONDS)
+                self._timing.sleep(wait * (0.5 + self._timing.jitter() / 2))
 
     def _once(self, question: Question, place: Place) -> tuple[RawAnswer, int, int]:
         request = ChatRequest(

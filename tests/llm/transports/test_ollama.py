@@ -192,7 +192,7 @@ def test_a_server_tells_its_version_its_models_and_what_it_holds() -> None:
     with OllamaServer(["hi"], version="0.15.1") as server:
         transport = connect(models_config(server.base_url))
         transport.send(request())
-        assert transport.version() == "0.15.1"
+        assert transport.version() == "version 0.15.1"
         assert [model.tag for model in transport.list_models()] == ["coder:3b", "thinker:4b"]
         assert all(len(model.digest) == 64 for model in transport.list_models())
         assert transport.show("coder:3b").context_length == 262_144

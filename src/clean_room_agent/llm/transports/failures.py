@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import dataclass
-from typing import Any
 
 from clean_room_agent.errors import (
     DegenerateOutput,
@@ -15,9 +14,59 @@ from clean_room_agent.errors import (
     WindowExceeded,
 )
 from clean_room_agent.llm.exchange import Refusal
+from clean_room_agent.llm.transports.overflow import read_refusal
 
 SHOWN_CHARS = 300
-SERVER_LOG = "the server's own log says more (Ollama: `journalctl -u ollama`, or ~/.ollama/logs/server.log)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What errors and hints say of one kind of server."""
+
+    protocol: str
+    start: str
+    """How it is started."""
+    address: str
+    """What base_url must be."""
+    log: str
+    """Where its own log is."""
+    missing: str
+    """How to get a model that it does not have; `{tag}` stands for the model."""
+    queue: str
+    """What makes its queue longer."""
+    forbidden: str
+    """What to do where it answers 401 or 403."""
+    bad_request: str
+    """What to do where it answers 400 or 422; `{tag}` stands for the model."""
+    silent: str = ""
+    """What else to do where it breaks off before it has said a word."""
+
+
+OLLAMA = Dialect(
+    protocol="Ollama's protocol",
+    start="start it (Ollama: `ollama serve`), or mend base_url in [models]",
+    address='is base_url in [models] the address of an Ollama server, without a path such as /v1? (provider = "openai" '
+    "is for other servers)",
+    log="the server's own log says more (Ollama: `journalctl -u ollama`, or ~/.ollama/logs/server.log)",
+    missing="run `ollama pull {tag}`, or name another one in [models]",
+    queue="raise the server's OLLAMA_MAX_QUEUE",
+    forbidden="the server refuses this host name: use 127.0.0.1 in base_url, or allow the name in OLLAMA_ORIGINS",
+    bad_request="the server may be too old for the request, or {tag} cannot do what it asks; see `cra check`",
+)
+OPENAI = Dialect(
+    protocol="OpenAI's protocol",
+    start="start it, or mend base_url in [models] (vLLM usually has port 8000, llama-server 8080, LM Studio 1234)",
+    address='is base_url in [models] the address of a server with /v1/chat/completions? (provider = "ollama" is for '
+    "Ollama)",
+    log="the server's own log says more",
+    missing="start the server with it, or name in [models] what the server calls its model",
+    queue="give the server more slots",
+    forbidden="the server wants a key: set api_key_env in [models] to the name of the environment variable that holds "
+    "it",
+    bad_request="the server may not know a part of the request: schema_dialect, logprobs and extra_body in [models] "
+    "change what is sent; see `cra check`",
+    silent="; where it breaks off at some prompts only, streaming = false in [models] makes it say why",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,13 +76,14 @@ class Target:
     server: str
     """The base URL."""
     tag: str
+    dialect: Dialect
 
 
 def refused_connection(target: Target, reason: str) -> ServerUnreachable:
     """Nobody answers at the address."""
     return ServerUnreachable(
         f"no model server answers at {target.server}: {reason}",
-        hint="start it (Ollama: `ollama serve`), or mend base_url in [models]",
+        hint=target.dialect.start,
     )
 
 
@@ -42,11 +92,11 @@ def broken_off(target: Target, reason: str, *, begun: bool) -> ModelError:
     if begun:
         return ServerFailed(
             f"{target.server} broke off in the middle of {target.tag}'s answer: {reason}",
-            hint=f"the model's process may have died; {SERVER_LOG}",
+            hint=f"the model's process may have died; {target.dialect.log}",
         )
     return ServerUnreachable(
         f"the connection to {target.server} broke before the first token of {target.tag}'s answer: {reason}",
-        hint=f"the server may have stopped or run out of memory; {SERVER_LOG}",
+        hint=f"the server may have stopped or run out of memory; {target.dialect.log}{target.dialect.silent}",
     )
 
 
@@ -76,8 +126,8 @@ def endless(target: Target, said: str) -> DegenerateOutput:
 def not_the_protocol(target: Target, what: str) -> ServerFailed:
     """Something came that is not of the protocol."""
     return ServerFailed(
-        f"{target.server} does not speak Ollama's protocol: {what[:SHOWN_CHARS]}",
-        hint="is base_url in [models] the address of an Ollama server, without a path such as /v1?",
+        f"{target.server} does not speak {target.dialect.protocol}: {what[:SHOWN_CHARS]}",
+        hint=target.dialect.address,
     )
 
 
@@ -85,7 +135,7 @@ def ended_early(target: Target, reason: str) -> ServerFailed:
     """The server ended the answer for a reason of its own, such as unloading the model."""
     return ServerFailed(
         f"{target.server} ended {target.tag}'s answer with the reason {reason!r}",
-        hint=f"another program may use the server's memory; {SERVER_LOG}",
+        hint=f"another program may use the server's memory; {target.dialect.log}",
     )
 
 
@@ -96,41 +146,55 @@ def reported(
 
     `known`: the models that it has, for the hint. With a `Refusal` when the prompt was too long.
     """
-    message = _message(body)
-    refusal = _refusal(message) if status in {200, 400, 500} else None
+    error = _error_of(body)
+    whole = error if isinstance(error, str) else json.dumps(error)
+    refusal = read_refusal(whole) if status in {200, 400, 413, 422, 500} else None
     if refusal is not None:
-        return _too_long(target, refusal), refusal
-    return _plain(target, status, message, known), None
+        return too_long(target, refusal), refusal
+    return _plain(target, status, _words(error), known), None
 
 
 def _plain(target: Target, status: int, message: str, known: tuple[str, ...]) -> ModelError:
+    dialect = target.dialect
     said = message[:SHOWN_CHARS] or "(no message)"
-    if status == 404 and "model" in message:
-        have = f"; it has: {', '.join(known)}" if known else ""
-        return ModelNotFound(
-            f"{target.server} does not have the model {target.tag!r}",
-            hint=f"run `ollama pull {target.tag}`, or name another one in [models]{have}",
-        )
+    if _is_missing(status, message):
+        return no_model(target, known)
     if status in {404, 405} or 300 <= status < 400:
         return not_the_protocol(target, f"status {status}: {said}")
-    if status == 503 or "server busy" in message:
+    if status in {429, 503} or "server busy" in message:
         return ServerBusy(
             f"{target.server} is busy: {said}",
-            hint="wait for its other work to end, lower parallel in [models], or raise the server's OLLAMA_MAX_QUEUE",
+            hint=f"wait for its other work to end, lower parallel in [models], or {dialect.queue}",
         )
-    if status == 403:
-        hint = "the server refuses this host name: use 127.0.0.1 in base_url, or allow the name in OLLAMA_ORIGINS"
+    if status in {401, 403}:
+        hint = dialect.forbidden
     elif "unexpectedly stopped" in message or "failed to load" in message or "memory" in message:
-        hint = f"a smaller model or context_window needs less memory; {SERVER_LOG}"
-    elif status == 400:
-        hint = f"the server may be too old for the request, or {target.tag} cannot do what it asks; see `cra check`"
+        hint = f"a smaller model or context_window needs less memory; {dialect.log}"
+    elif status in {400, 422}:
+        hint = dialect.bad_request.format(tag=target.tag)
     else:
-        hint = SERVER_LOG
+        hint = dialect.log
     where = "in the middle of its answer" if status == 200 else f"with status {status}"
     return ServerFailed(f"{target.tag} at {target.server} failed {where}: {said}", hint=hint)
 
 
-def _too_long(target: Target, refusal: Refusal) -> WindowExceeded:
+def _is_missing(status: int, message: str) -> bool:
+    if status == 404:
+        return "model" in message
+    return status == 400 and ("model_not_found" in message or "does not exist" in message)
+
+
+def no_model(target: Target, known: tuple[str, ...]) -> ModelNotFound:
+    """The server has other models than this one; `known` are the ones that it has."""
+    have = f"; it has: {', '.join(known)}" if known else ""
+    return ModelNotFound(
+        f"{target.server} does not have the model {target.tag!r}",
+        hint=target.dialect.missing.format(tag=target.tag) + have,
+    )
+
+
+def too_long(target: Target, refusal: Refusal) -> WindowExceeded:
+    """The server refused the request as too long."""
     size = "" if refusal.prompt_tokens is None else f" of {refusal.prompt_tokens} tokens"
     window = "its window" if refusal.window is None else f"its window of {refusal.window}"
     return WindowExceeded(
@@ -140,40 +204,20 @@ def _too_long(target: Target, refusal: Refusal) -> WindowExceeded:
     )
 
 
-def _message(body: str) -> str:
-    """The error's words: the `error` field of a JSON body, else the body."""
+def _error_of(body: str) -> object:
+    """The error that a JSON body holds, under whichever name the server gives it; else the body itself."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
         return body.strip()
-    error = data.get("error", "") if isinstance(data, dict) else data
+    if not isinstance(data, dict):
+        return data
+    return data.get("error") or (data if "message" in data else data.get("detail")) or ""
+
+
+def _words(error: object) -> str:
+    """What an error says in words."""
+    if isinstance(error, dict) and isinstance(error.get("message"), str):
+        code = error.get("code")
+        return f"{error['message']} ({code})" if isinstance(code, str) and code else error["message"]
     return error if isinstance(error, str) else json.dumps(error)
-
-
-def _refusal(message: str) -> Refusal | None:
-    if "exceed_context_size" in message or '"n_ctx"' in message:
-        figures = _embedded(message)
-        return Refusal(
-            prompt_tokens=_count(figures.get("n_prompt_tokens")), window=_count(figures.get("n_ctx"))
-        )
-    if "exceeds the context length" in message or "exceeds the available context size" in message:
-        return Refusal()
-    return None
-
-
-def _embedded(message: str) -> dict[str, Any]:
-    """The figures of the JSON object that the message holds, wherever they stand in it; empty without any."""
-    start = message.find("{")
-    try:
-        data, _ = json.JSONDecoder().raw_decode(message, max(start, 0))
-    except (ValueError, RecursionError):
-        return {}
-    while isinstance(data, dict):
-        if "n_ctx" in data or "n_prompt_tokens" in data:
-            return data
-        data = data.get("error")
-    return {}
-
-
-def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None

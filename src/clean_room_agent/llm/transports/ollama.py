@@ -1,17 +1,17 @@
-"""Ollama's native API. The only module that knows HTTP; import it where a server is about to be asked."""
+"""Ollama's native API."""
 
 import json
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.config import ModelsConfig, is_loopback
+from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import (
     ChatRequest,
     Finish,
@@ -22,15 +22,10 @@ from clean_room_agent.llm.exchange import (
     ServedModel,
 )
 from clean_room_agent.llm.transports import failures
-from clean_room_agent.llm.transports.failures import Target
-from clean_room_agent.llm.transports.ndjson import LineSplitter, LineTooLongError
+from clean_room_agent.llm.transports.failures import OLLAMA, Target
+from clean_room_agent.llm.transports.http import ReplyT, ServerDoor, open_client
 
 LIKELY_TOKENS = 20
-INFO_SECONDS = 5.0
-MAX_ERROR_BYTES = 65_536
-STREAM_HEADERS = {"content-type": "application/json", "accept-encoding": "identity", "connection": "close"}
-
-ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
 
 class _Likely(BaseModel):
@@ -80,7 +75,10 @@ class _Show(BaseModel):
 class _Collected:
     """An answer under way."""
 
-    def __init__(self) -> None:
+    def __init__(self, target: Target, known: Callable[[], tuple[str, ...]]) -> None:
+        """`known` tells the models that the server has."""
+        self._target = target
+        self._known = known
         self.text: list[str] = []
         self.thinking: list[str] = []
         self.tokens: list[TokenChoice] = []
@@ -95,19 +93,39 @@ class _Collected:
         """Whether a token has come."""
         return bool(self.text or self.thinking)
 
-    def take(self, line: _ChatLine) -> None:
-        """Adds one line of the stream."""
-        if line.message is not None and line.message.content:
-            self.text.append(line.message.content)
-        if line.message is not None and line.message.thinking:
-            self.thinking.append(line.message.thinking)
-        if line.message is not None and not line.message.thinking:
-            self.tokens.extend(_as_choice(token) for token in line.logprobs or ())
-        if line.done:
-            self.done = True
-            self.done_reason = line.done_reason or "stop"
-            self.prompt_tokens = line.prompt_eval_count
-            self.completion_tokens = line.eval_count if line.eval_count is not None or self.begun else 0
+    @property
+    def complete(self) -> bool:
+        """Whether the last line has come, which has the reason of the end."""
+        return self.done
+
+    def take(self, line: bytes) -> ModelError | None:
+        """Adds one line of the stream; the error that it reports."""
+        try:
+            parsed = _ChatLine.model_validate_json(line)
+        except ValidationError:
+            return failures.not_the_protocol(
+                self._target, f"it sent {line[:200].decode('utf-8', 'replace')!r}"
+            )
+        if parsed.error is not None:
+            return self.refused(httpx.codes.OK, json.dumps({"error": parsed.error}))
+        self._add(parsed)
+        if self.done and self.done_reason not in {"stop", "length"}:
+            return failures.ended_early(self._target, self.done_reason)
+        return None
+
+    def refused(self, status: int, body: str) -> ModelError:
+        """The error that the server reports in place of an answer, or within one (status 200)."""
+        known = self._known() if status == httpx.codes.NOT_FOUND else ()
+        error, self.refusal = failures.reported(self._target, status, body, known=known)
+        return error
+
+    def end(self) -> ModelError | None:
+        """The error for a stream that ended without its last line."""
+        if self.done:
+            return None
+        if not self.begun:
+            return failures.broken_off(self._target, "the stream ended empty", begun=False)
+        return failures.endless(self._target, "".join(self.text) or "".join(self.thinking))
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
         """All that came, with what went wrong."""
@@ -124,6 +142,19 @@ class _Collected:
             refusal=self.refusal,
         )
 
+    def _add(self, line: _ChatLine) -> None:
+        if line.message is not None and line.message.content:
+            self.text.append(line.message.content)
+        if line.message is not None and line.message.thinking:
+            self.thinking.append(line.message.thinking)
+        if line.message is not None and not line.message.thinking:
+            self.tokens.extend(_as_choice(token) for token in line.logprobs or ())
+        if line.done:
+            self.done = True
+            self.done_reason = line.done_reason or "stop"
+            self.prompt_tokens = line.prompt_eval_count
+            self.completion_tokens = line.eval_count if line.eval_count is not None or self.begun else 0
+
 
 class OllamaTransport:
     """Sends requests to an Ollama server, and asks it about its models."""
@@ -135,20 +166,22 @@ class OllamaTransport:
         self, config: ModelsConfig, http: httpx.Client, *, timer: Callable[[], float] = time.monotonic
     ) -> None:
         self._server = config.base_url
-        self._timeouts = config.timeouts
         self._keep_alive = config.keep_alive
-        self._http = http
-        self._timer = timer
+        self._door = ServerDoor(http, config.timeouts, timer=timer)
         self._digests: dict[str, str] = {}
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The outcome of one request; what went wrong is its `error`."""
         body = encode(request, keep_alive=self._keep_alive)
-        collected = _Collected()
-        target = Target(server=self._server, tag=request.model.tag)
-        error = self._receive(body, collected, target)
+        target = self._target(request.model.tag)
+        collected = _Collected(target, self._known_tags)
+        error = self._door.stream("/api/chat", body, collected, target)
         answer = collected.as_answer(body, error)
         return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))
+
+    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: a request gets the window that it asks for."""
+        return None
 
     def version(self) -> str:
         """The server's version.
@@ -156,7 +189,7 @@ class OllamaTransport:
         Raises:
             ModelError: the server cannot be asked.
         """
-        return self._ask("GET", "/api/version", _Version).version
+        return f"version {self._ask('GET', '/api/version', _Version).version}"
 
     def list_models(self) -> tuple[ServedModel, ...]:
         """What the server has, by tag.
@@ -192,70 +225,6 @@ class OllamaTransport:
         models = [LoadedModel(tag=model.name, context_length=model.context_length) for model in running]
         return tuple(sorted(models, key=lambda model: model.tag))
 
-    def _receive(self, body: str, collected: _Collected, target: Target) -> ModelError | None:
-        """Fills `collected`; the error that ended it."""
-        limits = self._timeouts
-        first = min(limits.first_byte, limits.total)
-        # httpcore looks the read limit up when it begins to read the body, so it can be changed after the headers.
-        waits = {"connect": limits.connect, "write": first, "read": first, "pool": None}
-        answered = False
-        deadline = self._timer() + limits.total
-        try:
-            with self._http.stream(
-                "POST", "/api/chat", content=body, headers=STREAM_HEADERS, extensions={"timeout": waits}
-            ) as response:
-                answered = True
-                waits["read"] = min(limits.idle, limits.total)
-                if response.status_code != httpx.codes.OK:
-                    return self._reported(target, response.status_code, _bounded_text(response), collected)
-                return self._read_stream(response, collected, target, deadline)
-        except (httpx.ConnectError, httpx.ConnectTimeout) as exc:
-            return failures.refused_connection(target, str(exc) or type(exc).__name__)
-        except httpx.TimeoutException:
-            key, limit = ("idle", limits.idle) if answered else ("first_byte", limits.first_byte)
-            return failures.late(target, key if limit <= limits.total else "total", min(limit, limits.total))
-        except httpx.HTTPError as exc:
-            return failures.broken_off(target, str(exc) or type(exc).__name__, begun=collected.begun)
-
-    def _read_stream(
-        self, response: httpx.Response, collected: _Collected, target: Target, deadline: float
-    ) -> ModelError | None:
-        lines = LineSplitter()
-        try:
-            for data in response.iter_bytes():
-                for line in lines.feed(data):
-                    error = self._take(line, collected, target)
-                    if error is not None or collected.done:
-                        return error
-                if self._timer() > deadline:
-                    return failures.late(target, "total", self._timeouts.total)
-        except LineTooLongError as exc:
-            return failures.not_the_protocol(target, str(exc))
-        for line in lines.end():
-            error = self._take(line, collected, target)
-            if error is not None or collected.done:
-                return error
-        if not collected.begun:
-            return failures.broken_off(target, "the stream ended empty", begun=False)
-        return failures.endless(target, "".join(collected.text) or "".join(collected.thinking))
-
-    def _take(self, line: bytes, collected: _Collected, target: Target) -> ModelError | None:
-        try:
-            parsed = _ChatLine.model_validate_json(line)
-        except ValidationError:
-            return failures.not_the_protocol(target, f"it sent {line[:200].decode('utf-8', 'replace')!r}")
-        if parsed.error is not None:
-            return self._reported(target, httpx.codes.OK, json.dumps({"error": parsed.error}), collected)
-        collected.take(parsed)
-        if collected.done and collected.done_reason not in {"stop", "length"}:
-            return failures.ended_early(target, collected.done_reason)
-        return None
-
-    def _reported(self, target: Target, status: int, body: str, collected: _Collected) -> ModelError:
-        known = self._known_tags() if status == httpx.codes.NOT_FOUND else ()
-        error, collected.refusal = failures.reported(target, status, body, known=known)
-        return error
-
     def _digest(self, tag: str) -> str:
         """The digest of the model at its first answer; "" where the server does not tell."""
         if tag not in self._digests:
@@ -273,34 +242,19 @@ class OllamaTransport:
             return ()
 
     def _ask(self, method: str, path: str, kind: type[ReplyT], *, tag: str = "") -> ReplyT:
-        target = Target(server=self._server, tag=tag)
-        payload = {"model": tag} if tag else None
-        try:
-            response = self._http.request(method, path, json=payload, timeout=INFO_SECONDS)
-        except httpx.TransportError as exc:
-            raise failures.refused_connection(target, str(exc) or type(exc).__name__) from exc
-        if response.status_code != httpx.codes.OK:
-            known = self._known_tags() if tag and response.status_code == httpx.codes.NOT_FOUND else ()
-            raise failures.reported(target, response.status_code, response.text, known=known)[0]
-        try:
-            return kind.model_validate_json(response.content)
-        except ValidationError as exc:
-            raise failures.not_the_protocol(target, f"{path} answered {response.text[:200]!r}") from exc
+        if not tag:
+            return self._door.ask(method, path, kind, self._target(""))
+        return self._door.ask(
+            method, path, kind, self._target(tag), payload={"model": tag}, known=self._known_tags
+        )
+
+    def _target(self, tag: str) -> Target:
+        return Target(server=self._server, tag=tag, dialect=OLLAMA)
 
 
 def connect(config: ModelsConfig) -> OllamaTransport:
-    """A transport to `[models].base_url`; nothing is sent yet.
-
-    Without kept connections: a server may close one after a stream without saying so, and the next call on it fails.
-    Proxy settings of the environment are ignored for this machine, or local prompts would leave it.
-    """
-    http = httpx.Client(
-        base_url=config.base_url,
-        trust_env=not is_loopback(config.base_url),
-        verify=config.base_url.startswith("https:"),
-        limits=httpx.Limits(max_keepalive_connections=0),
-    )
-    return OllamaTransport(config, http)
+    """A transport to `[models].base_url`; nothing is sent yet."""
+    return OllamaTransport(config, open_client(config, config.base_url))
 
 
 def encode(request: ChatRequest, *, keep_alive: str) -> str:
@@ -334,12 +288,3 @@ def _as_choice(token: _Token) -> TokenChoice:
     return TokenChoice(
         token=token.token, top=tuple((likely.token, likely.logprob) for likely in token.top_logprobs)
     )
-
-
-def _bounded_text(response: httpx.Response) -> str:
-    body = b""
-    for data in response.iter_bytes():
-        body += data
-        if len(body) >= MAX_ERROR_BYTES:
-            break
-    return body[:MAX_ERROR_BYTES].decode("utf-8", "replace")

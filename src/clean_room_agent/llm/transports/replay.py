@@ -76,6 +76,10 @@ class ReplayTransport:
             replayed_from=call.call_id,
         )
 
+    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: a recording has no window."""
+        return None
+
     def _nearest(self, identity: CallIdentity) -> str:
         same_pass = [known for known in self._calls if known.pass_id == identity.pass_id]
         if not same_pass:

@@ -1,0 +1,168 @@
+"""The one way to a model server: a streamed answer with its deadlines, and small questions. Knows no dialect.
+
+The only module that opens connections; import it where a server is about to be asked.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+import httpx
+from pydantic import BaseModel, ValidationError
+
+from clean_room_agent.errors import ModelError
+from clean_room_agent.llm.config import ModelsConfig, Timeouts, is_loopback
+from clean_room_agent.llm.transports import failures
+from clean_room_agent.llm.transports.failures import Target
+from clean_room_agent.llm.transports.ndjson import LineSplitter, LineTooLongError
+
+INFO_SECONDS = 5.0
+MAX_ERROR_BYTES = 65_536
+STREAM_HEADERS = {"content-type": "application/json", "accept-encoding": "identity", "connection": "close"}
+
+ReplyT = TypeVar("ReplyT", bound=BaseModel)
+
+
+class Receiver(Protocol):
+    """An answer under way, as one dialect puts it together."""
+
+    @property
+    def begun(self) -> bool:
+        """Whether a token has come."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that counts has come: what breaks afterwards changes nothing."""
+
+    @property
+    def done(self) -> bool:
+        """Whether the last line has come; nothing after it is read."""
+
+    def take(self, line: bytes) -> ModelError | None:
+        """Adds one line of the stream; the error that it reports."""
+
+    def refused(self, status: int, body: str) -> ModelError:
+        """The error for another status than 200."""
+
+    def end(self) -> ModelError | None:
+        """Nothing more comes; the error where the answer is not complete."""
+
+
+class ServerDoor:
+    """Sends requests to one server, and translates what goes wrong on the way."""
+
+    def __init__(
+        self,
+        http: httpx.Client,
+        timeouts: Timeouts,
+        *,
+        secret: str = "",
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`secret` is taken out of whatever the server reports: what it reports is recorded."""
+        self._http = http
+        self._timeouts = timeouts
+        self._secret = secret
+        self._timer = timer
+
+    def stream(self, path: str, body: str, receiver: Receiver, target: Target) -> ModelError | None:
+        """Fills `receiver` with the answer to a POST of `body`; the error that ended it."""
+        limits = self._timeouts
+        first = min(limits.first_byte, limits.total)
+        # httpcore looks the read limit up when it begins to read the body, so it can be changed after the headers.
+        waits = {"connect": limits.connect, "write": first, "read": first, "pool": None}
+        answered = False
+        deadline = self._timer() + limits.total
+        try:
+            with self._http.stream(
+                "POST", path, content=body, headers=STREAM_HEADERS, extensions={"timeout": waits}
+            ) as response:
+                answered = True
+                waits["read"] = min(limits.idle, limits.total)
+                if response.status_code != httpx.codes.OK:
+                    return receiver.refused(response.status_code, self._clean(_bounded_text(response)))
+                return self._read(response, receiver, target, deadline)
+        except (httpx.ConnectError, httpx.ConnectTimeout) as exc:
+            return failures.refused_connection(target, str(exc) or type(exc).__name__)
+        except httpx.HTTPError as exc:
+            if receiver.complete:
+                return None
+            if not isinstance(exc, httpx.TimeoutException):
+                return failures.broken_off(target, str(exc) or type(exc).__name__, begun=receiver.begun)
+            key, limit = ("idle", limits.idle) if answered else ("first_byte", limits.first_byte)
+            return failures.late(target, key if limit <= limits.total else "total", min(limit, limits.total))
+
+    def ask(
+        self,
+        method: str,
+        path: str,
+        kind: type[ReplyT],
+        target: Target,
+        *,
+        payload: dict[str, Any] | None = None,
+        known: Callable[[], tuple[str, ...]] = tuple,
+    ) -> ReplyT:
+        """The answer to a small question; `known` are the models that a missing one is told with.
+
+        Raises:
+            ModelError: nobody answers, the server reports an error, or something else than `kind` came.
+        """
+        try:
+            response = self._http.request(method, path, json=payload, timeout=INFO_SECONDS)
+        except httpx.TransportError as exc:
+            raise failures.refused_connection(target, str(exc) or type(exc).__name__) from exc
+        if response.status_code != httpx.codes.OK:
+            there = known() if response.status_code == httpx.codes.NOT_FOUND else ()
+            text = self._clean(response.text)
+            raise failures.reported(target, response.status_code, text, known=there)[0]
+        try:
+            return kind.model_validate_json(response.content)
+        except ValidationError as exc:
+            raise failures.not_the_protocol(target, f"{path} answered {response.text[:200]!r}") from exc
+
+    def _read(
+        self, response: httpx.Response, receiver: Receiver, target: Target, deadline: float
+    ) -> ModelError | None:
+        lines = LineSplitter()
+        try:
+            for data in response.iter_bytes():
+                for line in lines.feed(data):
+                    error = receiver.take(line)
+                    if error is not None or receiver.done:
+                        return error
+                if self._timer() > deadline:
+                    return None if receiver.complete else failures.late(target, "total", self._timeouts.total)
+        except LineTooLongError as exc:
+            return failures.not_the_protocol(target, str(exc))
+        for line in lines.end():
+            error = receiver.take(line)
+            if error is not None or receiver.done:
+                return error
+        return receiver.end()
+
+    def _clean(self, text: str) -> str:
+        return text.replace(self._secret, "(the key)") if self._secret else text
+
+
+def open_client(config: ModelsConfig, base_url: str, *, key: str = "") -> httpx.Client:
+    """A client for the server; nothing is sent yet. `key` goes into a header of each request.
+
+    Without kept connections: a server may close one after a stream without saying so, and the next call on it fails.
+    Proxy settings of the environment are ignored for this machine, or local prompts would leave it.
+    """
+    return httpx.Client(
+        base_url=base_url,
+        headers={"authorization": f"Bearer {key}"} if key else {},
+        trust_env=not is_loopback(config.base_url),
+        verify=config.base_url.startswith("https:"),
+        limits=httpx.Limits(max_keepalive_connections=0),
+    )
+
+
+def _bounded_text(response: httpx.Response) -> str:
+    body = b""
+    for data in response.iter_bytes():
+        body += data
+        if len(body) >= MAX_ERROR_BYTES:
+            break
+    return body[:MAX_ERROR_BYTES].decode("utf-8", "replace")
