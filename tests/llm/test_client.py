@@ -35,6 +35,9 @@ class Unlocked:
     def send(self, request: ChatRequest) -> RawAnswer:
         return RawAnswer(request_body="{}", text=self._script(request))
 
+    def window(self, tag: str) -> int | None:
+        return None
+
 
 def cut(text: str) -> RawAnswer:
     return RawAnswer(request_body="{}", text=text, finish="length")
