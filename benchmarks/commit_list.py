@@ -1,7 +1,8 @@
 """The list of real commits: what stands in `real_commits.toml`, read, checked and written."""
 
+import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -63,11 +64,24 @@ class CommitEntry(_Table):
     must_pass: tuple[str, ...] = ()
 
 
-class CommitList(_Table):
-    """The whole file. Commits stand in the order in which they are worked through."""
+class SearchEntry(_Table):
+    """How a repository was searched: commits looked at, newest first, and how many each reason left out."""
 
+    looked_at: int
+    taken: int
+    left_out: dict[str, int]
+
+
+class CommitList(_Table):
+    """The whole file. Commits stand in the order in which they are worked through.
+
+    `environments_of` names a list beside this one whose environments hold here too.
+    """
+
+    environments_of: str = ""
     repositories: dict[str, RepositoryEntry]
-    environments: dict[str, EnvironmentEntry]
+    environments: dict[str, EnvironmentEntry] = {}
+    searches: dict[str, SearchEntry] = {}
     commits: tuple[CommitEntry, ...] = ()
 
 
@@ -79,14 +93,23 @@ def read_list(path: Path) -> CommitList:
         KeyError: a commit names a repository or an environment that is not in the file.
     """
     listed = CommitList.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    if listed.environments_of:
+        others = read_list(path.with_name(listed.environments_of)).environments
+        listed = listed.model_copy(update={"environments": {**others, **listed.environments}})
     for commit in listed.commits:
         _ = listed.repositories[commit.repository], listed.environments[commit.environment]
     return listed
 
 
-def write_commits(path: Path, commits: Sequence[CommitEntry]) -> None:
-    """The file holds exactly these commits; all that stood before the first of them is unchanged."""
-    head = path.read_text(encoding="utf-8").split("[[commits]]\n", 1)[0].rstrip("\n")
-    rows = [commit.model_dump(mode="json") for commit in commits]
-    body = "\n".join("[[commits]]\n" + tomli_w.dumps(row) for row in rows)
-    path.write_text(f"{head}\n\n{body}", encoding="utf-8")
+def write_commits(
+    path: Path, commits: Sequence[CommitEntry], searches: Mapping[str, SearchEntry] | None = None
+) -> None:
+    """The file holds exactly these searches and commits; all that stood before the first of them is unchanged."""
+    head = re.split(r"^\[searches\.|^\[\[commits\]\]$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)[
+        0
+    ]
+    tables = [
+        tomli_w.dumps({"searches": {name: search.model_dump()}}) for name, search in (searches or {}).items()
+    ]
+    tables.extend("[[commits]]\n" + tomli_w.dumps(commit.model_dump(mode="json")) for commit in commits)
+    path.write_text(head.rstrip("\n") + "\n\n" + "\n".join(tables), encoding="utf-8")

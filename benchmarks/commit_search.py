@@ -45,6 +45,7 @@ class Found:
 
     commits: tuple[CommitEntry, ...]
     excluded: Counter[str]
+    looked_at: int
 
 
 def find(
@@ -55,22 +56,28 @@ def find(
     *,
     newest: int,
     quota: Quota,
+    repairs: bool,
     tell: Callable[[CommitEntry, Measured], None],
 ) -> Found:
-    """The newest `newest` commits that are no merges have been looked at until the quota was full."""
+    """The newest `newest` commits that are no merges have been looked at until the quota was full.
+
+    With `repairs`, only those count whose first line speaks of one.
+    """
     layout = listed.repositories[repository]
     tree = clone(work, mirror, repository)
     taken: list[CommitEntry] = []
     left = {"newest": quota.newest, "wide": quota.wide, "creating": quota.creating}
     excluded: Counter[str] = Counter()
     seen: set[str] = set()
+    looked_at = 0
     for commit in git(
         tree, "log", "--no-merges", "--min-parents=1", f"-{newest}", "--format=%H", "origin/HEAD"
     ).split():
         if not any(left.values()):
             break
+        looked_at += 1
         change = read_change(tree, commit, layout)
-        reason = refusal(tree, commit, change, layout, seen)
+        reason = refusal(tree, commit, change, layout, seen, repairs=repairs)
         shapes = [shape for shape in shapes_of(change) if left[shape]]
         if not reason and not shapes:
             reason = "enough of its shape"
@@ -85,7 +92,7 @@ def find(
         taken.append(entry.model_copy(update={"must_pass": measured.turned}))
         for shape in shapes:
             left[shape] -= 1
-    return Found(commits=tuple(taken), excluded=excluded)
+    return Found(commits=tuple(taken), excluded=excluded, looked_at=looked_at)
 
 
 def try_environments(
@@ -133,7 +140,9 @@ def read_change(tree: Path, commit: str, layout: RepositoryEntry) -> Change:
     )
 
 
-def refusal(tree: Path, commit: str, change: Change, layout: RepositoryEntry, seen: set[str]) -> str:
+def refusal(
+    tree: Path, commit: str, change: Change, layout: RepositoryEntry, seen: set[str], *, repairs: bool
+) -> str:
     """Why the commit is left out before any test runs, "" if it is not; `seen` learns its message."""
     message = message_of(tree, commit)
     repeated = message in seen
@@ -141,7 +150,7 @@ def refusal(tree: Path, commit: str, change: Change, layout: RepositoryEntry, se
     checks = (
         (not change.sources, "changes no source file"),
         (not change.tests, "changes no test"),
-        (not REPAIR.search(message.partition("\n")[0]), "its first line speaks of no repair"),
+        (repairs and not REPAIR.search(message.partition("\n")[0]), "its first line speaks of no repair"),
         (len(change.sources) > MOST_SOURCES, f"changes over {MOST_SOURCES} source files"),
         (change.lines >= MOST_LINES, f"changes {MOST_LINES} source lines or more"),
         (repeated, "same message as a newer one"),

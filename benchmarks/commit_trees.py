@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 
 from benchmarks.commit_list import CommitEntry, CommitList, EnvironmentEntry, Runner
 
-TEST_TIMEOUT_S = 300.0
+TEST_TIMEOUT_S = 120.0
 INSTALL_TIMEOUT_S = 900.0
 # The tests see nobody but the loopback interface, and none of the caller's settings.
 WITHOUT_NETWORK = ("unshare", "-rn", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")

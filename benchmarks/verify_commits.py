@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.commit_checks import Measured, measure
-from benchmarks.commit_list import CommitEntry, CommitList, read_list, write_commits
+from benchmarks.commit_list import CommitEntry, CommitList, SearchEntry, read_list, write_commits
 from benchmarks.commit_search import Quota, find
 from benchmarks.commit_trees import BenchmarkError
 
@@ -68,14 +68,19 @@ def search(arguments: argparse.Namespace, listed: CommitList) -> None:
         arguments.find,
         newest=arguments.newest,
         quota=quota,
+        repairs=not arguments.any_kind,
         tell=tell,
     )
     print(f"{arguments.find}: {len(found.commits)} taken, {found.excluded.total()} left out")
     for reason, count in sorted(found.excluded.items(), key=lambda item: (-item[1], item[0])):
         print(f"{count:>6}  {reason}")
     if arguments.add:
+        search = SearchEntry(
+            looked_at=found.looked_at, taken=len(found.commits), left_out=dict(found.excluded.most_common())
+        )
         others = [entry for entry in listed.commits if entry.repository != arguments.find]
-        write_commits(arguments.list, (*others, *found.commits))
+        searches = {**listed.searches, arguments.find: search}
+        write_commits(arguments.list, (*others, *found.commits), searches)
 
 
 def main() -> int:
@@ -92,6 +97,7 @@ def main() -> int:
     parser.add_argument("--take", type=int, default=2)
     parser.add_argument("--wide", type=int, default=1)
     parser.add_argument("--creating", type=int, default=0)
+    parser.add_argument("--any-kind", action="store_true", help="changes of every kind, not only repairs")
     parser.add_argument("--add", action="store_true", help="write what was found into the list")
     arguments = parser.parse_args()
     arguments.work = arguments.work.resolve()

@@ -274,13 +274,20 @@ def edits_for(file: GoldFile, room: Sequence[Shown]) -> list[PatchEdit]:
         return [PatchEdit(kind="create", file_path=file.path, replacement=file.after)]
     texts = [shown.text for shown in room if shown.path == file.path and shown.editable]
     before, after = file.before.split("\n"), file.after.split("\n")
-    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     edits: list[PatchEdit] = []
-    for group in _joined(matcher.get_opcodes()):
+    for group in edit_groups(file):
         edit = _edit_for(file.path, before, after, group, texts)
         if edit is not None:
             edits.append(edit)
     return edits
+
+
+def edit_groups(file: GoldFile) -> list[tuple[int, int, int, int]]:
+    """The file's changes as 0-based ranges of lines (i1, i2) before and (j1, j2) after; none where it is created."""
+    if file.before is None or file.after is None:
+        return []
+    matcher = difflib.SequenceMatcher(None, file.before.split("\n"), file.after.split("\n"), autojunk=False)
+    return _joined(matcher.get_opcodes())
 
 
 def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int, int, int, int]]:

@@ -1,0 +1,214 @@
+"""What the harness can do with a perfect model: real commits, repeated by `cra solve` with the oracle as the model.
+
+python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...] [--noise] [--route each|batch]
+    [--only TEXT] [--jobs 2] [--resume] [--write]
+
+Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
+its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), the
+same way each time. How a commit is solved and judged says `solve_commit.py`; `--write` puts every setting that this
+work folder has rows of into the results.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+
+from benchmarks.commit_list import CommitEntry, CommitList, read_list
+from benchmarks.commit_trees import BenchmarkError, clone, environment_folder
+from benchmarks.oracle_losses import Loss, costs_of, find_loss, read_record
+from benchmarks.oracle_page import (
+    Row,
+    commits_table,
+    keep_row,
+    kept_row,
+    losses,
+    searches_table,
+    summary,
+)
+from benchmarks.report import write_section
+from benchmarks.solve_commit import Attempted, Mind, Setting, attempt
+from tests.fakes.ollama_script import Answerer
+from tests.fakes.oracle import GoldFile, Oracle
+from tests.fakes.oracle_noise import NoisyOracle
+
+LIST = Path(__file__).with_name("oracle_commits.toml")
+WINDOWS = (32768, 16384, 8192)
+TITLE = "The oracle: real commits with a perfect model, and with one that errs"
+
+
+def erring(gold: Sequence[GoldFile]) -> Answerer:
+    """The oracle with its usual noise."""
+    return NoisyOracle(Oracle(gold))
+
+
+def settings_of(windows: Sequence[int], routes: Sequence[str], *, noise: bool) -> tuple[Setting, ...]:
+    """Each window with each route."""
+    mind: Mind = erring if noise else Oracle
+    return tuple(
+        Setting(
+            name="-".join(filter(None, (f"{window // 1024}k", "noise" if noise else "", route))),
+            window=window,
+            route=route,
+            mind=mind,
+        )
+        for window in windows
+        for route in routes or ("",)
+    )
+
+
+def row_of(done: Attempted, setting: Setting) -> Row:
+    """What is kept of a run."""
+    recorded = read_record(done.record, str(done.answer.get("task_id", "")))
+    costs = costs_of(recorded, setting.window)
+    loss = Loss(stage="", example="") if done.solved else find_loss(done, recorded)
+    return Row(
+        id=done.entry.id,
+        setting=setting.name,
+        window=setting.window,
+        solved=done.solved,
+        untouched=done.untouched,
+        single_step=done.answer.get("steps", {}).get("total") == 1,
+        calls=costs.calls,
+        prompt_tokens=costs.prompt_tokens,
+        completion_tokens=costs.completion_tokens,
+        fullest=costs.fullest,
+        over=costs.over,
+        judged_tokens=costs.judged_tokens,
+        shared_tokens=costs.shared_tokens,
+        seconds=round(done.seconds, 2),
+        own_seconds=round(done.own_seconds, 2),
+        stage=loss.stage,
+        example=loss.example,
+    )
+
+
+def solve_all(
+    work: Path, mirror: str, listed: CommitList, entry: CommitEntry, settings: Sequence[Setting]
+) -> list[Row]:
+    """The commit under each setting, one after the other."""
+    rows = []
+    for setting in settings:
+        try:
+            rows.append(row_of(attempt(work, mirror, listed, entry, setting), setting))
+        except subprocess.TimeoutExpired:
+            print(f"{entry.id} {setting.name}: no end", file=sys.stderr, flush=True)
+    return rows
+
+
+def run(
+    arguments: argparse.Namespace,
+    listed: CommitList,
+    entries: Sequence[CommitEntry],
+    settings: Sequence[Setting],
+) -> Iterator[Row]:
+    """The rows as they come, kept in the work folder; with `--resume` those that stand there are not run again."""
+    rows = rows_folder(arguments.work)
+    left = []
+    for entry in entries:
+        todo = [each for each in settings if not (arguments.resume and kept_row(rows, entry.id, each.name))]
+        if todo:
+            left.append((entry, todo))
+    for entry, _ in left:  # what several commits share is made before the processes part
+        clone(arguments.work, arguments.mirror, entry.repository)
+        environment_folder(arguments.work, entry.environment, listed.environments[entry.environment])
+    with ProcessPoolExecutor(max_workers=arguments.jobs) as pool:
+        waiting = [
+            pool.submit(solve_all, arguments.work, arguments.mirror, listed, entry, todo)
+            for entry, todo in left
+        ]
+        for future in as_completed(waiting):
+            for row in future.result():
+                keep_row(rows, row)
+                yield row
+
+
+def rows_folder(work: Path) -> Path:
+    """Where a work folder keeps the rows of single runs."""
+    return work / "oracle"
+
+
+def page(work: Path, listed: CommitList) -> str:
+    """The section, of all rows that the work folder has of the list's commits."""
+    names = sorted(
+        {path.name.split(".", 1)[1].removesuffix(".json") for path in rows_folder(work).glob("*.json")},
+        key=lambda name: ("noise" in name, -int(name.split("k")[0]), name),
+    )
+    rows = [
+        row
+        for name in names
+        for entry in listed.commits
+        if (row := kept_row(rows_folder(work), entry.id, name)) is not None
+    ]
+    parts = (
+        "Medians are of solved commits; seconds were taken while other programs ran on the machine.",
+        summary(rows),
+        losses(rows),
+        "How the list came about:",
+        searches_table(listed),
+        "Commit by commit:",
+        commits_table(rows, listed),
+    )
+    return "\n\n".join(parts)
+
+
+def show(row: Row) -> None:
+    """One line to look at while it runs."""
+    verdict = "solved" if row.solved else f"LOST {row.stage}: {row.example}"
+    tree = "" if row.untouched else " USER'S TREE CHANGED"
+    line = f"{row.id:<20} {row.setting:<12} {row.calls:>4} calls {row.fullest:>6} fullest {row.seconds:>6.1f} s {row.own_seconds:>5.1f} own"
+    print(f"{line}{tree} {verdict}"[:250], flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "work", type=Path, help="folder for checkouts and environments, outside this repository"
+    )
+    parser.add_argument("--mirror", required=True, help="where the repositories are, with {owner} and {name}")
+    parser.add_argument("--list", type=Path, default=LIST)
+    parser.add_argument(
+        "--only", action="append", help="only commits in whose id this stands; may be repeated"
+    )
+    parser.add_argument("--window", type=int, action="append", help="tokens; may be given more than once")
+    parser.add_argument("--noise", action="store_true", help="let the oracle err")
+    parser.add_argument("--route", action="append", choices=("each", "batch"), help="of the judgments")
+    parser.add_argument("--jobs", type=int, default=2, help="commits at a time")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that the work folder has")
+    parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/RESULTS.md")
+    arguments = parser.parse_args()
+    arguments.work = arguments.work.resolve()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    listed = read_list(arguments.list)
+    settings = settings_of(arguments.window or WINDOWS, arguments.route or (), noise=arguments.noise)
+    entries = [
+        entry
+        for entry in listed.commits
+        if not arguments.only or any(text in entry.id for text in arguments.only)
+    ]
+    try:
+        for done in run(arguments, listed, entries, settings):
+            show(done)
+    except BenchmarkError as exc:
+        print(exc, file=sys.stderr)
+        return 1
+    rows = [
+        row
+        for setting in settings
+        for entry in entries
+        if (row := kept_row(rows_folder(arguments.work), entry.id, setting.name)) is not None
+    ]
+    print(summary(rows), losses(rows), sep="\n\n")
+    if arguments.write:
+        write_section(TITLE, page(arguments.work, listed))
+    return 0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("GIT_TERMINAL_PROMPT", "0")
+    sys.exit(main())
