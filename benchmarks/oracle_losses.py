@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.solve_commit import Attempted
-from tests.fakes.oracle import GoldFile, edit_groups, is_prose, section, shown_in
+from tests.fakes.oracle import GoldFile, edit_groups, is_prose, lines_of, section, shown_in
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
@@ -201,7 +201,7 @@ def _failed_attempt(attempt: AttemptRow, gold: Sequence[GoldFile], recorded: Rec
 
 def _hidden(file: GoldFile, prompt: str) -> str:
     """The lines of the file's first change that the prompt does not show; "" where all are shown."""
-    before = (file.before or "").split("\n")
+    before = lines_of(file.before or "")
     shown = [piece.text for piece in shown_in(prompt) if piece.path == file.path and piece.editable]
     for i1, i2, _, _ in edit_groups(file):
         lines = before[max(0, i1 - 1) : i2] or before[i1 : i1 + 1]

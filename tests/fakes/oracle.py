@@ -36,6 +36,10 @@ CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
 OPTION = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
 FRAME = re.compile(r"^(={5,}) (file|symbol|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
 TARGET = re.compile(r"\b(modify|create|delete) ([^,\s][^,\n]*)")
+LINES_ALLOWED = re.compile(r"at most (\d+) lines")
+LINES_AROUND = 10
+"""Tags and unchanged lines of an edit."""
+SOME_CHANGES = re.compile(r": change ((?:\d+, )*\d+) of ")
 PROSE = (".md", ".rst", ".txt", ".adoc")
 
 
@@ -149,18 +153,52 @@ class Oracle:
         return json.dumps({"analysis": "as the task says", "parts": [part], "summary": summary_of(prompt)})
 
     def plan_steps(self, prompt: str) -> str:
-        """The commit as one step."""
+        """The commit as one step; where its edits have more lines than the prompt allows, as several."""
         known = self._nameable(prompt)
-        targets = [{"path": path, "role": self.files[path].role} for path in known]
-        symbols = [name for path in known for name in self._changed_symbols(self.files[path])]
-        step = {
-            "description": summary_of(prompt),
-            "files": targets,
-            "id": "s1",
-            "needs": [],
-            "symbols": symbols[:10],
-        }
-        return json.dumps({"analysis": "as the task says", "steps": [step], "summary": summary_of(prompt)})
+        limit = LINES_ALLOWED.search(prompt)
+        chunks = self._chunks(known, int(limit[1]) if limit else 10**9)
+        whole = len(chunks) == 1
+        steps = []
+        for number, chunk in enumerate(chunks, 1):
+            targets = [{"path": path, "role": self.files[path].role} for path in chunk]
+            symbols = [
+                name for path in chunk for name in self._changed_symbols(self.files[path], chunk[path])
+            ]
+            step = {
+                "description": summary_of(prompt) if whole else described(summary_of(prompt), chunk),
+                "files": targets,
+                "id": f"s{number}",
+                "needs": [f"s{number - 1}"] if number > 1 else [],
+                "symbols": symbols[:10],
+            }
+            steps.append(step)
+        return json.dumps({"analysis": "as the task says", "steps": steps, "summary": summary_of(prompt)})
+
+    def _chunks(self, paths: Sequence[str], limit: int) -> list[dict[str, list[int]]]:
+        """For each step, which changes (0-based places in `edit_groups`) of which files it makes."""
+        whole = {path: list(range(len(edit_groups(self.files[path])))) for path in paths}
+        if sum(self._lines(path, whole[path]) for path in paths) <= limit:
+            return [whole]
+        chunks: list[dict[str, list[int]]] = []
+        for path in paths:
+            left = limit
+            chunks.append({path: []})
+            for place in whole[path]:
+                size = self._lines(path, [place])
+                if chunks[-1][path] and size > left:
+                    chunks.append({path: []})
+                    left = limit
+                chunks[-1][path].append(place)
+                left -= size
+        return chunks
+
+    def _lines(self, path: str, places: Sequence[int]) -> int:
+        """About how many lines an answer with these changes has."""
+        file = self.files[path]
+        if file.before is None or file.after is None:
+            return len((file.after or "").splitlines()) + 2
+        groups = edit_groups(file)
+        return sum(i2 - i1 + j2 - j1 + LINES_AROUND for i1, i2, j1, j2 in (groups[place] for place in places))
 
     def _adjust(self, prompt: str) -> str:
         steps = [json.loads(line) for line in section(prompt, "Remaining steps").split("\n") if line]
@@ -172,7 +210,9 @@ class Oracle:
         room = shown_in(prompt)
         edits: list[PatchEdit] = []
         for path in dict.fromkeys(wanted):
-            edits.extend(edits_for(self.files[path], room))
+            some = SOME_CHANGES.search(step)
+            places = [int(number) - 1 for number in some[1].split(", ")] if some else None
+            edits.extend(edits_for(self.files[path], room, places))
         return render_edits(tuple(edits)) if edits else "The code that has to change is not shown to me."
 
     def _is_gold(self, text: str) -> bool:
@@ -201,11 +241,14 @@ class Oracle:
             end = min(inside, default=end + 1) - 1
         return file.is_changed(start, end)
 
-    def _changed_symbols(self, file: GoldFile) -> list[str]:
+    def _changed_symbols(self, file: GoldFile, places: Sequence[int]) -> list[str]:
+        groups = edit_groups(file)
+        chosen = [groups[place] for place in places]
         return [
             name
             for name, (start, end) in file.spans.items()
             if file.is_changed(start, end)
+            and any(i1 <= end and start <= max(i2, i1 + 1) for i1, i2, _, _ in chosen)
             and not any(other != name and other.startswith(name + ".") for other in file.spans)
         ]
 
@@ -266,27 +309,43 @@ def shown_in(prompt: str) -> tuple[Shown, ...]:
     return tuple(found)
 
 
-def edits_for(file: GoldFile, room: Sequence[Shown]) -> list[PatchEdit]:
-    """The edits that make the file what the commit made it, as far as the room shows what they search for."""
+def described(summary: str, chunk: Mapping[str, Sequence[int]]) -> str:
+    """What a step that makes some of a file's changes says of itself, so that whoever does it knows which."""
+    path, places = next(iter(chunk.items()))
+    numbers = ", ".join(str(place + 1) for place in places)
+    return f"{summary}: change {numbers} of {path}" if numbers else f"{summary}: {path}"
+
+
+def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | None = None) -> list[PatchEdit]:
+    """The edits that make the file what the commit made it, as far as the room shows what they search for.
+
+    `places` names some of its changes; None are all.
+    """
     if file.after is None:
         return [PatchEdit(kind="delete", file_path=file.path)]
     if file.before is None:
         return [PatchEdit(kind="create", file_path=file.path, replacement=file.after)]
     texts = [shown.text for shown in room if shown.path == file.path and shown.editable]
-    before, after = file.before.split("\n"), file.after.split("\n")
+    before, after = lines_of(file.before), lines_of(file.after)
     edits: list[PatchEdit] = []
-    for group in edit_groups(file):
+    groups = edit_groups(file)
+    for group in groups if places is None else [groups[place] for place in places]:
         edit = _edit_for(file.path, before, after, group, texts)
         if edit is not None:
             edits.append(edit)
     return edits
 
 
+def lines_of(text: str) -> list[str]:
+    """The lines without their ends; the one at the file's end is no line, since nobody is shown it."""
+    return text.removesuffix("\n").split("\n")
+
+
 def edit_groups(file: GoldFile) -> list[tuple[int, int, int, int]]:
     """The file's changes as 0-based ranges of lines (i1, i2) before and (j1, j2) after; none where it is created."""
     if file.before is None or file.after is None:
         return []
-    matcher = difflib.SequenceMatcher(None, file.before.split("\n"), file.after.split("\n"), autojunk=False)
+    matcher = difflib.SequenceMatcher(None, lines_of(file.before), lines_of(file.after), autojunk=False)
     return _joined(matcher.get_opcodes())
 
 

@@ -24,6 +24,8 @@ REPAIR_TOKENS = 800
 """Of what is free, left over so that a faulty answer can be quoted in a repair."""
 
 RAISED_SHARE = 3
+TOKENS_PER_LINE = 14
+"""Of code, on the high side."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +129,11 @@ def usual_answer_tokens(window: Window) -> int:
 def raised_answer_tokens(window: Window) -> int:
     """What an answer gets after one was cut off: a third of the window, and never less than usual."""
     return max(window.context // RAISED_SHARE, usual_answer_tokens(window))
+
+
+def lines_of_an_answer(window: Window) -> int:
+    """How many lines of edits an answer can hold at most, for a planner: on the low side, for lines are of all lengths."""
+    return raised_answer_tokens(window) // TOKENS_PER_LINE
 
 
 def answer_fingerprint(text: str) -> str:

@@ -11,8 +11,10 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjus
 from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.execute.evidence import describe_evidence
 from clean_room_agent.execute.fit import Load, fit, load
+from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.answers import StepAnswer
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
 from clean_room_agent.llm.client import ModelClient
@@ -116,6 +118,7 @@ def draft_part_plan(
             part=part.description,
             files=part.affected_files,
             max_steps=max_steps,
+            max_lines=lines_of_an_answer(models.window(IMPLEMENT)),
             rejected=rejected.text,
             faults=rejected.faults,
         )

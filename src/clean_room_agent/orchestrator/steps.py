@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, RoomRequest
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
+from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import raised_answer_tokens, usual_answer_tokens
 from clean_room_agent.git.history import changed_paths
 from clean_room_agent.orchestrator.attempt import StepJob, Tried, try_once
@@ -15,6 +16,7 @@ from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.missing import is_new
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, Limits, decide
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
 
@@ -39,17 +41,20 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         number = len(tries) + 1
         pass_id = implement_pass(run.task_id, job.part.id, job.step.id, number)
         opened = _open(run, job, pass_id, number)
-        room = _room(run, job, room, pass_id, action, refinements)
-        run.observer.notice(PassProgress(doing="writing the edits"))
-        tried = try_once(
-            run,
-            job,
-            room,
-            pass_id=pass_id,
-            number=number,
-            failures=[earlier.summary() for earlier in tries],
-            action=action,
-        )
+        try:
+            room = _room(run, job, room, pass_id, action, refinements)
+            run.observer.notice(PassProgress(doing="writing the edits"))
+            tried = try_once(
+                run,
+                job,
+                room,
+                pass_id=pass_id,
+                number=number,
+                failures=[earlier.summary() for earlier in tries],
+                action=action,
+            )
+        except WindowExceeded as error:
+            return _too_large(run, opened, error)
         tries.append(tried)
         _record(run, opened, tried, number)
         if tried.outcome is AttemptOutcome.APPLIED_AND_PASSED:
@@ -67,6 +72,13 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
             return StepEnd(
                 accepted=None, why=f"{tried.outcome.value}: {tried.detail}", stop=action.kind == "stop"
             )
+
+
+def _too_large(run: Run, opened: OpenPass, error: WindowExceeded) -> StepEnd:
+    """The step is given up, because what it has to show does not fit; other steps may be smaller."""
+    tell(run.chronicle, run.observer, run.task_id, f"{error.message} ({error.hint})")
+    run.chronicle.close_pass(opened, PassEnd(success=False, detail=error.message), now=run.monotonic())
+    return StepEnd(accepted=None, why=error.message)
 
 
 def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:

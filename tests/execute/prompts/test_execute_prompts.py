@@ -30,6 +30,7 @@ PART_INPUTS = PartPlanInputs(
     part="Let add() add.",
     files=("src/calc.py",),
     max_steps=15,
+    max_lines=200,
     rejected="",
     faults=(),
 )
@@ -163,7 +164,7 @@ Mend add().
 Let add() add.
 Files: src/calc.py
 
-Which steps does this part have? Use at most 15. Answer with the JSON object.\
+Which steps does this part have? Use at most 15. The edits of one step can have at most 200 lines, old and new together: divide a longer change. Answer with the JSON object.\
 """)
 
 

@@ -23,6 +23,8 @@ class PartPlanInputs:
     files: tuple[str, ...]
     """Named by the part."""
     max_steps: int
+    max_lines: int
+    """Of the edits of one step."""
     rejected: str
     faults: tuple[str, ...]
 
