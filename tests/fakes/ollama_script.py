@@ -84,20 +84,16 @@ def stream_lines(
     body: dict[str, Any], answer: Answer, need: int, *, logprobs: bool
 ) -> Iterator[dict[str, Any]]:
     """The stream's lines. An answer longer than `num_predict` ends there, for length."""
-    text, reason = answer.text, answer.done_reason
-    limit = body.get("options", {}).get("num_predict", -1)
-    found = list(TOKEN.finditer(text))
-    if 0 <= limit < len(found):
-        text, reason = text[: found[limit - 1].end()] if limit else "", "length"
-    said = [("thinking", piece) for piece in _pieces(answer.thinking, answer.piece_chars)]
-    said += [("content", piece) for piece in _pieces(text, answer.piece_chars)]
-    stop = _stop_after(answer, len(said))
+    text, reason = limited(answer, body.get("options", {}).get("num_predict", -1))
+    said = [("thinking", piece) for piece in pieces(answer.thinking, answer.piece_chars)]
+    said += [("content", piece) for piece in pieces(text, answer.piece_chars)]
+    stop = stop_after(answer, len(said))
     base = {"model": body["model"], "created_at": CREATED}
     for number, (kind, piece) in enumerate(said[:stop]):
         message = {"role": "assistant", "content": ""} | {kind: piece}
         line = base | {"message": message, "done": False}
         if logprobs and body.get("logprobs") and (number == 0 or said[number - 1][0] != kind):
-            line["logprobs"] = _logprobs(piece, answer.likely if kind == "content" else ())
+            line["logprobs"] = first_choice(piece, answer.likely if kind == "content" else ())
         yield line
     if answer.error:
         yield {"error": answer.error}
@@ -109,20 +105,35 @@ def stream_lines(
         yield base | {"message": message, "done": True, "done_reason": reason} | figures
 
 
-def _stop_after(answer: Answer, pieces: int) -> int:
+def limited(answer: Answer, limit: int) -> tuple[str, str]:
+    """The answer's text and the reason of its end, where it may have so many tokens; any number, below 0."""
+    found = list(TOKEN.finditer(answer.text))
+    if 0 <= limit < len(found):
+        return (answer.text[: found[limit - 1].end()] if limit else ""), "length"
+    return answer.text, answer.done_reason
+
+
+def stop_after(answer: Answer, count: int) -> int:
+    """How many of the answer's pieces are sent before it goes wrong."""
     if answer.error:
         return answer.error_after
     if answer.close is not None:
-        return max(pieces // 2, 1)
-    return pieces
+        return max(count // 2, 1)
+    return count
 
 
-def _pieces(text: str, size: int) -> list[str]:
+def pieces(text: str, size: int) -> list[str]:
+    """The text in pieces of so many characters."""
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def stream_chunks(lines: Iterator[dict[str, Any]], answer: Answer) -> Iterator[bytes]:
-    encoded = [json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines]
+    """The lines as they are sent."""
+    return chunks_of([json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines], answer)
+
+
+def chunks_of(encoded: list[bytes], answer: Answer) -> Iterator[bytes]:
+    """What is to be sent, in the chunks that the answer asks for."""
     if answer.close == "in_line" and encoded:
         encoded[-1] = encoded[-1][: len(encoded[-1]) // 2]
     if not answer.chunk_bytes:
@@ -133,7 +144,7 @@ def stream_chunks(lines: Iterator[dict[str, Any]], answer: Answer) -> Iterator[b
         yield whole[start : start + answer.chunk_bytes]
 
 
-def _logprobs(text: str, likely: tuple[tuple[str, float], ...]) -> list[dict[str, Any]]:
+def first_choice(text: str, likely: tuple[tuple[str, float], ...]) -> list[dict[str, Any]]:
     """The first token with what might have stood in its place."""
     first = re.match(r"\s*(?:[A-Za-z]+|\S)", text)
     if first is None:

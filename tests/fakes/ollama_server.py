@@ -9,7 +9,7 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -29,6 +29,7 @@ DEFAULT_MODELS = ("coder:3b", "thinker:4b")
 DEFAULT_WINDOW = 4096
 TRAINED_WINDOW = 262_144
 FRAMING = 12
+CHAT_PATHS = ("/api/chat", "/v1/chat/completions")
 LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "num_thread", "use_mmap")
 
 Overflow = Literal["plain", "json", "silent"]
@@ -114,6 +115,10 @@ class OllamaServer:
         """The window that the request gets, in tokens."""
         return min(int(body.get("options", {}).get("num_ctx", DEFAULT_WINDOW)), self.largest_window)
 
+    def schema(self, body: dict[str, Any]) -> Any:
+        """The schema that the request holds the answer to; None without one."""
+        return body.get("format")
+
     def load(self, body: dict[str, Any]) -> None:
         """Holds the model in memory as the request wants it."""
         options = body.get("options", {})
@@ -125,7 +130,7 @@ class OllamaServer:
 
     def answer(self, body: dict[str, Any], system: str, prompt: str) -> Answer:
         """The model's answer to what it reads."""
-        schema = body.get("format")
+        schema = self.schema(body)
         with self.state.lock:
             call = ChatCall(
                 number=len(self.state.calls),
@@ -179,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if self.path == "/api/show":
             self._show(body)
-        elif self.path == "/api/chat":
+        elif self.path in CHAT_PATHS:
             with owner.state.lock:
                 owner.state.requests.append(body)
                 owner.state.active += 1
@@ -217,14 +222,14 @@ class _Handler(BaseHTTPRequestHandler):
             if refuses:
                 self._json(400, {"error": _overflow_message(owner.overflow, need, window)})
                 return
-            system, prompt = _cut(system, prompt, window)
+            system, prompt = cut_prompt(system, prompt, window)
             need = window
         owner.load(body)
         self._send(body, owner.answer(body, system, prompt), need)
 
     def _send(self, body: dict[str, Any], answer: Answer, need: int) -> None:
         if answer.status != 200:
-            self._json(answer.status, {"error": answer.error})
+            self._json(answer.status, self._worded(answer.error))
             return
         if answer.raw_body is not None:
             self._plain(200, answer.raw_body)
@@ -237,8 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.close == "before_token":
             self._break()
             return
-        lines = stream_lines(body, answer, need, logprobs=self.server.owner.logprobs)
-        for number, data in enumerate(stream_chunks(lines, answer)):
+        for number, data in enumerate(self._chunks(body, answer, need)):
             if number and answer.pause_seconds:
                 self.server.owner.stopping.wait(answer.pause_seconds)
             self._chunk(data)
@@ -246,6 +250,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         self.wfile.write(b"0\r\n\r\n")
+
+    def _worded(self, error: str) -> dict[str, Any]:
+        return {"error": error}
+
+    def _chunks(self, body: dict[str, Any], answer: Answer, need: int) -> Iterator[bytes]:
+        return stream_chunks(stream_lines(body, answer, need, logprobs=self.server.owner.logprobs), answer)
 
     def _answering(self) -> None:
         """The request no longer waits. Counted from here, because a client that has read its answer may ask again
@@ -314,7 +324,7 @@ def _overflow_message(form: Overflow, need: int, window: int) -> str:
     return json.dumps({"error": inner})
 
 
-def _cut(system: str, prompt: str, window: int) -> tuple[str, str]:
+def cut_prompt(system: str, prompt: str, window: int) -> tuple[str, str]:
     """The system text goes first, then the middle of the prompt, until the rest fits the window."""
     tokens = list(TOKEN.finditer(prompt))
     room = max(window - FRAMING, 0)

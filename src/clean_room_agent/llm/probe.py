@@ -43,7 +43,9 @@ def read_probe(raw: RawAnswer, model: ModelConfig, text: str) -> WindowProbe:
         ModelError: the server failed in another way.
     """
     if raw.error is None:
-        whole = raw.prompt_tokens is not None and raw.prompt_tokens >= tokens.count_pieces(text)
+        # An answer of nothing at all is another server's way to drop a prompt, and its count then proves nothing.
+        said = bool(raw.text or raw.thinking or raw.completion_tokens)
+        whole = said and raw.prompt_tokens is not None and raw.prompt_tokens >= tokens.count_pieces(text)
         return WindowProbe(refused=False, server_window=None, read_whole=whole)
     if raw.refusal is None:
         raise raw.error

@@ -170,7 +170,7 @@ def _plain(target: Target, status: int, message: str, known: tuple[str, ...]) ->
         hint = dialect.forbidden
     elif "unexpectedly stopped" in message or "failed to load" in message or "memory" in message:
         hint = f"a smaller model or context_window needs less memory; {dialect.log}"
-    elif status in {400, 422}:
+    elif status in {400, 422} or "validation error" in message:
         hint = dialect.bad_request.format(tag=target.tag)
     else:
         hint = dialect.log

@@ -1,0 +1,362 @@
+"""Every fault of a server of OpenAI's API: what the caller sees, and what the record holds."""
+
+import json
+from dataclasses import dataclass
+
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Colour, Note, Waits, model_client, models_config
+from tests.fakes.ollama_script import Answer, count_tokens
+from tests.fakes.ollama_server import FRAMING
+from tests.fakes.openai_server import WINDOW, Kind, OpenAiServer
+
+from clean_room_agent.errors import (
+    ModelError,
+    ModelNotFound,
+    ServerBusy,
+    ServerFailed,
+    ServerTimeout,
+    ServerUnreachable,
+    TruncatingServer,
+    WindowExceeded,
+)
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.transports.openai import connect
+
+SKY = Note(text="sky")
+LONG = "abcdefgh " * 40
+MANY = Note(text="internationalisation " * 1500)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """An answer that goes wrong, and what must come of it."""
+
+    answer: Answer
+    error: type[ModelError]
+    said: str
+    hint: str
+    kept: str = ""
+    """The start of the response that the record holds."""
+
+
+FAULTS = {
+    "error before the stream": Fault(
+        answer=Answer(status=500, error="CUDA out of memory"),
+        error=ServerFailed,
+        said="coder:3b at http://127.0.0.1:{port} failed with status 500: CUDA out of memory",
+        hint="a smaller model or context_window needs less memory",
+    ),
+    "request refused": Fault(
+        answer=Answer(status=400, error="response_format is not known"),
+        error=ServerFailed,
+        said="status 400: response_format is not known",
+        hint="schema_dialect, logprobs and extra_body",
+    ),
+    "request found invalid": Fault(
+        answer=Answer(status=500, error="1 validation error: body, response_format, type"),
+        error=ServerFailed,
+        said="1 validation error",
+        hint="schema_dialect",
+    ),
+    "key refused": Fault(
+        answer=Answer(status=401, error="Unauthorized"),
+        error=ServerFailed,
+        said="status 401",
+        hint="set api_key_env",
+    ),
+    "error in the stream": Fault(
+        answer=Answer(text=LONG, error="EngineCore encountered an issue"),
+        error=ServerFailed,
+        said="failed in the middle of its answer: EngineCore",
+        hint="log says more",
+        kept="abcdefgh abcdefgh",
+    ),
+    "stream without an end": Fault(
+        answer=Answer(text="ha ha ha ha", no_end=True),
+        error=ServerFailed,
+        said="the stream ended without its end",
+        hint="may have died",
+        kept="ha ha ha ha",
+    ),
+    "empty stream": Fault(
+        answer=Answer(no_end=True),
+        error=ServerUnreachable,
+        said="before the first token",
+        hint="streaming = false in [models] makes it say why",
+    ),
+    "abrupt close in the answer": Fault(
+        answer=Answer(text=LONG, close="in_answer"),
+        error=ServerFailed,
+        said="broke off in the middle of coder:3b's answer",
+        hint="may have died",
+        kept="abcdefgh abcdefgh",
+    ),
+    "abrupt close in a line": Fault(
+        answer=Answer(text=LONG, close="in_line"),
+        error=ServerFailed,
+        said="broke off in the middle",
+        hint="may have died",
+        kept="abcdefgh",
+    ),
+    "abrupt close without a byte": Fault(
+        answer=Answer(close="before_headers"),
+        error=ServerUnreachable,
+        said="broke before the first token",
+        hint="run out of memory",
+    ),
+    "abrupt close before the first token": Fault(
+        answer=Answer(close="before_token"),
+        error=ServerUnreachable,
+        said="broke before the first token",
+        hint="run out of memory",
+    ),
+    "loading": Fault(
+        answer=Answer(status=503, error="Loading model"),
+        error=ServerBusy,
+        said="is busy: Loading model",
+        hint="lower parallel",
+    ),
+    "too many requests": Fault(
+        answer=Answer(status=429, error="slow down"),
+        error=ServerBusy,
+        said="is busy: slow down",
+        hint="more slots",
+    ),
+    "load too slow": Fault(
+        answer=Answer(text="late", load_seconds=5),
+        error=ServerTimeout,
+        said="did not begin to answer within 0.3 s",
+        hint="raise first_byte",
+    ),
+    "silence in the answer": Fault(
+        answer=Answer(text=LONG, pause_seconds=5),
+        error=ServerTimeout,
+        said="fell silent for 0.2 s",
+        hint="raise idle",
+    ),
+    "ended for another reason": Fault(
+        answer=Answer(text="half", done_reason="abort"),
+        error=ServerFailed,
+        said="with the reason 'abort'",
+        hint="memory",
+        kept="half",
+    ),
+    "something else than a model server": Fault(
+        answer=Answer(raw_body="<html>Welcome</html>"),
+        error=ServerFailed,
+        said="does not speak OpenAI's protocol",
+        hint="/v1/chat/completions",
+    ),
+    "events of something else": Fault(
+        answer=Answer(raw_body="data: tick\n\n"),
+        error=ServerFailed,
+        said="does not speak OpenAI's protocol",
+        hint="/v1/chat/completions",
+    ),
+}
+
+
+def client_of(
+    server: OpenAiServer, sink: MemorySink, waits: Waits | None = None, **fields: object
+) -> ModelClient:
+    config = models_config(server.base_url, provider="openai", **fields)
+    return model_client(connect(config), sink, config=config, waits=waits)
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS))
+def test_a_fault_is_an_error_with_a_remedy_and_a_row_with_what_came(name: str) -> None:
+    fault = FAULTS[name]
+    sink = MemorySink()
+    with OpenAiServer([fault.answer]) as server:
+        client = client_of(server, sink, timeouts={"first_byte": 0.3, "idle": 0.2})
+        with pytest.raises(fault.error) as caught:
+            client.ask(SHOUT, SKY, pass_id="t:p", max_answer_tokens=500)
+        assert len(server.calls) == 1
+        sent = server.requests[-1]
+    assert type(caught.value) is fault.error
+    assert fault.said.format(port=server.base_url.rsplit(":", 1)[1]) in caught.value.message
+    assert fault.hint in caught.value.hint
+    (row,) = sink.asked()
+    assert row.finish == f"error:{fault.error.__name__}"
+    assert row.error == caught.value.message
+    assert row.response.startswith(fault.kept)
+    assert bool(row.response) == bool(fault.kept)
+    assert json.loads(row.request_body) == sent
+    assert (row.provider, row.model_digest) == ("openai", "")
+    assert sink.readings == []
+
+
+def test_a_model_that_the_server_does_not_list_is_told_before_any_prompt_is_sent() -> None:
+    sink = MemorySink()
+    with OpenAiServer(["x"]) as server:
+        with pytest.raises(ModelNotFound) as caught:
+            client_of(server, sink, coding="coder:7b").ask(SHOUT, SKY, pass_id="t:p")
+        assert server.requests == []
+    assert caught.value.message == f"{server.base_url} does not have the model 'coder:7b'"
+    assert "it has: coder:3b, thinker:4b" in caught.value.hint
+    assert "ollama" not in caught.value.hint.lower()
+
+
+@pytest.mark.parametrize(
+    ("first", "finish"),
+    [
+        (Answer(status=503, error="Loading model"), "error:ServerBusy"),
+        (Answer(close="before_headers"), "error:ServerUnreachable"),
+        (Answer(close="before_token"), "error:ServerUnreachable"),
+        (Answer(no_end=True), "error:ServerUnreachable"),
+    ],
+)
+def test_what_is_safe_to_repeat_is_repeated_with_growing_waits(first: Answer, finish: str) -> None:
+    sink, waits = MemorySink(), Waits()
+    with OpenAiServer([first, first, "hello"]) as server:
+        reply = client_of(server, sink, waits, retries=2).ask(SHOUT, SKY, pass_id="t:p")
+    assert (reply.value, reply.attempts) == ("HELLO", 3)
+    assert waits.seconds == [0.5, 1.0]
+    assert [(call.attempt, call.finish) for call in sink.asked()] == [(0, finish), (1, finish), (2, "stop")]
+
+
+@pytest.mark.parametrize("size", [1, 3, 7])
+def test_a_stream_cut_in_lines_and_characters_is_read_whole(size: int) -> None:
+    text = "\u8a9e\U0001f600\u00e9 end"
+    with OpenAiServer([Answer(text=text, chunk_bytes=size, piece_chars=2)]) as server:
+        assert client_of(server, MemorySink()).ask(SHOUT, SKY, pass_id="t:p").text == text
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+def test_text_thinking_counts_and_the_end_are_read_either_way(streaming: bool) -> None:
+    sink = MemorySink()
+    with OpenAiServer([Answer(text="done", thinking="Hm.")]) as server:
+        reply = client_of(server, sink, streaming=streaming).ask(SHOUT, SKY, pass_id="t:p")
+        assert server.requests[-1]["stream"] is streaming
+    assert (reply.value, reply.finish, reply.completion_tokens) == ("DONE", "stop", 1)
+    assert reply.prompt_tokens is not None
+    assert sink.asked()[0].thinking == "Hm."
+
+
+def test_an_answer_is_whole_when_its_reason_came_though_the_last_line_did_not() -> None:
+    with OpenAiServer(["hello"], says_done=False) as server:
+        assert client_of(server, MemorySink()).ask(SHOUT, SKY, pass_id="t:p").value == "HELLO"
+
+
+def test_counts_that_the_server_leaves_out_are_unknown() -> None:
+    sink = MemorySink()
+    with OpenAiServer(["hello"], usage=False) as server:
+        reply = client_of(server, sink).ask(SHOUT, SKY, pass_id="t:p")
+    assert (reply.prompt_tokens, reply.completion_tokens) == (None, None)
+
+
+def test_an_answer_cut_for_length_is_truncated_in_an_edit_and_repaired_in_json() -> None:
+    with OpenAiServer([LONG, '{"name": "' + LONG, '{"name": "blue"}']) as server:
+        client = client_of(server, MemorySink())
+        edit = client.ask(SHOUT, SKY, pass_id="t:p")
+        assert client.ask(COLOUR, SKY, pass_id="t:p").value == Colour(name="blue")
+    assert edit.bad is not None
+    assert (edit.bad.kind, edit.finish) == ("truncated", "length")
+
+
+@pytest.mark.parametrize("dialect", ["json_schema", "json_object", "structured_outputs"])
+def test_the_schema_reaches_the_model_in_each_dialect(dialect: str) -> None:
+    with OpenAiServer(['{"name": "blue"}']) as server:
+        client_of(server, MemorySink(), schema_dialect=dialect).ask(COLOUR, SKY, pass_id="t:p")
+        assert server.calls[-1].schema == COLOUR.schema
+
+
+def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them() -> None:
+    said = Answer(text="No", likely=(("No", 0.6), ("Yes", 0.2)), thinking="Yes?")
+    for given, asked, streaming, confidence in (
+        (True, True, True, 0.75),
+        (True, True, False, 0.75),
+        (False, True, True, None),
+        (True, False, True, None),
+    ):
+        sink = MemorySink()
+        with OpenAiServer([said], logprobs=given) as server:
+            client = client_of(server, sink, logprobs=asked, streaming=streaming)
+            reply = client.ask(RELEVANT, SKY, pass_id="t:p")
+            assert ("logprobs" in server.requests[-1]) == asked
+        assert reply.value is not None
+        assert not reply.value.yes
+        assert reply.value.confidence == pytest.approx(confidence)
+        assert bool(sink.asked()[0].logprobs) == (confidence is not None)
+
+
+def test_the_key_is_sent_and_stands_nowhere_in_the_record() -> None:
+    sink = MemorySink()
+    with OpenAiServer(["hello", "again"], key="s3cret-key") as server:
+        config = models_config(server.base_url, provider="openai", api_key_env="MODEL_KEY")
+        good = model_client(connect(config, key="s3cret-key"), sink, config=config)
+        assert good.ask(SHOUT, SKY, pass_id="t:p").value == "HELLO"
+        bad = model_client(connect(config, key="s3cret"), sink, config=config)
+        with pytest.raises(ServerFailed, match=r"Incorrect API key provided: Bearer \(the key\)"):
+            bad.ask(SHOUT, SKY, pass_id="t:p")
+    assert "s3cret" not in repr(sink.calls)
+
+
+REFUSING: tuple[Kind, ...] = ("vllm", "vllm-new", "vllm-old", "llama-server", "lm-studio")
+
+
+@pytest.mark.parametrize("kind", [*REFUSING, "llama-cpp-python"])
+def test_a_prompt_that_is_too_long_is_an_overflow_in_each_servers_words(kind: Kind) -> None:
+    sink = MemorySink()
+    with OpenAiServer(["x"], kind=kind) as server:
+        client = client_of(server, sink, streaming=kind != "llama-cpp-python")
+        with pytest.raises(WindowExceeded, match="as too long for coder:3b") as caught:
+            client.ask(SHOUT, MANY, pass_id="t:p")
+        assert server.calls == []
+    assert "its window of 4096" in caught.value.message
+    assert [call.finish for call in sink.calls] == ["error:WindowExceeded"] * 2
+
+
+def test_a_stream_that_ends_empty_at_long_prompts_is_told_with_what_makes_it_speak() -> None:
+    with OpenAiServer(["x"], kind="llama-cpp-python") as server:
+        with pytest.raises(ServerUnreachable) as caught:
+            client_of(server, MemorySink()).ask(SHOUT, SKY, pass_id="t:p")
+        assert server.calls == []
+    assert "streaming = false" in caught.value.hint
+
+
+@pytest.mark.parametrize("kind", ["vllm", "vllm-new", "vllm-old"])
+def test_where_prompt_and_answer_together_are_too_long_the_answer_is_made_shorter_once(kind: Kind) -> None:
+    sink = MemorySink()
+    bare = count_tokens(SHOUT.system) + count_tokens(SHOUT.render(Note(text=""))) + FRAMING
+    prompt = Note(text="abcdefg " * ((WINDOW - 30 - bare) // 2))
+    with OpenAiServer(["x"], kind=kind) as server:
+        reply = client_of(server, sink).ask(SHOUT, prompt, pass_id="t:p", max_answer_tokens=40)
+        rooms = [body["max_tokens"] for body in server.requests[1:]]
+    assert reply.value == "X"
+    assert rooms[0] == 40
+    assert len(rooms) == 2
+    assert rooms[1] in {30, 31}
+    assert [call.finish for call in sink.asked()] == ["error:WindowExceeded", "stop"]
+    assert reply.attempts == 2
+
+
+@pytest.mark.parametrize("kind", ["silent", "mute"])
+def test_a_server_that_does_not_refuse_is_refused_before_the_first_question(kind: Kind) -> None:
+    sink = MemorySink()
+    with (
+        OpenAiServer(lambda _: "x", kind=kind) as server,
+        pytest.raises(TruncatingServer, match="it cuts long prompts in silence"),
+    ):
+        client_of(server, sink).ask(SHOUT, SKY, pass_id="t:p")
+    assert sink.asked() == []
+
+
+@pytest.mark.parametrize("kind", ["vllm", "llama-server", "lm-studio"])
+def test_a_smaller_window_than_configured_is_found_without_a_prompt(kind: Kind) -> None:
+    with OpenAiServer(["x"], kind=kind, window=1024) as server:
+        with pytest.raises(WindowExceeded, match="with a window of 1024 tokens, not the configured 4096"):
+            client_of(server, MemorySink()).ask(SHOUT, SKY, pass_id="t:p")
+        assert server.requests == []
+
+
+@pytest.mark.parametrize("kind", ["vllm", "llama-server", "lm-studio", "llama-cpp-python"])
+def test_a_larger_window_than_configured_is_probed_at_its_own_end_or_read_whole(kind: Kind) -> None:
+    sink = MemorySink()
+    with OpenAiServer(lambda _: "x", kind=kind, window=20_000) as server:
+        client = client_of(server, sink, streaming=kind != "llama-cpp-python")
+        assert client.ask(SHOUT, SKY, pass_id="t:p").value == "X"
+    probes = [call for call in sink.calls if call.call_type == "window_probe"]
+    refused = kind != "llama-cpp-python"
+    assert [call.finish for call in probes] == ["error:WindowExceeded" if refused else "stop"]

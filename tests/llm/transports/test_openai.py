@@ -1,0 +1,234 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.fakes.model_client import COLOUR, models_config
+from tests.fakes.openai_server import Kind, OpenAiServer
+
+from clean_room_agent.errors import ConfigError, ModelNotFound, ServerFailed, ServerUnreachable
+from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, Sampling
+from clean_room_agent.llm.router import ModelConfig
+from clean_room_agent.llm.transports.openai import OpenAiTransport, connect, encode
+
+MODEL = ModelConfig(
+    tag="coder:3b",
+    role="coding",
+    provider="openai",
+    window=4096,
+    reserved=1024,
+    temperature=0.0,
+    max_tokens=None,
+    token_factor=1.3,
+)
+
+
+def request(**fields: Any) -> ChatRequest:
+    given: dict[str, Any] = {
+        "identity": CallIdentity(pass_id="p", prompt="colour", item="", attempt=0),
+        "model": MODEL,
+        "system": "Be brief.",
+        "prompt": "# Say it\n\nNow.",
+        "schema": None,
+        "wants_logprobs": False,
+        "max_tokens": 50,
+        "sampling": Sampling(),
+    }
+    return ChatRequest(**(given | fields))
+
+
+def mocked(handler: Callable[[httpx.Request], httpx.Response], **fields: Any) -> OpenAiTransport:
+    config = models_config(provider="openai", **fields)
+    return OpenAiTransport(
+        config, httpx.Client(base_url=config.base_url, transport=httpx.MockTransport(handler))
+    )
+
+
+def test_a_request_says_everything_that_the_server_would_guess_wrong() -> None:
+    with OpenAiServer(["hi"]) as server:
+        answer = connect(models_config(server.base_url, provider="openai")).send(request())
+    assert json.loads(answer.request_body) == server.requests[0]
+    assert server.requests[0] == {
+        "model": "coder:3b",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "# Say it\n\nNow."},
+        ],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 50,
+        "temperature": 0.0,
+        "seed": 1,
+        "top_p": 1.0,
+        "top_k": 1,
+        "repeat_penalty": 1.0,
+        "repetition_penalty": 1.0,
+        "chat_template_kwargs": {"enable_thinking": False},
+    }
+
+
+@pytest.mark.parametrize(
+    ("dialect", "field", "value"),
+    [
+        (
+            "json_schema",
+            "response_format",
+            {
+                "type": "json_schema",
+                "json_schema": {"name": "colour", "strict": True, "schema": COLOUR.schema},
+            },
+        ),
+        ("json_object", "response_format", {"type": "json_object", "schema": COLOUR.schema}),
+        ("structured_outputs", "structured_outputs", {"json": COLOUR.schema}),
+    ],
+)
+def test_each_dialect_writes_the_schema_its_own_way(dialect: str, field: str, value: object) -> None:
+    config = models_config(provider="openai", schema_dialect=dialect)
+    body = encode(request(schema=COLOUR.schema), config)
+    assert body[field] == value
+    assert len({"response_format", "structured_outputs"} & body.keys()) == 1
+
+
+def test_log_probabilities_are_asked_for_only_where_they_are_read_and_given() -> None:
+    config = models_config(provider="openai")
+    assert (body := encode(request(wants_logprobs=True, system=""), config))["top_logprobs"] == 20
+    assert [message["role"] for message in body["messages"]] == ["user"]
+    assert "logprobs" not in encode(request(), config)
+    assert "logprobs" not in encode(request(wants_logprobs=True), models_config(logprobs=False))
+
+
+def test_no_bound_on_the_draw_is_left_out() -> None:
+    config = models_config(provider="openai", streaming=False)
+    body = encode(request(sampling=Sampling(temperature=0.7, top_k=0)), config)
+    assert "top_k" not in body
+    assert "stream_options" not in body
+    assert (body["stream"], body["temperature"]) == (False, 0.7)
+
+
+def test_extra_fields_are_sent_as_they_are_written() -> None:
+    extra = {"chat_template_kwargs": {"enable_thinking": True}, "min_p": 0.1}
+    body = encode(request(), models_config(provider="openai", extra_body=extra))
+    assert {name: body[name] for name in extra} == extra
+
+
+def test_an_extra_field_that_is_ours_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"\[models.extra_body\] max_tokens: cra sets this field itself"):
+        models_config(extra_body={"max_tokens": 5})
+
+
+@pytest.mark.parametrize("name", ["sk-abc", "a b", "", "$KEY"])
+def test_what_is_no_variables_name_is_refused_and_not_repeated(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        models_config(api_key_env=name)
+    assert not name or name not in caught.value.message + caught.value.hint
+
+
+def test_the_address_may_have_its_path_or_not() -> None:
+    with OpenAiServer(["one", "two"]) as server:
+        for url in (server.base_url, f"{server.base_url}/v1"):
+            assert connect(models_config(url, provider="openai")).send(request()).text in {"one", "two"}
+    assert set(server.state.paths) == {"/v1/chat/completions"}
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.text(min_size=1, max_size=60), st.integers(min_value=1, max_value=40), st.sampled_from(["\n", "\r\n"])
+)
+def test_an_answer_survives_any_division_of_its_stream(text: str, size: int, end: str) -> None:
+    events: list[dict[str, Any]] = [{"choices": [{"delta": {"content": character}}]} for character in text]
+    events.append({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+    lines = [
+        ": ping",
+        *(f"data: {json.dumps(event, ensure_ascii=False)}" for event in events),
+        "data: [DONE]",
+    ]
+    stream = "".join(line + end * 2 for line in lines).encode()
+
+    def handler(_: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, content=(stream[at : at + size] for at in range(0, len(stream), size)))
+
+    answer = mocked(handler).send(request())
+    assert (answer.text, answer.error) == (text, None)
+
+
+@given(st.binary(), st.booleans())
+@settings(deadline=None)
+def test_any_bytes_are_an_answer_with_or_without_an_error(content: bytes, streaming: bool) -> None:
+    for status in (200, 400, 500):
+        answer = mocked(lambda _, status=status: httpx.Response(status, content=content), streaming=streaming)  # type: ignore[misc]
+        assert answer.send(request()).error is not None
+
+
+def test_nothing_after_the_end_is_read() -> None:
+    stream = b'data: {"choices":[{"delta":{"content":"a"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\ndata: {"error":"x"}\n'
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    assert (answer.text, answer.error) == ("a", None)
+
+
+def test_an_event_of_its_own_for_an_error_is_understood() -> None:
+    error = {
+        "code": 400,
+        "message": "too long",
+        "type": "exceed_context_size_error",
+        "n_prompt_tokens": 9,
+        "n_ctx": 4,
+    }
+    stream = f"error: {json.dumps(error)}\n\n".encode()
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    assert answer.refusal is not None
+    assert (answer.refusal.prompt_tokens, answer.refusal.window) == (9, 4)
+
+
+def test_a_probability_that_is_not_given_is_left_out() -> None:
+    token = {
+        "token": "Yes",
+        "logprob": None,
+        "top_logprobs": [{"token": "Yes", "logprob": -0.1}, {"token": "No", "logprob": None}],
+    }
+    choice = {"delta": {"content": "Yes"}, "logprobs": {"content": [token]}, "finish_reason": "stop"}
+    stream = f"data: {json.dumps({'choices': [choice]})}\n\n".encode()
+    answer = mocked(lambda _: httpx.Response(200, content=stream)).send(request())
+    assert answer.tokens[0].top == (("Yes", -0.1),)
+
+
+KINDS: dict[Kind, tuple[str, int | None, int | None]] = {
+    "vllm": ("vLLM 0.11.0", 4096, None),
+    "llama-server": ("llama-server b1-0", 4096, 32_768),
+    "lm-studio": ("an OpenAI-compatible server", 4096, 32_768),
+    "llama-cpp-python": ("llama-cpp-python", None, None),
+    "silent": ("an OpenAI-compatible server", None, None),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_tells_what_it_is_and_the_window_that_it_gives(kind: Kind) -> None:
+    version, served, trained = KINDS[kind]
+    with OpenAiServer([], kind=kind) as server:
+        transport = connect(models_config(server.base_url, provider="openai"))
+        assert transport.version() == version
+        assert [model.tag for model in transport.list_models()] == ["coder:3b", "thinker:4b"]
+        details = transport.show("coder:3b")
+        assert (details.served, details.context_length) == (served, trained)
+        assert transport.window("coder:3b") == served
+        with pytest.raises(ModelNotFound, match="'other:1b'"):
+            transport.show("other:1b")
+
+
+def test_an_adapter_has_the_window_of_the_model_that_it_is_for() -> None:
+    models = [
+        {"id": "base", "owned_by": "vllm", "max_model_len": 8192},
+        {"id": "scope-v1", "owned_by": "vllm"},
+    ]
+    transport = mocked(lambda _: httpx.Response(200, json={"data": models}))
+    assert transport.window("scope-v1") == 8192
+
+
+def test_questions_to_a_server_that_is_not_there_or_another_fail_clearly() -> None:
+    with pytest.raises(ServerUnreachable, match="no model server answers") as caught:
+        connect(models_config("http://127.0.0.1:9", provider="openai")).list_models()
+    assert "LM Studio 1234" in caught.value.hint
+    with pytest.raises(ServerFailed, match="does not speak OpenAI's protocol"):
+        mocked(lambda _: httpx.Response(200, content=b"<html>")).version()
