@@ -27,6 +27,15 @@ STEPS_PER_KILOBYTE = 40
 MAX_STEPS_IN_ERROR = 200
 """It reports from within an error up to 42 times for TypeScript read as JavaScript, hundreds of times for nonsense."""
 MAX_ERROR_CHILDREN = 20_000
+SEQUENCES = frozenset(
+    {
+        "module", "block", "list", "tuple", "set", "dictionary", "argument_list",
+        "program", "statement_block", "class_body", "switch_body", "switch_case", "switch_default",
+        "array", "object", "arguments", "enum_body", "interface_body", "object_type", "jsx_element",
+    }
+)  # fmt: skip
+"""Nodes whose children follow one another and can be read one at a time: statements, members, elements."""
+STRINGS = frozenset({"string", "concatenated_string", "template_string", "comment"})
 
 
 def grammar_of(path: str) -> str | None:
@@ -113,3 +122,42 @@ def parses_cleanly(source: bytes, path: str) -> bool | None:
         return not parse(source, grammar).root_node.has_error
     except ParseGivenUp:
         return None
+
+
+def sequence_starts(source: bytes, path: str) -> tuple[tuple[int, int], ...] | None:
+    """Line (1-based) and depth of each statement, member or element that begins its line, in order of the lines.
+
+    A comment that stands right above one belongs to it. None where the file cannot be parsed without error.
+    """
+    grammar = grammar_of(path)
+    if grammar is None or len(source) > MAX_PARSED_BYTES:
+        return None
+    try:
+        root = parse(source, grammar).root_node
+    except ParseGivenUp:
+        return None
+    if root.has_error:
+        return None
+    lines = source.split(b"\n")
+    starts: dict[int, int] = {}
+    waiting = [(root, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if node.type in SEQUENCES:
+            for row in _rows_of(node.named_children, lines):
+                starts[row + 1] = min(depth, starts.get(row + 1, depth))
+        waiting.extend((child, depth + 1) for child in node.named_children if child.type not in STRINGS)
+    return tuple(sorted(starts.items()))
+
+
+def _rows_of(children: list[Node], lines: list[bytes]) -> list[int]:
+    """The 0-based rows at which a child begins the line, unless a comment ends right above it."""
+    rows = []
+    comment_end = -2
+    for child in children:
+        row, column = child.start_point
+        begins = not lines[row][:column].strip()
+        if begins and comment_end != row - 1:
+            rows.append(row)
+        comment_end = child.end_point[0] if begins and child.type == "comment" else -2
+    return rows

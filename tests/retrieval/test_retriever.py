@@ -5,7 +5,7 @@ import pytest
 from tests.retrieval.world import TASK, World, numbers_of, room_request
 
 from clean_room_agent.artifacts.tasks import Evidence, StackFrame
-from clean_room_agent.errors import ConfigError, RepositoryError, UsageError, WindowExceeded
+from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
 from clean_room_agent.llm.exchange import ChatRequest
 
 Make = Callable[..., World]
@@ -214,16 +214,6 @@ def test_a_stack_frame_in_a_large_target_is_in_without_asking(make: Make) -> Non
     package = world.retriever().retrieve(room_request(files=("big.py",), evidence=evidence))
     shown = next(item for item in package.items if item.symbol == "task_33")
     assert shown.reason == "in a stack trace"
-
-
-def test_a_primary_symbol_larger_than_the_room_is_an_error_that_names_it(make: Make) -> None:
-    world = make({"big.py": large_module(1, lines=400)}, window=4096, reserved=1024)
-    request = room_request(files=("big.py",), symbols=("task_0",))
-    with pytest.raises(
-        WindowExceeded, match=r"big.py :: task_0 .* about \d+ tokens.* room for code is 3072"
-    ) as caught:
-        world.retriever().retrieve(request)
-    assert "context_window" in caught.value.hint
 
 
 def test_too_much_primary_code_is_refiltered_and_what_goes_is_recorded(make: Make) -> None:

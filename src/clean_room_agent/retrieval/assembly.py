@@ -17,7 +17,7 @@ from clean_room_agent.llm.router import Window
 from clean_room_agent.retrieval.prompts.refilter import KEEP, REFILTER
 from clean_room_agent.retrieval.room_files import FileText
 from clean_room_agent.retrieval.source import RepositorySource
-from clean_room_agent.retrieval.stage import Decision, Judge, Option, Selection, StageContext
+from clean_room_agent.retrieval.stage import Decision, Judge, Option, Ruling, Selection, StageContext
 
 STAGE = "assembly"
 REFERENCE_SHARE = 4
@@ -39,6 +39,8 @@ class Assembled:
 class _Draft:
     selection: Selection
     item: ContextItem
+    ruling: Ruling | None = None
+    """Of the refilter, where there was one."""
 
     @property
     def rank(self) -> tuple[int, int, float, str, int]:
@@ -98,12 +100,15 @@ def assemble(context: StageContext, source: RepositorySource, window: Window, mo
     room = _Room(context.room_tokens)
     drafts = _drafts(context.selections, source)
     wanted = [draft for draft in drafts if draft.selection.detail == "primary" and not draft.selection.fill]
-    _add_primary(wanted, room, context, source, models)
+    gone = _add_primary(wanted, room, context, models)
     fill = [draft for draft in drafts if draft.selection.fill]
     others = [draft for draft in drafts if draft.selection.detail != "primary"]
     late = _add_references(others, room, bound=room.tokens // REFERENCE_SHARE if fill else room.tokens)
     for draft in _fill_order(fill):
         _add_fill(draft, room, source)
+    for draft in gone:
+        if draft.selection.outline:
+            room.offer(_shorter(draft, source))
     for draft in late:
         if not room.shows(draft.selection) and not room.offer(draft):
             room.leave_out(draft, _too_large(draft, room))
@@ -117,23 +122,26 @@ def _check_targets(context: StageContext, fill: Sequence[_Draft], room: _Room) -
         _refuse_large(min(fill, key=lambda draft: draft.item.tokens), room)
 
 
-def _add_primary(
-    wanted: Sequence[_Draft], room: _Room, context: StageContext, source: RepositorySource, models: Judge
-) -> None:
+def _add_primary(wanted: Sequence[_Draft], room: _Room, context: StageContext, models: Judge) -> list[_Draft]:
+    """Adds what has to be seen whole; what of it is not shown, in order.
+
+    What a refilter let go comes after what it kept: where there is room for it all the same, it does no harm.
+    """
     fitting = [draft for draft in wanted if draft.item.tokens <= room.tokens]
     large = [draft for draft in wanted if draft.item.tokens > room.tokens]
-    needed = [draft for draft in large if draft.selection.tier == 0 or not fitting]
-    if needed and context.request.mode == "implement":
-        _refuse_large(needed[0], room)
+    if large and not fitting and context.request.mode == "implement":
+        _refuse_large(large[0], room)
     for draft in large:
         room.leave_out(draft, _too_large(draft, room))
-        if draft.selection.outline:
-            room.offer(_shorter(draft, source))
+    gone, let_go = large, list[_Draft]()
     if sum(draft.item.tokens for draft in fitting) > room.left:
-        fitting = _refilter(fitting, room, models)
-    for draft in fitting:
+        fitting, let_go = _refilter(fitting, room, models)
+    for draft in (*fitting, *let_go):
         if not room.shows(draft.selection) and not room.offer(draft):
-            room.leave_out(draft, _too_large(draft, room))
+            words = "refilter let it go, and it " if draft in let_go else ""
+            room.leave_out(draft, words + _too_large(draft, room))
+            gone.append(draft)
+    return gone
 
 
 def _refuse_large(draft: _Draft, room: _Room) -> NoReturn:
@@ -145,10 +153,10 @@ def _refuse_large(draft: _Draft, room: _Room) -> NoReturn:
     )
 
 
-def _refilter(fitting: Sequence[_Draft], room: _Room, models: Judge) -> list[_Draft]:
-    """Those that were judged to stay, best first, then the others (which come in where there is room left).
+def _refilter(fitting: Sequence[_Draft], room: _Room, models: Judge) -> tuple[list[_Draft], list[_Draft]]:
+    """Those that were judged to stay, and those that were let go, each best first.
 
-    Where the answer cannot be read, the stated order alone decides.
+    Where nothing was judged to stay, or the answer cannot be read, all stay, and the stated order decides.
     """
     options = [
         Option(
@@ -160,20 +168,17 @@ def _refilter(fitting: Sequence[_Draft], room: _Room, models: Judge) -> list[_Dr
     ]
     remark = f"There is room for about {room.left} tokens."
     rulings = models.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
-    ruled = [
-        replace(
-            draft,
-            selection=replace(draft.selection, reason=f"{draft.selection.reason}; refilter: {ruling.reason}"),
-        )
-        for draft, ruling in zip(fitting, rulings, strict=True)
-    ]
+    ruled = [_ruled(draft, ruling) for draft, ruling in zip(fitting, rulings, strict=True)]
     kept = [draft for draft, ruling in zip(ruled, rulings, strict=True) if ruling.label == KEEP]
     gone = [draft for draft, ruling in zip(ruled, rulings, strict=True) if ruling.label != KEEP]
     if not kept:
-        return gone
-    for draft in gone:
-        room.leave_out(draft, "the primary code does not fit: refilter let it go")
-    return kept
+        return gone, []
+    return kept, gone
+
+
+def _ruled(draft: _Draft, ruling: Ruling) -> _Draft:
+    selection = replace(draft.selection, reason=f"{draft.selection.reason}; refilter: {ruling.reason}")
+    return replace(draft, selection=selection, ruling=ruling)
 
 
 def _add_references(others: Sequence[_Draft], room: _Room, *, bound: int) -> list[_Draft]:
@@ -331,4 +336,5 @@ def _decide(draft: _Draft, file_id: int | None, *, included: bool, reason: str) 
         included=included,
         detail=draft.item.detail,
         reason=reason,
+        call_id=None if draft.ruling is None else draft.ruling.call_id,
     )

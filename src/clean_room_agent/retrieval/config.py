@@ -1,11 +1,23 @@
 """The `[stages]` and `[judgments]` slices of `config.toml`, and what a retriever is told."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field
 
 from clean_room_agent.config import ConfigSlice
+
+Route = Literal["each", "batch"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """How many of a ranked list are judged."""
+
+    count: int
+    reason: str
+    """Why no more: said of each that is not."""
 
 
 class StagesConfig(ConfigSlice):
@@ -21,18 +33,46 @@ class StagesConfig(ConfigSlice):
 class JudgmentsConfig(ConfigSlice):
     """How candidates are judged."""
 
-    route: Literal["each", "batch"] = Field(
+    route: Route = Field(
         default="batch", description="each: one yes-or-no question a candidate; batch: one question for many"
+    )
+    scope_route: Route | None = Field(default=None, description="for files, where it differs from route")
+    precision_route: Route | None = Field(
+        default=None, description="for symbols, where it differs from route"
     )
     top_k: int = Field(default=20, ge=1, description="files judged, best first")
     max_symbols: int = Field(default=60, ge=1, description="symbols judged, best first")
     batch_size: int = Field(default=30, ge=1, description="candidates in one batch question at most")
+    each_files: int = Field(default=8, ge=1, description="files asked about one by one, best first")
+    each_symbols: int = Field(default=10, ge=1, description="symbols asked about one by one, best first")
+    each_share: float = Field(
+        default=0.25,
+        ge=0,
+        le=1,
+        description="one by one, nothing is asked about that has less of the best one's score",
+    )
     threshold: float = Field(
         default=0.5,
         ge=0,
         le=1,
-        description="confidence that a yes needs; without a model, score that counts as a yes",
+        description="probability that a yes needs; without a model, score that counts as a yes",
     )
+
+    def files_to_judge(self, scores: Sequence[float]) -> Bound:
+        """How many of the files, best first, are judged."""
+        if (self.scope_route or self.route) == "batch":
+            return _first(len(scores), self.top_k)
+        return _near(scores, self.each_files, self.each_share)
+
+    def symbols_to_judge(self, scores: Sequence[float]) -> Bound:
+        """How many of the pieces of code, best first, are judged."""
+        if (self.precision_route or self.route) == "batch":
+            return _first(len(scores), self.max_symbols)
+        return _near(scores, self.each_symbols, self.each_share)
+
+    def sorting(self) -> Self:
+        """The same, with one question for many everywhere: scores in place of a model's opinion need no more."""
+        return self.model_copy(update={"route": "batch", "scope_route": None, "precision_route": None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,3 +87,17 @@ class RetrievalConfig:
 def split_stages(text: str) -> tuple[str, ...]:
     """The names in a comma-separated list."""
     return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _first(count: int, most: int) -> Bound:
+    return Bound(count=min(count, most), reason=f"ranks below the first {most}")
+
+
+def _near(scores: Sequence[float], most: int, share: float) -> Bound:
+    """Up to the last of the first `most` that has this share of the best score."""
+    least = share * max(scores, default=0.0)
+    near = [place for place, score in enumerate(scores[:most], start=1) if score >= least]
+    count = near[-1] if near else 0
+    if count < min(most, len(scores)):
+        return Bound(count=count, reason=f"has less than {share:.0%} of the best score")
+    return Bound(count=count, reason=f"ranks below the first {most}")

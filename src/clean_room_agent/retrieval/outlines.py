@@ -7,11 +7,18 @@ from clean_room_agent.retrieval.pieces import Piece
 from clean_room_agent.retrieval.source import FileView
 
 NAMES_IN_OUTLINE = 15
+NOTES_SHOWN = 3
+MOST_CHARS = 300
+"""Of a signature or a line of documentation in a list to choose from: a packed file has lines larger than a window."""
 
 
 def summary(piece: Piece) -> str:
-    """Signature and documentation."""
-    return f"{piece.signature}\n{indent(piece.doc, '    ')}\n" if piece.doc else f"{piece.signature}\n"
+    """Signature, documentation, and the first comments that give a reason."""
+    parts = [piece.signature]
+    if piece.doc:
+        parts.append(indent(piece.doc, "    "))
+    parts.extend(f"    {note}" for note in piece.notes[:NOTES_SHOWN])
+    return "\n".join((*parts, ""))
 
 
 def signature(piece: Piece) -> str:
@@ -26,7 +33,7 @@ def file_outline(view: FileView, scores: Mapping[tuple[str, int], float]) -> str
         named, key=lambda piece: (-scores.get((view.row.path, piece.start_line), 0.0), piece.start_line)
     )
     shown = sorted(near[:NAMES_IN_OUTLINE], key=lambda piece: piece.start_line)
-    lines = [f"{piece.name}: {_one_line(piece.signature)}" for piece in shown]
+    lines = [f"{piece.name}: {_shorten(piece.signature, MOST_CHARS)}" for piece in shown]
     if len(named) > len(shown):
         lines.append(f"({len(named) - len(shown)} more definitions)")
     return "\n".join((*lines, "")) if lines else f"({len(view.text.lines)} lines without definitions)\n"
@@ -34,8 +41,8 @@ def file_outline(view: FileView, scores: Mapping[tuple[str, int], float]) -> str
 
 def option_text(path: str, piece: Piece) -> str:
     """The piece as a judge is shown it: `path :: name`, its signature, the first line of its documentation."""
-    doc = piece.doc.split("\n", 1)[0].strip()
-    words = f"{path} :: {piece.name} | {_one_line(piece.signature)}"
+    doc = _shorten(piece.doc.split("\n", 1)[0], MOST_CHARS)
+    words = f"{path} :: {piece.name} | {_shorten(piece.signature, MOST_CHARS)}"
     return f"{words} | {doc}" if doc else words
 
 
@@ -51,3 +58,9 @@ def _top_names(pieces: Sequence[Piece]) -> list[str]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def _shorten(text: str, most: int) -> str:
+    """The text in one line; from a longer one as many characters as are allowed, and how many more there are."""
+    line = _one_line(text)
+    return line if len(line) <= most else f"{line[:most]} (and {len(line) - most} more characters)"

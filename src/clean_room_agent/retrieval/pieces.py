@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-PieceKind = Literal["symbol", "head", "code"]
+PieceKind = Literal["symbol", "head", "part", "code"]
 
 CONTAINER_LINES = 60
 """A class up to this long is one piece; a longer one is its head, its members and what stands between them."""
@@ -41,7 +41,9 @@ class Piece:
     """Some whole lines of a file."""
 
     name: str
-    """The definition's qualified name; `Class (head)`; `(header)`, or `(lines a-b)` for other code."""
+    """The definition's qualified name; `Class (head)`; `name (lines a-b)` for a part of one that is too large for a
+    room; `(header)`, or `(lines a-b)` for other code.
+    """
     kind: PieceKind
     start_line: int
     """1-based, inclusive."""
@@ -49,6 +51,8 @@ class Piece:
     signature: str
     """The definition's; for other pieces their first line that is not blank."""
     doc: str = ""
+    notes: tuple[str, ...] = ()
+    """Comments within it that give a reason, each after the number of its line."""
 
 
 def split_file(
@@ -70,7 +74,7 @@ def split_file(
 
 def enclosing_head(pieces: Iterable[Piece], piece: Piece) -> Piece | None:
     """The head of the class that `piece` is a member of, where the class was divided."""
-    owner = piece.name.rpartition(".")[0] if piece.kind == "symbol" else ""
+    owner = definition_name(piece).rpartition(".")[0] if piece.kind in {"symbol", "part"} else ""
     heads = {entry.name: entry for entry in pieces if entry.kind == "head"}
     return heads.get(head_name(owner)) if owner else None
 
@@ -78,6 +82,15 @@ def enclosing_head(pieces: Iterable[Piece], piece: Piece) -> Piece | None:
 def file_header(pieces: Sequence[Piece]) -> Piece | None:
     """The file's first lines (imports, as a rule), where they are not a definition."""
     return pieces[0] if pieces and pieces[0].kind == "code" else None
+
+
+def definition_name(piece: Piece) -> str:
+    """The qualified name of the definition that a piece is, heads or is a part of; "" for other code."""
+    if piece.kind == "code":
+        return ""
+    if piece.kind == "part":
+        return piece.name.rpartition(" (lines ")[0]
+    return piece.name.removesuffix(" (head)")
 
 
 def head_name(owner: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.tasks import StackFrame
 from clean_room_agent.indexer.terms import count_terms
-from clean_room_agent.retrieval.pieces import Piece
+from clean_room_agent.retrieval.pieces import Piece, definition_name
 from clean_room_agent.retrieval.side_files import TEST_WEIGHT, is_test_file
 from clean_room_agent.retrieval.source import FileView
 
@@ -60,8 +60,8 @@ def score_pieces(
 
 def is_named(piece: Piece, names: frozenset[str]) -> bool:
     """Whether any of the plain or dotted names means the piece (or, for a head, its class)."""
-    own = piece.name.removesuffix(" (head)")
-    return piece.kind != "code" and any(own == name or own.endswith("." + name) for name in names)
+    own = definition_name(piece)
+    return bool(own) and any(own == name or own.endswith("." + name) for name in names)
 
 
 def holds_frame(path: str, piece: Piece, frames: Sequence[StackFrame]) -> bool:

@@ -63,7 +63,8 @@ class Retriever:
         Raises:
             ConfigError: a stage is unknown.
         """
-        self._stages = build_stages(config.stages, config.judgments)
+        self._judgments = config.judgments if config.use_model else config.judgments.sorting()
+        self._stages = build_stages(config.stages, self._judgments)
         self._kb = kb
         self._root = root
         self._models = models
@@ -127,7 +128,7 @@ class Retriever:
             earlier,
             source,
             judge,
-            config=self._config.judgments,
+            config=self._judgments,
             room_tokens=self._room_tokens(room),
         )
         memory.remember_query(states, merged.query)
@@ -153,7 +154,7 @@ class Retriever:
         return source
 
     def _judge(self, request: RoomRequest, missing: RefinementRequest | None = None) -> Judge:
-        judgments = self._config.judgments
+        judgments = self._judgments
         if not self._config.use_model:
             return ThresholdJudge(threshold=judgments.threshold)
         return ModelJudge(

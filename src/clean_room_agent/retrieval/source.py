@@ -1,14 +1,20 @@
 """What the stages of a code task read: the knowledge base, and the files that it describes."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.retrieval.division import Cut, divide_large, text_cuts
 from clean_room_agent.retrieval.pieces import Definition, Piece, split_file
 from clean_room_agent.retrieval.room_files import FileText, NotEditable, RoomFiles
+from clean_room_agent.syntax import sequence_starts
 
+MOST_OF_ROOM = 80
+"""Percent: a definition that takes more of the room is divided, or nothing beside it could be shown."""
+PART_OF_ROOM = 30
+"""Percent of the room that its parts may take each."""
 FRAME_PREFIXES_TRIED = 12
 """Leading folders taken off a foreign path (`/home/me/project/src/a.py`) until a file of the index is left."""
 
@@ -81,8 +87,9 @@ class RepositorySource:
             raise KeyError(file_id)
         return row.path
 
-    def view(self, path: str, *, max_lines: int) -> FileView | NotEditable:
-        """The file at an indexed path, divided; definitions longer than `max_lines` are divided where they can be.
+    def view(self, path: str, *, max_lines: int, room_tokens: int) -> FileView | NotEditable:
+        """The file at an indexed path, divided. Definitions with members that are longer than `max_lines` are divided
+        into these; what would still fill most of the room is divided at whole statements.
 
         Raises:
             RepositoryError: the file is not what was indexed.
@@ -93,8 +100,28 @@ class RepositorySource:
         if isinstance(text, NotEditable):
             return text
         definitions = self.definitions(row)
-        pieces = split_file(text.lines, definitions, max_lines=max_lines)
-        return FileView(row=row, text=text, definitions=definitions, pieces=pieces)
+        pieces = divide_large(
+            split_file(text.lines, definitions, max_lines=max_lines),
+            text.lines,
+            count=self.count,
+            most=room_tokens * MOST_OF_ROOM // 100,
+            part=room_tokens * PART_OF_ROOM // 100,
+            cuts=lambda: _cuts(text),
+        )
+        return FileView(row=row, text=text, definitions=definitions, pieces=self._noted(row, pieces))
+
+    def _noted(self, row: FileRow, pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+        """The pieces with the comments within them that give a reason."""
+        notes = [
+            (comment.line, f"(line {comment.line}: {' '.join(comment.content.split())})")
+            for comment in self.kb.get_rationale_comments(row.id)
+        ]
+        return tuple(
+            replace(piece, notes=own)
+            if (own := tuple(note for line, note in notes if piece.start_line <= line <= piece.end_line))
+            else piece
+            for piece in pieces
+        )
 
     def definitions(self, row: FileRow) -> tuple[Definition, ...]:
         """The file's definitions with their documentation."""
@@ -118,6 +145,11 @@ class RepositorySource:
         if self._rows is None:
             self._rows = {row.path: row for row in self.kb.get_files()}
         return self._rows
+
+
+def _cuts(text: FileText) -> Sequence[Cut]:
+    starts = sequence_starts("\n".join(text.lines).encode("utf-8", "replace"), text.path)
+    return text_cuts(text.lines) if starts is None else starts
 
 
 def top_names(definitions: Sequence[Definition], *, most: int) -> tuple[str, ...]:

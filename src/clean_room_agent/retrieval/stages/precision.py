@@ -2,20 +2,19 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from clean_room_agent.artifacts.package import Detail
-from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
-from clean_room_agent.indexer.terms import count_terms
+from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.retrieval import outlines
-from clean_room_agent.retrieval.candidates import search_terms
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
-from clean_room_agent.retrieval.pieces import Piece, file_header
+from clean_room_agent.retrieval.neighbors import with_neighbors
+from clean_room_agent.retrieval.pieces import Piece
 from clean_room_agent.retrieval.prompts.precision_batch import DETAILS, PRECISION_BATCH
-from clean_room_agent.retrieval.relevance import Hints, PieceKey, score_pieces
-from clean_room_agent.retrieval.room_files import NotEditable
-from clean_room_agent.retrieval.side_files import asks_for_tests
+from clean_room_agent.retrieval.prompts.precision_primary import PRECISION_PRIMARY
+from clean_room_agent.retrieval.prompts.precision_relevant import PRECISION_RELEVANT
+from clean_room_agent.retrieval.prompts.precision_supporting import PRECISION_SUPPORTING
+from clean_room_agent.retrieval.relevance import PieceKey
 from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import (
     Candidate,
@@ -26,52 +25,14 @@ from clean_room_agent.retrieval.stage import (
     Selection,
     StageContext,
 )
-from clean_room_agent.retrieval.targets import asked_pieces, choose_whole, fill_selections, piece_selection
+from clean_room_agent.retrieval.targets import asked_pieces, fill_selections, piece_selection
+from clean_room_agent.retrieval.units import Desk, Unit, lay_out, units_of
 
 STAGE = "precision"
-TOKENS_PER_LINE = 16
-"""On the high side: a definition that might not fit the room is divided where it can be."""
-MIN_DIVIDED_LINES = 60
-SMALL_FILE_LINES = 60
-SMALL_FILE_SHARE = 10
-"""A file of up to so many lines, and this part of the room, is judged as one."""
 TEST_SHARE = 8
 """A failing test is shown if it takes no more than this part of the room."""
-TEST_TERM_WEIGHT = 0.3
-"""What a failing test's words weigh beside the task's."""
-TIER_GAIN = {0: 0.5, 1: 0.25}
-"""Pieces of files that a plan or the task names are judged before others of like score."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Unit:
-    """One thing to be judged: a piece of a file, or a small file whole (`piece` is None)."""
-
-    entry: Candidate
-    view: FileView
-    piece: Piece | None
-    score: float
-
-    @property
-    def name(self) -> str | None:
-        return None if self.piece is None else self.piece.name
-
-    @property
-    def key(self) -> PieceKey:
-        return (self.entry.path, 0 if self.piece is None else self.piece.start_line)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Desk:
-    """What is laid out before anything is judged."""
-
-    views: tuple[tuple[Candidate, FileView], ...]
-    """In the order of the files in scope."""
-    scores: Mapping[PieceKey, float]
-    hints: Hints
-    tests: tuple[TestCode, ...]
-    whole: frozenset[str]
-    """Target files that are shown whole."""
+TEST_LINES = 40
+"""Other tests of up to this length are shown by their lines: their signatures say nothing."""
 
 
 class PrecisionStage:
@@ -89,7 +50,7 @@ class PrecisionStage:
         Raises:
             RepositoryError: a file in scope is not what was indexed.
         """
-        desk, unreadable = _lay_out(context, source, task)
+        desk, unreadable = lay_out(context, source, task)
         asked = {
             key: reason
             for entry, view in desk.views
@@ -97,9 +58,7 @@ class PrecisionStage:
             for key, reason in asked_pieces(view, desk.hints).items()
         }
         units, passed_over = self._units(desk, asked, context.room_tokens, source)
-        options = [Option(key=_option_key(unit), text=_option_text(unit), score=unit.score) for unit in units]
-        rulings = models.sort(PRECISION_BATCH, options, labels=DETAILS, stage=self.name)
-        judged = list(zip(units, rulings, strict=True))
+        judged = list(zip(units, self._judge([unit.as_option() for unit in units], models), strict=True))
         given = [
             *_whole_targets(desk),
             *_asked_selections(desk, asked),
@@ -110,7 +69,7 @@ class PrecisionStage:
             given.extend(_outline_selections(desk, {selection.path for selection in (*given, *chosen)}))
         decisions = (
             *context.decisions,
-            *unreadable,
+            *(self._note(entry, view.reason) for entry, view in unreadable),
             *(_given(selection, desk) for selection in given),
             *(_decide(unit, ruling) for unit, ruling in judged),
             *passed_over,
@@ -118,103 +77,73 @@ class PrecisionStage:
         selections = (*given, *chosen, *_fill(desk, asked, judged))
         return replace(context, selections=selections, detail_chosen=True, decisions=decisions)
 
+    def _judge(self, options: Sequence[Option], models: Judge) -> Sequence[Ruling]:
+        if (self._config.precision_route or self._config.route) == "batch":
+            return models.sort(PRECISION_BATCH, options, labels=DETAILS, stage=self.name)
+        return judge_in_passes(options, models, stage=self.name)
+
     def _units(
-        self, desk: _Desk, asked: Mapping[PieceKey, str], room: int, source: RepositorySource
-    ) -> tuple[list[_Unit], list[Decision]]:
+        self, desk: Desk, asked: Mapping[PieceKey, str], room: int, source: RepositorySource
+    ) -> tuple[list[Unit], list[Decision]]:
         """What is judged, best first, and a note for each file of which something is not."""
-        units: list[_Unit] = []
+        units: list[Unit] = []
         for entry, view in desk.views:
             if entry.path not in desk.whole:
                 units.extend(
-                    unit for unit in _units_of(entry, view, desk, room, source) if unit.key not in asked
+                    unit
+                    for unit in units_of(entry, view, desk.scores, room_tokens=room, source=source)
+                    if unit.key not in asked
                 )
-        units.sort(key=lambda unit: (-unit.score - TIER_GAIN.get(unit.entry.tier, 0.0), unit.key))
-        rest = Counter(unit.entry.path for unit in units[self._config.max_symbols :])
+        units = with_neighbors(units, desk, source, room_tokens=room)
+        units.sort(key=lambda unit: unit.rank)
+        bound = self._config.symbols_to_judge([unit.score for unit in units])
+        rest = units[bound.count :]
+        counts = Counter(unit.entry.path for unit in rest)
+        entries = {unit.entry.path: unit.entry for unit in reversed(rest)}
         notes = [
-            Decision(
-                stage=self.name,
-                path=entry.path,
-                file_id=entry.file_id,
-                tier=entry.tier,
-                score=entry.score,
-                included=False,
-                reason=f"{rest[entry.path]} of its pieces rank below the first {self._config.max_symbols}: not judged",
-            )
-            for entry, _ in desk.views
-            if rest[entry.path]
+            self._note(entries[path], f"not judged, {count} of its pieces: each {bound.reason}")
+            for path, count in counts.items()
         ]
-        return units[: self._config.max_symbols], notes
+        return units[: bound.count], notes
+
+    def _note(self, entry: Candidate, reason: str) -> Decision:
+        return Decision(
+            stage=self.name,
+            path=entry.path,
+            file_id=entry.file_id,
+            tier=entry.tier,
+            score=entry.score,
+            included=False,
+            reason=reason,
+        )
 
 
-def _lay_out(
-    context: StageContext, source: RepositorySource, task: TaskQuery
-) -> tuple[_Desk, list[Decision]]:
-    max_lines = max(MIN_DIVIDED_LINES, context.room_tokens // TOKENS_PER_LINE)
-    views: list[tuple[Candidate, FileView]] = []
-    notes: list[Decision] = []
-    for entry in context.files:
-        view = source.view(entry.path, max_lines=max_lines)
-        if isinstance(view, NotEditable):
-            notes.append(
-                Decision(
-                    stage=STAGE,
-                    path=entry.path,
-                    file_id=entry.file_id,
-                    tier=entry.tier,
-                    score=entry.score,
-                    included=False,
-                    reason=view.reason,
-                )
-            )
-        else:
-            views.append((entry, view))
-    tests = find_tests(task, source)
-    hints = Hints(
-        planned=frozenset(context.request.symbols),
-        named=frozenset((*task.symbols, *task.identifiers)),
-        frames=task.frames,
-        wants_tests=asks_for_tests(task),
+def judge_in_passes(options: Sequence[Option], models: Judge, *, stage: str) -> list[Ruling]:
+    """One ruling an option by three questions over a shrinking set: is it needed at all; if so, whole; if not whole,
+    with its description. What has no readable verdict is refused what was asked: all, to be whole, a description.
+    """
+    needed = dict(
+        zip(options, models.each(PRECISION_RELEVANT, options, label="relevant", stage=stage), strict=True)
     )
-    terms = _terms(context.request, task, tests)
-    sizes = {
-        entry.path: source.count(view.text.span(1, len(view.text.lines)))
-        for entry, view in views
-        if entry.tier == 0
-    }
-    desk = _Desk(
-        views=tuple(views),
-        scores=score_pieces([view for _, view in views], terms, hints),
-        hints=hints,
-        tests=tests,
-        whole=choose_whole(sizes, context.room_tokens),
+    left = [option for option, ruling in needed.items() if ruling.label]
+    whole = dict(zip(left, models.each(PRECISION_PRIMARY, left, label="primary", stage=stage), strict=True))
+    left = [option for option, ruling in whole.items() if not ruling.label]
+    told = dict(
+        zip(left, models.each(PRECISION_SUPPORTING, left, label="supporting", stage=stage), strict=True)
     )
-    return desk, notes
+    return [_last_word(needed[option], whole.get(option), told.get(option)) for option in options]
 
 
-def _terms(request: RoomRequest, task: TaskQuery, tests: Sequence[TestCode]) -> dict[str, float]:
-    terms = search_terms(request, task)
-    for term in count_terms("\n".join(test.text for test in tests)):
-        terms[term] = max(terms.get(term, 0.0), TEST_TERM_WEIGHT)
-    return terms
+def _last_word(needed: Ruling, whole: Ruling | None, told: Ruling | None) -> Ruling:
+    """The last question's ruling, with all answers as its reason; what is needed is at least `type_context`."""
+    steps = [("needed", needed), ("whole", whole), ("description", told)]
+    answered = [(word, ruling) for word, ruling in steps if ruling is not None]
+    last = answered[-1][1]
+    reason = "; ".join(f"{word}: {ruling.reason}" for word, ruling in answered)
+    return replace(last, reason=reason, label=last.label or ("type_context" if told is not None else ""))
 
 
-def _units_of(
-    entry: Candidate, view: FileView, desk: _Desk, room: int, source: RepositorySource
-) -> list[_Unit]:
-    scores = [desk.scores[entry.path, piece.start_line] for piece in view.pieces]
-    lines = len(view.text.lines)
-    small = lines <= SMALL_FILE_LINES and source.count(view.text.span(1, lines)) <= room // SMALL_FILE_SHARE
-    if small and entry.tier > 0:
-        return [_Unit(entry=entry, view=view, piece=None, score=max(scores, default=0.0))]
-    header = file_header(view.pieces)
-    return [
-        _Unit(entry=entry, view=view, piece=piece, score=score)
-        for piece, score in zip(view.pieces, scores, strict=True)
-        if piece is not header or not any(other.kind != "code" for other in view.pieces)
-    ]
-
-
-def _whole_targets(desk: _Desk) -> list[Selection]:
+def _whole_targets(desk: Desk) -> list[Selection]:
     return [
         _file_selection(entry, view, "primary", score=1.0, reason=f"{entry.reasons[0]}; shown whole")
         for entry, view in desk.views
@@ -222,7 +151,7 @@ def _whole_targets(desk: _Desk) -> list[Selection]:
     ]
 
 
-def _asked_selections(desk: _Desk, asked: Mapping[PieceKey, str]) -> list[Selection]:
+def _asked_selections(desk: Desk, asked: Mapping[PieceKey, str]) -> list[Selection]:
     return [
         piece_selection(
             piece, entry, score=desk.scores[key], reason=asked[key], outline=outlines.summary(piece)
@@ -233,7 +162,7 @@ def _asked_selections(desk: _Desk, asked: Mapping[PieceKey, str]) -> list[Select
     ]
 
 
-def _judged_selection(unit: _Unit, ruling: Ruling) -> list[Selection]:
+def _judged_selection(unit: Unit, ruling: Ruling) -> list[Selection]:
     """What a ruling shows; pieces of target files that are not primary are left to the fill."""
     detail = _detail(ruling.label)
     if detail is None:
@@ -247,13 +176,14 @@ def _judged_selection(unit: _Unit, ruling: Ruling) -> list[Selection]:
         ]
     if detail != "primary" and unit.entry.tier == 0:
         return []
-    whole = piece_selection(
-        unit.piece, unit.entry, score=unit.score, reason=ruling.reason, outline=_short(unit.piece, detail)
-    )
+    outline = _short(unit.piece, detail)
+    if detail == "supporting" and unit.is_test and unit.lines <= TEST_LINES:
+        outline = ""
+    whole = piece_selection(unit.piece, unit.entry, score=unit.score, reason=ruling.reason, outline=outline)
     return [replace(whole, detail=detail)]
 
 
-def _test_selections(desk: _Desk, context: StageContext, source: RepositorySource) -> list[Selection]:
+def _test_selections(desk: Desk, context: StageContext, source: RepositorySource) -> list[Selection]:
     bound = context.room_tokens // TEST_SHARE
     tiers = {entry.path: entry.tier for entry in context.candidates}
     return [
@@ -272,7 +202,7 @@ def _test_selections(desk: _Desk, context: StageContext, source: RepositorySourc
     ]
 
 
-def _outline_selections(desk: _Desk, shown: set[str]) -> list[Selection]:
+def _outline_selections(desk: Desk, shown: set[str]) -> list[Selection]:
     """For a planner: which files there are, where nothing of them is shown."""
     return [
         _file_selection(
@@ -289,7 +219,7 @@ def _outline_selections(desk: _Desk, shown: set[str]) -> list[Selection]:
 
 
 def _fill(
-    desk: _Desk, asked: Mapping[PieceKey, str], judged: Sequence[tuple[_Unit, Ruling]]
+    desk: Desk, asked: Mapping[PieceKey, str], judged: Sequence[tuple[Unit, Ruling]]
 ) -> list[Selection]:
     primary = {*asked, *(unit.key for unit, ruling in judged if ruling.label == "primary")}
     short = {
@@ -332,21 +262,7 @@ def _detail(label: str) -> Detail | None:
     return next((detail for detail in DETAILS if detail == label), None)
 
 
-def _option_key(unit: _Unit) -> str:
-    return (
-        unit.entry.path
-        if unit.piece is None
-        else f"{unit.entry.path}:{unit.piece.start_line} :: {unit.piece.name}"
-    )
-
-
-def _option_text(unit: _Unit) -> str:
-    if unit.piece is None:
-        return outlines.file_option_text(unit.view)
-    return outlines.option_text(unit.entry.path, unit.piece)
-
-
-def _given(selection: Selection, desk: _Desk) -> Decision:
+def _given(selection: Selection, desk: Desk) -> Decision:
     ids = {entry.path: entry.file_id for entry, _ in desk.views}
     return Decision(
         stage=STAGE,
@@ -361,7 +277,7 @@ def _given(selection: Selection, desk: _Desk) -> Decision:
     )
 
 
-def _decide(unit: _Unit, ruling: Ruling) -> Decision:
+def _decide(unit: Unit, ruling: Ruling) -> Decision:
     return Decision(
         stage=STAGE,
         path=unit.entry.path,

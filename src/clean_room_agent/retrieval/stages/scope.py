@@ -29,17 +29,19 @@ class ScopeStage:
         models: Judge,
     ) -> StageContext:
         """The context with the files in scope, in the candidates' order."""
-        judged = [entry for entry in context.candidates if entry.tier > 1][: self._config.top_k]
+        waiting = [entry for entry in context.candidates if entry.tier > 1]
+        bound = self._config.files_to_judge([entry.score for entry in waiting])
+        judged = waiting[: bound.count]
         top = max((entry.score for entry in judged), default=0.0) or 1.0
         options = [
             Option(key=entry.path, text=_describe(entry, source), score=entry.score / top) for entry in judged
         ]
-        if self._config.route == "each":
+        if (self._config.scope_route or self._config.route) == "each":
             rulings = models.each(SCOPE_JUDGMENT, options, label=RELEVANT, stage=self.name)
         else:
             rulings = models.sort(SCOPE_BATCH, options, labels=(RELEVANT,), stage=self.name)
         ruled = dict(zip((entry.path for entry in judged), rulings, strict=True))
-        decisions = [self._decide(entry, ruled.get(entry.path)) for entry in context.candidates]
+        decisions = [_decide(entry, ruled.get(entry.path), bound.reason) for entry in context.candidates]
         included = {decision.path for decision in decisions if decision.included}
         return replace(
             context,
@@ -47,25 +49,26 @@ class ScopeStage:
             decisions=(*context.decisions, *decisions),
         )
 
-    def _decide(self, entry: Candidate, ruling: Ruling | None) -> Decision:
-        why = "; ".join(entry.reasons[:REASONS_SHOWN])
-        if entry.tier <= 1:
-            included, reason = True, f"in without asking: {why}"
-        elif ruling is None:
-            included, reason = False, f"ranks below the first {self._config.top_k}: {why}"
-        else:
-            included, reason = ruling.label == RELEVANT, f"{ruling.reason}: {why}"
-        return Decision(
-            stage=self.name,
-            path=entry.path,
-            file_id=entry.file_id,
-            tier=entry.tier,
-            score=entry.score,
-            included=included,
-            reason=reason,
-            call_id=ruling.call_id if ruling is not None else None,
-            confidence=ruling.confidence if ruling is not None else None,
-        )
+
+def _decide(entry: Candidate, ruling: Ruling | None, passed_over: str) -> Decision:
+    why = "; ".join(entry.reasons[:REASONS_SHOWN])
+    if entry.tier <= 1:
+        included, reason = True, f"in without asking: {why}"
+    elif ruling is None:
+        included, reason = False, f"{passed_over}: {why}"
+    else:
+        included, reason = ruling.label == RELEVANT, f"{ruling.reason}: {why}"
+    return Decision(
+        stage=ScopeStage.name,
+        path=entry.path,
+        file_id=entry.file_id,
+        tier=entry.tier,
+        score=entry.score,
+        included=included,
+        reason=reason,
+        call_id=ruling.call_id if ruling is not None else None,
+        confidence=ruling.confidence if ruling is not None else None,
+    )
 
 
 def _describe(entry: Candidate, source: RepositorySource) -> str:
