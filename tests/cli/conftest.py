@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.solving import Project, Script, make_project
 
-from clean_room_agent.cli.check import CHECK_PROMPT
+from clean_room_agent.cli.check import CHECK_PROMPT, VERDICT_PROMPT
 
 
 @pytest.fixture
@@ -27,4 +27,6 @@ class Knowing:
         self._script = script
 
     def __call__(self, call: ChatCall) -> Answer | str:
+        if call.title == VERDICT_PROMPT.title:
+            return "yes"
         return json.dumps({"number": 7}) if call.title == CHECK_PROMPT.title else self._script(call)

@@ -2,9 +2,13 @@
 
 import json
 
+import pytest
 from tests.cli.conftest import Knowing
 from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.openai_server import Kind, OpenAiServer
 from tests.fakes.solving import Project
+
+from clean_room_agent.workspace import Workspace
 
 NOWHERE = "http://127.0.0.1:1"
 
@@ -99,3 +103,57 @@ def test_outside_a_repository_it_ends_there(till: Project) -> None:
     assert told.code == 2
     assert lines(told.out)["repository"] == "FAIL"
     assert "configuration" not in lines(told.out)
+
+
+@pytest.mark.parametrize("kind", ["vllm", "llama-server", "lm-studio", "llama-cpp-python"])
+def test_a_server_of_openais_api_is_checked_alike(kind: Kind, till: Project, answers: Knowing) -> None:
+    with OpenAiServer(answers, kind=kind, window=16_384) as server:
+        till.configure(
+            server.base_url, models={"provider": "openai", "streaming": kind != "llama-cpp-python"}
+        )
+        told = till.cra("check")
+    assert told.code == 0, told.out
+    assert "a prompt beyond the window is refused, not cut" in told.out
+    assert "verdicts: yes and no are read with a confidence" in told.out
+    assert ("served with a window of 16,384 tokens" in told.out) == (kind != "llama-cpp-python")
+
+
+def test_a_server_whose_window_is_smaller_than_configured_is_told_with_its_own(
+    till: Project, answers: Knowing
+) -> None:
+    with OpenAiServer(answers, window=8_192) as server:
+        till.configure(server.base_url, models={"provider": "openai"})
+        told = till.cra("check")
+    assert told.code == 3
+    assert "set context_window = 8192 or less" in told.out
+
+
+def test_a_server_that_drops_long_prompts_without_a_word_is_found_out(
+    till: Project, answers: Knowing
+) -> None:
+    with OpenAiServer(answers, kind="mute", window=16_384) as server:
+        till.configure(server.base_url, models={"provider": "openai"})
+        told = till.cra("check")
+    assert told.code == 3
+    assert lines(told.out)["window"] == "FAIL"
+
+
+def test_a_server_without_probabilities_is_told_of_and_good_enough(till: Project, answers: Knowing) -> None:
+    with OpenAiServer(answers, logprobs=False, window=16_384) as server:
+        till.configure(server.base_url, models={"provider": "openai"})
+        told = till.cra("check")
+    assert told.code == 0
+    assert "the server gives no token probabilities" in told.out
+
+
+def test_a_key_that_the_environment_lacks_is_named_and_one_that_it_has_is_sent(
+    till: Project, answers: Knowing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with OpenAiServer(answers, window=16_384, key="s3cret") as server:
+        till.configure(server.base_url, models={"provider": "openai", "api_key_env": "CRA_TEST_KEY"})
+        told = till.cra("check")
+        assert told.code == 2
+        assert "there is no environment variable CRA_TEST_KEY" in told.out
+        monkeypatch.setenv("CRA_TEST_KEY", "s3cret")
+        assert till.cra("check").code == 0
+    assert b"s3cret" not in Workspace(repo=till.top).raw.read_bytes()

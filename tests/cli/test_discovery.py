@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.openai_server import Kind, OpenAiServer
 
-from clean_room_agent.cli.discovery import find_server, find_test_command, find_window, suggest_models
+from clean_room_agent.cli.discovery import Wanted, find_server, find_test_command, find_window, suggest_models
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.exchange import ServedModel
 
@@ -72,23 +73,48 @@ def test_a_coder_is_suggested_for_code_and_another_for_the_rest(tags: tuple[str,
 
 def test_a_server_is_found_with_its_models() -> None:
     with OllamaServer([]) as server:
-        found = find_server(server.base_url)
+        found = find_server(Wanted(base_url=server.base_url))
         assert [model.tag for model in found.models] == ["coder:3b", "thinker:4b"]
-        assert found.version == server.version
+        assert found.version == f"version {server.version}"
+        assert found.models_table == {"provider": "ollama", "base_url": server.base_url}
 
 
 def test_where_nobody_answers_it_is_a_model_error() -> None:
     with OllamaServer([]) as server:
         url = server.base_url
     with pytest.raises(ModelError):
-        find_server(url)
+        find_server(Wanted(base_url=url))
 
 
 def test_the_window_is_no_larger_than_a_usual_one() -> None:
     with OllamaServer([]) as server:
-        assert find_window(server.base_url, ("coder:3b", "thinker:4b")) == 32_768
+        assert (
+            find_window(find_server(Wanted(base_url=server.base_url)), ("coder:3b", "thinker:4b")) == 32_768
+        )
 
 
 def test_a_model_that_the_server_does_not_describe_does_not_count() -> None:
     with OllamaServer([]) as server:
-        assert find_window(server.base_url, ("nobody:1b",)) == 32_768
+        assert find_window(find_server(Wanted(base_url=server.base_url)), ("nobody:1b",)) == 32_768
+
+
+SERVED: dict[Kind, tuple[dict[str, object], int | None]] = {
+    "vllm": ({}, 4096),
+    "llama-server": ({}, 4096),
+    "lm-studio": ({}, 4096),
+    "llama-cpp-python": ({"schema_dialect": "json_object", "streaming": False}, None),
+}
+
+
+@pytest.mark.parametrize("kind", SERVED)
+def test_a_server_of_openais_api_is_found_with_what_it_needs_and_the_window_that_it_gives(kind: Kind) -> None:
+    needs, window = SERVED[kind]
+    with OpenAiServer([], kind=kind) as server:
+        found = find_server(Wanted(base_url=server.base_url))
+        assert found.models_table == {"provider": "openai", "base_url": server.base_url} | needs
+        assert find_window(found, ("coder:3b", "thinker:4b")) == window
+
+
+def test_of_two_failures_the_one_of_the_named_protocol_is_told() -> None:
+    with OllamaServer([]) as server, pytest.raises(ModelError, match="does not speak OpenAI's protocol"):
+        find_server(Wanted(base_url=server.base_url, provider="openai"))

@@ -6,7 +6,9 @@ import subprocess
 import sys
 import time
 
+import pytest
 from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.openai_server import OpenAiServer
 from tests.fakes.solving import Project
 
 from clean_room_agent.cli.settings import Overrides, load_settings
@@ -57,6 +59,36 @@ def test_yes_takes_what_was_found(till: Project) -> None:
     assert (settings.models.coding, settings.models.reasoning) == ("coder:3b", "thinker:4b")
     assert settings.testing.test_command == "python3 -m unittest -v"
     assert settings.budget.context_window == 32_768
+
+
+def test_yes_takes_what_a_server_of_openais_api_needs_and_its_window(till: Project) -> None:
+    with OpenAiServer([], kind="vllm", window=8_192) as server:
+        assert till.cra("init", "--base-url", f"{server.base_url}/v1", "--yes").code == 0
+        settings = load_settings(Workspace(repo=till.top).config, Overrides())
+    assert (settings.models.provider, settings.models.base_url) == ("openai", f"{server.base_url}/v1")
+    assert settings.budget.context_window == 8_192
+
+
+def test_a_server_that_does_not_tell_its_window_leaves_that_to_the_user(till: Project) -> None:
+    with OpenAiServer([], kind="llama-cpp-python") as server:
+        told = till.cra("init", "--base-url", server.base_url, "--yes")
+        assert told.code == 2
+        assert "not given: --context-window (window in tokens)\n" in told.err
+        assert till.cra("init", "--base-url", server.base_url, "--yes", "--context-window", "4096").code == 0
+    settings = load_settings(Workspace(repo=till.top).config, Overrides())
+    assert (settings.models.schema_dialect, settings.models.streaming) == ("json_object", False)
+
+
+def test_a_server_that_wants_a_key_is_found_with_it(till: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CRA_TEST_KEY", "s3cret")
+    with OpenAiServer([], key="s3cret") as server:
+        flags = ("init", "--base-url", server.base_url, "--provider", "openai", "--yes")
+        refused = till.cra(*flags)
+        assert (refused.code, "status 401" in refused.err) == (2, True)
+        assert till.cra(*flags, "--api-key-env", "CRA_TEST_KEY").code == 0
+    text = Workspace(repo=till.top).config.read_text()
+    assert 'api_key_env = "CRA_TEST_KEY"' in text
+    assert "s3cret" not in text
 
 
 def test_yes_does_not_make_up_what_was_not_found(till: Project) -> None:

@@ -15,12 +15,14 @@ from clean_room_agent import proc
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
-from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.answers import YES_NO_TOKENS, JsonAnswer, Verdict, YesNo
+from clean_room_agent.llm.exchange import ModelServer
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.workspace import Workspace
@@ -50,6 +52,16 @@ CHECK_PROMPT: Prompt[CheckInputs, CheckAnswer] = Prompt(
     answer=JsonAnswer(CheckAnswer),
     max_answer_tokens=64,
     example='{"number": 7}',
+)
+VERDICT_PROMPT: Prompt[CheckInputs, Verdict] = Prompt(
+    name="check_verdict",
+    role="classifier",
+    title="Is it a number?",
+    system="You answer yes or no.",
+    template="Answer with one word: yes or no.\n\nIs {{ number }} a number?",
+    answer=YesNo(),
+    max_answer_tokens=YES_NO_TOKENS,
+    example="yes",
 )
 PROBED: tuple[Role, ...] = ("coding", "reasoning")
 
@@ -142,6 +154,16 @@ def _structured(desk: wiring.Desk, task_id: str) -> str:
     return "the reasoning model answers in the shape it is asked for"
 
 
+def _verdicts(desk: wiring.Desk, task_id: str) -> str:
+    """Ask for a yes, to see whether token probabilities come with it."""
+    reply = desk.models.ask(VERDICT_PROMPT, CheckInputs(number=7), pass_id=task_id, repair=False)
+    if reply.value is None:
+        return f"the judging model says neither yes nor no to an easy question: {reply.text.strip()[:40]!r}"
+    if reply.value.confidence is None:
+        return "yes and no are read from the word: the server gives no token probabilities"
+    return f"yes and no are read with a confidence ({reply.value.confidence:.2f} here)"
+
+
 def _platform() -> Line:
     system = platform.system()
     return Line(
@@ -202,20 +224,27 @@ def _local(settings: Settings) -> str:
 
 
 def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
-    from clean_room_agent.llm.transports.ollama import connect
+    server: ModelServer | None = None
 
-    transport = connect(settings.models)
-    server = _attempt("model server", lambda: f"{settings.models.base_url}, version {transport.version()}")
-    yield server
-    if not server.ok:
+    def greet() -> str:
+        nonlocal server
+        server = open_server(settings.models)
+        return f"{settings.models.base_url}, {server.version()}"
+
+    line = _attempt("model server", greet)
+    yield line
+    if server is None or not line.ok:
         return
+    asked: ModelServer = server
     tags = dict.fromkeys(
         tag for tag in (settings.models.coding, settings.models.reasoning, settings.models.classifier) if tag
     )
 
     def describe(tag: str) -> str:
-        window = transport.show(tag).context_length
-        return f"{tag}, trained for {window:,} tokens" if window else tag
+        details = asked.show(tag)
+        told = [f"served with a window of {details.served:,} tokens"] if details.served else []
+        told += [f"trained for {details.context_length:,} tokens"] if details.context_length else []
+        return ", ".join([tag, *told])
 
     missing = False
     for tag in tags:
@@ -231,6 +260,8 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
             found = desk.models.probe(role, pass_id=task_id)
             if found.refused:
                 return f"{role}: a prompt beyond the window is refused, not cut"
+            if found.read_whole:
+                return f"{role}: a prompt beyond the configured window was read whole: the server's is larger"
             raise TruncatingServer(
                 f"{role}: the server cuts over-long prompts in silence",
                 hint="update the server (Ollama from 0.12.4 on), or set allow_truncating_server = true in [models]",
@@ -239,4 +270,5 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
         for role in PROBED:
             yield _attempt("window", lambda role=role: probe(role))  # type: ignore[misc]
         yield _attempt("structured answers", lambda: _structured(desk, task_id))
+        yield _attempt("verdicts", lambda: _verdicts(desk, task_id))
         desk.session.archive(desk.record)

@@ -3,14 +3,27 @@
 import json
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import ServedModel
+from clean_room_agent.llm.config import ModelsConfig, Provider
+from clean_room_agent.llm.exchange import ModelServer, ServedModel
 
 DEFAULT_URL = "http://127.0.0.1:11434"
+USUAL_PLACES: tuple[tuple[Provider, str], ...] = (
+    ("ollama", DEFAULT_URL),
+    ("openai", "http://127.0.0.1:8080"),
+    ("openai", "http://127.0.0.1:8000"),
+    ("openai", "http://127.0.0.1:1234"),
+)
+"""Where Ollama, llama-server, vLLM and LM Studio listen unless told otherwise."""
+PROVIDERS: tuple[Provider, ...] = ("ollama", "openai")
+NEEDED_BY = {"llama-cpp-python": {"schema_dialect": "json_object", "streaming": False}}
+"""What `[models]` must say for a server, by what the server says it is."""
 USUAL_WINDOW = 32_768
 LOCKS = (("pnpm-lock.yaml", "pnpm test"), ("yarn.lock", "yarn test"), ("package.json", "npm test"))
 MAKE_TARGET = re.compile(r"^(test|check):", re.MULTILINE)
@@ -19,12 +32,31 @@ LOOKED_AT = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is known of the server beforehand; None where nothing is."""
+
+    base_url: str | None = None
+    provider: Provider | None = None
+    api_key_env: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FoundServer:
     """A model server that answered."""
 
-    base_url: str
+    models_table: dict[str, Any]
+    """What `[models]` must say to reach it: `base_url`, `provider`, and what else it needs."""
     version: str
     models: tuple[ServedModel, ...]
+
+    @property
+    def base_url(self) -> str:
+        """Where it answers."""
+        return str(self.models_table["base_url"])
+
+    def open(self) -> ModelServer:
+        """The way to it."""
+        return _open(self.models_table)
 
 
 def find_test_command(top: Path) -> str | None:
@@ -44,30 +76,56 @@ def find_test_command(top: Path) -> str | None:
     return f"make {found[1]}" if found else None
 
 
-def find_server(base_url: str) -> FoundServer:
-    """The server at `base_url` with its models.
+def find_server(wanted: Wanted) -> FoundServer:
+    """The first model server that answers, with its models: at the given address, else at the usual ones of this machine.
 
     Raises:
-        ModelError: nobody answers there, or not as a model server would.
+        ModelError: nobody answers, or not as a model server would; of several failures, the first.
     """
-    from clean_room_agent.llm.transports.ollama import connect
+    failed: list[ModelError] = []
+    for table in _places(wanted):
+        try:
+            server = _open(table)
+            version, models = server.version(), server.list_models()
+        except ModelError as error:
+            failed.append(error)
+        else:
+            return FoundServer(
+                models_table={**table, **NEEDED_BY.get(version, {})}, version=version, models=models
+            )
+    raise failed[0]
 
-    transport = connect(ModelsConfig(base_url=base_url, coding="none", reasoning="none"))
-    return FoundServer(base_url=base_url, version=transport.version(), models=transport.list_models())
 
+def find_window(server: FoundServer, tags: tuple[str, ...]) -> int | None:
+    """The largest usual window that suits every one of the models, in tokens.
 
-def find_window(base_url: str, tags: tuple[str, ...]) -> int:
-    """The largest usual window that every one of the models was trained for, in tokens."""
-    from clean_room_agent.llm.transports.ollama import connect
-
-    transport = connect(ModelsConfig(base_url=base_url, coding="none", reasoning="none"))
-    lengths = []
+    None where the server sets the window itself, and does not tell it.
+    """
+    transport = server.open()
+    fixed = server.models_table["provider"] == "openai"
+    lengths: list[int | None] = []
     for tag in tags:
         try:
-            lengths.append(transport.show(tag).context_length)
+            details = transport.show(tag)
         except ModelError:
             lengths.append(None)
+        else:
+            lengths.append(details.served if fixed else details.context_length)
+    if fixed and None in lengths:
+        return None
     return min([USUAL_WINDOW, *(length for length in lengths if length)])
+
+
+def _places(wanted: Wanted) -> Iterator[dict[str, Any]]:
+    extra = {"api_key_env": wanted.api_key_env} if wanted.api_key_env else {}
+    given = tuple((provider, wanted.base_url) for provider in PROVIDERS if wanted.base_url)
+    for provider, url in given or USUAL_PLACES:
+        if wanted.provider in {None, provider}:
+            yield {"provider": provider, "base_url": url, **extra}
+
+
+def _open(table: dict[str, Any]) -> ModelServer:
+    return open_server(ModelsConfig.model_validate({**table, "coding": "none", "reasoning": "none"}))
 
 
 def suggest_models(models: tuple[ServedModel, ...]) -> tuple[str, str] | None:

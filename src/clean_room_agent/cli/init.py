@@ -12,6 +12,7 @@ import click
 from clean_room_agent.cli import discovery, options, output, wiring
 from clean_room_agent.cli.config_file import render_config
 from clean_room_agent.errors import ModelError, UsageError
+from clean_room_agent.llm.config import Provider
 from clean_room_agent.workspace import Workspace
 
 RESERVE = 4
@@ -22,7 +23,7 @@ RESERVE = 4
 class Given:
     """What flags say; None where they say nothing."""
 
-    base_url: str | None
+    server: discovery.Wanted
     coding: str | None
     reasoning: str | None
     test_command: str | None
@@ -56,7 +57,15 @@ class _Answers:
 @click.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[REPO]")
 @options.repo_option
-@click.option("--base-url", help=f"The model server; {discovery.DEFAULT_URL} where nothing else is said.")
+@click.option(
+    "--base-url", help="The model server; the usual addresses of this machine where nothing is said."
+)
+@click.option(
+    "--provider",
+    type=click.Choice(discovery.PROVIDERS),
+    help="What it speaks; openai: vLLM, llama-server, LM Studio. Found out where nothing is said.",
+)
+@click.option("--api-key-env", help="The environment variable that holds the server's key.")
 @click.option("--coding", help="The model that writes edits.")
 @click.option("--reasoning", help="The model that plans and judges.")
 @click.option("--test-command", help="What runs the repository's tests.")
@@ -73,6 +82,8 @@ def command(
     path: Path | None,
     repo: Path,
     base_url: str | None,
+    provider: Provider | None,
+    api_key_env: str | None,
     coding: str | None,
     reasoning: str | None,
     test_command: str | None,
@@ -90,7 +101,7 @@ def command(
     if workspace.config.exists() and not force:
         raise UsageError(f"{workspace.config} is there already", hint="edit it, or replace it with --force")
     given = Given(
-        base_url=base_url,
+        server=discovery.Wanted(base_url=base_url, provider=provider, api_key_env=api_key_env),
         coding=coding,
         reasoning=reasoning,
         test_command=test_command,
@@ -110,41 +121,50 @@ def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, d
     Raises:
         UsageError: something was neither given nor found; the message names all of it with its flags.
     """
-    url = given.base_url or discovery.DEFAULT_URL
-    suggested: tuple[str, str] | None = None
-    server_fault = ""
+    server: discovery.FoundServer | None = None
     try:
-        server = discovery.find_server(url)
+        server = discovery.find_server(given.server)
     except ModelError as error:
-        server_fault = error.message
         click.echo(error.message, err=True)
     else:
-        suggested = discovery.suggest_models(server.models)
         names = ", ".join(model.tag for model in server.models) or "none"
-        click.echo(f"model server {url}, version {server.version}; models: {names}", err=True)
+        click.echo(f"model server {server.base_url}, {server.version}; models: {names}", err=True)
+    suggested = discovery.suggest_models(server.models) if server else None
     coding = answers.settle("--coding", "coding model", given.coding, suggested[0] if suggested else None)
     reasoning = answers.settle(
         "--reasoning", "reasoning model", given.reasoning, suggested[1] if suggested else None
     )
     tags = tuple(tag for tag in (coding, reasoning) if tag)
-    found_window = None if server_fault or not tags else discovery.find_window(url, tags)
+    found_window = discovery.find_window(server, tags) if server and tags else None
     window = answers.settle("--context-window", "window in tokens", given.context_window, found_window)
     reserved = given.reserved_tokens if given.reserved_tokens is not None else (window or 0) // RESERVE
     tests = answers.settle(
         "--test-command", "test command", given.test_command, discovery.find_test_command(workspace.repo)
     )
     if answers.missing:
-        remedy = "start the model server, or name it with --base-url, or give" if server_fault else "give"
+        remedy = "give" if server else "start the model server, or name it with --base-url, or give"
         accept = ", or accept what was found with --yes" if answers.found_more else ""
         raise UsageError(
             "not given: " + ", ".join(answers.missing), hint=f"{remedy} these values as flags{accept}"
         )
     return {
-        "models": {"base_url": url, "coding": coding, "reasoning": reasoning},
+        "models": {
+            **(server.models_table if server else _unseen(given.server)),
+            "coding": coding,
+            "reasoning": reasoning,
+        },
         "budget": {"context_window": window, "reserved_tokens": reserved},
         "solve": {"max_attempts": 3, "max_refinement_loops": 2},
         "testing": {"test_command": tests},
     }
+
+
+def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
+    """What `[models]` says of a server that did not answer."""
+    provider = wanted.provider or "ollama"
+    usual = next(url for known, url in discovery.USUAL_PLACES if known == provider)
+    table = {"provider": provider, "base_url": wanted.base_url or usual}
+    return table | ({"api_key_env": wanted.api_key_env} if wanted.api_key_env else {})
 
 
 def write_config(workspace: Workspace, values: dict[str, dict[str, Any]]) -> None:

@@ -13,6 +13,8 @@ from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.tokens import START_FACTOR
 
 ValueT = TypeVar("ValueT")
+Provider = Literal["ollama", "openai"]
+"""What a server speaks."""
 
 OWN_FIELDS = frozenset(
     (
@@ -88,7 +90,7 @@ class Timeouts(ConfigSlice):
 class ModelsConfig(ConfigSlice):
     """`[models]`."""
 
-    provider: Literal["ollama", "openai"] = Field(
+    provider: Provider = Field(
         default="ollama", description='"openai": vLLM, llama-server, LM Studio and all that speak its API'
     )
     base_url: str = Field(description="the model server; another machine needs allow_remote = true")
