@@ -23,6 +23,7 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
 from clean_room_agent.llm.answers import YES_NO_TOKENS, JsonAnswer, Verdict, YesNo
 from clean_room_agent.llm.exchange import ModelServer
+from clean_room_agent.llm.probe import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.workspace import Workspace
@@ -63,7 +64,8 @@ VERDICT_PROMPT: Prompt[CheckInputs, Verdict] = Prompt(
     max_answer_tokens=YES_NO_TOKENS,
     example="yes",
 )
-PROBED: tuple[Role, ...] = ("coding", "reasoning")
+PROBED: tuple[Role, ...] = ("classifier", "reasoning", "coding")
+"""Of roles with one model, the last is named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,7 +269,7 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
                 hint="update the server (Ollama from 0.12.4 on), or set allow_truncating_server = true in [models]",
             )
 
-        for role in PROBED:
+        for role in {desk.router.resolve(role, PROBE_NAME).tag: role for role in PROBED}.values():
             yield _attempt("window", lambda role=role: probe(role))  # type: ignore[misc]
         yield _attempt("structured answers", lambda: _structured(desk, task_id))
         yield _attempt("verdicts", lambda: _verdicts(desk, task_id))

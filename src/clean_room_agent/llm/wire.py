@@ -154,8 +154,10 @@ class Wire:
         )
         there = Place(pass_id=place.pass_id, stage=place.stage, item=model.tag)
         # Where nobody answers at all, that is to be told at once.
-        done = self._settle(question, there, passing=(ServerBusy,))
-        return read_probe(done.raw, model, text)
+        found = read_probe(self._settle(question, there, passing=(ServerBusy,)).raw, model, text)
+        if found.proven:
+            self._probed.add((model.tag, model.window))
+        return found
 
     def _require_refusal(self, model: ModelConfig, place: Place) -> None:
         with self._probe_lock:
@@ -163,7 +165,7 @@ class Wire:
                 return
             if not self.probe(model, place).proven and not self._config.allow_truncating_server:
                 raise truncating_error(model)
-            self._probed.add((model.tag, model.window))
+            self._probed.add((model.tag, model.window))  # also where cutting is allowed
 
     def _settle(
         self,
