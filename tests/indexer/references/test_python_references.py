@@ -153,6 +153,22 @@ def test_classes(caller: str, found: list[str]) -> None:
     assert references(CLASSES, caller=caller) == found
 
 
+def test_super_with_a_dotted_class_over_several_lines() -> None:
+    source = """
+from pkg.things import Thing
+
+class Outer:
+    class Sub(Thing):
+        def go(self):
+            super(
+                Outer.Sub, self
+            ).run()
+"""
+    assert references(source, caller="Outer.Sub.go") == [
+        "Outer name 1", "Outer.Sub attribute 1", "things.py:Thing.run call 0.9"
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -31,6 +31,7 @@ PROPERTY = re.compile(r"@(?:[\w.]*\.)?(?:\w*property\w*|memoized_attribute|sette
 FOLLOWING = re.compile(rf"(?:\.{WORD})*+\(?")
 MAX_CHAIN = 60
 """Steps of one expression that are followed."""
+SUPER = "super("
 MARKED = "@"
 """In place of a head that depends on what follows."""
 UNKNOWN = "?|"
@@ -270,7 +271,7 @@ class _Uses:
         """What stands in a token for a name before a dot; "" if the token says nothing, `MARKED` if it depends."""
         if not name:
             return UNKNOWN
-        if name in special or name[0] == "@" or name[-1] == ")":
+        if name in special or name[0] == "@" or "(" in name:
             return MARKED
         if name not in plain:
             return "" if name in self._hidden else name
@@ -291,12 +292,12 @@ class _Uses:
     def _special(self, mention: str, place: int, tokens: set[str], mark: str = "") -> None:
         if mention[0] == "@":
             mark, mention = "@", mention[1:]
+        if mention.startswith(SUPER) and ")." in mention:
+            self._super(mention, place, tokens)
+            return
         name, dot, rest = mention.partition(".")
         bare = name[:-1] if name[-1:] == "(" else name
         if not bare or bare in self._hidden:
-            return
-        if name[-1] == ")":
-            self._super(name, rest, place, tokens)
             return
         meaning = self._binds.scopes.meaning(bare, place, in_class=mark == "@")
         if meaning is None:
@@ -309,8 +310,9 @@ class _Uses:
         elif dot:
             tokens.add(f"{UNKNOWN}.{rest}")
 
-    def _super(self, name: str, rest: str, place: int, tokens: set[str]) -> None:
-        for inner in mentions(name[len("super(") : -1]):
+    def _super(self, mention: str, place: int, tokens: set[str]) -> None:
+        arguments_, _, rest = mention.removeprefix(SUPER).partition(").")
+        for inner in mentions(arguments_):
             self._special(inner, place, tokens)
         own = self._binds.scopes.class_of(place)
         if own >= 0:
