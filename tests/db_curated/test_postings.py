@@ -86,11 +86,11 @@ def test_postings_of_a_term_come_by_file_with_their_fields(conn: sqlite3.Connect
     files = {70: file_of({"parse": [1, 2, 3, 4, 500]}), 3: file_of({"parse": [0, 0, 0, 0, 1]})}
     postings.replace_files(conn, files)
     held = Postings(conn)
-    found = held.of_term("parse")
-    assert [tuple(one) for one in found] == [(3, 0, 0, 0, 0, 1), (70, 1, 2, 3, 4, 500)]
-    assert held.of_term("pars") == held.of_term("parses") == []
-    assert held.of_file("parse", 70) == found[1]
-    assert held.of_file("parse", 71) is None
+    found = {first: list(entries) for first, entries in held.of_term("parse")}
+    assert found == {0: [(3, 0, 0, 0, 0, 1)], 64: [(6, 1, 2, 3, 4, 500)]}
+    assert held.count("parse") == 2
+    assert list(held.of_term("pars")) == list(held.of_term("parses")) == []
+    assert held.count("pars") == 0
 
 
 def test_chunks_come_back_with_their_words(conn: sqlite3.Connection) -> None:
@@ -100,10 +100,11 @@ def test_chunks_come_back_with_their_words(conn: sqlite3.Connection) -> None:
     )
     postings.replace_files(conn, {5: file})
     found = postings.read_chunks(conn, 5)
-    assert found.words == ["def", "run"]
-    assert [(one.place, list(one.words)) for one in found.chunks] == [
+    assert found is not None
+    assert found.words == "def run"
+    assert [(place, list(words)) for place, words in found.each()] == [
         (0, [0, 1, 0]),
         (7, list(long)),
         (MAX_NUMBER, []),
     ]
-    assert postings.read_chunks(conn, 6).chunks == []
+    assert postings.read_chunks(conn, 6) is None

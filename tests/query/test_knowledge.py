@@ -11,7 +11,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.query.terms import query_terms
+from clean_room_agent.query.question import Question
 
 FILES = {
     "shop/__init__.py": '"""A shop."""\nfrom .cart import Cart\n',
@@ -294,26 +294,35 @@ def test_the_overview_counts(kb: KnowledgeBase, indexed: Path) -> None:
     assert not overview.described
 
 
-def test_a_search_ranks_by_field_and_says_why(kb: KnowledgeBase) -> None:
-    hits = kb.search(query_terms("print the invoice"), limit=10)
-    assert [hit.path for hit in hits[:2]] == ["shop/invoice.py", "docs/invoice.md"]
+def ask(text: str) -> Question:
+    return Question(text=text)
+
+
+def test_a_ranking_is_by_field_and_says_why(kb: KnowledgeBase) -> None:
+    hits = kb.rank(ask("print the invoice"), limit=10)
+    assert hits[0].path == "shop/invoice.py"
+    assert "docs/invoice.md" in {hit.path for hit in hits}
     assert hits[0].score > hits[1].score > 0
-    assert "'invoic' in path, symbols, body" in hits[0].reasons
-    assert kb.search(query_terms("invoice"), limit=1) == kb.search(query_terms("invoice"), limit=5)[:1]
+    assert "'invoice' in path, symbols, body" in hits[0].reasons[0]
+    assert "near the task: print_invoice" in hits[0].reasons
+    assert "the task says 'invoice'" in hits[0].reasons
+    assert kb.rank(ask("invoice"), limit=1) == kb.rank(ask("invoice"), limit=5)[:1]
 
 
-def test_a_search_hears_what_past_commits_said(kb: KnowledgeBase) -> None:
-    hits = kb.search(query_terms("totals"), limit=10)
+def test_a_ranking_hears_what_past_commits_said(kb: KnowledgeBase) -> None:
+    hits = kb.rank(ask("totals"), limit=2)
     assert {hit.path for hit in hits} == {"shop/cart.py", "shop/invoice.py"}
-    assert hits[0].reasons == ("'total' in history",)
+    assert hits[0].reasons[0] == "words: 'totals' in history"
+    assert hits[0].reasons[1].startswith("changed by like commits (1), such as ")
 
 
 def test_the_past_stands_among_the_fields_that_hold_a_term(kb: KnowledgeBase, top: Path) -> None:
     commit(top, {"shop/cart.py": FILES["shop/cart.py"]}, "Mend the cart")
     index(top)
-    hits = kb.search(query_terms("round cart"), limit=1, spoken={"round": "rounding"})
+    hits = kb.rank(ask("rounding cart"), limit=1)
     assert [hit.path for hit in hits] == ["shop/cart.py"]
-    assert set(hits[0].reasons) == {
+    assert hits[0].reasons[0].startswith("words: ")
+    assert set(hits[0].reasons[0].removeprefix("words: ").split("; ")) == {
         "'rounding' in history",
         "'cart' in path, symbols, body, docstrings, history",
     }
@@ -328,38 +337,39 @@ def test_a_commit_says_more_of_few_files_than_of_many_and_goes_along_with_a_rena
     commit(top, {"s.txt": None, "moved.txt": "s\ns\n"}, "Move a file")
     index(top)
     with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
-        hits = KnowledgeBase(conn).search(query_terms("margin"), limit=10, spoken={"margin": "margins"})
+        hits = KnowledgeBase(conn).rank(ask("margins"), limit=10)
     assert [hit.path for hit in hits] == ["p.txt", "q.txt", "r.txt", "moved.txt"]
-    assert {hit.reasons for hit in hits} == {("'margins' in history",)}
+    assert {hit.reasons[0] for hit in hits} == {"words: 'margins' in history"}
     assert hits[0].score > hits[1].score == hits[2].score > hits[3].score > 0
 
 
 def test_what_was_said_since_is_heard(kb: KnowledgeBase, top: Path) -> None:
-    assert kb.search(query_terms("discount"), limit=3) == ()
+    assert kb.rank(ask("discount"), limit=3) == ()
     commit(top, {"shop/other.py": "class Cart:\n    pass\n"}, "Drop the discount")
     index(top)
-    hits = kb.search(query_terms("discount"), limit=3)
-    assert [(hit.path, hit.reasons) for hit in hits] == [("shop/other.py", ("'discount' in history",))]
+    hits = kb.rank(ask("discount"), limit=3)
+    assert (hits[0].path, hits[0].reasons[0]) == ("shop/other.py", "words: 'discount' in history")
+    assert {hit.reasons for hit in hits[1:]} == {("often changed together with shop/other.py",)}
 
 
 @pytest.mark.parametrize("text", ["", "the of", "nowhereinthisrepository", "x"])
-def test_a_search_for_nothing_finds_nothing(kb: KnowledgeBase, text: str) -> None:
-    assert kb.search(query_terms(text), limit=10) == ()
+def test_a_ranking_for_nothing_finds_nothing(kb: KnowledgeBase, text: str) -> None:
+    assert kb.rank(ask(text), limit=10) == ()
 
 
-def test_a_search_sees_what_was_indexed_since(kb: KnowledgeBase, conn: Connection, top: Path) -> None:
-    assert kb.search(query_terms("unicorn"), limit=3) == ()
+def test_a_ranking_sees_what_was_indexed_since(kb: KnowledgeBase, conn: Connection, top: Path) -> None:
+    assert kb.rank(ask("unicorn"), limit=3) == ()
     write(top, {"shop/unicorn.py": "def ride(): pass\n"})
     update_paths(conn, top, ["shop/unicorn.py"])
-    assert [hit.path for hit in kb.search(query_terms("unicorn"), limit=3)] == ["shop/unicorn.py"]
+    assert [hit.path for hit in kb.rank(ask("unicorn"), limit=3)] == ["shop/unicorn.py"]
     write(top, {"shop/dragon.py": "def fly(): pass\n"})
     index(top)
-    assert [hit.path for hit in kb.search(query_terms("dragon"), limit=3)] == ["shop/dragon.py"]
+    assert [hit.path for hit in kb.rank(ask("dragon"), limit=3)] == ["shop/dragon.py"]
 
 
 def test_an_empty_database_has_answers(tmp_path: Path) -> None:
     with contextlib.closing(get_connection("curated", repo_path=tmp_path)) as conn:
         empty = KnowledgeBase(conn)
         assert empty.get_repo_overview() is None
-        assert empty.search({"a": 1.0}, limit=3) == ()
+        assert empty.rank(ask("a word"), limit=3) == ()
         assert empty.get_files() == ()

@@ -1,20 +1,22 @@
-"""Files that a task rarely means: tests, and documentation, examples and set-up files."""
+"""Kinds of files by their paths: what a task changes most often, and what it rarely means."""
 
 from pathlib import PurePosixPath
+from typing import Literal
 
-from clean_room_agent.artifacts.tasks import TaskQuery
+FileKind = Literal["code", "test", "side"]
+"""`side`: documentation, examples, set-up files and data."""
 
 TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
 SIDE_FOLDERS = frozenset(
     {"doc", "docs", "example", "examples", "changelog", "news", ".github", "benchmarks", "bench"}
 )
 SIDE_SUFFIXES = frozenset(
-    {".md", ".rst", ".txt", ".toml", ".cfg", ".ini", ".yml", ".yaml", ".lock", ".html", ".css"}
+    {
+        *(".md", ".rst", ".txt", ".adoc", ".html", ".css", ".scss", ".svg", ".po", ".snap"),
+        *(".toml", ".cfg", ".ini", ".yml", ".yaml", ".json", ".jsonc", ".lock", ".xml", ".csv"),
+    }
 )
-SIDE_NAMES = frozenset({"setup.py", "package.json", "package-lock.json", "Makefile", "Dockerfile", "LICENSE"})
-
-TEST_WEIGHT = 0.1
-SIDE_WEIGHT = 0.3
+SIDE_NAMES = frozenset({"setup.py", "Makefile", "Dockerfile", "LICENSE"})
 
 
 def is_test_file(path: str) -> bool:
@@ -29,22 +31,15 @@ def is_test_file(path: str) -> bool:
 
 
 def is_side_file(path: str) -> bool:
-    """Whether the path is that of documentation, an example or a set-up file."""
+    """Whether the path is that of documentation, an example, a set-up file or data."""
     place = PurePosixPath(path)
     if any(part in SIDE_FOLDERS for part in place.parts[:-1]):
         return True
     return place.suffix.lower() in SIDE_SUFFIXES or place.name in SIDE_NAMES
 
 
-def file_weight(path: str, query: TaskQuery) -> float:
-    """What a file's score is multiplied with: 1, or less for a kind of file that the task does not ask for."""
-    if is_test_file(path) and not asks_for_tests(query):
-        return TEST_WEIGHT
-    if is_side_file(path) and query.kind != "docs" and not any(is_side_file(named) for named in query.paths):
-        return SIDE_WEIGHT
-    return 1.0
-
-
-def asks_for_tests(query: TaskQuery) -> bool:
-    """Whether the task is about tests themselves."""
-    return query.kind == "test" or any(is_test_file(named) for named in query.paths)
+def kind_of(path: str) -> FileKind:
+    """The kind of the file at `path`; tests before the rest."""
+    if is_test_file(path):
+        return "test"
+    return "side" if is_side_file(path) else "code"

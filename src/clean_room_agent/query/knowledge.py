@@ -1,6 +1,6 @@
 """Questions about an indexed repository. Every answer has typed rows in a stated order."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,7 @@ from clean_room_agent.db.curated.metadata import AdapterRow, FileMetadataRow
 from clean_room_agent.db.curated.prose import CommentRow, DocstringRow
 from clean_room_agent.db.curated.symbols import NeighborRow, SymbolRow
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.query.question import Question
 from clean_room_agent.query.ranking import Ranking, SearchHit
 
 RECENT_COMMITS = 10
@@ -207,19 +208,15 @@ class KnowledgeBase:
         """The adapter deployed last for a prompt, while it is active."""
         return metadata.get_active_adapter(self._conn, stage_name)
 
-    def search(
-        self, terms: Mapping[str, float], *, limit: int, spoken: Mapping[str, str] | None = None
-    ) -> tuple[SearchHit, ...]:
-        """The files nearest to the weighted terms (of `query.terms.query_terms`), the best first, then by path.
+    def rank(self, question: Question, *, limit: int) -> tuple[SearchHit, ...]:
+        """The files that the question is most likely about, the best first, then by path.
 
-        Reasons call a term what `spoken` (of `query.terms.spoken_terms`) calls it, else by its stem.
-
-        The fields' lengths are read once for each state of the index.
+        What it needs of the index is read once for each state of the index.
         """
         seen = state.seen_changes(self._conn)
         if self._ranking is None or self._ranked != seen:
             self._ranking, self._ranked = Ranking(self._conn), seen
-        return self._ranking.search(terms, limit=limit, spoken=spoken or {})
+        return self._ranking.rank(question, limit=limit)
 
 
 def _ends_with(qualified: str, name: str) -> bool:

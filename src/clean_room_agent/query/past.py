@@ -1,35 +1,83 @@
-"""What the messages of past commits say of the files that they touched."""
+"""What past commits say of the files that they touched: their messages, and what changed together."""
 
+import json
+import math
+import re
+from bisect import bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import accumulate
 
-from clean_room_agent.db.curated.postings import read_past_commits
+from clean_room_agent.db.curated.history import list_said, read_message
 from clean_room_agent.db.rows import Connection
 
 MAX_COMMITS = 300
 """The newest of a file's commits that are heard."""
+NEAREST = 100
+"""Commits nearest to a task that vote for their files."""
+SHARPNESS = 3
+"""The power of a commit's nearness, relative to the nearest one's."""
+K1, B = 1.2, 0.75
+SEEDS = 15
+"""Files, best first, whose companions are looked up."""
+DAY = 86_400
+VOTE_HALF_LIFE_DAYS = 1500
+COMPANY_HALF_LIFE_DAYS = 730
+NUMBER = re.compile(r"\d+")
+
+
+@dataclass(slots=True)
+class Vote:
+    """What speaks for one file."""
+
+    weight: float = 0.0
+    strongest: float = 0.0
+    source: int = 0
+    """What spoke the loudest: a commit's position, or a file's id."""
+    voices: int = 0
+
+    def add(self, weight: float, source: int) -> None:
+        """One voice more."""
+        self.weight += weight
+        self.voices += 1
+        if weight > self.strongest:
+            self.strongest, self.source = weight, source
 
 
 class Past:
-    """The messages of one state of the index, by term; a commit of n files counts 1/sqrt(n) for each."""
+    """The messages of one state of the index; a commit of n files counts 1/sqrt(n) for each."""
 
     def __init__(self, conn: Connection) -> None:
-        self._commits: dict[str, list[tuple[int, float]]] = {}
-        """Term -> (commit's position, weight)."""
-        self._files: list[list[int]] = []
-        """By the commit's position: the files that hear it."""
+        self._conn = conn
+        said = list(list_said(conn))
+        self._ids = [commit.id for commit in said]
+        self._text = "\n".join(commit.terms for commit in said)
+        self._starts = list(accumulate((len(commit.terms) + 1 for commit in said), initial=0))[:-1]
+        self._files = [commit.file_ids for commit in said]
+        self._shares = [max(commit.files_changed, 1) ** -0.5 for commit in said]
+        self._sizes = [commit.terms.count(":") for commit in said]
+        newest = max((commit.seconds for commit in said), default=0)
+        self._ages = [max(newest - commit.seconds, 0) / DAY for commit in said]
+        self._heard: list[list[int]] = []
+        self._of_file: dict[int, list[int]] = {}
         self._lengths: dict[int, float] = {}
+        for position, file_ids in enumerate(self._files):
+            heard = []
+            length = self._shares[position] * self._sizes[position]
+            for file_id in file_ids:
+                commits = self._of_file.setdefault(file_id, [])
+                commits.append(position)
+                if len(commits) <= MAX_COMMITS:
+                    heard.append(file_id)
+                    self._lengths[file_id] = self._lengths.get(file_id, 0.0) + length
+            self._heard.append(heard)
+        self._found: dict[str, list[tuple[int, int]]] = {}
         self._mentions: dict[str, dict[int, float]] = {}
-        heard: dict[int, int] = {}
-        for number, commit in enumerate(read_past_commits(conn)):
-            files = [one for one in commit.file_ids if heard.get(one, 0) < MAX_COMMITS]
-            share = max(commit.files_changed, 1) ** -0.5
-            length = share * sum(commit.terms.values())
-            for file_id in files:
-                heard[file_id] = heard.get(file_id, 0) + 1
-                self._lengths[file_id] = self._lengths.get(file_id, 0.0) + length
-            self._files.append(files)
-            for term, times in commit.terms.items():
-                self._commits.setdefault(term, []).append((number, share * times))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no history to hear."""
+        return not self._ids
 
     def length(self, file_id: int) -> float:
         """The weighted number of terms that were said of a file."""
@@ -44,7 +92,64 @@ class Past:
         found = self._mentions.get(term)
         if found is None:
             found = self._mentions[term] = {}
-            for number, weight in self._commits.get(term, ()):
-                for file_id in self._files[number]:
-                    found[file_id] = found.get(file_id, 0.0) + weight
+            for position, times in self._find(term):
+                for file_id in self._heard[position]:
+                    found[file_id] = found.get(file_id, 0.0) + self._shares[position] * times
+        return found
+
+    def votes(self, terms: Mapping[str, float]) -> dict[int, Vote]:
+        """The files touched by the past commits whose messages are nearest (BM25) to the weighted terms.
+
+        A newer commit counts for more, and more for each of few files than of many.
+        """
+        scores: dict[int, float] = {}
+        commits = len(self._ids)
+        mean = sum(self._sizes) / max(commits, 1) or 1.0
+        for term, weight in terms.items():
+            found = self._find(term)
+            gain = weight * math.log(1 + (commits - len(found) + 0.5) / (len(found) + 0.5)) * (K1 + 1)
+            for position, times in found:
+                norm = K1 * (1 - B + B * self._sizes[position] / mean)
+                scores[position] = scores.get(position, 0.0) + gain * times / (times + norm)
+        nearest = sorted(scores, key=lambda position: (-scores[position], position))[:NEAREST]
+        votes: dict[int, Vote] = {}
+        for position in nearest:
+            nearness = (scores[position] / scores[nearest[0]]) ** SHARPNESS
+            voice = nearness * 2 ** (-self._ages[position] / VOTE_HALF_LIFE_DAYS) * self._shares[position]
+            for file_id in self._files[position]:
+                votes.setdefault(file_id, Vote()).add(voice, position)
+        return votes
+
+    def companions(self, scores: Mapping[int, float]) -> dict[int, Vote]:
+        """The files that changed together with the best of these, by how good those are, how lately and how exclusively."""
+        best = sorted(scores, key=lambda file_id: (-scores[file_id], file_id))[:SEEDS]
+        votes: dict[int, Vote] = {}
+        for seed in best:
+            weight = (scores[seed] / scores[best[0]]) ** 2
+            for position in self._of_file.get(seed, ()):
+                together = self._files[position]
+                if len(together) > 1:
+                    others = self._shares[position] ** -2 - 1
+                    voice = weight * 2 ** (-self._ages[position] / COMPANY_HALF_LIFE_DAYS) / others
+                    for file_id in together:
+                        if file_id != seed:
+                            votes.setdefault(file_id, Vote()).add(voice, seed)
+        return votes
+
+    def commit(self, position: int) -> tuple[str, str]:
+        """The hash and the message of the commit at a position that a vote names."""
+        return read_message(self._conn, self._ids[position])
+
+    def _find(self, term: str) -> list[tuple[int, int]]:
+        """The commits whose messages hold the term: position, and how often."""
+        found = self._found.get(term)
+        if found is None:
+            found = self._found[term] = []
+            needle = json.dumps(term) + ":"
+            at = self._text.find(needle)
+            while at >= 0:
+                at += len(needle)
+                number = NUMBER.match(self._text, at)
+                found.append((bisect_right(self._starts, at) - 1, int(number[0]) if number else 1))
+                at = self._text.find(needle, at)
         return found

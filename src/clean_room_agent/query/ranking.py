@@ -1,99 +1,124 @@
-"""Field-weighted BM25 over the index's own postings (Robertson, Zaragoza, Taylor 2004), with reasons."""
+"""The order of a repository's files by how likely a task is to be about them, with reasons.
+
+Words are the backbone (fields, definitions, past messages); names, scope and shared changes add to them. Each signal
+counts a share of its weight, and the shares are added up; files of a kind that the task does not ask for count a part.
+"""
 
 import heapq
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.db.curated import files, postings
+from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.query import signals
+from clean_room_agent.query.chunks import nearness
+from clean_room_agent.query.fields import Fields
+from clean_room_agent.query.file_kinds import FileKind, kind_of
+from clean_room_agent.query.naming import Names
 from clean_room_agent.query.past import Past
+from clean_room_agent.query.question import Question
+from clean_room_agent.query.signals import Signal
 
-FIELD_WEIGHTS = (6.0, 3.0, 1.5, 1.5, 1.0, 0.56)
-"""For path, symbols, docstrings, comments, body, history: measured on 460 tasks of five repositories."""
-LENGTH_WEIGHTS = (0.3, 0.0, 0.15, 0.3, 0.6, 0.5)
-"""How much a field's length counts against it."""
-FIELDS = (*postings.FIELDS, "history")
-SATURATION = 8.0
-REASONS_SHOWN = 5
+WEIGHTS: Mapping[str, float] = {
+    "fields": 2.0,
+    "definitions": 1.0,
+    "messages": 1.0,
+    "symbols": 0.5,
+    "path": 2.0,
+    "name": 1.0,
+    "scope": 2.0,
+    "company": 0.7,
+}
+"""What each signal counts at most."""
+KIND_WEIGHTS: Mapping[FileKind, float] = {"code": 1.0, "test": 0.1, "side": 0.3}
+"""What a file counts of a kind that the task does not ask for."""
+READ_FILES = 60
+"""Files, the best by their fields, whose definitions are looked at."""
+SEEDS = 15
+"""Files, the best by their fields, whose company is looked up."""
+REASONED = 100
+"""Files, best first, that get reasons."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchHit:
-    """A file that a search found."""
+    """A file that the ranking found."""
 
     path: str
     file_id: int
     score: float
-    """Comparable within one search only."""
+    """Comparable within one question only; at most the sum of `WEIGHTS`."""
     reasons: tuple[str, ...]
-    """What contributed most, the strongest first: a term with the fields that hold it."""
+    """What speaks for it, the strongest first."""
 
 
 class Ranking:
-    """Scores files for one state of the index."""
+    """Ranks the files of one state of the index."""
 
     def __init__(self, conn: Connection) -> None:
+        self._conn = conn
         self._paths = {file.id: file.path for file in files.list_files(conn)}
-        self._postings = postings.Postings(conn)
+        self._kinds = {file_id: kind_of(path) for file_id, path in self._paths.items()}
         self._past = Past(conn)
-        lengths = postings.read_lengths(conn)
-        mean = (*lengths.mean, self._past.mean_length(len(lengths.by_file)))
-        self._norms = {
-            file_id: tuple(
-                weight / (1 - b + b * length / mean) if mean else weight
-                for weight, b, length, mean in zip(
-                    FIELD_WEIGHTS, LENGTH_WEIGHTS, (*values, self._past.length(file_id)), mean, strict=True
-                )
-            )
-            for file_id, values in lengths.by_file.items()
-        }
+        self._fields = Fields(conn, self._past)
+        self._names = Names(conn, self._paths)
 
-    def search(
-        self, terms: Mapping[str, float], *, limit: int, spoken: Mapping[str, str]
-    ) -> tuple[SearchHit, ...]:
-        """The files that hold any of the terms, the best first, then by path; reasons name terms as `spoken` does."""
-        gains = {term: self._gains(term, terms[term]) for term in sorted(terms)}
+    def rank(self, question: Question, *, limit: int) -> tuple[SearchHit, ...]:
+        """The first `limit` files for which anything speaks, the best first, then by path."""
+        found = self.find(question)
+        wanted = {kind: 1.0 if kind in question.wanted else weight for kind, weight in KIND_WEIGHTS.items()}
         scores: dict[int, float] = {}
-        for of_term in gains.values():
-            for file_id, gain in of_term.items():
-                scores[file_id] = scores.get(file_id, 0.0) + gain
+        for signal in found:
+            weight = WEIGHTS[signal.name] / signal.top
+            for file_id, value in signal.values.items():
+                scores[file_id] = scores.get(file_id, 0.0) + weight * value
+        for file_id in scores:
+            scores[file_id] *= wanted[self._kinds[file_id]]
         best = heapq.nsmallest(limit, scores, key=lambda file_id: (-scores[file_id], self._paths[file_id]))
         return tuple(
             SearchHit(
                 path=self._paths[file_id],
                 file_id=file_id,
                 score=scores[file_id],
-                reasons=self._reasons(file_id, gains, spoken),
+                reasons=_reasons(file_id, found) if place < REASONED else (),
             )
-            for file_id in best
+            for place, file_id in enumerate(best)
         )
 
-    def _gains(self, term: str, weight: float) -> dict[int, float]:
-        norms = self._norms
-        totals: dict[int, float] = {}
-        for file_id, path, symbols, docstrings, comments, body in self._postings.of_term(term):
-            p, s, d, c, b, _ = norms[file_id]
-            totals[file_id] = p * path + s * symbols + d * docstrings + c * comments + b * body
-        for file_id, said in self._past.mentions(term).items():
-            if file_id in norms:
-                totals[file_id] = totals.get(file_id, 0.0) + norms[file_id][-1] * said
-        gain = weight * math.log(1 + (len(norms) - len(totals) + 0.5) / (len(totals) + 0.5))
-        return {file_id: gain * total / (total + SATURATION) for file_id, total in totals.items()}
-
-    def _reasons(
-        self, file_id: int, gains: Mapping[str, Mapping[int, float]], spoken: Mapping[str, str]
-    ) -> tuple[str, ...]:
-        strongest = sorted((-of_term[file_id], term) for term, of_term in gains.items() if file_id in of_term)
-        return tuple(
-            f"{spoken.get(term, term)!r} in {self._fields(file_id, term)}"
-            for _, term in strongest[:REASONS_SHOWN]
+    def find(self, question: Question) -> tuple[Signal, ...]:
+        """All that speaks for files, in the order of `WEIGHTS`."""
+        terms = {term: self._fields.gains(term, weight) for term, weight in question.terms.items()}
+        by_fields = signals.by_fields(self._fields, question, terms)
+        likely = {
+            file_id: value * KIND_WEIGHTS[self._kinds[file_id]] for file_id, value in by_fields.values.items()
+        }
+        read = heapq.nsmallest(READ_FILES, likely, key=lambda file_id: (-likely[file_id], file_id))
+        weights = {term: weight * self._fields.rarity(term) for term, weight in question.terms.items()}
+        near = {
+            file_id: one
+            for file_id in read
+            if (one := nearness(self._conn, file_id, self._paths[file_id], weights)) is not None
+        }
+        named = {file_id: (1.0, "") for file_id, path in self._paths.items() if path in question.paths}
+        scope, names = self._names.in_scope(question.text), self._names.mentioned(question.text)
+        return (
+            by_fields,
+            signals.by_definitions(self._conn, near),
+            signals.by_messages(self._past, self._past.votes(question.terms)),
+            signals.by_symbols(self._names.defining(question)),
+            signals.named("path", named, "named by the task"),
+            signals.named("name", names, "the task says {!r}"),
+            signals.named("scope", scope, "the task begins with the scope {!r}"),
+            signals.by_company(
+                self._paths, self._past.companions({file_id: likely[file_id] for file_id in read[:SEEDS]})
+            ),
         )
 
-    def _fields(self, file_id: int, term: str) -> str:
-        posting = self._postings.of_file(term, file_id)
-        content = (0, 0, 0, 0, 0) if posting is None else posting[1:]
-        frequencies = (*content, self._past.mentions(term).get(file_id, 0.0))
-        shares = (norm * tf for norm, tf in zip(self._norms[file_id], frequencies, strict=True))
-        held = sorted((-share, name) for share, name in zip(shares, FIELDS, strict=True) if share > 0)
-        return ", ".join(name for _, name in held)
+
+def _reasons(file_id: int, found: Sequence[Signal]) -> tuple[str, ...]:
+    speaking = [
+        (-WEIGHTS[signal.name] * signal.share(file_id), place)
+        for place, signal in enumerate(found)
+        if file_id in signal.values
+    ]
+    return tuple(found[place].explain(file_id) for _, place in sorted(speaking))

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clean_room_agent.db.curated.symbols import NeighborRow
+from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.pieces import Piece
 from clean_room_agent.retrieval.relevance import PieceKey, holds_frame, is_named
 from clean_room_agent.retrieval.room_files import NotEditable
-from clean_room_agent.retrieval.side_files import is_test_file
 from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import Candidate
 from clean_room_agent.retrieval.units import Desk, Unit

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.tasks import StackFrame
 from clean_room_agent.indexer.terms import count_terms
+from clean_room_agent.query.file_kinds import is_test_file
+from clean_room_agent.query.ranking import KIND_WEIGHTS
 from clean_room_agent.retrieval.pieces import Piece, definition_name
-from clean_room_agent.retrieval.side_files import TEST_WEIGHT, is_test_file
 from clean_room_agent.retrieval.source import FileView
 
 SATURATION = 2.0
@@ -51,7 +52,7 @@ def score_pieces(
     words = _relative(words)
     scores = {}
     for view in views:
-        weight = 1.0 if hints.wants_tests or not is_test_file(view.row.path) else TEST_WEIGHT
+        weight = 1.0 if hints.wants_tests or not is_test_file(view.row.path) else KIND_WEIGHTS["test"]
         for piece in view.pieces:
             key = (view.row.path, piece.start_line)
             scores[key] = weight * (words[key] + _gain(view.row.path, piece, hints))

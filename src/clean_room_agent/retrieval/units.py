@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 from clean_room_agent.indexer.terms import count_terms
+from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval import outlines
-from clean_room_agent.retrieval.candidates import search_terms
+from clean_room_agent.retrieval.candidates import asks_for_tests, search_terms
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.pieces import Piece, file_header
 from clean_room_agent.retrieval.relevance import Hints, PieceKey, score_pieces
 from clean_room_agent.retrieval.room_files import NotEditable
-from clean_room_agent.retrieval.side_files import asks_for_tests, is_test_file
 from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import Candidate, Option, StageContext
 from clean_room_agent.retrieval.targets import choose_whole
@@ -162,7 +162,7 @@ def units_of(
 
 
 def _terms(request: RoomRequest, task: TaskQuery, tests: Sequence[TestCode]) -> dict[str, float]:
-    terms = search_terms(request, task)
+    terms = dict(search_terms(request, task))
     for term in count_terms("\n".join(test.text for test in tests)):
         terms[term] = max(terms.get(term, 0.0), TEST_TERM_WEIGHT)
     return terms

@@ -1,7 +1,9 @@
 """Past commits, the files that they touched, and the files that change together."""
 
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from clean_room_agent.db.curated.files import FILE_COLUMNS, FileRow, file_from
 
@@ -16,6 +18,28 @@ SELECT {FILE_COLUMNS}, n.count, n.last_commit_hash FROM (
     SELECT file_a_id, count, last_commit_hash FROM co_changes WHERE file_b_id = ?
 ) n JOIN files f ON f.id = n.other WHERE n.count >= ? ORDER BY n.count DESC, f.path LIMIT ?
 """  # noqa: S608 - constant columns
+
+SAID = """
+SELECT t.commit_id, c.files_changed, CAST(strftime('%s', c.timestamp) AS INTEGER), t.terms
+FROM commit_terms t JOIN commits c ON c.id = t.commit_id ORDER BY t.commit_id DESC
+"""
+SAID_OF = """
+SELECT fc.commit_id, fc.file_id FROM commit_terms t JOIN file_commits fc ON fc.commit_id = t.commit_id
+ORDER BY fc.commit_id DESC, fc.file_id
+"""
+
+
+class SaidCommit(NamedTuple):
+    """What the message of a past commit says, as search keeps it."""
+
+    id: int
+    files_changed: int
+    seconds: int
+    """Of the committer, since 1970 UTC."""
+    terms: str
+    """A JSON object: term -> how often."""
+    file_ids: list[int]
+    """The files of today that it touched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,3 +105,20 @@ def newest_commit_time(conn: sqlite3.Connection) -> str | None:
     """When the newest indexed commit was made; None without history."""
     row = conn.execute("SELECT timestamp FROM commits ORDER BY id DESC LIMIT 1").fetchone()
     return None if row is None else str(row[0])
+
+
+def list_said(conn: sqlite3.Connection) -> Iterator[SaidCommit]:
+    """The past commits that search knows, the newest first."""
+    touched: dict[int, list[int]] = {}
+    cursor = conn.cursor()
+    cursor.row_factory = None
+    for commit_id, file_id in cursor.execute(SAID_OF):
+        touched.setdefault(commit_id, []).append(file_id)
+    for commit_id, files_changed, seconds, terms in cursor.execute(SAID):
+        yield SaidCommit(commit_id, files_changed, seconds, terms, touched.get(commit_id, []))
+
+
+def read_message(conn: sqlite3.Connection, commit_id: int) -> tuple[str, str]:
+    """The hash and the message of a commit that is indexed."""
+    row = conn.execute("SELECT hash, message FROM commits WHERE id = ?", (commit_id,)).fetchone()
+    return str(row[0]), str(row[1])

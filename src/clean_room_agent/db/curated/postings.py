@@ -4,7 +4,6 @@ Postings of 64 files share a row, packed: a row for each term and file would cos
 chunks of a file stand with the file, as the numbers of its words: they are read for files that the fields found.
 """
 
-import json
 import sqlite3
 import struct
 import sys
@@ -22,6 +21,8 @@ MAX_NUMBER = 0xFFFF
 """Places and words beyond have no part in chunks: such files are generated."""
 FileTerms = Sequence[Mapping[str, int]]
 """What one file says: for each of `FIELDS`, term -> frequency."""
+Entry = tuple[int, int, int, int, int, int]
+"""One term in one file: its place in the bucket (its id less the first one's), then how often in each of `FIELDS`."""
 _FILE = struct.Struct("<B4BH")
 _BYTE, _WORD = 0xFF, 0xFFFF
 
@@ -32,14 +33,6 @@ LENGTHS = """
 SELECT file_id, path_len, symbols_len, docstrings_len, comments_len, body_len FROM search_files ORDER BY file_id
 """
 CHUNKS = "SELECT words, chunks FROM search_files WHERE file_id = ?"
-COMMITS = """
-SELECT t.commit_id, c.files_changed, t.terms FROM commit_terms t JOIN commits c ON c.id = t.commit_id
-ORDER BY t.commit_id DESC
-"""
-COMMIT_FILES = """
-SELECT fc.commit_id, fc.file_id FROM commit_terms t JOIN file_commits fc ON fc.commit_id = t.commit_id
-ORDER BY fc.commit_id DESC, fc.file_id
-"""
 PUT_FILE = """
 INSERT OR REPLACE INTO search_files
 (file_id, path_len, symbols_len, docstrings_len, comments_len, body_len, words, chunks)
@@ -57,42 +50,22 @@ class SearchFile(NamedTuple):
     """(place of the symbol, the numbers of all its words in order), by place."""
 
 
-class FilePosting(NamedTuple):
-    """How often a term stands in the fields of one file."""
-
-    file_id: int
-    path: int
-    symbols: int
-    docstrings: int
-    comments: int
-    body: int
-
-
-class Chunk(NamedTuple):
-    """The words of a definition."""
-
-    place: int
-    """Of its symbol."""
-    words: Sequence[int]
-    """The numbers of its words in order."""
-
-
 class FileChunks(NamedTuple):
     """The chunks of one file."""
 
-    words: list[str]
-    """A word's number is its position."""
-    chunks: list[Chunk]
+    words: str
+    """Its distinct words, separated by a blank; a word's number is its position."""
+    numbers: "array[int]"
+    """For each chunk by place: place of its symbol, how many words (two numbers, the low one first), then the words'."""
 
-
-class PastCommit(NamedTuple):
-    """What the message of a past commit says."""
-
-    id: int
-    files_changed: int
-    file_ids: list[int]
-    """The files of today that it touched."""
-    terms: dict[str, int]
+    def each(self) -> Iterator[tuple[int, "array[int]"]]:
+        """The place of each chunk's symbol, and the numbers of its words in order."""
+        at = 0
+        while at < len(self.numbers):
+            place, low, high = self.numbers[at : at + 3]
+            end = at + 3 + low + (high << 16)
+            yield place, self.numbers[at + 3 : end]
+            at = end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,32 +84,37 @@ class Postings:
             _Bucket(row[0] * BUCKET, row[1].split(), row[2], row[3]) for row in conn.execute(BUCKETS)
         ]
 
-    def of_term(self, term: str) -> list[FilePosting]:
-        """The files that hold the term, by id."""
-        return [posting for bucket in self._buckets for posting in bucket.of_term(term)]
+    def of_term(self, term: str) -> Iterator[tuple[int, Iterator[Entry]]]:
+        """The files that hold the term: for each bucket of which some do, the id of its first file, and entries by file."""
+        for bucket in self._buckets:
+            entries = bucket.of_term(term)
+            if entries:
+                yield bucket.first_id, _FILE.iter_unpack(entries)
 
-    def of_file(self, term: str, file_id: int) -> FilePosting | None:
-        """The term's frequencies in one file; None where it has none."""
-        return next((one for one in self.of_term(term) if one.file_id == file_id), None)
+    def count(self, term: str) -> int:
+        """How many files hold the term."""
+        return sum(len(bucket.of_term(term)) for bucket in self._buckets) // _FILE.size
 
 
 class _Bucket:
     """The postings of 64 files."""
 
     def __init__(self, first_id: int, terms: list[str], counts: bytes, files: bytes) -> None:
-        self._first_id = first_id
+        self.first_id = first_id
         self._terms = terms
-        self._ends = list(accumulate(counts))
+        self._ends: list[int] | None = None
         self._counts = counts
         self._files = files
 
-    def of_term(self, term: str) -> list[FilePosting]:
+    def of_term(self, term: str) -> bytes:
+        """The packed entries; empty where no file holds the term."""
         at = bisect_left(self._terms, term)
         if at == len(self._terms) or self._terms[at] != term:
-            return []
-        end, first = self._ends[at], self._first_id
-        entries = self._files[(end - self._counts[at]) * _FILE.size : end * _FILE.size]
-        return [FilePosting(first + one[0], *one[1:]) for one in _FILE.iter_unpack(entries)]
+            return b""
+        if self._ends is None:
+            self._ends = list(accumulate(self._counts))
+        end = self._ends[at]
+        return self._files[(end - self._counts[at]) * _FILE.size : end * _FILE.size]
 
 
 def insert_bucket(conn: sqlite3.Connection, bucket: int, files: Iterable[tuple[int, SearchFile]]) -> None:
@@ -179,33 +157,12 @@ def read_lengths(conn: sqlite3.Connection) -> FieldLengths:
     return FieldLengths(by_file=by_file, mean=tuple(total / count for total in sums))
 
 
-def read_chunks(conn: sqlite3.Connection, file_id: int) -> FileChunks:
-    """The chunks of a file, by place."""
+def read_chunks(conn: sqlite3.Connection, file_id: int) -> FileChunks | None:
+    """The chunks of a file; None where it has none."""
     row = conn.execute(CHUNKS, (file_id,)).fetchone()
     if row is None or not row[0]:
-        return FileChunks([], [])
-    numbers = _numbers(row[1])
-    chunks: list[Chunk] = []
-    at = 0
-    while at < len(numbers):
-        place, low, high = numbers[at : at + 3]
-        end = at + 3 + low + (high << 16)
-        chunks.append(Chunk(place, numbers[at + 3 : end]))
-        at = end
-    return FileChunks(row[0].split(" "), chunks)
-
-
-def read_past_commits(conn: sqlite3.Connection) -> list[PastCommit]:
-    """The past commits that search knows, the newest first."""
-    touched: dict[int, list[int]] = {}
-    cursor = conn.cursor()
-    cursor.row_factory = None
-    for commit_id, file_id in cursor.execute(COMMIT_FILES):
-        touched.setdefault(commit_id, []).append(file_id)
-    return [
-        PastCommit(commit_id, files_changed, touched.get(commit_id, []), json.loads(terms))
-        for commit_id, files_changed, terms in cursor.execute(COMMITS)
-    ]
+        return None
+    return FileChunks(row[0], _numbers(row[1]))
 
 
 def list_entries(conn: sqlite3.Connection) -> Iterator[tuple[int, str, tuple[int, ...]]]:

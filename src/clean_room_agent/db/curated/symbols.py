@@ -231,3 +231,13 @@ def _neighbors(
         NeighborRow(symbol=symbol_from(row), direction=direction, reference_kind=row[9], confidence=row[10])
         for row in conn.execute(query, (symbol_id,))
     )
+
+
+def files_defining(conn: sqlite3.Connection, name: str) -> list[int]:
+    """The files that define a symbol of this plain name, by id."""
+    return [
+        row[0]
+        for row in conn.execute(
+            "SELECT DISTINCT file_id FROM symbols WHERE name = ? ORDER BY file_id", (name,)
+        )
+    ]
