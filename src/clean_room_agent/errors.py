@@ -101,7 +101,28 @@ class WindowExceeded(ModelError):
 
 
 class ReplayMismatch(CraError):
-    """A replayed run differs from its recording; the message says where first."""
+    """A replayed run differs from its recording; the message says where first, and the fields say it to a program."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        call: str = "",
+        part: str = "",
+        line: int = 0,
+        recorded: str | None = None,
+        now: str | None = None,
+    ) -> None:
+        """`call`: which one; `part`: prompt or system text; `line`: 1-based, the first that differs; None where there
+        is no such line.
+        """
+        super().__init__(message, hint=hint)
+        self.call = call
+        self.part = part
+        self.line = line
+        self.recorded = recorded
+        self.now = now
 
 
 class IndexingError(CraError):

@@ -1,7 +1,6 @@
 """What is done with a run's result: events, apply, discard, replay."""
 
 import json
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -12,28 +11,9 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.repositories import git
-from tests.fakes.solving import MENDED_MONEY, MONEY, Project, Told, make_project, serving
+from tests.fakes.solving import MENDED_MONEY, MONEY, Project, Told, serving
 
 from clean_room_agent.workspace import Workspace
-
-
-@pytest.fixture(scope="session")
-def solved_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A repository with a complete run, and the run's id."""
-    project = make_project(tmp_path_factory.mktemp("solved"))
-    with serving(project) as server:
-        told = project.solve(server, "--json")
-    assert told.code == 0, told.err
-    return project.top, json.loads(told.out)["task_id"]
-
-
-@pytest.fixture
-def solved(till: Project, solved_once: tuple[Path, str]) -> str:
-    """The id of a complete run of `till`, whose server is gone: a copy of one made elsewhere."""
-    made, task_id = solved_once
-    shutil.rmtree(till.top)
-    shutil.copytree(made, till.top, symlinks=True)
-    return task_id
 
 
 def money(till: Project) -> str:

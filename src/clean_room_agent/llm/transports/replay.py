@@ -1,17 +1,26 @@
 """Answers from a recording, by call identity, as long as what is asked is what was asked then."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 
 from pydantic import TypeAdapter, ValidationError
 
 from clean_room_agent import errors
 from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed
-from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, Finish, RawAnswer, load_logprobs
+from clean_room_agent.llm.exchange import (
+    CallIdentity,
+    ChatRequest,
+    Finish,
+    RawAnswer,
+    Transport,
+    load_logprobs,
+)
 from clean_room_agent.llm.probe import PROBE_NAME
 
 FORMAT_VERSION = 1
+SHOWN_CHARS = 200
+SHOWN_BEFORE = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +64,10 @@ class ReplayTransport:
                 f"the recording holds no call for {request.identity}{self._nearest(request.identity)}",
                 hint="the run now takes another way than the recorded one; `cra replay` needs the same program, "
                 "configuration and repository state",
+                call=str(request.identity),
             )
         if call.prompt_hash != request.prompt_hash:
-            raise ReplayMismatch(
-                f"{request.identity} asks something else than recorded call {call.call_id}: "
-                f"{_first_difference(call, request)}",
-                hint="the program, its configuration or the repository differ from the recorded run at this point",
-            )
+            raise _difference(call, request)
         finish, error = _outcome(call)
         return RawAnswer(
             request_body=call.request_body,
@@ -89,6 +95,37 @@ class ReplayTransport:
             return f"; for that pass it holds: {', '.join(sorted({known.prompt for known in same_pass}))}"
         near = sorted(f"item {known.item or '(none)'} attempt {known.attempt}" for known in same_prompt)
         return f"; for that prompt it holds: {', '.join(near[:5])}{', ...' if len(near) > 5 else ''}"
+
+
+class ReplayThenLive:
+    """Answers the passes that a recording holds, and asks a server in all others."""
+
+    live = True
+
+    def __init__(self, recording: ReplayTransport, passes: Collection[str], server: Transport) -> None:
+        """`passes`: those answered from the recording, relative to the task."""
+        self._recording = recording
+        self._passes = frozenset(passes)
+        self._server = server
+
+    @property
+    def provider(self) -> str:
+        """The server's; what comes from the recording names the recorded call."""
+        return self._server.provider
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """The recorded answer or the server's.
+
+        Raises:
+            ReplayMismatch: a pass of the recording asks something else.
+        """
+        if request.identity.prompt != PROBE_NAME and request.identity.pass_id in self._passes:
+            return self._recording.send(request)
+        return self._server.send(request)
+
+    def window(self, tag: str) -> int | None:
+        """The server's."""
+        return self._server.window(tag)
 
 
 def dump_calls(calls: Iterable[RecordedCall]) -> str:
@@ -134,7 +171,10 @@ def _outcome(call: RecordedCall) -> tuple[Finish, ModelError | None]:
     return "stop", kind(call.error, hint="this failure was recorded, and is replayed")
 
 
-def _first_difference(call: RecordedCall, request: ChatRequest) -> str:
+def _difference(call: RecordedCall, request: ChatRequest) -> ReplayMismatch:
+    """The error that shows the first line in which what is asked differs from what was asked."""
+    begin = f"{request.identity} asks something else than recorded call {call.call_id}: "
+    hint = "the program, its configuration or the repository differ from the recorded run at this point"
     for part, recorded, asked in (
         ("system text", call.system_prompt, request.system),
         ("prompt", call.prompt, request.prompt),
@@ -145,9 +185,29 @@ def _first_difference(call: RecordedCall, request: ChatRequest) -> str:
         number = next(
             (n for n, (a, b) in enumerate(zip(then, now, strict=False)) if a != b), min(len(then), len(now))
         )
-        return f"line {number + 1} of the {part} was {_line(then, number)} and now is {_line(now, number)}"
-    return "the recording's own hash does not fit its text"
+        was = then[number] if number < len(then) else None
+        is_now = now[number] if number < len(now) else None
+        column = next(
+            (n for n, (a, b) in enumerate(zip(was or "", is_now or "", strict=False)) if a != b),
+            min(len(was or ""), len(is_now or "")),
+        )
+        return ReplayMismatch(
+            f"{begin}line {number + 1} of the {part} was {_around(was, column)} and now is {_around(is_now, column)}",
+            hint=hint,
+            call=str(request.identity),
+            part=part,
+            line=number + 1,
+            recorded=was,
+            now=is_now,
+        )
+    return ReplayMismatch(
+        f"{begin}the recording's own hash does not fit its text", hint=hint, call=str(request.identity)
+    )
 
 
-def _line(lines: list[str], number: int) -> str:
-    return repr(lines[number][:200]) if number < len(lines) else "(not there)"
+def _around(line: str | None, column: int) -> str:
+    """The line, or of a long one what stands around the column."""
+    if line is None:
+        return "(not there)"
+    start = column - SHOWN_BEFORE if column > SHOWN_CHARS - SHOWN_BEFORE else 0
+    return f"{'...' if start else ''}{line[start : start + SHOWN_CHARS]!r}"

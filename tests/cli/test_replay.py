@@ -1,0 +1,174 @@
+"""`cra replay` beyond the same run again: other models, other recordings, and the first difference for a program."""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.openai_server import OpenAiServer
+from tests.fakes.repositories import git
+from tests.fakes.solving import Project, Script, serving
+
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.workspace import Workspace
+
+MODELS = ("coder:3b", "thinker:4b", "other:1b")
+
+
+def answers(till: Project, *flags: str, code: int = 0) -> dict[str, Any]:
+    told = till.cra("replay", *flags, "--json")
+    assert told.code == code, told.err
+    assert told.traces == {}
+    found = json.loads(told.out)
+    assert isinstance(found, dict)
+    return found
+
+
+def recorded(till: Project, column: str, where: str) -> list[Any]:
+    with closing(sqlite3.connect(Workspace(repo=till.top).raw)) as conn:
+        return [
+            row[0]
+            for row in conn.execute(f"SELECT {column} FROM retrieval_llm_calls WHERE {where} ORDER BY id")
+        ]
+
+
+def test_another_model_that_says_the_same_agrees_everywhere(till: Project, solved: str) -> None:
+    with serving(till, models=MODELS) as server:
+        till.configure(server.base_url)
+        found = answers(till, solved, "--stage", "scope", "--model", "other:1b")
+        assert {call.model for call in server.calls} == {"other:1b"}
+        asked = [call.prompt for call in server.calls]
+    assert found["agree"] == len(found["questions"]) > 0
+    assert found["differ"] == 0
+    assert (found["model"], found["recorded_models"]) == ("other:1b", ["thinker:4b"])
+    assert found["now"]["prompt_tokens"] == found["then"]["prompt_tokens"] > 0
+    assert asked == recorded(till, "prompt", f"task_id LIKE '{solved}%' AND stage_name = 'scope'")
+    assert set(recorded(till, "model", f"task_id LIKE '{found['task_id']}%'")) == {"other:1b"}
+
+
+def test_where_another_model_differs_both_answers_stand_side_by_side(till: Project, solved: str) -> None:
+    script = Script(
+        till.oracle, every=lambda call, right: '{"relevant": [0]}' if right == '{"relevant": []}' else right
+    )
+    with OllamaServer(script, models=MODELS) as server:
+        till.configure(server.base_url)
+        told = till.cra("replay", solved, "--stage", "scope", "--model", "other:1b")
+        found = answers(till, solved, "--stage", "scope", "--model", "other:1b")
+    assert told.code == 0
+    assert "DIFFER" in told.out
+    assert "then " in told.out
+    assert "now  " in told.out
+    assert " agree\n" in told.out
+    differing = [each for each in found["questions"] if not each["agree"]]
+    assert len(differing) == found["differ"] > 0
+    assert all(each["decides"] for each in differing)
+    assert all(each["then"]["answer"] != each["now"]["answer"] for each in differing)
+
+
+def test_one_prompt_can_be_asked_again_and_an_unreadable_answer_is_a_difference(
+    till: Project, solved: str
+) -> None:
+    with OllamaServer(lambda _: "I would rather not.", models=MODELS) as server:
+        till.configure(server.base_url)
+        found = answers(till, solved, "--stage", "implement", "--model", "other:1b")
+        assert {call.title for call in server.calls} == {IMPLEMENT.title}
+    assert found["differ"] == len(found["questions"])
+    assert (found["then"]["unreadable"], found["now"]["unreadable"]) == (0, len(found["questions"]))
+    assert all(each["now"]["unreadable"] for each in found["questions"])
+
+
+def test_the_other_model_may_live_on_another_kind_of_server(till: Project, solved: str) -> None:
+    with OpenAiServer(Script(till.oracle), models=MODELS, window=16_384) as server:
+        till.configure(server.base_url, models={"provider": "openai"})
+        found = answers(till, solved, "--stage", "meta_plan", "--model", "other:1b")
+    assert (found["agree"], found["differ"]) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--stage", "scope"), "--stage and --model go together"),
+        (("--model", "x"), "--stage and --model go together"),
+        (("--stage", "scope", "--model", "x", "--from", "meta_plan"), "exclude one another"),
+        (("--stage", "nothing", "--model", "x"), "it asked in: "),
+        (("--from", "nowhere"), "its passes: meta_plan, "),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_with_what_can(
+    flags: tuple[str, ...], said: str, till: Project, solved: str
+) -> None:
+    till.configure("http://127.0.0.1:1")
+    told = till.cra("replay", solved, *flags)
+    assert (told.code, told.out) == (2, "")
+    assert said in told.err
+
+
+def test_from_a_pass_on_the_configured_server_answers_and_before_it_the_record(
+    till: Project, solved: str
+) -> None:
+    before = git(till.top, "for-each-ref")
+    (first, *_) = recorded(till, "task_id", f"task_id LIKE '{solved}:impl%'")
+    name = first.partition(":")[2]
+    with serving(till) as server:
+        till.configure(server.base_url)
+        found = answers(till, solved, "--from", name)
+        assert 0 < len(server.calls) < found["calls"]
+        assert not any(call.title.startswith("Divide") for call in server.calls)
+    assert (found["same_diff"], found["status"]) == (True, {"then": "complete", "now": "complete"})
+    assert git(till.top, "for-each-ref") == before
+    early = f"task_id LIKE '{found['task_id']}:meta_plan%' AND call_type <> 'window_probe'"
+    assert None not in recorded(till, "replayed_from", early)
+    live = recorded(
+        till, "replayed_from", f"task_id LIKE '{found['task_id']}:{name}' AND call_type = 'implement'"
+    )
+    assert live == [None]
+
+
+def test_from_a_pass_on_another_answer_gives_another_end(till: Project, solved: str) -> None:
+    def useless(call: ChatCall) -> Answer | str:
+        return "no idea" if call.title == IMPLEMENT.title else Script(till.oracle)(call)
+
+    (first, *_) = recorded(till, "task_id", f"task_id LIKE '{solved}:impl%'")
+    with OllamaServer(useless) as server:
+        till.configure(server.base_url)
+        found = answers(till, solved, "--from", first.partition(":")[2])
+    assert not found["same_diff"]
+    assert found["status"]["now"] != "complete"
+
+
+def test_an_exported_recording_plays_like_the_record(till: Project, solved: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    told = till.cra("replay", solved, "--export", str(file))
+    assert told.code == 0
+    assert f"calls to {file}; it holds prompts" in told.out
+    assert answers(till, solved, "--recording", str(file))["same"] is True
+
+
+def test_the_first_difference_is_shown_to_a_program_too(till: Project, solved: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    till.cra("replay", solved, "--export", str(file))
+    header, *lines = file.read_text().splitlines()
+    calls = [json.loads(line) for line in lines]
+    changed = next(call for call in calls if call["identity"]["prompt"] == "implement")
+    text = changed["prompt"].split("\n")
+    text[4] = "x" * 300 + text[4]
+    changed["prompt"], changed["prompt_hash"] = "\n".join(text), "0"
+    file.write_text("\n".join([header, *map(json.dumps, calls)]) + "\n")
+    found = answers(till, solved, "--recording", str(file), code=1)
+    assert found["same"] is False
+    difference = found["difference"]
+    assert difference["call"].endswith("prompt implement, attempt 0")
+    assert (difference["part"], difference["line"]) == ("prompt", 5)
+    assert difference["recorded"] == text[4]
+    assert difference["now"] == text[4][300:]
+
+
+def test_a_file_that_is_no_recording_is_refused(till: Project, solved: str, tmp_path: Path) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text("hello\n")
+    told = till.cra("replay", solved, "--recording", str(file))
+    assert (told.code, "not a recording" in told.err) == (2, True)

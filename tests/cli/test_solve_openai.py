@@ -1,0 +1,23 @@
+"""A whole run against servers of OpenAI's API, and the same run again without one."""
+
+import json
+
+import pytest
+from tests.fakes.openai_server import Kind, OpenAiServer
+from tests.fakes.solving import Project, Script
+
+from clean_room_agent.cli.discovery import NEEDED_BY
+
+
+@pytest.mark.parametrize("kind", ["vllm", "llama-cpp-python"])
+def test_a_task_is_solved_and_the_run_replayed(kind: Kind, till: Project) -> None:
+    with OpenAiServer(Script(till.oracle), kind=kind, window=16_384) as server:
+        told = till.solve(server, "--json", models={"provider": "openai", **NEEDED_BY.get(kind, {})})
+        schemas = [call.schema for call in server.calls]
+    assert told.code == 0, told.err
+    done = json.loads(told.out)
+    assert (done["status"], told.traces) == ("complete", {})
+    assert {call.provider for call in told.recorded.calls} == {"openai"}
+    assert any(schemas)
+    assert any(call.prompt_tokens for call in told.recorded.calls)
+    assert till.cra("replay", done["task_id"]).code == 0
