@@ -1,0 +1,118 @@
+"""How the oracle plans and errs. What it writes in whole runs is tested wherever these use it."""
+
+import json
+from collections import Counter
+
+import pytest
+from tests.fakes.ollama_script import ChatCall
+from tests.fakes.oracle import GoldFile, Oracle, Shown, edits_for
+from tests.fakes.oracle_noise import NoisyOracle, Rates
+
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute.edits.parse import parse_edits
+from clean_room_agent.execute.edits.render import render_edits
+
+BEFORE = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(9))
+AFTER = (
+    BEFORE.replace("return 0", "return 10").replace("return 4", "return 14").replace("return 8", "return 18")
+)
+GOLD = (
+    GoldFile(path="a.py", before=BEFORE, after=AFTER),
+    GoldFile(path="b.py", before="x = 1\n", after="x = 2\n"),
+)
+
+
+def plan_prompt(lines: int) -> str:
+    return (
+        "# Divide a part of a task into steps\n\n## Code\na.py and b.py\n\n## Task\nMore.\n\n"
+        f"Use at most 9. The edits of one step can have at most {lines} lines. Answer with the JSON object."
+    )
+
+
+def steps_of(lines: int) -> list[dict[str, object]]:
+    steps: list[dict[str, object]] = json.loads(Oracle(GOLD).plan_steps(plan_prompt(lines)))["steps"]
+    return steps
+
+
+def call(prompt: str, **options: float) -> ChatCall:
+    return ChatCall(number=0, model="m", system="", prompt=prompt, schema=None, options=options, body={})
+
+
+def test_a_change_that_an_answer_can_hold_is_one_step() -> None:
+    (step,) = steps_of(200)
+    assert step["files"] == [{"path": "a.py", "role": "modify"}, {"path": "b.py", "role": "modify"}]
+
+
+def test_a_longer_change_is_divided_within_a_file_and_each_step_says_what_it_does() -> None:
+    steps = steps_of(25)
+    assert [step["description"] for step in steps] == [
+        "More.: change 1, 2 of a.py",
+        "More.: change 3 of a.py",
+        "More.: change 1 of b.py",
+    ]
+    assert [step["symbols"] for step in steps] == [["f0", "f4"], ["f8"], ["x"]]
+    assert [step["needs"] for step in steps] == [[], ["s1"], ["s2"]]
+
+
+def test_a_step_of_some_changes_gets_the_edits_of_these_alone() -> None:
+    room = (Shown(path="a.py", editable=True, text=BEFORE),)
+    edits = edits_for(GOLD[0], room, [1])
+    assert ["return 14" in edit.replacement for edit in edits] == [True]
+
+
+def test_lines_are_added_at_the_end_of_a_file() -> None:
+    file = GoldFile(path="a.py", before="x = 1\n", after="x = 1\ny = 2\n")
+    (edit,) = edits_for(file, (Shown(path="a.py", editable=True, text="x = 1"),))
+    assert (edit.search, edit.replacement) == ("x = 1", "x = 1\ny = 2")
+
+
+def test_what_is_asked_again_in_the_same_words_is_answered_in_the_same_way() -> None:
+    noisy = NoisyOracle(lambda _: "yes")
+    answers = [noisy(call(f"# T\n{n}")) for n in range(300)]
+    assert [noisy(call(f"# T\n{n}")) for n in range(300)] == answers
+    assert 15 <= answers.count("no") <= 50
+    assert NoisyOracle(lambda _: "yes", seed=2)(call("# T\n0")) in {"yes", "no"}
+
+
+def test_each_number_of_a_list_is_turned_over_for_itself() -> None:
+    listed = "# T\n## Files\n" + "".join(f"{n}. f{n}.py\n" for n in range(1, 101))
+    noisy = NoisyOracle(lambda _: json.dumps({"relevant": list(range(1, 51))}), rates=Rates(verdicts=0.2))
+    picked = json.loads(str(noisy(call(listed))))["relevant"]
+    assert 30 <= sum(n <= 50 for n in picked) < 50
+    assert 0 < sum(n > 50 for n in picked) <= 20
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_edits_err_in_every_way_that_is_promised(rate: float) -> None:
+    edits = tuple(
+        PatchEdit(kind="edit", file_path="a.py", search=f"return {n} # old", replacement=f"return {n} # new")
+        for n in range(3)
+    )
+    right = render_edits(edits)
+    noisy = NoisyOracle(lambda _: right, rates=Rates(answers=rate))
+    kinds = Counter(kind_of(str(noisy(call(f"# T\n{n}"))), right, edits) for n in range(200))
+    expected = {"right"} if rate == 0 else {"cut", "unreadable", "missing", "misquoted", "bug"}
+    assert set(kinds) == expected
+
+
+def kind_of(answer: str, right: str, edits: tuple[PatchEdit, ...]) -> str:
+    if answer == right:
+        return "right"
+    read = parse_edits(answer)
+    if not isinstance(read, tuple):
+        return "cut" if right.startswith(answer) else "unreadable"
+    if right.startswith(answer.rstrip()):
+        return "cut" if len(answer) < len(right) and not answer.endswith("</edit>\n") else "missing"
+    if len(read) < len(edits):
+        return "missing"
+    return "misquoted" if [e.search for e in read] != [e.search for e in edits] else "bug"
+
+
+def test_plans_name_a_wrong_file_or_cannot_be_read() -> None:
+    right = json.dumps({"parts": [{"files": ["a.py"], "id": "p1"}], "summary": "s"})
+    shown = "# T\n===== file: other.py (lines 1-2)\nx\n===== end\n"
+    noisy = NoisyOracle(lambda _: right, rates=Rates(answers=1.0))
+    answers = [str(noisy(call(f"{shown}{n}"))) for n in range(60)]
+    wrong = [answer for answer in answers if "other.py" in answer]
+    assert json.loads(wrong[0])["parts"][0]["files"] == ["other.py"]
+    assert any(right.startswith(answer) and answer != right for answer in answers)
