@@ -134,9 +134,16 @@ def test_a_plan_that_stays_faulty_is_no_plan() -> None:
 
 
 def test_an_answer_that_stays_unreadable_is_no_plan() -> None:
-    planned = meta_plan(ScriptedTransport(["I cannot.", "Really not."]))
+    planned = meta_plan(ScriptedTransport(["I cannot.", "Really not.", "No.", "Never."]))
     assert planned.value is None
     assert planned.faults == ("the answer holds no JSON object",)
+
+
+def test_what_cannot_be_read_after_its_repair_is_asked_for_once_more() -> None:
+    transport = ScriptedTransport(["I cannot.", "Really not.", meta_answer(part_of("p1"))])
+    planned = meta_plan(transport)
+    assert planned.value is not None
+    assert "the answer holds no JSON object" in transport.requests[-1].prompt
 
 
 def test_supporting_items_that_do_not_fit_are_noted() -> None:

@@ -156,8 +156,10 @@ class Oracle:
         """The commit as one step; where its edits have more lines than the prompt allows, as several."""
         known = self._nameable(prompt)
         limit = LINES_ALLOWED.search(prompt)
-        chunks = self._chunks(known, int(limit[1]) if limit else 10**9)
-        whole = len(chunks) == 1
+        made = frozenset(section(prompt, "Changes made so far").split("\n"))
+        left = {path: self._left(path, made) for path in known}
+        chunks = self._chunks(left, int(limit[1]) if limit else 10**9)
+        whole = len(chunks) == 1 and not made - {""}
         steps = []
         for number, chunk in enumerate(chunks, 1):
             targets = [{"path": path, "role": self.files[path].role} for path in chunk]
@@ -174,16 +176,30 @@ class Oracle:
             steps.append(step)
         return json.dumps({"analysis": "as the task says", "steps": steps, "summary": summary_of(prompt)})
 
-    def _chunks(self, paths: Sequence[str], limit: int) -> list[dict[str, list[int]]]:
-        """For each step, which changes (0-based places in `edit_groups`) of which files it makes."""
-        whole = {path: list(range(len(edit_groups(self.files[path])))) for path in paths}
-        if sum(self._lines(path, whole[path]) for path in paths) <= limit:
+    def _left(self, path: str, made: frozenset[str]) -> list[int] | None:
+        """Which of the file's changes (0-based places in `edit_groups`) are not in the diff; None if all its work is."""
+        file = self.files[path]
+        if file.before is None or file.after is None:
+            return None if f"+++ b/{path}" in made or f"--- a/{path}" in made else []
+        before, after = lines_of(file.before), lines_of(file.after)
+        left = []
+        for place, (i1, i2, j1, j2) in enumerate(edit_groups(file)):
+            lines = {f"-{line}" for line in before[i1:i2]} ^ {f"+{line}" for line in after[j1:j2]}
+            unchanged = {line[1:] for line in lines if f"-{line[1:]}" in lines and f"+{line[1:]}" in lines}
+            if not {line for line in lines if line[1:] not in unchanged} <= made:
+                left.append(place)
+        return left or None
+
+    def _chunks(self, left_over: Mapping[str, list[int] | None], limit: int) -> list[dict[str, list[int]]]:
+        """For each step, which changes of which files it makes."""
+        whole = {path: places for path, places in left_over.items() if places is not None}
+        if sum(self._lines(path, places) for path, places in whole.items()) <= limit:
             return [whole]
         chunks: list[dict[str, list[int]]] = []
-        for path in paths:
+        for path, places in whole.items():
             left = limit
             chunks.append({path: []})
-            for place in whole[path]:
+            for place in places:
                 size = self._lines(path, [place])
                 if chunks[-1][path] and size > left:
                     chunks.append({path: []})
@@ -206,8 +222,10 @@ class Oracle:
 
     def _write_edits(self, prompt: str) -> str:
         step = section(prompt, "The step to do now")
-        wanted = [path for _, path in TARGET.findall(step) if path in self.files]
         room = shown_in(prompt)
+        wanted = [path for _, path in TARGET.findall(step) if path in self.files]
+        if not SOME_CHANGES.search(step):
+            wanted += [shown.path for shown in room if shown.editable and shown.path in self.files]
         edits: list[PatchEdit] = []
         for path in dict.fromkeys(wanted):
             some = SOME_CHANGES.search(step)

@@ -39,6 +39,13 @@ def test_failing_tests_ask_for_what_they_name_and_the_room_did_not_show() -> Non
     assert request.missing_tests == ("tests/test_b.py::test_one",)
 
 
+def test_a_file_in_the_words_of_a_failure_is_asked_for() -> None:
+    said = "ImportError: cannot import name 'x' from 'lib.b' (./lib/b.py); see a.py and gone/c.py"
+    request = missing_after_tests(Evidence(messages=(said,)), SHOWN, {*KNOWN, "lib/b.py"})
+    assert request is not None
+    assert request.missing_files == ("lib/b.py",)
+
+
 def test_a_failure_within_what_was_shown_lacks_nothing() -> None:
     evidence = Evidence(messages=("assert 1 == 2",), frames=(StackFrame(path="a.py", line=1),))
     assert missing_after_tests(evidence, SHOWN, KNOWN) is None

@@ -1,14 +1,15 @@
 """Names of tasks, passes, parts and steps.
 
 A task id is a UUID4. A pass extends it with colons, so that a pass id always begins with its task's id:
-`<task>:meta_plan`, `<task>:part_plan:<part>`, `<task>:impl:<part>:<step>[:retry_<n>]`,
+`<task>:meta_plan`, `<task>:part_plan:<part>[:replan_<n>]`, `<task>:impl:<part>:<step>[:retry_<n>]`,
 `<task>:adjust:<part>:after_<step>`.
 """
 
 import re
 import uuid
 
-ID_PATTERN = re.compile(r"[a-z0-9_-]{1,32}\Z")
+ID_LENGTH = 32
+ID_PATTERN = re.compile(rf"[a-z0-9_-]{{1,{ID_LENGTH}}}\Z")
 SHORT_LENGTH = 8
 
 
@@ -27,9 +28,10 @@ def meta_plan_pass(task_id: str) -> str:
     return f"{task_id}:meta_plan"
 
 
-def part_plan_pass(task_id: str, part_id: str) -> str:
-    """The pass that divides one part into steps."""
-    return f"{task_id}:part_plan:{part_id}"
+def part_plan_pass(task_id: str, part_id: str, replan: int = 0) -> str:
+    """The pass that divides one part into steps, for the first time or (`replan` 1, 2, …) again."""
+    base = f"{task_id}:part_plan:{part_id}"
+    return base if replan == 0 else f"{base}:replan_{replan}"
 
 
 def implement_pass(task_id: str, part_id: str, step_id: str, attempt: int = 1) -> str:

@@ -66,6 +66,8 @@ class ContextPackage:
     items: tuple[ContextItem, ...]
     """In the order in which they are shown."""
     dropped: tuple[DroppedItem, ...] = ()
+    others: tuple[str, ...] = ()
+    """Paths of further files that may matter, best first; nothing of them is shown."""
     budget: BudgetAccount
 
     def to_prompt_text(self) -> str:

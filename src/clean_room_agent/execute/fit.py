@@ -29,6 +29,8 @@ class Load:
     hunks: tuple[Hunk, ...] = ()
     retries: tuple[Retry, ...] = ()
     """Oldest first."""
+    others: tuple[str, ...] = ()
+    """Paths, best first."""
 
     @property
     def context(self) -> str:
@@ -58,6 +60,11 @@ def load(room: ContextPackage | None, diff: str = "", retries: tuple[Retry, ...]
     return Load(items=room.items if room is not None else (), hunks=split_hunks(diff), retries=retries)
 
 
+def planner_load(room: ContextPackage, diff: str = "") -> Load:
+    """The same, with the paths of files that the room does not show: a plan may name them."""
+    return replace(load(room, diff), others=room.others)
+
+
 def fit(
     models: ModelClient,
     prompt: Prompt[InputsT, AnswerT],
@@ -68,8 +75,9 @@ def fit(
 ) -> Fitted[InputsT]:
     """The inputs with as much of `wanted` as fits beside an answer of `answer_tokens`.
 
-    Items that only fill the room go first, the lowest score first; then the oldest retry details, the first hunks of
-    the diff, and the items that are not primary, the last shown first. Each is left out whole.
+    Items that only fill the room go first, the lowest score first; then paths of files that are not shown, the last
+    first; then the oldest retry details, the first hunks of the diff, and the items that are not primary, the last
+    shown first. Each is left out whole.
 
     Raises:
         WindowExceeded: the fixed text and the primary items alone do not fit; the message names them.
@@ -97,6 +105,9 @@ def _without_next(kept: Load) -> tuple[Load, str, str] | None:
     fill = [index for index, item in enumerate(kept.items) if item.fill]
     if fill:
         return _without_item(kept, min(fill, key=lambda index: (kept.items[index].score, -index)))
+    if kept.others:
+        path = kept.others[-1]
+        return replace(kept, others=kept.others[:-1]), f"path {path}", path
     if kept.retries:
         first = kept.retries[0]
         return (

@@ -10,7 +10,7 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
 from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.execute.evidence import describe_evidence
-from clean_room_agent.execute.fit import Load, fit, load
+from clean_room_agent.execute.fit import Load, fit, load, planner_load
 from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.answers import StepAnswer
@@ -68,6 +68,7 @@ def draft_meta_plan(
     def build(carried: Load) -> MetaPlanInputs:
         return MetaPlanInputs(
             context=carried.context,
+            others=carried.others,
             evidence=describe_evidence(evidence),
             max_parts=max_parts,
             task=room.task,
@@ -75,7 +76,7 @@ def draft_meta_plan(
             faults=rejected.faults,
         )
 
-    fitted = fit(models, META_PLAN, build, load(room), answer_tokens=META_PLAN.max_answer_tokens)
+    fitted = fit(models, META_PLAN, build, planner_load(room), answer_tokens=META_PLAN.max_answer_tokens)
     reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id)
     notes = _dropped(fitted.dropped)
     if reply.value is None:
@@ -111,6 +112,7 @@ def draft_part_plan(
     def build(carried: Load) -> PartPlanInputs:
         return PartPlanInputs(
             context=carried.context,
+            others=carried.others,
             diff=carried.diff,
             evidence=describe_evidence(evidence),
             task=room.task,
@@ -123,7 +125,9 @@ def draft_part_plan(
             faults=rejected.faults,
         )
 
-    fitted = fit(models, PART_PLAN, build, load(room, diff), answer_tokens=PART_PLAN.max_answer_tokens)
+    fitted = fit(
+        models, PART_PLAN, build, planner_load(room, diff), answer_tokens=PART_PLAN.max_answer_tokens
+    )
     reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id)
     notes = _dropped(fitted.dropped)
     if reply.value is None:

@@ -34,6 +34,7 @@ from clean_room_agent.execute.one_call import (
     draft_adjustment,
     draft_meta_plan,
     draft_part_plan,
+    steps_as_json,
 )
 from clean_room_agent.execute.validate import (
     adjustment_faults,
@@ -106,8 +107,11 @@ def make_part_plan(
     diff: str,
     limits: PlanLimits,
     evidence: Evidence,
+    failed: tuple[PartPlan, tuple[str, ...]] | None = None,
 ) -> Planned[PartPlan]:
     """`part` divided into steps. `exists` says whether a file is in the tree now; `diff` is what the run changed.
+
+    `failed` is an earlier plan of the part, and what became of those of its steps that were given up.
 
     Raises:
         WindowExceeded: the room's primary items do not fit.
@@ -127,7 +131,10 @@ def make_part_plan(
             max_steps=limits.max_steps,
         )
 
-    return _settled(draft, lambda plan: part_plan_faults(plan, exists=exists, max_steps=limits.max_steps))
+    rejected = None if failed is None else Rejected(text=steps_as_json(failed[0].steps), faults=failed[1])
+    return _settled(
+        draft, lambda plan: part_plan_faults(plan, exists=exists, max_steps=limits.max_steps), rejected
+    )
 
 
 def adjust(
@@ -298,23 +305,23 @@ def load_plan(text: str, source: str) -> PlanArtifact | MetaPlan:
 
 
 def _settled(
-    draft: Callable[[Rejected], Draft[PlanT]], faults_of: Callable[[PlanT], tuple[str, ...]]
+    draft: Callable[[Rejected], Draft[PlanT]],
+    faults_of: Callable[[PlanT], tuple[str, ...]],
+    rejected: Rejected | None = None,
 ) -> Planned[PlanT]:
-    """The first draft without faults; a faulty one goes back once. An answer that cannot be read is not asked for again."""
-    rejected = Rejected()
+    """The first draft without faults; what is wrong with one goes back once, also that it cannot be read."""
+    rejected = rejected or Rejected()
     notes: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
     for _ in range(MAX_DRAFTS):
         drafted = draft(rejected)
         notes += drafted.notes
         calls += (drafted.call_id,)
-        if drafted.value is None:
-            return Planned(value=None, faults=(drafted.fault,), notes=notes, call_ids=calls)
-        faults = faults_of(drafted.value)
+        faults = (drafted.fault,) if drafted.value is None else faults_of(drafted.value)
         if not faults:
             return Planned(value=drafted.value, faults=(), notes=notes, call_ids=calls)
         notes += tuple(f"refused: {fault}" for fault in faults)
-        rejected = Rejected(text=drafted.text.strip(), faults=faults)
+        rejected = Rejected(text=drafted.text.strip() if drafted.value is not None else "", faults=faults)
     return Planned(value=None, faults=rejected.faults, notes=notes, call_ids=calls)
 
 

@@ -14,6 +14,7 @@ UNKNOWN_NAME = (
     re.compile(r"ReferenceError: ([A-Za-z_$][\w$]*) is not defined"),
     re.compile(r"TypeError: [\w$.]*?([A-Za-z_$][\w$]*) is not a function"),
 )
+PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
 UNSEEN = frozenset({EditCode.WRONG_FILE, EditCode.NO_MATCH})
 MAX_NAMED = 8
 """Files, symbols or tests in one request, in order of appearance: more would be a new room, not a refinement."""
@@ -49,6 +50,8 @@ def missing_after_tests(
         name for name in evidence.failing_tests if _file_of(name) in known and _file_of(name) not in shown
     ]
     text = "\n".join(evidence.messages)
+    told = [path.removeprefix("./") for path in PATH_LIKE.findall(text)]
+    frames += [path for path in told if path in known and path not in shown]
     names = [name for pattern in UNKNOWN_NAME for name in pattern.findall(text)]
     if not (frames or tests or names):
         return None

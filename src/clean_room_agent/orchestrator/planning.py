@@ -1,6 +1,8 @@
 """The planning passes: the task into parts, and a part into steps. A plan that cannot be made ends its own level only."""
 
-from clean_room_agent.artifacts.ids import meta_plan_pass, part_plan_pass
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.ids import ID_LENGTH, meta_plan_pass, part_plan_pass
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
@@ -46,9 +48,21 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
     return plan
 
 
-def plan_part(run: Run, meta: MetaPlan, part: Part, evidence: Evidence) -> PartPlan | None:
-    """The part in steps; None where no valid plan came."""
-    pass_id = part_plan_pass(run.task_id, part.id)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedPlan:
+    """A plan of a part that did not work out. `number` is 1 for the part's first."""
+
+    plan: PartPlan
+    faults: tuple[str, ...]
+    """What became of the steps that were given up."""
+    number: int
+
+
+def plan_part(
+    run: Run, meta: MetaPlan, part: Part, evidence: Evidence, failed: FailedPlan | None = None
+) -> PartPlan | None:
+    """The part in steps; None where no valid plan came. After a `failed` plan, its steps have names of their own."""
+    pass_id = part_plan_pass(run.task_id, part.id, failed.number if failed else 0)
     opened = run.chronicle.open_pass(
         PassType.PART_PLAN,
         pass_id,
@@ -80,9 +94,12 @@ def plan_part(run: Run, meta: MetaPlan, part: Part, evidence: Evidence) -> PartP
         diff=diff(run.repo, run.base, run.progress.head),
         limits=plan_limits(run),
         evidence=evidence,
+        failed=(failed.plan, failed.faults) if failed else None,
     )
     _note(run, pass_id, planned)
     plan = planned.value
+    if plan is not None and failed is not None:
+        plan = _with_own_names(plan, f"-{failed.number + 1}")
     if plan is None:
         detail = f"no valid plan: {'; '.join(planned.faults)}"
         run.progress.no_plan_reason = run.progress.no_plan_reason or f"part {part.id}: {detail}"
@@ -93,6 +110,18 @@ def plan_part(run: Run, meta: MetaPlan, part: Part, evidence: Evidence) -> PartP
         opened, PassEnd(success=plan is not None, detail=detail, plan=text), now=run.monotonic()
     )
     return plan
+
+
+def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:
+    """The plan with `suffix` behind each step's id, so that no pass of it bears an earlier one's name."""
+    names = {step.id: step.id[: ID_LENGTH - len(suffix)] + suffix for step in plan.steps}
+    steps = tuple(
+        step.model_copy(
+            update={"id": names[step.id], "depends_on": tuple(names[need] for need in step.depends_on)}
+        )
+        for step in plan.steps
+    )
+    return plan.model_copy(update={"steps": steps})
 
 
 def _room(run: Run, request: RoomRequest) -> ContextPackage:

@@ -62,6 +62,8 @@ class Progress:
     parts_done: int = 0
     total_parts: int = 0
     total_steps: int = 0
+    replans: int = 0
+    """Parts that were planned again."""
     planned_files: set[str] = field(default_factory=set)
     """Every path that a plan of this run names: tests among them may be edited."""
     stop_reason: str = ""

@@ -16,7 +16,7 @@ from clean_room_agent.git.landing import create_branch, update_ref
 from clean_room_agent.orchestrator.adjusting import adjust_part
 from clean_room_agent.orchestrator.attempt import StepJob
 from clean_room_agent.orchestrator.events import RunFinished
-from clean_room_agent.orchestrator.planning import plan_part, plan_parts
+from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.run import PlanGiven, Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.setup import RunParts, opened_run, tell
 from clean_room_agent.orchestrator.steps import run_step
@@ -24,6 +24,8 @@ from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import FinalVerdict, judge_final
 from clean_room_agent.orchestrator.testing.results import TestRun
 
+MAX_REPLANS = 5
+"""Of a run."""
 NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
 PLAN_GIVEN = "plan_given"
 META_PLAN_GIVEN = "meta_plan_given"
@@ -144,12 +146,31 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
 
 
 def _do_part(run: Run, meta: MetaPlan, part: Part) -> bool:
-    """Whether every step of the part was accepted."""
-    evidence = evidence_of(run.progress.accepted) if run.progress.accepted else Evidence()
-    plan = plan_part(run, meta, part, evidence)
-    if plan is None:
-        return False
-    _note_planned(run, plan)
+    """Whether every step of the part's plan was accepted; one that failed is made again once, from what failed."""
+    failed: FailedPlan | None = None
+    while True:
+        evidence = evidence_of(run.progress.accepted) if run.progress.accepted else Evidence()
+        plan = plan_part(run, meta, part, evidence, failed)
+        if plan is None:
+            return False
+        if failed is not None:  # what the new plan is to make good no longer counts against the run
+            run.progress.failed = [lost for lost in run.progress.failed if lost.part_id != part.id]
+        _note_planned(run, plan)
+        if _do_steps(run, part, plan):
+            run.progress.parts_done += 1
+            return True
+        if failed is not None or run.progress.stopped() or run.progress.replans >= MAX_REPLANS:
+            return False
+        run.progress.replans += 1
+        lost = [one for one in run.progress.failed if one.part_id == part.id]
+        failed = FailedPlan(
+            plan=plan, faults=tuple(f"step {one.step.id} failed: {one.why}" for one in lost), number=1
+        )
+        run.chronicle.event(run.task_id, "replan", f"{part.id}: {'; '.join(failed.faults)}")
+
+
+def _do_steps(run: Run, part: Part, plan: PartPlan) -> bool:
+    """Whether every step was accepted."""
     remaining = list(_steps_in_order(plan.steps))
     run.progress.total_steps += len(remaining)
     outcomes: list[StepOutcome] = []
@@ -174,9 +195,7 @@ def _do_part(run: Run, meta: MetaPlan, part: Part) -> bool:
         remaining = list(revised)
         run.progress.planned_files.update(target.path for left in remaining for target in left.target_files)
         run.report_progress()
-    done = not given_up and not remaining
-    run.progress.parts_done += int(done)
-    return done
+    return not given_up and not remaining
 
 
 def _try_step(run: Run, job: StepJob) -> bool:

@@ -24,6 +24,8 @@ REFERENCE_SHARE = 4
 """Code to be read only comes before the fill of target files up to this part of the room."""
 FIRST_OF_EACH = 3
 """Pieces of each target file that come before further ones of any."""
+MOST_OTHERS = 20
+"""Paths named of files that are not shown."""
 DETAIL_ORDER = {"primary": 0, "supporting": 1, "type_context": 2}
 
 
@@ -225,12 +227,16 @@ def _finish(context: StageContext, room: _Room, source: RepositorySource, window
         room.leave_out(last, "all frames together need more room than was counted")
     else:
         items, used = (), 0
+    shown_paths = {item.path for item in items}
     ids = {entry.path: entry.file_id for entry in context.candidates}
     package = ContextPackage(
         pass_id=context.request.pass_id,
         task=context.request.task,
         items=items,
         dropped=tuple(_dropped(draft, reason) for draft, reason in room.left_out),
+        others=tuple(entry.path for entry in context.candidates if entry.path not in shown_paths)[
+            :MOST_OTHERS
+        ],
         budget=BudgetAccount(
             context_window=window.context, reserved_tokens=window.reserved, used_tokens=used
         ),

@@ -15,6 +15,7 @@ CONTEXT = room(shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")).
 DIFF = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-x\n+y\n"
 META_INPUTS = MetaPlanInputs(
     context=CONTEXT,
+    others=("src/other.py",),
     evidence="Failing tests:\n- tests/test_calc.py::test_add",
     max_parts=10,
     task="add() subtracts.",
@@ -23,6 +24,7 @@ META_INPUTS = MetaPlanInputs(
 )
 PART_INPUTS = PartPlanInputs(
     context=CONTEXT,
+    others=(),
     diff=DIFF,
     evidence="",
     task="add() subtracts.",
@@ -97,6 +99,9 @@ def add(a, b):
     return a - b
 ===== end
 
+
+## Other files that may matter (not shown)
+src/other.py
 
 ## What the tests show now
 Failing tests:
@@ -251,7 +256,7 @@ Rules:
 - replacement: write every line out. Never write "..." or "rest unchanged".
 - Do not change the same lines in two edits.
 - Change only what the step asks for. Keep everything else as it is.
-- Edit only the files that the step names.
+- Edit the files that the step names. Edit another file shown below only if the step cannot work without it.
 - Write edit blocks and nothing else: no explanation, no other form.
 
 Example answer:

@@ -13,6 +13,8 @@ class MetaPlanInputs:
     """The task with the code that it is about; texts may be empty."""
 
     context: str
+    others: tuple[str, ...]
+    """Paths of files of which the context shows nothing."""
     evidence: str
     max_parts: int
     task: str

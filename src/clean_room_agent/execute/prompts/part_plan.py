@@ -13,6 +13,8 @@ class PartPlanInputs:
     """One part of the task with the code that it is about; texts may be empty."""
 
     context: str
+    others: tuple[str, ...]
+    """Paths of files of which the context shows nothing."""
     diff: str
     """What the run has changed so far."""
     evidence: str
