@@ -146,7 +146,8 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, set
         if setting.route:
             values["judgments"] = {"route": setting.route}
         write_config(Workspace(repo=top), values)
-        subprocess.run((*CRA, "index"), cwd=top, env=variables, capture_output=True, check=True)
+        if not Workspace(repo=top).curated.exists():  # later runs bring it up to date themselves
+            subprocess.run((*CRA, "index"), cwd=top, env=variables, capture_output=True, check=True)
         before = fingerprint(top, refs=RUNS_REFS)
         started = time.monotonic()
         done = subprocess.run(
