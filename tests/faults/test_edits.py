@@ -167,21 +167,21 @@ def test_an_answer_without_usable_edits_is_an_attempt_of_its_own_class(till: Pro
 
 def test_the_same_wrong_answer_each_time_gives_the_step_up(till: Project) -> None:
     wrong = WRONG["search text not found"].answer
-    told = till.solve_scripted({IMPLEMENT.title: [wrong] * 3})
+    told = till.solve_scripted({IMPLEMENT.title: [wrong] * 6})
     assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
-    assert told.recorded.outcomes == ["refused"] * 3
-    assert told.recorded.codes == [["NO_MATCH"]] * 3
-    assert [(row.action, row.rule) for row in told.recorded.recoveries] == [
+    assert told.recorded.outcomes == ["refused"] * 6
+    assert told.recorded.codes == [["NO_MATCH"]] * 6
+    assert [(row.action, row.rule) for row in told.recorded.recoveries][:3] == [
         ("retry", "attempts left: 2"),
         ("retry", "the same answer again: draw another"),
         ("skip", "attempts are used up"),
     ]
-    first, _, third = told.recorded.calls_of("implement")
+    first, _, third = told.recorded.calls_of("implement")[:3]
     assert (
         '"temperature":0' in first.request_body.replace(" ", ""),
         '"temperature":0.7' in third.request_body.replace(" ", ""),
     ) == (True, True)
-    reason = "s1: refused: edit 1 (till/money.py): NO_MATCH"
+    reason = "s1-2: refused: edit 1 (till/money.py): NO_MATCH"
     assert told.recorded.ending == ("failed", reason)
     assert re.search(rf"^failed  [0-9a-f]{{8}}\n  {re.escape(reason)}$", told.out, re.MULTILINE)
     assert [row.kind for row in told.recorded.validations] == ["baseline"]

@@ -58,11 +58,11 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
 
 
 def test_tests_that_fail_each_time_fail_the_run(till: Project) -> None:
-    told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN] * 3})
+    told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN] * 6})
     assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
-    assert told.recorded.outcomes == ["insufficient_context", "tests_failed", "tests_failed"]
-    assert [row.added for row in told.recorded.refinements] == [("tests/test_money.py",)]
-    reason = "s1: tests_failed: newly failing: tests.test_money.MoneyTest.test_even_split"
+    assert told.recorded.outcomes == ["insufficient_context", "tests_failed", "tests_failed"] * 2
+    assert [row.added for row in told.recorded.refinements] == [("tests/test_money.py",)] * 2
+    reason = "s1-2: tests_failed: newly failing: tests.test_money.MoneyTest.test_even_split"
     assert told.recorded.ending == ("failed", reason)
     assert reason in told.out
     assert "tests   3 passed, 1 failed -> not run" in told.out
@@ -120,7 +120,7 @@ def test_tests_that_hang_before_any_edit_are_said_to(tmp_path: Path) -> None:
     assert (told.code, told.traces, told.branches) == (1, {}, ())
     assert told.recorded.tests("baseline").timed_out
     assert "stopped after 0.7 s ([testing].timeout)" in told.err
-    assert told.recorded.outcomes == ["timed_out"] * 3
+    assert told.recorded.outcomes == ["timed_out"] * 6
 
 
 def test_a_flood_of_output_is_bounded_in_the_record_and_in_the_prompt(till: Project) -> None:

@@ -22,7 +22,7 @@ def test_the_command_in_a_process_of_its_own_gives_the_same(till: Project) -> No
     assert "complete: the tests pass" in told.out
 
 
-@pytest.mark.parametrize(("answers", "code", "status"), [([], 0, "complete"), (["No."] * 9, 1, "failed")])
+@pytest.mark.parametrize(("answers", "code", "status"), [([], 0, "complete"), (["No."] * 12, 1, "failed")])
 def test_json_answers_with_one_object_whatever_the_end(
     till: Project, answers: list[str], code: int, status: str
 ) -> None:

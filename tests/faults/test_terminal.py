@@ -23,7 +23,7 @@ def name_a_wrong_path(_: ChatCall, right: str) -> str:
 
 SAID: dict[str, tuple[dict[str, Sequence[Answer | str | Spoil | None]], int]] = {
     "an error of the server": ({IMPLEMENT.title: [Answer(status=500, error=f"no {ESCAPE}")]}, 3),
-    "an edit's path": ({IMPLEMENT.title: [edit("a", "b", path=f"{ESCAPE}x.py")] * 3}, 1),
+    "an edit's path": ({IMPLEMENT.title: [edit("a", "b", path=f"{ESCAPE}x.py")] * 6}, 1),
     "a plan's path": ({PART_PLAN.title: [name_a_wrong_path] * 3}, 1),
     "an answer that repeats itself": ({META_PLAN.title: [Answer(text=ESCAPE, no_end=True)]}, 3),
 }

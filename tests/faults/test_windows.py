@@ -1,7 +1,5 @@
 """Prompts that do not fit: refused by the server, cut by it in silence, or held back before they are sent."""
 
-import json
-import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,6 @@ from tests.fakes.ollama_server import Overflow
 from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, make_project, serving
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 
 MENDED_END = "    return [share + 1] * rest + [share] * (people - rest)\n"
 
@@ -84,38 +81,23 @@ def long_code(lines: int) -> str:
     return f"    share = cents // people\n{filler}"
 
 
-def test_a_step_whose_code_does_not_fit_fails_with_its_size_and_the_room(tmp_path: Path) -> None:
-    project = large_project(tmp_path, lines=300)
-    told = project.solve_scripted(budget={"context_window": 8192, "reserved_tokens": 2048})
-    assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
-    said = told.recorded.ending[1].removeprefix("s1: ")
-    sizes = re.fullmatch(
-        r"till/money.py.* has to be shown whole: about (\d+) tokens, and the room for code is (\d+)", said
-    )
-    assert sizes is not None
-    assert 8192 - 2048 >= int(sizes[2]) < int(sizes[1])
-    assert said in " ".join(told.err.split())
-    assert "raise [budget].context_window (or lower reserved_tokens)" in " ".join(told.err.split())
-    assert told.recorded.ending[0] == "failed"
-    assert told.recorded.calls_of("implement") == []
+TOO_LONG = Answer(status=400, error="the input length exceeds the context length")
 
 
-def test_a_step_that_does_not_fit_leaves_the_others_their_turn(tmp_path: Path) -> None:
-    long = MONEY.replace("    share = cents // people\n", long_code(300))
-    files = {**TILL, "till/long.py": long}
-    project = make_project(tmp_path, files, {"till/money.py": MENDED_MONEY})
-    steps = [
-        {"description": "Mend split.", "files": [{"path": path, "role": "modify"}], "id": name, "needs": []}
-        for name, path in (("s1", "till/long.py"), ("s2", "till/money.py"))
-    ]
-    plan = json.dumps(
-        {"analysis": "", "steps": [steps[0] | {"symbols": ["split"]}, steps[1]], "summary": "mend"}
-    )
-    budget = {"context_window": 8192, "reserved_tokens": 2048}
-    told = project.solve_scripted({PART_PLAN.title: [plan]}, budget=budget)
-    assert (told.code, told.traces) == (4, {})
+def test_a_step_whose_prompt_does_not_fit_is_given_up_and_its_part_planned_again(till: Project) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: [TOO_LONG]})
+    assert (told.code, told.traces) == (0, {})
     assert told.recorded.outcomes == ["applied_and_passed"]
-    assert "step p1/s1 was given up: till/long.py" in told.recorded.ending[1]
+    again = told.recorded.calls_of("part_plan")[-1]
+    assert (again.task_id.endswith(":replan_1"), "step s1 failed: " in again.prompt) == (True, True)
+
+
+def test_a_run_of_which_no_step_fits_fails_and_says_what_to_do(till: Project) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: [TOO_LONG] * 2})
+    assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
+    assert told.recorded.ending[0] == "failed"
+    assert told.recorded.ending[1].startswith("s1-2: ")
+    assert "context_window" in told.err
 
 
 def test_the_same_code_is_solved_in_a_window_that_holds_it(tmp_path: Path) -> None:
