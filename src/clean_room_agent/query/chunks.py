@@ -23,23 +23,40 @@ class Near(NamedTuple):
     """Of the nearest one among the file's symbols."""
 
 
-def nearness(conn: Connection, file_id: int, path: str, weights: Mapping[str, float]) -> Near | None:
-    """How near the file's definitions are to the terms, each with its weight and rarity in one; None where none is."""
+class Wanted(dict[str, tuple[str, ...]]):
+    """Word -> those of its terms that are asked for, found out when a word is first looked up."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        """`weights`: of each term that is asked for, its weight and rarity in one."""
+        super().__init__()
+        self.weights = weights
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        terms = terms_of(word)
+        if self.weights.keys().isdisjoint(terms):
+            found: tuple[str, ...] = ()
+        else:
+            found = tuple(term for term in terms if term in self.weights)
+        self[word] = found
+        return found
+
+
+def nearness(conn: Connection, file_id: int, path: str, asked: Wanted) -> Near | None:
+    """How near the file's definitions are to what is asked for; None where none is."""
     held = read_chunks(conn, file_id)
     if held is None:
         return None
-    wanted: dict[int, tuple[str, ...]] = {}
-    for number, word in enumerate(held.words.split(" ")):
-        found = [term for term in terms_of(word) if term in weights]
-        if found:
-            wanted[number] = tuple(found)
-    in_path = {term: count for term, count in count_terms(path).items() if term in weights}
+    found = map(asked.__getitem__, held.words.split(" "))
+    wanted = {number: terms for number, terms in enumerate(found) if terms}
+    if not wanted:
+        return None
+    in_path = {term: count for term, count in count_terms(path).items() if term in asked.weights}
     scored = []
     for place, words in held.each():
-        hits = [number for number in words if number in wanted]
+        hits = Counter(filter(wanted.__contains__, words))
         if hits:
             norm = K1 * (1 - B + B * len(words) / MEAN_LENGTH)
-            scored.append((-_score(hits, wanted, in_path, weights, norm), place))
+            scored.append((-_score(hits, wanted, in_path, asked.weights, norm), place))
     if not scored:
         return None
     scored.sort()
@@ -47,14 +64,14 @@ def nearness(conn: Connection, file_id: int, path: str, weights: Mapping[str, fl
 
 
 def _score(
-    hits: list[int],
+    hits: Mapping[int, int],
     wanted: Mapping[int, tuple[str, ...]],
     in_path: Mapping[str, int],
     weights: Mapping[str, float],
     norm: float,
 ) -> float:
     counts = dict(in_path)
-    for number, times in Counter(hits).items():
+    for number, times in hits.items():
         for term in wanted[number]:
             counts[term] = counts.get(term, 0) + times
     return sum(weights[term] * count * (K1 + 1) / (count + norm) for term, count in counts.items())

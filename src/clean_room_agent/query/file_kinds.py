@@ -16,7 +16,7 @@ SIDE_SUFFIXES = frozenset(
         *(".toml", ".cfg", ".ini", ".yml", ".yaml", ".json", ".jsonc", ".lock", ".xml", ".csv"),
     }
 )
-SIDE_NAMES = frozenset({"setup.py", "Makefile", "Dockerfile", "LICENSE"})
+SIDE_NAMES = frozenset({"setup.py", "Makefile", "Dockerfile"})
 
 
 def is_test_file(path: str) -> bool:
@@ -35,7 +35,8 @@ def is_side_file(path: str) -> bool:
     place = PurePosixPath(path)
     if any(part in SIDE_FOLDERS for part in place.parts[:-1]):
         return True
-    return place.suffix.lower() in SIDE_SUFFIXES or place.name in SIDE_NAMES
+    shouted = not place.suffix and place.name.isupper()  # CHANGES, LICENSE, AUTHORS
+    return shouted or place.suffix.lower() in SIDE_SUFFIXES or place.name in SIDE_NAMES
 
 
 def kind_of(path: str) -> FileKind:

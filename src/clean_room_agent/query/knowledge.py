@@ -201,8 +201,12 @@ class KnowledgeBase:
             symbols=symbols.count_kinds(self._conn),
             commits=history.count_commits(self._conn),
             newest_commit=history.newest_commit_time(self._conn),
-            described=metadata.has_metadata(self._conn),
+            described=self.is_described(),
         )
+
+    def is_described(self) -> bool:
+        """Whether any file has metadata from `cra enrich --promote`."""
+        return metadata.has_metadata(self._conn)
 
     def get_adapter_for_stage(self, stage_name: str) -> AdapterRow | None:
         """The adapter deployed last for a prompt, while it is active."""

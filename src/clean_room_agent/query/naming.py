@@ -88,7 +88,7 @@ class Names:
         for word in SCOPE_PARTS.split((match[1] or match[2]).lower()):
             if len(word) > 1:
                 for file_id, path in self._paths.items():
-                    weight = _scope_weight(word, path)
+                    weight = _scope_weight(word, path) if word[:SHORTEST_STEM] in path.lower() else 0.0
                     if weight > found.get(file_id, (0.0, ""))[0]:
                         found[file_id] = weight, word
         return found

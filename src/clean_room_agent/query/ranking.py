@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query import signals
-from clean_room_agent.query.chunks import nearness
+from clean_room_agent.query.chunks import Wanted, nearness
 from clean_room_agent.query.fields import Fields
 from clean_room_agent.query.file_kinds import FileKind, kind_of
 from clean_room_agent.query.naming import Names
@@ -22,7 +22,7 @@ from clean_room_agent.query.signals import Signal
 WEIGHTS: Mapping[str, float] = {
     "fields": 2.0,
     "definitions": 1.0,
-    "messages": 1.0,
+    "messages": 1.2,
     "symbols": 0.5,
     "path": 2.0,
     "name": 1.0,
@@ -32,10 +32,8 @@ WEIGHTS: Mapping[str, float] = {
 """What each signal counts at most."""
 KIND_WEIGHTS: Mapping[FileKind, float] = {"code": 1.0, "test": 0.1, "side": 0.3}
 """What a file counts of a kind that the task does not ask for."""
-READ_FILES = 60
+READ_FILES = 40
 """Files, the best by their fields, whose definitions are looked at."""
-SEEDS = 15
-"""Files, the best by their fields, whose company is looked up."""
 REASONED = 100
 """Files, best first, that get reasons."""
 
@@ -90,14 +88,18 @@ class Ranking:
         terms = {term: self._fields.gains(term, weight) for term, weight in question.terms.items()}
         by_fields = signals.by_fields(self._fields, question, terms)
         likely = {
-            file_id: value * KIND_WEIGHTS[self._kinds[file_id]] for file_id, value in by_fields.values.items()
+            file_id: value for file_id, value in by_fields.values.items() if self._kinds[file_id] != "side"
         }
-        read = heapq.nsmallest(READ_FILES, likely, key=lambda file_id: (-likely[file_id], file_id))
-        weights = {term: weight * self._fields.rarity(term) for term, weight in question.terms.items()}
+        read = heapq.nsmallest(
+            READ_FILES,
+            likely,
+            key=lambda file_id: (-likely[file_id] * KIND_WEIGHTS[self._kinds[file_id]], file_id),
+        )
+        asked = Wanted({term: weight * self._fields.rarity(term) for term, weight in question.terms.items()})
         near = {
             file_id: one
             for file_id in read
-            if (one := nearness(self._conn, file_id, self._paths[file_id], weights)) is not None
+            if (one := nearness(self._conn, file_id, self._paths[file_id], asked)) is not None
         }
         named = {file_id: (1.0, "") for file_id, path in self._paths.items() if path in question.paths}
         scope, names = self._names.in_scope(question.text), self._names.mentioned(question.text)
@@ -109,9 +111,7 @@ class Ranking:
             signals.named("path", named, "named by the task"),
             signals.named("name", names, "the task says {!r}"),
             signals.named("scope", scope, "the task begins with the scope {!r}"),
-            signals.by_company(
-                self._paths, self._past.companions({file_id: likely[file_id] for file_id in read[:SEEDS]})
-            ),
+            signals.by_company(self._paths, self._past.companions(likely)),
         )
 
 

@@ -26,7 +26,7 @@ MIN_CO_CHANGE = 3
 RANKED_SEEDS = 5
 """The best files of the ranking, whose neighbours are looked at beside those of the named ones."""
 
-GAINS = {"plan": 2.0, "frame": 1.0, "area": 0.5, "test": 0.3, "import": 0.1, "metadata": 0.2}
+GAINS = {"plan": 2.0, "frame": 1.0, "area": 0.5, "test": 0.3, "import": 0.05, "metadata": 0.2}
 """What structure adds to a ranking's score (which is 2 for the best words, and 2 for a path that the task names)."""
 MAX_GAIN = 2.0
 
@@ -210,8 +210,7 @@ def _seeds(pool: _Pool) -> list[tuple[str, float]]:
 
 
 def _add_metadata(query: TaskQuery, pool: _Pool, source: RepositorySource) -> list[Decision]:
-    overview = source.kb.get_repo_overview()
-    if overview is None or not overview.described:
+    if not source.kb.is_described():
         reason = "tier 4 by metadata skipped: no file is described (`cra enrich --promote`)"
         return [Decision(stage=STAGE, path="", included=False, reason=reason)]
     for word in query.keywords:

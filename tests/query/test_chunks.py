@@ -1,0 +1,50 @@
+import contextlib
+from pathlib import Path
+
+from tests.fakes.repositories import make_repository
+from tests.indexer.dump import index
+
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.curated import symbols
+from clean_room_agent.query.chunks import Near, Wanted, nearness
+from clean_room_agent.query.knowledge import KnowledgeBase
+
+FILES = {
+    "one.py": (
+        "def parse_date(text):\n    return split_date(text)\n\n\n"
+        "def other(text):\n    return text\n\n\n"
+        "def format_date(day):\n    return day\n"
+    ),
+    "far.py": "def other(text):\n    return text\n",
+    "note.md": "parse date\n",
+}
+
+
+def near(kb: KnowledgeBase, path: str, **weights: float) -> Near | None:
+    file = kb.get_file_by_path(path)
+    assert file is not None
+    return nearness(kb._conn, file.id, path, Wanted(weights))
+
+
+def test_the_definition_that_says_most_is_the_nearest(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "repo", FILES)
+    index(top)
+    with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
+        kb = KnowledgeBase(conn)
+        found = near(kb, "one.py", pars=1.0, date=1.0)
+        only = near(kb, "one.py", format=1.0)
+        assert found is not None
+        assert only is not None
+        file = kb.get_file_by_path("one.py")
+        assert file is not None
+        names = {
+            one.place: symbols.get_symbol(conn, symbols.first_symbol_id(file.id) + one.place)
+            for one in (found, only)
+        }
+        assert [symbol.name if symbol else "" for symbol in names.values()] == ["parse_date", "format_date"]
+        more = near(kb, "one.py", pars=2.0, date=2.0)
+        assert more is not None
+        assert more.score == 2 * found.score
+        assert near(kb, "far.py", pars=1.0, date=1.0) is None
+        assert near(kb, "note.md", pars=1.0) is None
+        assert near(kb, "one.py") is None

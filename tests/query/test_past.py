@@ -1,0 +1,71 @@
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.fakes.repositories import commit, make_repository
+from tests.indexer.dump import index
+
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.curated import files
+from clean_room_agent.query.past import Past, Vote
+
+
+class Told:
+    """The past of one small repository, by path."""
+
+    def __init__(self, past: Past, paths: dict[int, str]) -> None:
+        self.past = past
+        self.paths = paths
+        self.ids = {path: file_id for file_id, path in paths.items()}
+
+    def by_path(self, votes: dict[int, Vote]) -> dict[str, Vote]:
+        return {self.paths[file_id]: vote for file_id, vote in votes.items()}
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    top: Path = make_repository(
+        tmp_path_factory.mktemp("past") / "repo", {f"{name}.py": f"{name} = 0\n" for name in "abcd"}
+    )
+    commit(top, {"a.py": "a = 1\n"}, "Parse dates with a comma")
+    commit(top, {"a.py": "a = 2\n", "b.py": "b = 2\n"}, "Parse dates twice, twice")
+    commit(top, {"c.py": "c = 3\n"}, 'Quote "words" in é: 1')
+    commit(top, {"a.py": "a = 4\n", "b.py": "b = 4\n", "c.py": "c = 4\n"}, "Tidy up")
+    index(top)
+    with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
+        yield Told(Past(conn), {file.id: file.path for file in files.list_files(conn)})
+
+
+def test_a_term_was_said_of_the_files_that_the_commit_touched(told: Told) -> None:
+    said = {told.paths[file_id]: times for file_id, times in told.past.mentions("twice").items()}
+    assert said == {"a.py": pytest.approx(2 / 2**0.5), "b.py": pytest.approx(2 / 2**0.5)}
+    assert told.past.mentions("wice") == {}
+    assert told.past.mentions("never") == {}
+    assert set(told.past.mentions("quot")) == {told.ids["c.py"]}
+
+
+def test_commits_with_like_messages_vote_for_their_files(told: Told) -> None:
+    votes = told.by_path(told.past.votes({"pars": 1.0, "date": 1.0, "comma": 1.0}))
+    assert set(votes) == {"a.py", "b.py"}
+    assert votes["a.py"].weight > votes["b.py"].weight > 0
+    assert (votes["a.py"].voices, votes["b.py"].voices) == (2, 1)
+    commit_hash, message = told.past.commit(votes["a.py"].source)
+    assert message == "Parse dates with a comma"
+    assert len(commit_hash) == 40
+    assert told.past.votes({"unheard": 1.0}) == {}
+
+
+def test_what_changed_together_more_exclusively_is_nearer(told: Told) -> None:
+    company = told.by_path(told.past.companions({told.ids["a.py"]: 2.0}))
+    assert set(company) == {"b.py", "c.py", "d.py"}  # d.py came with the first commit
+    assert company["b.py"].weight > company["c.py"].weight > company["d.py"].weight > 0
+    assert company["b.py"].source == told.ids["a.py"]
+
+
+def test_a_repository_without_history_says_nothing(tmp_path: Path) -> None:
+    with contextlib.closing(get_connection("curated", repo_path=tmp_path)) as conn:
+        past = Past(conn)
+        assert past.is_empty
+        assert past.votes({"a": 1.0}) == past.companions({1: 1.0}) == {}
+        assert past.mean_length(0) == past.length(1) == 0

@@ -1,0 +1,73 @@
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.fakes.repositories import commit, make_repository
+from tests.indexer.dump import index
+
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.query.file_kinds import kind_of
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.query.question import Question
+from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking
+
+FILES = {
+    "pay/bill.py": "class Bill:\n    def split_evenly(self):\n        return self.cents\n",
+    "pay/tip.py": "def tip(bill):\n    return bill\n",
+    "pay/report.py": "def show(bill):\n    return bill\n",
+    "tests/test_bill.py": "def test_split_evenly():\n    pass\n",
+    "docs/bill.md": "How a bill is split evenly.\n",
+}
+
+
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
+    top: Path = make_repository(tmp_path_factory.mktemp("ranking") / "repo", FILES)
+    commit(top, {"pay/report.py": FILES["pay/report.py"] + "\n"}, "Align the columns of the summary")
+    index(top)
+    with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
+        yield KnowledgeBase(conn)
+
+
+def order(kb: KnowledgeBase, text: str, **fields: object) -> list[str]:
+    return [hit.path for hit in kb.rank(Question(text=text, **fields), limit=10)]  # type: ignore[arg-type]
+
+
+def test_code_comes_before_tests_and_documents_unless_they_are_wanted(kb: KnowledgeBase) -> None:
+    usual = order(kb, "split evenly")
+    assert usual[0] == "pay/bill.py"
+    assert usual.index("docs/bill.md") < usual.index("tests/test_bill.py")
+    with_tests = order(kb, "split evenly", wanted=frozenset({"test"}))
+    assert with_tests.index("tests/test_bill.py") < usual.index("tests/test_bill.py")
+
+
+def test_a_path_that_is_named_comes_before_what_words_find(kb: KnowledgeBase) -> None:
+    assert "pay/tip.py" not in order(kb, "split evenly")
+    assert order(kb, "split evenly", paths=("pay/tip.py",))[:2] == ["pay/bill.py", "pay/tip.py"]
+
+
+def test_a_file_is_found_by_what_a_like_commit_changed(kb: KnowledgeBase) -> None:
+    (hit, *_) = kb.rank(Question(text="Align columns"), limit=1)
+    assert hit.path == "pay/report.py"
+    assert any("'Align the columns of the summary'" in reason for reason in hit.reasons)
+
+
+def test_every_signal_has_a_weight_and_explains_itself(kb: KnowledgeBase) -> None:
+    found = Ranking(kb._conn).find(
+        Question(text="bill: split evenly", names=("split_evenly",), paths=("pay/bill.py",))
+    )
+    assert [signal.name for signal in found if signal.name not in WEIGHTS] == []
+    assert {signal.name for signal in found} == set(WEIGHTS)
+    for signal in found:
+        for file_id, value in signal.values.items():
+            assert 0 < value <= signal.top
+            assert signal.explain(file_id)
+
+
+def test_a_score_is_the_sum_of_the_weighted_shares(kb: KnowledgeBase) -> None:
+    question = Question(text="Split the bill evenly", names=("Bill",))
+    found = Ranking(kb._conn).find(question)
+    for hit in kb.rank(question, limit=10):
+        shares = sum(WEIGHTS[signal.name] * signal.share(hit.file_id) for signal in found)
+        assert hit.score == pytest.approx(shares * KIND_WEIGHTS[kind_of(hit.path)])
