@@ -150,8 +150,8 @@ def _structured(desk: wiring.Desk, task_id: str) -> str:
     if reply.value is None:
         fault = reply.bad.fault if reply.bad else ""
         raise ModelError(
-            f"the reasoning model's answer cannot be read: {fault}",
-            hint="take an instruction-tuned model; `cra show` has the answer",
+            f"the reasoning model's answer cannot be read: {fault}: {reply.text.strip()[:80]!r}",
+            hint="take an instruction-tuned model, or another schema_dialect in [models] where the server has several",
         )
     return "the reasoning model answers in the shape it is asked for"
 

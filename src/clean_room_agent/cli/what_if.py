@@ -1,13 +1,14 @@
 """What another model would have answered: a recorded stage's questions asked again, exactly, and the answers compared."""
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
 
-from clean_room_agent.artifacts.ids import new_task_id, relative_pass, short_id
+from clean_room_agent.artifacts.ids import new_task_id, relative_pass
 from clean_room_agent.cli import output, wiring
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Settings
@@ -22,6 +23,7 @@ from clean_room_agent.workspace import Workspace
 
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}
 SHOWN_CHARS = 120
+OPTION = re.compile(r"^(\d+)\. ([^|\n]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,8 @@ class Compared:
     item: str
     call_id: int
     """The recorded call that asked it."""
+    options: Mapping[int, str]
+    """What the numbers of an answer stand for: the numbered lines of the question."""
     decides: tuple[str, ...]
     """The paths that were let in or left out by the recorded answer."""
     then: Side
@@ -171,7 +175,7 @@ def render(found: WhatIf) -> str:
         lines.append(f"DIFFER  {where}")
         lines += [
             f"          then {then}\n          now  {now}"
-            for then, now in _parts(each.then.answer, each.now.answer)
+            for then, now in _parts(each.then.answer, each.now.answer, each.options)
         ]
         if each.decides:
             lines.append(f"          it decided about {', '.join(each.decides)}")
@@ -185,7 +189,6 @@ def render(found: WhatIf) -> str:
         f"{figures['unreadable']} unreadable"
         for name, figures in (("then", then), ("now ", now))
     ]
-    lines.append(f"The new answers: cra show {short_id(found.task_id)}")
     return "\n".join(lines)
 
 
@@ -222,6 +225,7 @@ def _compare(
         prompt=first.call_type,
         item=first.item,
         call_id=first.id,
+        options={int(number): name for number, name in OPTION.findall(first.prompt)},
         decides=tuple(dict.fromkeys(row.path for row in decisions if row.call_id in ids and row.path)),
         then=_recorded(question),
         now=_ask(models, first, task_id),
@@ -302,15 +306,21 @@ def _shown(answer: Any) -> str:
     return _short(_plain(answer))
 
 
-def _parts(then: Any, now: Any) -> Iterator[tuple[str, str]]:
-    """Where two answers differ: field by field where both have fields."""
+def _parts(then: Any, now: Any, options: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    """Where two answers differ: field by field where both have fields; numbers of options by their names."""
     old, new = _plain(then), _plain(now)
     if isinstance(then, BaseModel) and isinstance(now, BaseModel):
         for name in sorted(old.keys() | new.keys()):
             if old.get(name) != new.get(name):
-                yield f"{name}: {_short(old.get(name))}", f"{name}: {_short(new.get(name))}"
+                yield f"{name}: {_named(old.get(name), options)}", f"{name}: {_named(new.get(name), options)}"
     else:
         yield _shown(then), _shown(now)
+
+
+def _named(value: Any, options: Mapping[int, str]) -> str:
+    if options and isinstance(value, list) and all(isinstance(number, int) for number in value):
+        return ", ".join(options.get(number, f"{number} (no option)").strip() for number in value) or "none"
+    return _short(value)
 
 
 def _short(value: Any) -> str:

@@ -232,3 +232,18 @@ def test_questions_to_a_server_that_is_not_there_or_another_fail_clearly() -> No
     assert "LM Studio 1234" in caught.value.hint
     with pytest.raises(ServerFailed, match="does not speak OpenAI's protocol"):
         mocked(lambda _: httpx.Response(200, content=b"<html>")).version()
+
+
+def test_a_proxy_of_the_environment_never_sees_a_local_prompt(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with OpenAiServer(["hi"]) as server:
+        assert connect(models_config(server.base_url, provider="openai")).send(request()).text == "hi"
+
+
+def test_fifty_calls_in_a_row_all_succeed() -> None:
+    with OpenAiServer(lambda call: f"answer {call.number}") as server:
+        transport = connect(models_config(server.base_url, provider="openai"))
+        assert [transport.send(request()).text for _ in range(50)] == [
+            f"answer {number}" for number in range(50)
+        ]
