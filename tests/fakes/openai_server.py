@@ -52,14 +52,16 @@ class OpenAiServer(OllamaServer):
         usage: bool = True,
         says_done: bool = True,
         key: str = "",
+        counts: bool = True,
     ) -> None:
-        """`usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants."""
+        """`counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants."""
         super().__init__(script, models=models, logprobs=logprobs)
         self.kind = kind
         self.own_window = window
         self.usage = usage
         self.says_done = says_done
         self.key = key
+        self.counts = counts
         self._http.RequestHandlerClass = _OpenAiHandler
 
     def schema(self, body: dict[str, Any]) -> Any:
@@ -95,12 +97,23 @@ class _OpenAiHandler(_Handler):
     def do_POST(self) -> None:  # noqa: N802 - the base class's name
         if not self._may():
             return
-        if self.path == "/tokenize" and self._owner.kind in SUMS:
+        if self.path in {"/tokenize", "/apply-template"}:
             self._owner.state.paths.append(self.path)
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            self._json(200, {"count": _need(body), "max_model_len": self._owner.own_window})
+            self._count(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             return
         super().do_POST()
+
+    def _count(self, body: dict[str, Any]) -> None:
+        kind = self._owner.kind if self._owner.counts else "silent"
+        if self.path == "/tokenize" and kind in SUMS:
+            self._json(200, {"count": _need(body), "max_model_len": self._owner.own_window})
+        elif self.path == "/apply-template" and kind == "llama-server":
+            said = "".join(message["content"] for message in body["messages"])
+            self._json(200, {"prompt": said + "." * FRAMING})
+        elif self.path == "/tokenize" and kind == "llama-server":
+            self._json(200, {"tokens": list(range(count_tokens(body["content"])))})
+        else:
+            self._json(404, {"error": {"code": 404, "message": "File Not Found", "type": "not_found_error"}})
 
     @property
     def _owner(self) -> OpenAiServer:

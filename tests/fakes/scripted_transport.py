@@ -39,3 +39,6 @@ class ScriptedTransport:
 
     def window(self, tag: str) -> int | None:
         return None
+
+    def count(self, tag: str, system: str, prompt: str) -> int | None:
+        return None

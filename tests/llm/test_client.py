@@ -38,6 +38,9 @@ class Unlocked:
     def window(self, tag: str) -> int | None:
         return None
 
+    def count(self, tag: str, system: str, prompt: str) -> int | None:
+        return None
+
 
 def cut(text: str) -> RawAnswer:
     return RawAnswer(request_body="{}", text=text, finish="length")

@@ -299,7 +299,7 @@ REFUSING: tuple[Kind, ...] = ("vllm", "vllm-new", "vllm-old", "llama-server", "l
 @pytest.mark.parametrize("kind", [*REFUSING, "llama-cpp-python"])
 def test_a_prompt_that_is_too_long_is_an_overflow_in_each_servers_words(kind: Kind) -> None:
     sink = MemorySink()
-    with OpenAiServer(["x"], kind=kind) as server:
+    with OpenAiServer(["x"], kind=kind, counts=False) as server:
         client = client_of(server, sink, streaming=kind != "llama-cpp-python")
         with pytest.raises(WindowExceeded, match="as too long for coder:3b") as caught:
             client.ask(SHOUT, MANY, pass_id="t:p")
@@ -316,13 +316,17 @@ def test_a_stream_that_ends_empty_at_long_prompts_is_told_with_what_makes_it_spe
     assert "streaming = false" in caught.value.hint
 
 
-@pytest.mark.parametrize("kind", ["vllm", "vllm-new", "vllm-old"])
-def test_where_prompt_and_answer_together_are_too_long_the_answer_is_made_shorter_once(kind: Kind) -> None:
-    sink = MemorySink()
+def note_of(tokens: int) -> Note:
+    """What makes a request of so many tokens, or of one less, by the stand-in's count."""
     bare = count_tokens(SHOUT.system) + count_tokens(SHOUT.render(Note(text=""))) + FRAMING
-    prompt = Note(text="abcdefg " * ((WINDOW - 30 - bare) // 2))
-    with OpenAiServer(["x"], kind=kind) as server:
-        reply = client_of(server, sink).ask(SHOUT, prompt, pass_id="t:p", max_answer_tokens=40)
+    return Note(text="abcdefg " * ((tokens - bare) // 2))
+
+
+@pytest.mark.parametrize("kind", ["vllm", "vllm-old"])
+def test_where_prompt_and_answer_together_are_refused_the_answer_is_made_shorter_once(kind: Kind) -> None:
+    sink = MemorySink()
+    with OpenAiServer(["x"], kind=kind, counts=False) as server:
+        reply = client_of(server, sink).ask(SHOUT, note_of(WINDOW - 30), pass_id="t:p", max_answer_tokens=40)
         rooms = [body["max_tokens"] for body in server.requests[1:]]
     assert reply.value == "X"
     assert rooms[0] == 40
@@ -330,6 +334,26 @@ def test_where_prompt_and_answer_together_are_too_long_the_answer_is_made_shorte
     assert rooms[1] in {30, 31}
     assert [call.finish for call in sink.asked()] == ["error:WindowExceeded", "stop"]
     assert reply.attempts == 2
+
+
+@pytest.mark.parametrize("kind", ["vllm", "llama-server"])
+def test_a_server_that_can_count_is_asked_before_a_prompt_is_sent_that_may_not_fit(kind: Kind) -> None:
+    sink = MemorySink()
+    with OpenAiServer(lambda _: "x", kind=kind) as server:
+        client = client_of(server, sink)
+        client.ask(SHOUT, SKY, pass_id="t:p", max_answer_tokens=40)
+        assert "/tokenize" not in server.state.paths, "what fits by far is not counted"
+        client.ask(SHOUT, note_of(WINDOW - 50), pass_id="t:p", max_answer_tokens=40)
+        client.ask(SHOUT, note_of(WINDOW - 30), pass_id="t:p", max_answer_tokens=40)
+        with pytest.raises(
+            WindowExceeded, match=r"by the server's count, and 40 are for its answer"
+        ) as caught:
+            client.ask(SHOUT, note_of(WINDOW - 10), pass_id="t:p", max_answer_tokens=40)
+        rooms = [body["max_tokens"] for body in server.requests[1:]]
+    assert rooms[:2] == [40, 40]
+    assert rooms[2:] in ([30], [31])
+    assert "raise token_factor" in caught.value.hint
+    assert [call.finish for call in sink.asked()] == ["stop"] * 3
 
 
 @pytest.mark.parametrize("kind", ["silent", "mute"])

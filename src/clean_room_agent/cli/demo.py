@@ -13,7 +13,7 @@ import click
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli import output, wiring
 from clean_room_agent.cli.clock import utc_now
-from clean_room_agent.cli.discovery import DEFAULT_URL
+from clean_room_agent.cli.discovery import DEFAULT_URL, PROVIDERS
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.cli.plan import run_plan
 from clean_room_agent.cli.sample import ASSETS, load_sample, make_repository
@@ -21,6 +21,7 @@ from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.cli.solve import SolveRequest, run_solve, watching
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.errors import UsageError
+from clean_room_agent.llm.config import Provider
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
 from clean_room_agent.report.summary import render
@@ -45,9 +46,19 @@ SAID = (
 )
 @click.option("--live", is_flag=True, help="Ask a real model server instead of playing the recording.")
 @click.option("--base-url", default=DEFAULT_URL, show_default=True, help="The model server, with --live.")
+@click.option(
+    "--provider", type=click.Choice(PROVIDERS), default=PROVIDERS[0], help="What it speaks, with --live."
+)
 @click.option("--coding", help="The coding model, with --live.")
 @click.option("--reasoning", help="The reasoning model, with --live.")
-def command(folder: Path | None, live: bool, base_url: str, coding: str | None, reasoning: str | None) -> int:
+def command(
+    folder: Path | None,
+    live: bool,
+    base_url: str,
+    provider: Provider,
+    coding: str | None,
+    reasoning: str | None,
+) -> int:
     """Make a small project with a real bug, and solve it: init, index, plan, solve."""
     if live and not (coding and reasoning):
         raise UsageError("--live needs models", hint="name them: --coding TAG --reasoning TAG")
@@ -63,7 +74,7 @@ def command(folder: Path | None, live: bool, base_url: str, coding: str | None, 
     quoted = "\n".join(f"   | {line}" for line in sample.task.splitlines())
     output.answer(f"   The task:\n{quoted}\n")
     output.answer("2. cra init: the configuration")
-    write_config(workspace, config_values({"base_url": base_url, **models}))
+    write_config(workspace, config_values({"provider": provider, "base_url": base_url, **models}))
     settings = load_settings(workspace.config, Overrides())
     output.answer(f"   {workspace.config}\n")
     code = tour(workspace, settings, sample.task, live=live)

@@ -110,6 +110,10 @@ class NoTransport:
         """None: nobody has a window."""
         return None
 
+    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: nobody counts."""
+        return None
+
 
 def no_transport(_settings: Settings) -> Transport:
     """For commands that work without a model."""

@@ -123,6 +123,9 @@ class Transport(Protocol):
             ModelError: the server does not have the model, or cannot be asked.
         """
 
+    def count(self, tag: str, system: str, prompt: str) -> int | None:
+        """The tokens of a request with these texts, framing included, as the server counts them; None where it cannot."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:

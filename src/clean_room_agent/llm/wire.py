@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.ids import relative_pass
-from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable
+from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
 from clean_room_agent.llm import tokens
 from clean_room_agent.llm.answers import JsonSchema
 from clean_room_agent.llm.config import ModelsConfig
@@ -32,6 +32,8 @@ from clean_room_agent.llm.sink import CallRecord, CallSink
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 10.0
+DOUBTFUL = 3
+"""A prompt whose estimate fits so many times is not counted by the server before it is sent."""
 LEAST_ROOM = 0.5
 """Share of the wanted answer that must fit for a request to be sent again with a shorter one."""
 
@@ -120,9 +122,10 @@ class Wire:
         """
         if self._transport.live:
             self._require_refusal(question.model, place)
+            question = self._proven(question)
         done = self._settle(question, place)
         refusal = done.raw.refusal
-        if refusal is not None and LEAST_ROOM * question.max_tokens <= refusal.room < question.max_tokens:
+        if refusal is not None and _is_worth(refusal.room, question):
             # Some servers refuse where prompt and answer together do not fit; the prompt alone does.
             shorter = self._settle(replace(question, max_tokens=refusal.room), place)
             done = replace(shorter, sent=done.sent + shorter.sent)
@@ -158,6 +161,28 @@ class Wire:
         if found.proven:
             self._probed.add((model.tag, model.window))
         return found
+
+    def _proven(self, question: Question) -> Question:
+        """The question, its answer shorter where the server's own count of the prompt leaves less room for it.
+
+        A question that fits by far is not counted.
+
+        Raises:
+            WindowExceeded: the count leaves too little room; nothing was sent.
+        """
+        model = question.model
+        if DOUBTFUL * question.estimated + question.max_tokens <= model.window:
+            return question
+        counted = self._transport.count(model.tag, question.system, question.text)
+        if counted is None or counted + question.max_tokens <= model.window:
+            return question
+        if _is_worth(model.window - counted, question):
+            return replace(question, max_tokens=model.window - counted)
+        raise WindowExceeded(
+            f"prompt {question.name} has {counted} tokens by the server's count, and {question.max_tokens} are for its "
+            f"answer; {model.tag} has a window of {model.window}",
+            hint=f"the estimate was {question.estimated}: raise token_factor in [models], or context_window in [budget]",
+        )
 
     def _require_refusal(self, model: ModelConfig, place: Place) -> None:
         with self._probe_lock:
@@ -242,6 +267,11 @@ class Wire:
             timestamp=outcome.timestamp,
             replayed_from=raw.replayed_from,
         )
+
+
+def _is_worth(room: int, question: Question) -> bool:
+    """Whether an answer of so many tokens is shorter than wanted, and long enough to be of use."""
+    return LEAST_ROOM * question.max_tokens <= room < question.max_tokens
 
 
 def request_tokens(system: str, prompt: str, model: ModelConfig) -> int:

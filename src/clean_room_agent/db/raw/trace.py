@@ -15,7 +15,9 @@ CALLS = f"""
 SELECT c.id, c.task_id, c.call_type, c.stage_name, c.model, c.role, c.provider, c.item, c.attempt, c.finish, c.error,
     c.estimated_tokens, c.prompt_tokens, c.completion_tokens, c.latency_ms, c.timestamp, c.replayed_from,
     CASE WHEN json_valid(c.request_body) THEN json_extract(c.request_body, '$.options.num_ctx') END,
-    CASE WHEN json_valid(c.request_body) THEN json_extract(c.request_body, '$.options.num_predict') END,
+    CASE WHEN json_valid(c.request_body)
+        THEN coalesce(json_extract(c.request_body, '$.options.num_predict'), json_extract(c.request_body, '$.max_tokens'))
+        END,
     coalesce(r.reading, ''), coalesce(r.fault, '')
 FROM retrieval_llm_calls AS c
 LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)

@@ -183,6 +183,10 @@ class OllamaTransport:
         """None: a request gets the window that it asks for."""
         return None
 
+    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: the server cannot count without answering."""
+        return None
+
     def version(self) -> str:
         """The server's version.
 

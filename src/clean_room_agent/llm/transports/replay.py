@@ -86,6 +86,10 @@ class ReplayTransport:
         """None: a recording has no window."""
         return None
 
+    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: a recording cannot count."""
+        return None
+
     def _nearest(self, identity: CallIdentity) -> str:
         same_pass = [known for known in self._calls if known.pass_id == identity.pass_id]
         if not same_pass:
@@ -126,6 +130,10 @@ class ReplayThenLive:
     def window(self, tag: str) -> int | None:
         """The server's."""
         return self._server.window(tag)
+
+    def count(self, tag: str, system: str, prompt: str) -> int | None:
+        """The server's."""
+        return self._server.count(tag, system, prompt)
 
 
 def dump_calls(calls: Iterable[RecordedCall]) -> str:

@@ -1,0 +1,168 @@
+"""An answer of OpenAI's chat API as it arrives: events of a stream, or one object."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+from pydantic import BaseModel, Field, ValidationError
+
+from clean_room_agent.errors import ModelError
+from clean_room_agent.llm.answers import TokenChoice
+from clean_room_agent.llm.exchange import Finish, RawAnswer, Refusal
+from clean_room_agent.llm.transports import failures
+from clean_room_agent.llm.transports.failures import Target
+
+END = b"[DONE]"
+ENDINGS = ("stop", "length")
+
+
+class _Likely(BaseModel):
+    token: str
+    logprob: float | None = None
+
+
+class _Token(_Likely):
+    top_logprobs: list[_Likely] | None = None
+
+
+class _Probabilities(BaseModel):
+    content: list[_Token] | None = None
+
+
+class _Message(BaseModel):
+    content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class _Choice(BaseModel):
+    delta: _Message | None = None
+    message: _Message | None = None
+    finish_reason: str | None = None
+    logprobs: _Probabilities | None = None
+
+
+class _Usage(BaseModel):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+
+
+class _Chunk(BaseModel):
+    """A piece of a stream, or a whole answer; servers put errors under one of two names."""
+
+    object: str = ""
+    choices: list[_Choice] = Field(default_factory=list)
+    usage: _Usage | None = None
+    error: Any = None
+
+
+class Collected:
+    """An answer under way."""
+
+    def __init__(
+        self, target: Target, known: Callable[[], tuple[str, ...]], *, streaming: bool = True
+    ) -> None:
+        """`known` tells the models that the server has. Without streaming, the lines are those of one object."""
+        self._target = target
+        self._known = known
+        self._streaming = streaming
+        self._lines: list[bytes] = []
+        self.text: list[str] = []
+        self.thinking: list[str] = []
+        self.tokens: list[TokenChoice] = []
+        self.reason = ""
+        self.done = False
+        self.usage = _Usage()
+        self.refusal: Refusal | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether a token has come."""
+        return bool(self.text or self.thinking)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the reason of the end has come; what may follow are counts."""
+        return self.done or bool(self.reason)
+
+    def take(self, line: bytes) -> ModelError | None:
+        """Adds one line; the error that it reports."""
+        if not self._streaming:
+            self._lines.append(line)
+            return None
+        name, colon, value = line.strip().partition(b":")
+        if not colon or name not in {b"data", b"error", b"event", b"id", b"retry", b""}:
+            return self._foreign(line)
+        if name == b"error":  # older llama-server: an event's field of its own
+            return self.refused(httpx.codes.OK, value.decode("utf-8", "replace"))
+        if name != b"data":
+            return None
+        if value.strip() == END:
+            self.done = True
+            return None
+        return self._add(value)
+
+    def refused(self, status: int, body: str) -> ModelError:
+        """The error that the server reports in place of an answer, or within one (status 200)."""
+        known = self._known() if status in {httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST} else ()
+        error, self.refusal = failures.reported(self._target, status, body, known=known)
+        return error
+
+    def end(self) -> ModelError | None:
+        """The error for an answer that ended without a reason."""
+        if self._lines:
+            return self._add(b"\n".join(self._lines))
+        if self.complete:
+            return None
+        return failures.broken_off(self._target, "the stream ended without its end", begun=self.begun)
+
+    def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
+        """All that came, with what went wrong."""
+        finish: Finish = "length" if self.reason == "length" else "stop"
+        return RawAnswer(
+            request_body=body,
+            text="".join(self.text),
+            thinking="".join(self.thinking),
+            finish=finish,
+            prompt_tokens=self.usage.prompt_tokens,
+            completion_tokens=self.usage.completion_tokens,
+            tokens=tuple(self.tokens),
+            error=error,
+            refusal=self.refusal,
+        )
+
+    def _add(self, text: bytes) -> ModelError | None:
+        try:
+            chunk = _Chunk.model_validate_json(text)
+        except ValidationError:
+            return self._foreign(text)
+        if chunk.error is not None or chunk.object == "error":
+            return self.refused(httpx.codes.OK, text.decode("utf-8", "replace"))
+        self.usage = chunk.usage or self.usage
+        for choice in chunk.choices[:1]:
+            message = choice.delta or choice.message or _Message()
+            thought = message.reasoning_content or message.reasoning
+            if message.content:
+                self.text.append(message.content)
+            if thought:
+                self.thinking.append(thought)
+            if choice.logprobs is not None and not (thought and not message.content):
+                self.tokens.extend(_as_choice(token) for token in choice.logprobs.content or ())
+            self.reason = choice.finish_reason or self.reason
+        if self.reason and self.reason not in ENDINGS:
+            return failures.ended_early(self._target, self.reason)
+        return None
+
+    def _foreign(self, text: bytes) -> ModelError:
+        return failures.not_the_protocol(self._target, f"it sent {text[:200].decode('utf-8', 'replace')!r}")
+
+
+def _as_choice(token: _Token) -> TokenChoice:
+    return TokenChoice(
+        token=token.token,
+        top=tuple(
+            (likely.token, likely.logprob)
+            for likely in token.top_logprobs or ()
+            if likely.logprob is not None
+        ),
+    )
