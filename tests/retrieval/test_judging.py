@@ -92,7 +92,7 @@ def test_all_calls_share_everything_before_the_options() -> None:
 
 
 def test_yes_or_no_is_asked_once_an_option_and_keeps_their_order() -> None:
-    transport = ScriptedTransport(lambda request: "yes" if "f2.py" in request.prompt else "maybe")
+    transport = ScriptedTransport(lambda request: "yes" if request.identity.item == "f2.py" else "maybe")
     rulings = judge(transport).each(SCOPE_JUDGMENT, options(3), label="relevant", stage="scope")
     assert [ruling.label for ruling in rulings] == ["", "relevant", ""]
     assert "unreadable" in rulings[0].reason
@@ -122,17 +122,18 @@ def test_the_threshold_counts_on_the_probability_of_yes(threshold: float, includ
 
 def test_questions_about_one_item_each_differ_in_the_item_alone() -> None:
     transport = ScriptedTransport(lambda _: "no")
-    given = options(4)
+    given = [Option(key=f"{n}", text=f"f{n}.py | defines {n}", score=0.5) for n in range(4)]
     for prompt in (SCOPE_JUDGMENT, PRECISION_RELEVANT, PRECISION_PRIMARY, PRECISION_SUPPORTING):
         transport.requests.clear()
         judge(transport).each(prompt, given, label="relevant", stage="scope")
         around = {
-            request.prompt.replace(option.text.strip(), "|", 1)
+            request.prompt.replace(option.text.strip(), "@")
             for request, option in zip(transport.requests, given, strict=True)
         }
         assert len(around) == 1
-        before, _, after = around.pop().partition("|")
+        before, _, after = around.pop().partition("@")
         assert len(before) > 4 * len(after)
+        assert all(f"- f{n}.py\n" in before for n in range(4))
         assert {(request.system, request.max_tokens) for request in transport.requests} == {
             (prompt.system, 3)
         }

@@ -87,7 +87,9 @@ Which of these files matter for the task? Answer with the JSON object.\
 
 
 def test_scope_judgment_asks_about_one_file() -> None:
-    assert SCOPE_JUDGMENT.render(SingleInputs(question=BATCH.question, option="a.py")) == snapshot("""\
+    assert SCOPE_JUDGMENT.render(
+        SingleInputs(question=BATCH.question, option="a.py | x", others=("a.py", "b.py"))
+    ) == snapshot("""\
 # Judge whether a file matters for a task
 
 You choose files for a programmer. You get a task and one file of the repository.
@@ -101,8 +103,12 @@ Rules:
 ## Task
 Fix the <b>total</b>
 
+## Files to choose from
+- a.py
+- b.py
+
 ## File
-a.py
+a.py | x
 
 Does this file matter for the task? Answer yes or no.\
 """)
@@ -139,7 +145,9 @@ Which of these pieces are primary, supporting, or type_context? Answer with the 
 
 
 def test_the_three_questions_about_a_piece_go_from_needed_to_whole_to_described() -> None:
-    piece = SingleInputs(question=BATCH.question, option="a.py :: total | def total(rows)")
+    piece = SingleInputs(
+        question=BATCH.question, option="a.py :: total | def total(rows)", others=("a.py :: total",)
+    )
     assert PRECISION_RELEVANT.render(piece) == snapshot("""\
 # Judge whether a task needs a piece of code
 
@@ -153,6 +161,9 @@ Rules:
 
 ## Task
 Fix the <b>total</b>
+
+## Code to choose from
+- a.py :: total
 
 ## Code
 a.py :: total | def total(rows)
@@ -173,6 +184,9 @@ Rules:
 ## Task
 Fix the <b>total</b>
 
+## Code to choose from
+- a.py :: total
+
 ## Code
 a.py :: total | def total(rows)
 
@@ -190,6 +204,9 @@ Rules:
 
 ## Task
 Fix the <b>total</b>
+
+## Code to choose from
+- a.py :: total
 
 ## Code
 a.py :: total | def total(rows)

@@ -44,6 +44,32 @@ def test_a_missing_symbol_that_is_judged_primary_is_shown_whole(make: Make) -> N
     assert ("big.py", "task_3") in {(item.path, item.symbol) for item in package.primary()}
 
 
+def test_one_by_one_a_refinement_asks_the_same_three_questions_about_what_is_named(make: Make) -> None:
+    answers = {
+        "precision_relevant": lambda request: "yes" if "task_" in request.identity.item else "no",
+        "precision_primary": lambda request: "yes" if "task_3" in request.identity.item else "no",
+        "precision_supporting": lambda request: "yes" if "task_4" in request.identity.item else "no",
+    }
+    world = make({**SHOP, "big.py": large_module(6, lines=20)}, answers, imports=IMPORTS)
+    retriever = world.retriever(route="each", each_share=0.0)
+    first = retriever.retrieve(room_request(files=("shop/cart.py",)))
+    world.transport.requests.clear()
+    wish = RefinementRequest(reason="unknown name", missing_symbols=("task_3",))
+    package = retriever.refine(wish, room_request(pass_id=RETRY, files=("shop/cart.py",)))
+    added = {item.symbol: item.detail for item in package.items if item.path == "big.py"}
+    assert (added["task_3"], added["task_4"], added["task_5"]) == ("primary", "supporting", "type_context")
+    assert {item.path for item in first.items} <= {item.path for item in package.items}
+    names = [call.identity.prompt for call in world.transport.requests]
+    assert names == sorted(
+        names, key=["precision_relevant", "precision_primary", "precision_supporting"].index
+    )
+    assert all("## What an earlier attempt missed" in call.prompt for call in world.transport.requests)
+    judged = [row for row in world.decisions(RETRY) if row.symbol == "task_3" and row.call_id is not None]
+    assert [(row.stage, row.reason) for row in judged] == [
+        ("refinement_merge", "needed: judged yes; whole: judged yes")
+    ]
+
+
 def test_a_missing_test_is_shown_to_be_read(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     world.retriever().retrieve(room_request(files=("shop/cart.py",)))

@@ -43,8 +43,11 @@ class JudgmentsConfig(ConfigSlice):
     top_k: int = Field(default=20, ge=1, description="files judged, best first")
     max_symbols: int = Field(default=60, ge=1, description="symbols judged, best first")
     batch_size: int = Field(default=30, ge=1, description="candidates in one batch question at most")
-    each_files: int = Field(default=8, ge=1, description="files asked about one by one, best first")
-    each_symbols: int = Field(default=10, ge=1, description="symbols asked about one by one, best first")
+    each_files: int = Field(default=16, ge=1, description="files asked about one by one, best first")
+    each_files_planned: int = Field(
+        default=4, ge=0, description="the same where a plan names files: the others are there to be read only"
+    )
+    each_symbols: int = Field(default=8, ge=1, description="symbols asked about one by one, best first")
     each_share: float = Field(
         default=0.25,
         ge=0,
@@ -58,11 +61,11 @@ class JudgmentsConfig(ConfigSlice):
         description="probability that a yes needs; without a model, score that counts as a yes",
     )
 
-    def files_to_judge(self, scores: Sequence[float]) -> Bound:
-        """How many of the files, best first, are judged."""
+    def files_to_judge(self, scores: Sequence[float], *, planned: bool) -> Bound:
+        """How many of the files, best first, are judged; `planned`: a plan names files, which are in anyway."""
         if (self.scope_route or self.route) == "batch":
             return _first(len(scores), self.top_k)
-        return _near(scores, self.each_files, self.each_share)
+        return _near(scores, self.each_files_planned if planned else self.each_files, self.each_share)
 
     def symbols_to_judge(self, scores: Sequence[float]) -> Bound:
         """How many of the pieces of code, best first, are judged."""

@@ -61,10 +61,11 @@ class ModelJudge:
         self, prompt: Prompt[SingleInputs, Verdict], options: Sequence[Option], *, label: str, stage: str
     ) -> tuple[Ruling, ...]:
         """As `Judge.each`; where probabilities are given, yes counts from the threshold on."""
+        names = tuple(option.name for option in options)
         judged = self._models.judge(
             prompt,
             options,
-            inputs=lambda option: SingleInputs(question=self._question, option=option.text),
+            inputs=lambda option: SingleInputs(question=self._question, option=option.text, others=names),
             key=lambda option: option.key,
             pass_id=self._pass_id,
             stage=stage,

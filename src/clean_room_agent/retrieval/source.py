@@ -156,4 +156,4 @@ def top_names(definitions: Sequence[Definition], *, most: int) -> tuple[str, ...
     """The first names that a file defines at its top level; classes and functions before variables."""
     top = [entry for entry in definitions if "." not in entry.name]
     top.sort(key=lambda entry: entry.kind == "variable")
-    return tuple(entry.name for entry in top[:most])
+    return tuple(dict.fromkeys(entry.name for entry in top))[:most]

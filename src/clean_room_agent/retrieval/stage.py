@@ -98,6 +98,11 @@ class Option:
     score: float
     """0..1; what stands in for the model's opinion when none is asked."""
 
+    @property
+    def name(self) -> str:
+        """The first part of its text: a path, or `path :: symbol`."""
+        return self.text.partition(" | ")[0]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
@@ -128,6 +133,8 @@ class SingleInputs:
 
     question: str
     option: str
+    others: tuple[str, ...] = ()
+    """The names of all that is asked about, the option's own among them: the same in each of the questions."""
 
 
 class Sorted(Protocol):

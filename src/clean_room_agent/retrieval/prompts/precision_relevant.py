@@ -15,6 +15,11 @@ Rules:
 
 {{ question }}
 
+## Code to choose from
+{% for other in others %}
+- {{ other }}
+{% endfor %}
+
 ## Code
 {{ option }}
 

@@ -15,6 +15,11 @@ Rules:
 
 {{ question }}
 
+## Files to choose from
+{% for other in others %}
+- {{ other }}
+{% endfor %}
+
 ## File
 {{ option }}
 

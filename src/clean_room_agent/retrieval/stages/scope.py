@@ -9,8 +9,11 @@ from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.source import RepositorySource, top_names
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Ruling, StageContext
 
-NAMES_SHOWN = 8
+NAMES_SHOWN = 6
 REASONS_SHOWN = 3
+REASONS_JUDGED = 2
+REASON_CHARS = 90
+"""A judge is shown a list of words that were found no further than this."""
 
 
 class ScopeStage:
@@ -30,7 +33,8 @@ class ScopeStage:
     ) -> StageContext:
         """The context with the files in scope, in the candidates' order."""
         waiting = [entry for entry in context.candidates if entry.tier > 1]
-        bound = self._config.files_to_judge([entry.score for entry in waiting])
+        planned = any(entry.tier == 0 for entry in context.candidates)
+        bound = self._config.files_to_judge([entry.score for entry in waiting], planned=planned)
         judged = waiting[: bound.count]
         top = max((entry.score for entry in judged), default=0.0) or 1.0
         options = [
@@ -74,7 +78,18 @@ def _decide(entry: Candidate, ruling: Ruling | None, passed_over: str) -> Decisi
 def _describe(entry: Candidate, source: RepositorySource) -> str:
     row = source.file(entry.path)
     names = top_names(source.definitions(row), most=NAMES_SHOWN) if row is not None else ()
-    parts = [entry.path, f"found: {'; '.join(entry.reasons[:REASONS_SHOWN])}"]
+    parts = [entry.path, f"found: {'; '.join(_brief(reason) for reason in entry.reasons[:REASONS_JUDGED])}"]
     if names:
         parts.append(f"defines: {', '.join(names)}")
     return " | ".join(parts)
+
+
+def _brief(reason: str) -> str:
+    """The reason, up to as many members of its list as have room."""
+    kept = ""
+    for part in reason.split(", '"):
+        longer = f"{kept}, '{part}" if kept else part
+        if kept and len(longer) > REASON_CHARS:
+            break
+        kept = longer
+    return kept

@@ -1,0 +1,49 @@
+"""Judgments over a real connection: several at a time, answered in any order, weighed by their probabilities."""
+
+import threading
+
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import RELEVANT, Note, model_client, models_config
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.ollama_server import OllamaServer
+
+from clean_room_agent.llm.transports.ollama import connect
+
+COUNT = 6
+
+
+def number_of(call: ChatCall) -> int:
+    return int(call.prompt.rpartition(" ")[2])
+
+
+def test_answers_in_reverse_order_are_judgments_in_the_order_of_the_items() -> None:
+    """The model answers a question only once it has answered the next one."""
+    came = [threading.Event() for _ in range(COUNT + 1)]
+    came[COUNT].set()
+    order: list[int] = []
+
+    def answer(call: ChatCall) -> Answer | str:
+        if call.title != RELEVANT.title:
+            return "x"
+        number = number_of(call)
+        assert came[number + 1].wait(10)
+        order.append(number)
+        came[number].set()
+        return Answer(text="Yes", likely=(("Yes", 0.5), (" yes", 0.1 * (number + 1) / COUNT), ("No", 0.3)))
+
+    sink = MemorySink()
+    with OllamaServer(answer) as server:
+        config = models_config(server.base_url, parallel=COUNT)
+        client = model_client(connect(config), sink, config=config)
+        judged = client.judge(
+            RELEVANT, range(COUNT), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p"
+        )
+        assert server.peak == COUNT
+    assert order == [*reversed(range(COUNT))]
+    assert [item for item, _, _ in judged.verdicts] == list(range(COUNT))
+    for item, verdict, call_id in judged.verdicts:
+        yes = 0.5 + 0.1 * (item + 1) / COUNT
+        assert verdict.confidence == pytest.approx(yes / (yes + 0.3))
+        assert sink.calls[call_id - 1].item == str(item)
+        assert sink.calls[call_id - 1].logprobs
