@@ -148,7 +148,9 @@ def test_no_model_is_loaded_twice(till: Project) -> None:
 def test_no_more_requests_are_under_way_than_configured(till: Project, parallel: int) -> None:
     script = Script(till.oracle, every=lambda _, right: Answer(text=right, load_seconds=0.03))
     with serving(till, script) as server:
-        told = till.solve(server, models={"parallel": parallel}, judgments={"route": "each"})
+        told = till.solve(
+            server, models={"parallel": parallel}, judgments={"route": "each", "each_share": 0.0}
+        )
         assert server.peak == parallel
     check_solved(told)
     assert len(told.recorded.calls_of("scope_judgment")) > parallel
