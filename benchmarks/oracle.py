@@ -32,7 +32,8 @@ from benchmarks.oracle_page import (
 from benchmarks.report import write_section
 from benchmarks.solve_commit import Attempted, Mind, Setting, attempt
 from tests.fakes.ollama_script import Answerer
-from tests.fakes.oracle import GoldFile, Oracle
+from tests.fakes.oracle import Oracle
+from tests.fakes.oracle_edits import GoldFile
 from tests.fakes.oracle_noise import NoisyOracle
 
 LIST = Path(__file__).with_name("oracle_commits.toml")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.solve_commit import Attempted
-from tests.fakes.oracle import GoldFile, edit_groups, is_prose, lines_of, section, shown_in
+from tests.fakes.oracle import is_prose, section
+from tests.fakes.oracle_edits import GoldFile, edit_groups, lines_of, shown_in
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file

@@ -25,7 +25,8 @@ from typing import Any
 from benchmarks.overhead_parts import SPANS
 from benchmarks.report import table, write_section
 from benchmarks.timed_server import TimedServer
-from tests.fakes.oracle import GoldFile, Oracle
+from tests.fakes.oracle import Oracle
+from tests.fakes.oracle_edits import GoldFile
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.tasks import Role

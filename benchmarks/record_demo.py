@@ -13,7 +13,8 @@ import tempfile
 from pathlib import Path
 
 from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.oracle import GoldFile, Oracle
+from tests.fakes.oracle import Oracle
+from tests.fakes.oracle_edits import GoldFile
 
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.cli.call_rows import recorded_calls

@@ -30,7 +30,8 @@ from benchmarks.commit_trees import (
 from benchmarks.timed_server import TimedServer
 from tests.fakes.ollama_script import Answerer
 from tests.fakes.ollama_server import DEFAULT_MODELS
-from tests.fakes.oracle import GoldFile, Oracle
+from tests.fakes.oracle import Oracle
+from tests.fakes.oracle_edits import GoldFile
 from tests.fakes.repositories import fingerprint
 
 from clean_room_agent.cli.init import write_config

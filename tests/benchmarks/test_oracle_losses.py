@@ -6,7 +6,7 @@ import pytest
 from benchmarks.commit_list import CommitEntry
 from benchmarks.oracle_losses import Recorded, costs_of, find_loss
 from benchmarks.solve_commit import Attempted
-from tests.fakes.oracle import GoldFile
+from tests.fakes.oracle_edits import GoldFile
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw.attempts import AttemptRow

@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 from tests.fakes.ollama_script import ChatCall
-from tests.fakes.oracle import GoldFile, Oracle, Shown, edits_for
+from tests.fakes.oracle import Oracle
+from tests.fakes.oracle_edits import GoldFile, Shown, edits_for
 from tests.fakes.oracle_noise import NoisyOracle, Rates
 
 from clean_room_agent.artifacts.edits import PatchEdit

@@ -4,16 +4,13 @@ It judges as a perfect model would and writes edits cut from the commit, but onl
 prompt. What such a model cannot do, the harness has lost.
 """
 
-import difflib
 import json
 import re
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.oracle_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.render import render_edits
@@ -21,7 +18,6 @@ from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
-from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.prompts.precision_primary import PRECISION_PRIMARY
 from clean_room_agent.retrieval.prompts.precision_relevant import PRECISION_RELEVANT
@@ -31,67 +27,13 @@ from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
 
-CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
-"""Unchanged lines around a change that the search text may hold, in order of preference."""
 OPTION = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
-FRAME = re.compile(r"^(={5,}) (file|symbol|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
 TARGET = re.compile(r"\b(modify|create|delete) ([^,\s][^,\n]*)")
 LINES_ALLOWED = re.compile(r"at most (\d+) lines")
 LINES_AROUND = 10
 """Tags and unchanged lines of an edit."""
-SOME_CHANGES = re.compile(r": change ((?:\d+, )*\d+) of ")
+SOME_CHANGES = re.compile(r": change ((?:\d+, )*\d+) of (\S+)")
 PROSE = (".md", ".rst", ".txt", ".adoc")
-
-
-@dataclass(frozen=True, kw_only=True)
-class GoldFile:
-    """A file of the commit; None where it does not exist before or after."""
-
-    path: str
-    before: str | None
-    after: str | None
-
-    @property
-    def role(self) -> str:
-        """What the commit does with it."""
-        if self.before is None:
-            return "create"
-        return "delete" if self.after is None else "modify"
-
-    @cached_property
-    def changed(self) -> tuple[tuple[int, int], ...]:
-        """1-based line ranges of `before` that change; an insertion touches the lines on both its sides."""
-        if self.before is None:
-            return ()
-        after = (self.after or "").splitlines()
-        matcher = difflib.SequenceMatcher(None, self.before.splitlines(), after, autojunk=False)
-        ranges = [(i1, i2) for tag, i1, i2, _, _ in matcher.get_opcodes() if tag != "equal"]
-        return tuple((i1 + 1, i2) if i2 > i1 else (i1, i1 + 1) for i1, i2 in ranges)
-
-    @cached_property
-    def spans(self) -> Mapping[str, tuple[int, int]]:
-        """Line ranges of the definitions of `before`, by qualified name."""
-        with tempfile.TemporaryDirectory() as folder:
-            target = Path(folder) / self.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(self.before or "", encoding="utf-8")
-            facts = extract(Path(folder), self.path, max_bytes=10_000_000)
-        if not isinstance(facts, FileFacts):
-            return {}
-        return {qualified: (start, end) for _, qualified, _, start, end, *_ in facts.symbols}
-
-    def is_changed(self, start: int, end: int) -> bool:
-        """Whether the commit touches one of the lines `start..end` of `before`."""
-        return any(first <= end and start <= last for first, last in self.changed)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Shown:
-    """A piece of a file that a room shows."""
-
-    path: str
-    editable: bool
-    text: str
 
 
 class Oracle:
@@ -131,20 +73,24 @@ class Oracle:
         )
 
     def _judge_file(self, prompt: str) -> str:
-        return "yes" if self._is_gold(section(prompt, "File").split("\n")[0]) else "no"
+        return "yes" if path_of(section(prompt, "File").split("\n")[0]) in self._asked(prompt) else "no"
 
     def _choose_files(self, prompt: str) -> str:
-        return json.dumps({"relevant": [n for n, text in options(prompt) if self._is_gold(text)]})
+        asked = self._asked(prompt)
+        return json.dumps({"relevant": [n for n, text in options(prompt) if path_of(text) in asked]})
 
     def _choose_pieces(self, prompt: str) -> str:
-        primary = [n for n, text in options(prompt) if self._is_changed_piece(text)]
+        asked = self._asked(prompt)
+        primary = [n for n, text in options(prompt) if self._is_changed_piece(text, asked)]
         return json.dumps({"primary": primary, "supporting": [], "type_context": []})
 
     def _judge_piece(self, prompt: str) -> str:
-        return "yes" if self._is_changed_piece(section(prompt, "Code").split("\n")[0]) else "no"
+        piece = section(prompt, "Code").split("\n")[0]
+        return "yes" if self._is_changed_piece(piece, self._asked(prompt)) else "no"
 
     def _keep_pieces(self, prompt: str) -> str:
-        return json.dumps({"keep": [n for n, text in options(prompt) if self._is_changed_piece(text)]})
+        asked = self._asked(prompt)
+        return json.dumps({"keep": [n for n, text in options(prompt) if self._is_changed_piece(text, asked)]})
 
     def plan_parts(self, prompt: str) -> str:
         """The commit as one part."""
@@ -233,23 +179,30 @@ class Oracle:
             edits.extend(edits_for(self.files[path], room, places))
         return render_edits(tuple(edits)) if edits else "The code that has to change is not shown to me."
 
-    def _is_gold(self, text: str) -> bool:
-        return path_of(text) in self.files
+    def _asked(self, prompt: str) -> Mapping[str, Sequence[int]]:
+        """The files to be changed now, with the places of their changes: all, unless a step names some."""
+        some = SOME_CHANGES.search(section(prompt, "The part of it to do now"))
+        if some and some[2] in self.files:
+            return {some[2]: [int(number) - 1 for number in some[1].split(", ")]}
+        return {path: range(len(edit_groups(file))) for path, file in self.files.items()}
 
-    def _is_changed_piece(self, text: str) -> bool:
-        file = self.files.get(path_of(text))
-        if file is None:
+    def _is_changed_piece(self, text: str, asked: Mapping[str, Sequence[int]]) -> bool:
+        path = path_of(text)
+        file = self.files.get(path)
+        if file is None or path not in asked:
             return False
         name = text.partition(" :: ")[2].partition(" | ")[0].strip()
         name = re.sub(r"\s*\(\d[\d,]* tokens\)$", "", name)
-        if not name or file.before is None:
+        if not name or name == "whole file" or file.before is None:
             return True
+        groups = edit_groups(file)
+        places = [groups[place] for place in asked[path]]
         lines = re.search(r"\(lines (\d+)-(\d+)\)$", name)
         if lines:
-            return file.is_changed(int(lines[1]), int(lines[2]))
+            return touches(places, int(lines[1]), int(lines[2]))
         if name == "(header)":
             first = min((start for start, _ in file.spans.values()), default=10**9)
-            return file.is_changed(1, first - 1)
+            return touches(places, 1, first - 1)
         owner = name.removesuffix(" (head)")
         if owner not in file.spans:
             return False
@@ -257,7 +210,7 @@ class Oracle:
         if name != owner:
             inside = [s for s, _ in file.spans.values() if start < s <= end]
             end = min(inside, default=end + 1) - 1
-        return file.is_changed(start, end)
+        return touches(places, start, end)
 
     def _changed_symbols(self, file: GoldFile, places: Sequence[int]) -> list[str]:
         groups = edit_groups(file)
@@ -265,8 +218,7 @@ class Oracle:
         return [
             name
             for name, (start, end) in file.spans.items()
-            if file.is_changed(start, end)
-            and any(i1 <= end and start <= max(i2, i1 + 1) for i1, i2, _, _ in chosen)
+            if touches(chosen, start, end)
             and not any(other != name and other.startswith(name + ".") for other in file.spans)
         ]
 
@@ -307,94 +259,8 @@ def summary_of(prompt: str) -> str:
     return section(prompt, "Task").split("\n")[0].strip()[:200] or "do the task"
 
 
-def shown_in(prompt: str) -> tuple[Shown, ...]:
-    """The pieces of files that a prompt frames."""
-    found: list[Shown] = []
-    fence, head, body = "", "", list[str]()
-    path, editable = "", False
-    for line in prompt.split("\n"):
-        if not fence:
-            match = FRAME.match(line)
-            if match:
-                fence, head = match[1], match[3]
-                path, editable = head.split(" :: ")[0], match[2] in {"file", "symbol"}
-                body = []
-        elif line == f"{fence} end":
-            found.append(Shown(path=path, editable=editable, text="\n".join(body)))
-            fence = ""
-        else:
-            body.append(line)
-    return tuple(found)
-
-
 def described(summary: str, chunk: Mapping[str, Sequence[int]]) -> str:
     """What a step that makes some of a file's changes says of itself, so that whoever does it knows which."""
     path, places = next(iter(chunk.items()))
     numbers = ", ".join(str(place + 1) for place in places)
     return f"{summary}: change {numbers} of {path}" if numbers else f"{summary}: {path}"
-
-
-def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | None = None) -> list[PatchEdit]:
-    """The edits that make the file what the commit made it, as far as the room shows what they search for.
-
-    `places` names some of its changes; None are all.
-    """
-    if file.after is None:
-        return [PatchEdit(kind="delete", file_path=file.path)]
-    if file.before is None:
-        return [PatchEdit(kind="create", file_path=file.path, replacement=file.after)]
-    texts = [shown.text for shown in room if shown.path == file.path and shown.editable]
-    before, after = lines_of(file.before), lines_of(file.after)
-    edits: list[PatchEdit] = []
-    groups = edit_groups(file)
-    for group in groups if places is None else [groups[place] for place in places]:
-        edit = _edit_for(file.path, before, after, group, texts)
-        if edit is not None:
-            edits.append(edit)
-    return edits
-
-
-def lines_of(text: str) -> list[str]:
-    """The lines without their ends; the one at the file's end is no line, since nobody is shown it."""
-    return text.removesuffix("\n").split("\n")
-
-
-def edit_groups(file: GoldFile) -> list[tuple[int, int, int, int]]:
-    """The file's changes as 0-based ranges of lines (i1, i2) before and (j1, j2) after; none where it is created."""
-    if file.before is None or file.after is None:
-        return []
-    matcher = difflib.SequenceMatcher(None, lines_of(file.before), lines_of(file.after), autojunk=False)
-    return _joined(matcher.get_opcodes())
-
-
-def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int, int, int, int]]:
-    """Changes as (i1, i2, j1, j2); those less than three lines apart are one."""
-    joined: list[tuple[int, int, int, int]] = []
-    for tag, i1, i2, j1, j2 in opcodes:
-        if tag == "equal":
-            continue
-        if joined and i1 - joined[-1][1] < 3:
-            first = joined.pop()
-            joined.append((first[0], i2, first[2], j2))
-        else:
-            joined.append((i1, i2, j1, j2))
-    return joined
-
-
-def _edit_for(
-    path: str, before: list[str], after: list[str], group: tuple[int, int, int, int], texts: list[str]
-) -> PatchEdit | None:
-    """The edit for one change: the search text is the change's lines and as many around as make it unique."""
-    i1, i2, j1, j2 = group
-    for size in CONTEXT_SIZES:
-        for above, below in ((size, size), (size, 0), (0, size)):
-            start, end = max(0, i1 - above), min(len(before), i2 + below)
-            search = "\n".join(before[start:end])
-            if not search.strip():
-                continue
-            places = sum(f"\n{text}\n".count(f"\n{search}\n") for text in texts)
-            if places != 1:
-                continue
-            lines = before[start:i1] + after[j1:j2] + before[i2:end]
-            return PatchEdit(kind="edit", file_path=path, search=search, replacement="\n".join(lines))
-    return None

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.fakes.ollama_script import Answer, Answerer, ChatCall
-from tests.fakes.oracle import FRAME, options
+from tests.fakes.oracle import options
+from tests.fakes.oracle_edits import FRAME
 
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edits

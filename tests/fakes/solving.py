@@ -13,7 +13,8 @@ from unittest.mock import patch
 from tests.fakes import repositories
 from tests.fakes.ollama_script import Answer, Answerer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.oracle import GoldFile, Oracle
+from tests.fakes.oracle import Oracle
+from tests.fakes.oracle_edits import GoldFile
 from tests.fakes.recorded import Recorded, read_newest
 from tests.fakes.repositories import Files
 

@@ -127,7 +127,8 @@ def _check_targets(context: StageContext, fill: Sequence[_Draft], room: _Room) -
 def _add_primary(wanted: Sequence[_Draft], room: _Room, context: StageContext, models: Judge) -> list[_Draft]:
     """Adds what has to be seen whole; what of it is not shown, in order.
 
-    What a refilter let go comes after what it kept: where there is room for it all the same, it does no harm.
+    What a plan names is in before anything is judged, if it fits together. What a refilter let go comes after what it
+    kept: where there is room for it all the same, it does no harm.
     """
     fitting = [draft for draft in wanted if draft.item.tokens <= room.tokens]
     large = [draft for draft in wanted if draft.item.tokens > room.tokens]
@@ -136,14 +137,25 @@ def _add_primary(wanted: Sequence[_Draft], room: _Room, context: StageContext, m
     for draft in large:
         room.leave_out(draft, _too_large(draft, room))
     gone, let_go = large, list[_Draft]()
-    if sum(draft.item.tokens for draft in fitting) > room.left:
-        fitting, let_go = _refilter(fitting, room, models)
+    if _tokens(fitting) > room.left:
+        planned = [draft for draft in fitting if draft.selection.tier == 0]
+        if planned and _tokens(planned) <= room.left:
+            for draft in planned:
+                if not room.shows(draft.selection):
+                    room.add(draft)
+            fitting = [draft for draft in fitting if draft.selection.tier > 0]
+        if _tokens(fitting) > room.left:
+            fitting, let_go = _refilter(fitting, room, models)
     for draft in (*fitting, *let_go):
         if not room.shows(draft.selection) and not room.offer(draft):
             words = "refilter let it go, and it " if draft in let_go else ""
             room.leave_out(draft, words + _too_large(draft, room))
             gone.append(draft)
     return gone
+
+
+def _tokens(drafts: Iterable[_Draft]) -> int:
+    return sum(draft.item.tokens for draft in drafts)
 
 
 def _refuse_large(draft: _Draft, room: _Room) -> NoReturn:

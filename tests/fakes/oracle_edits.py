@@ -1,0 +1,145 @@
+"""What the oracle knows of a commit, and the edits that it cuts from it: only with search texts that it was shown."""
+
+import difflib
+import re
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.indexer.extract import FileFacts, extract
+
+CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
+"""Unchanged lines around a change that the search text may hold, in order of preference."""
+FRAME = re.compile(r"^(={5,}) (file|symbol|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GoldFile:
+    """A file of the commit; None where it does not exist before or after."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+    @property
+    def role(self) -> str:
+        """What the commit does with it."""
+        if self.before is None:
+            return "create"
+        return "delete" if self.after is None else "modify"
+
+    @cached_property
+    def spans(self) -> Mapping[str, tuple[int, int]]:
+        """Line ranges of the definitions of `before`, by qualified name."""
+        with tempfile.TemporaryDirectory() as folder:
+            target = Path(folder) / self.path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(self.before or "", encoding="utf-8")
+            facts = extract(Path(folder), self.path, max_bytes=10_000_000)
+        if not isinstance(facts, FileFacts):
+            return {}
+        return {qualified: (start, end) for _, qualified, _, start, end, *_ in facts.symbols}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A piece of a file that a room shows."""
+
+    path: str
+    editable: bool
+    text: str
+
+
+def shown_in(prompt: str) -> tuple[Shown, ...]:
+    """The pieces of files that a prompt frames."""
+    found: list[Shown] = []
+    fence, head, body = "", "", list[str]()
+    path, editable = "", False
+    for line in prompt.split("\n"):
+        if not fence:
+            match = FRAME.match(line)
+            if match:
+                fence, head = match[1], match[3]
+                path, editable = head.split(" :: ")[0], match[2] in {"file", "symbol"}
+                body = []
+        elif line == f"{fence} end":
+            found.append(Shown(path=path, editable=editable, text="\n".join(body)))
+            fence = ""
+        else:
+            body.append(line)
+    return tuple(found)
+
+
+def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | None = None) -> list[PatchEdit]:
+    """The edits that make the file what the commit made it, as far as the room shows what they search for.
+
+    `places` names some of its changes; None are all.
+    """
+    if file.after is None:
+        return [PatchEdit(kind="delete", file_path=file.path)]
+    if file.before is None:
+        return [PatchEdit(kind="create", file_path=file.path, replacement=file.after)]
+    texts = [shown.text for shown in room if shown.path == file.path and shown.editable]
+    before, after = lines_of(file.before), lines_of(file.after)
+    edits: list[PatchEdit] = []
+    groups = edit_groups(file)
+    for group in groups if places is None else [groups[place] for place in places]:
+        edit = _edit_for(file.path, before, after, group, texts)
+        if edit is not None:
+            edits.append(edit)
+    return edits
+
+
+def touches(groups: Sequence[tuple[int, int, int, int]], start: int, end: int) -> bool:
+    """Whether a change touches one of the 1-based lines `start..end`; an insertion touches the lines on both its sides."""
+    ranges = ((i1 + 1, i2) if i2 > i1 else (i1, i1 + 1) for i1, i2, _, _ in groups)
+    return any(first <= end and start <= last for first, last in ranges)
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines without their ends; the one at the file's end is no line, since nobody is shown it."""
+    return text.removesuffix("\n").split("\n")
+
+
+def edit_groups(file: GoldFile) -> list[tuple[int, int, int, int]]:
+    """The file's changes as 0-based ranges of lines (i1, i2) before and (j1, j2) after; none where it is created."""
+    if file.before is None or file.after is None:
+        return []
+    matcher = difflib.SequenceMatcher(None, lines_of(file.before), lines_of(file.after), autojunk=False)
+    return _joined(matcher.get_opcodes())
+
+
+def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+    """Changes as (i1, i2, j1, j2); those less than three lines apart are one."""
+    joined: list[tuple[int, int, int, int]] = []
+    for tag, i1, i2, j1, j2 in opcodes:
+        if tag == "equal":
+            continue
+        if joined and i1 - joined[-1][1] < 3:
+            first = joined.pop()
+            joined.append((first[0], i2, first[2], j2))
+        else:
+            joined.append((i1, i2, j1, j2))
+    return joined
+
+
+def _edit_for(
+    path: str, before: list[str], after: list[str], group: tuple[int, int, int, int], texts: list[str]
+) -> PatchEdit | None:
+    """The edit for one change: the search text is the change's lines and as many around as make it unique."""
+    i1, i2, j1, j2 = group
+    for size in CONTEXT_SIZES:
+        for above, below in ((size, size), (size, 0), (0, size)):
+            start, end = max(0, i1 - above), min(len(before), i2 + below)
+            search = "\n".join(before[start:end])
+            if not search.strip():
+                continue
+            places = sum(f"\n{text}\n".count(f"\n{search}\n") for text in texts)
+            if places != 1:
+                continue
+            lines = before[start:i1] + after[j1:j2] + before[i2:end]
+            return PatchEdit(kind="edit", file_path=path, search=search, replacement="\n".join(lines))
+    return None
