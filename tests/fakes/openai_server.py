@@ -8,6 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
+from tests.fakes.model_client import SHOUT, Note
 from tests.fakes.ollama_script import (
     Answer,
     Answerer,
@@ -244,6 +245,12 @@ class _OpenAiHandler(_Handler):
         self.send_header("transfer-encoding", "chunked")
         self.end_headers()
         self.wfile.flush()
+
+
+def shout_of(tokens: int) -> Note:
+    """What makes a request of `SHOUT` of so many tokens, or of one less, by this server's count."""
+    bare = count_tokens(SHOUT.system) + count_tokens(SHOUT.render(Note(text=""))) + FRAMING
+    return Note(text="abcdefg " * ((tokens - bare) // 2))
 
 
 def _need(body: dict[str, Any]) -> int:

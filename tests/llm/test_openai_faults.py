@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Colour, Note, Waits, model_client, models_config
-from tests.fakes.ollama_script import Answer, count_tokens
-from tests.fakes.ollama_server import FRAMING
-from tests.fakes.openai_server import WINDOW, Kind, OpenAiServer
+from tests.fakes.ollama_script import Answer
+from tests.fakes.openai_server import WINDOW, Kind, OpenAiServer, shout_of
 
 from clean_room_agent.errors import (
     ModelError,
@@ -316,17 +315,11 @@ def test_a_stream_that_ends_empty_at_long_prompts_is_told_with_what_makes_it_spe
     assert "streaming = false" in caught.value.hint
 
 
-def note_of(tokens: int) -> Note:
-    """What makes a request of so many tokens, or of one less, by the stand-in's count."""
-    bare = count_tokens(SHOUT.system) + count_tokens(SHOUT.render(Note(text=""))) + FRAMING
-    return Note(text="abcdefg " * ((tokens - bare) // 2))
-
-
 @pytest.mark.parametrize("kind", ["vllm", "vllm-old"])
 def test_where_prompt_and_answer_together_are_refused_the_answer_is_made_shorter_once(kind: Kind) -> None:
     sink = MemorySink()
     with OpenAiServer(["x"], kind=kind, counts=False) as server:
-        reply = client_of(server, sink).ask(SHOUT, note_of(WINDOW - 30), pass_id="t:p", max_answer_tokens=40)
+        reply = client_of(server, sink).ask(SHOUT, shout_of(WINDOW - 30), pass_id="t:p", max_answer_tokens=40)
         rooms = [body["max_tokens"] for body in server.requests[1:]]
     assert reply.value == "X"
     assert rooms[0] == 40
@@ -343,12 +336,12 @@ def test_a_server_that_can_count_is_asked_before_a_prompt_is_sent_that_may_not_f
         client = client_of(server, sink)
         client.ask(SHOUT, SKY, pass_id="t:p", max_answer_tokens=40)
         assert "/tokenize" not in server.state.paths, "what fits by far is not counted"
-        client.ask(SHOUT, note_of(WINDOW - 50), pass_id="t:p", max_answer_tokens=40)
-        client.ask(SHOUT, note_of(WINDOW - 30), pass_id="t:p", max_answer_tokens=40)
+        client.ask(SHOUT, shout_of(WINDOW - 50), pass_id="t:p", max_answer_tokens=40)
+        client.ask(SHOUT, shout_of(WINDOW - 30), pass_id="t:p", max_answer_tokens=40)
         with pytest.raises(
             WindowExceeded, match=r"by the server's count, and 40 are for its answer"
         ) as caught:
-            client.ask(SHOUT, note_of(WINDOW - 10), pass_id="t:p", max_answer_tokens=40)
+            client.ask(SHOUT, shout_of(WINDOW - 10), pass_id="t:p", max_answer_tokens=40)
         rooms = [body["max_tokens"] for body in server.requests[1:]]
     assert rooms[:2] == [40, 40]
     assert rooms[2:] in ([30], [31])

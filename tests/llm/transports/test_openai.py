@@ -197,7 +197,7 @@ def test_a_probability_that_is_not_given_is_left_out() -> None:
 KINDS: dict[Kind, tuple[str, int | None, int | None]] = {
     "vllm": ("vLLM 0.11.0", 4096, None),
     "llama-server": ("llama-server b1-0", 4096, 32_768),
-    "lm-studio": ("an OpenAI-compatible server", 4096, 32_768),
+    "lm-studio": ("LM Studio", 4096, 32_768),
     "llama-cpp-python": ("llama-cpp-python", None, None),
     "silent": ("an OpenAI-compatible server", None, None),
 }

@@ -6,12 +6,14 @@ from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Note, model_client, models_config
 from tests.fakes.ollama_script import Answer, ChatCall, busy
 from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.openai_server import WINDOW, OpenAiServer, shout_of
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import CallIdentity
 from clean_room_agent.llm.transports.ollama import connect
+from clean_room_agent.llm.transports.openai import connect as connect_openai
 from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport, dump_calls, load_calls
 
 SAME = (
@@ -166,6 +168,20 @@ def test_recorded_failures_are_replayed_without_waiting() -> None:
         replay.ask(SHOUT, Note(text="b"), pass_id="t:p")
     assert type(caught.value) is ServerFailed
     assert [call.finish for call in sink.calls] == ["error:ServerBusy", "stop", "error:ServerFailed"]
+
+
+def test_an_answer_that_was_made_shorter_is_replayed_so() -> None:
+    live = MemorySink()
+    prompt = shout_of(WINDOW - 40)
+    with OpenAiServer(["x"], kind="vllm", counts=False) as server:
+        config = models_config(server.base_url, provider="openai")
+        client = model_client(connect_openai(config), live, config=config)
+        assert client.ask(SHOUT, prompt, pass_id="t:p", max_answer_tokens=60).value == "X"
+    assert [call.finish for call in live.asked()] == ["error:WindowExceeded", "stop"]
+    sink = MemorySink()
+    replay = model_client(ReplayTransport(recorded(live)), sink, config=config)
+    assert replay.ask(SHOUT, prompt, pass_id="u:p", max_answer_tokens=60).value == "X"
+    assert [call.finish for call in sink.calls] == ["error:WindowExceeded", "stop"]
 
 
 def test_of_two_calls_with_one_identity_the_later_counts(recording: tuple[MemorySink, list[Any]]) -> None:

@@ -127,7 +127,9 @@ class OpenAiTransport:
         if "llamacpp" in self._owners:
             props = self._maybe("/props", _Props)
             return f"llama-server {props.build_info}".strip() if props else "llama-server"
-        return "llama-cpp-python" if self._owners == {"me"} else "an OpenAI-compatible server"
+        if self._owners == {"me"}:
+            return "llama-cpp-python"
+        return "LM Studio" if self._studio() else "an OpenAI-compatible server"
 
     def list_models(self) -> tuple[ServedModel, ...]:
         """What the server has, by tag; it tells neither digests nor sizes.

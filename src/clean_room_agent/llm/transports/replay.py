@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from pydantic import TypeAdapter, ValidationError
 
 from clean_room_agent import errors
-from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed
+from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed, WindowExceeded
 from clean_room_agent.llm.exchange import (
     CallIdentity,
     ChatRequest,
     Finish,
     RawAnswer,
+    Refusal,
     Transport,
     load_logprobs,
 )
@@ -78,6 +79,7 @@ class ReplayTransport:
             completion_tokens=call.completion_tokens,
             tokens=load_logprobs(call.logprobs),
             error=error,
+            refusal=self._refusal(request, error),
             model_digest=call.model_digest,
             replayed_from=call.call_id,
         )
@@ -89,6 +91,17 @@ class ReplayTransport:
     def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
         """None: a recording cannot count."""
         return None
+
+    def _refusal(self, request: ChatRequest, error: ModelError | None) -> Refusal | None:
+        """The figures of a refusal are not recorded. One after which the same was asked again, for a shorter answer,
+        is told with figures that lead there.
+        """
+        if not isinstance(error, WindowExceeded):
+            return None
+        again = self._calls.get(replace(request.identity, attempt=request.identity.attempt + 1))
+        if again is None or again.prompt_hash != request.prompt_hash:
+            return None
+        return Refusal(prompt_tokens=1, window=request.max_tokens)
 
     def _nearest(self, identity: CallIdentity) -> str:
         same_pass = [known for known in self._calls if known.pass_id == identity.pass_id]
