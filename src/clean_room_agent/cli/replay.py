@@ -249,7 +249,9 @@ def _again(
         task=row.task_description,
         given=found.given,
         command="replay",
-        replay_of=wiring.RecordedState(head=row.base_commit, snapshot=row.snapshot_commit),
+        replay_of=wiring.RecordedState(
+            task_id=row.task_id, head=row.base_commit, snapshot=row.snapshot_commit
+        ),
     )
     repository = open_repository(workspace.repo)
     task_id = new_task_id()

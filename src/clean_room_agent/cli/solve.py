@@ -160,7 +160,7 @@ def run_solve(
     started = time.monotonic()
     task_id = task_id or new_task_id()
     repo = open_repository(workspace.repo)
-    with wiring.open_desk(workspace, settings, task_id, transport) as desk:
+    with wiring.open_desk(workspace, settings, task_id, transport, request.replay_of) as desk:
         fullest = _Fullest()
         watched = Broadcast((observer, fullest))
         with contextlib.ExitStack() as stack:

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomRequest
+from clean_room_agent.cli import gauges
 from clean_room_agent.cli.call_rows import call_row
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.indexing import index_recorded, processors
@@ -33,6 +34,7 @@ from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import is_loopback
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
+from clean_room_agent.llm.gauge import Gauge
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.sink import CallRecord, Reading
 from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
@@ -126,9 +128,9 @@ def without_models(settings: Settings) -> Settings:
     return Settings(source=settings.source, data={**settings.data, "models": models})
 
 
-def router_of(settings: Settings) -> ModelRouter:
+def router_of(settings: Settings, learned: Mapping[str, Gauge] | None = None) -> ModelRouter:
     """The router of the configuration, its overrides checked against the prompts and stages that there are."""
-    router = ModelRouter(settings.models, settings.budget)
+    router = ModelRouter(settings.models, settings.budget, learned)
     router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
     return router
 
@@ -196,6 +198,7 @@ def retrieval_config(settings: Settings, *, use_model: bool = True) -> Retrieval
 class RecordedState:
     """What a recorded run began with."""
 
+    task_id: str
     head: str
     """The commit that HEAD was."""
     snapshot: str
@@ -223,13 +226,32 @@ class Desk(Asking):
 
 @contextlib.contextmanager
 def open_asking(
-    workspace: Workspace, settings: Settings, transport: Callable[[Settings], Transport] = live_transport
+    workspace: Workspace,
+    settings: Settings,
+    transport: Callable[[Settings], Transport] = live_transport,
+    *,
+    task_id: str = "",
+    measured_as: str = "",
 ) -> Iterator[Asking]:
-    """Record and model client of a command that keeps nothing in mind between its calls."""
+    """Record and model client of a command that keeps nothing in mind between its calls.
+
+    Prompts are measured as those of the task `measured_as` or of an earlier run of `task_id` were, where the record
+    knows of it, else by what was learned from all calls; the record then says so for `task_id`.
+    """
     router = router_of(settings)
     meter = Meter()
     with Record.open(workspace.repo, clock=utc_now) as record:
-        models = ModelClient(router, transport(settings), RecordSink(record, meter, router), utc_now)
+        way = transport(settings)
+        noted = gauges.noted_gauges(record, measured_as or task_id)
+        learned = noted
+        if learned is None:
+            fresh = way.live and not measured_as
+            learned = gauges.learned_gauges(record, router.tags(), utc_now) if fresh else {}
+        router = router_of(settings, learned)
+        if task_id and (measured_as or noted is None):
+            factor = settings.models.token_factor
+            gauges.note_gauges(record, task_id, router.tags(), learned, factor)
+        models = ModelClient(router, way, RecordSink(record, meter, router), utc_now)
         yield Asking(record=record, router=router, models=models, meter=meter)
 
 
@@ -239,14 +261,16 @@ def open_desk(
     settings: Settings,
     task_id: str,
     transport: Callable[[Settings], Transport] = live_transport,
+    replay_of: RecordedState | None = None,
 ) -> Iterator[Desk]:
-    """Record, session and model client of one task.
+    """Record, session and model client of one task, which may replay another.
 
     The session is kept unless the command archives it, or ends by an error after which nothing can go on.
     """
+    measured_as = replay_of.task_id if replay_of else ""
     retrieval_config(settings)  # a stage that there is not is refused before anything is written
     with (
-        open_asking(workspace, settings, transport) as asking,
+        open_asking(workspace, settings, transport, task_id=task_id, measured_as=measured_as) as asking,
         Session.open(workspace.repo, task_id, clock=utc_now) as session,
     ):
         try:

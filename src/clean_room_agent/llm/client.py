@@ -9,7 +9,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.llm import tokens
 from clean_room_agent.llm.answers import (
     VERDICT_SCHEMA_TOKENS,
     VERDICT_SCHEMA_WORDS,
@@ -216,9 +215,9 @@ class ModelClient:
         model = self._router.resolve(prompt.role, prompt.name, stage)
         return request_tokens(prompt.system, prompt.render(inputs), model)
 
-    def count(self, text: str, role: Role) -> int:  # noqa: ARG002 - one factor serves all roles until it is calibrated by model
+    def count(self, text: str, role: Role) -> int:
         """Estimated tokens of the text for the role's model."""
-        return tokens.estimate(text, self._router.models.token_factor)
+        return self._router.count(text, role)
 
     def window(self, reader: Prompt[Any, Any] | Role) -> Window:
         """The window of the model that reads the prompt, or that has the role."""

@@ -120,7 +120,9 @@ class ModelsConfig(ConfigSlice):
     )
     keep_alive: str = Field(default="30m", description="how long the server keeps a model loaded")
     token_factor: float = Field(
-        default=START_FACTOR, ge=1, description="tokens per counted piece of text, on the safe side"
+        default=START_FACTOR,
+        ge=1,
+        description="tokens per counted piece of text, until enough calls of a model are known",
     )
     allow_remote: bool = Field(
         default=False, description="true lets prompts, with your code, leave this machine"

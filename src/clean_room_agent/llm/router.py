@@ -1,12 +1,14 @@
 """Which model answers a prompt, with its window and its limits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig, RoleBudget
+from clean_room_agent.llm.gauge import Gauge, StartGauge
 
+START = StartGauge()
 ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
@@ -31,20 +33,25 @@ class ModelConfig:
     temperature: float
     max_tokens: int | None
     """Upper bound of any answer; None: the prompt's own."""
-    token_factor: float
+    gauge: Gauge = START
+    """What stands in for its tokeniser."""
 
 
 class ModelRouter:
     """Resolves prompts to models."""
 
-    def __init__(self, models: ModelsConfig, budget: BudgetConfig) -> None:
-        """Pins each model to one window.
+    def __init__(
+        self, models: ModelsConfig, budget: BudgetConfig, gauges: Mapping[str, Gauge] | None = None
+    ) -> None:
+        """Pins each model to one window. `gauges` are those of models whose calls are known, by tag.
 
         Raises:
             ConfigError: one model would be used with two windows.
         """
         self._models = models
         self._budget = budget
+        self._gauges = dict(gauges or {})
+        self._start = StartGauge(factor=models.token_factor)
         self._windows: dict[str, tuple[int, str]] = {}
         for role in ROLES:
             for tag in (self._role_tag(role), *self.escalation(role)):
@@ -73,7 +80,7 @@ class ModelRouter:
             reserved=budget.reserved_tokens,
             temperature=self._models.temperature.of(role),
             max_tokens=self._models.max_tokens.of(role),
-            token_factor=self._models.token_factor,
+            gauge=self.gauge(tag),
         )
 
     def window(self, role: Role) -> Window:
@@ -81,9 +88,22 @@ class ModelRouter:
         budget = self._role_budget(role)
         return Window(context=budget.context_window, reserved=budget.reserved_tokens)
 
+    def gauge(self, tag: str) -> Gauge:
+        """What stands in for the model's tokeniser: fitted to its calls, or the start factor."""
+        return self._gauges.get(tag, self._start)
+
     def escalation(self, role: Role) -> tuple[str, ...]:
         """Stronger models for the role, in order."""
         return self._models.escalation.of(role)
+
+    def tags(self) -> tuple[str, ...]:
+        """Every model that the configuration names, sorted."""
+        named = {self._role_tag(role) for role in ROLES} | set(self._models.overrides.values())
+        return tuple(sorted(named.union(*(self.escalation(role) for role in ROLES))))
+
+    def count(self, text: str, role: Role) -> int:
+        """Tokens of the text for the role's model, on the safe side."""
+        return self.gauge(self._role_tag(role)).count(text)
 
     def check(self, prompts: Iterable[tuple[str, Role]], stages: Iterable[str]) -> None:
         """Nothing happens when every override names a prompt or a stage, and no model gets two windows.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
-from clean_room_agent.llm import tokens
 from clean_room_agent.llm.answers import JsonSchema
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import (
@@ -276,5 +275,4 @@ def _is_worth(room: int, question: Question) -> bool:
 
 def request_tokens(system: str, prompt: str, model: ModelConfig) -> int:
     """Estimated tokens of a whole request, without its answer."""
-    factor = model.token_factor
-    return tokens.estimate(system, factor) + tokens.estimate(prompt, factor) + tokens.FRAMING_TOKENS
+    return model.gauge.request(system, prompt)

@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw import (
     archives,
     attempts,
+    calibrations,
     calls,
     decisions,
     enrichment,
@@ -159,6 +160,25 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
     (
         refinements.RECOVERY_DECISIONS,
         refinements.RecoveryRow(task_id=PASS, state="{}", rule="retry", action="retry", timestamp=NOW),
+    ),
+    (
+        calibrations.CALIBRATIONS,
+        calibrations.CalibrationRow(
+            model="coder:3b",
+            model_digest="",
+            pairs=50,
+            newest_call_id=1,
+            margin=1.08,
+            weights=(1.0, 0.5),
+            words=(("sympy", 0.75),),
+            timestamp=NOW,
+        ),
+    ),
+    (
+        calibrations.TASK_GAUGES,
+        calibrations.TaskGaugeRow(
+            task_id=TASK, model="coder:3b", calibration_id=1, start_factor=1.3, timestamp=NOW
+        ),
     ),
     (
         enrichment.ENRICHMENT_OUTPUTS,

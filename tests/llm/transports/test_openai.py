@@ -22,7 +22,6 @@ MODEL = ModelConfig(
     reserved=1024,
     temperature=0.0,
     max_tokens=None,
-    token_factor=1.3,
 )
 
 

@@ -1,0 +1,93 @@
+"""Gauges for a command's models: learned from the record, noted with the task, the same again in its replay."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from clean_room_agent.db.raw import calibrations
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.llm.calibration import FULL_PAIRS, LEAST_PAIRS, MOST_PAIRS, Pair, calibrate
+from clean_room_agent.llm.gauge import KINDS, FittedGauge, Gauge
+
+STEP = 25
+"""New prompts after which a calibration is made again while it has not seen `FULL_PAIRS`."""
+LATER_STEP = 100
+"""And afterwards."""
+
+
+def learned_gauges(record: Record, tags: Iterable[str], now: Callable[[], str]) -> dict[str, FittedGauge]:
+    """The newest calibration of each model, made now where enough calls came after the last; models without are left out.
+
+    About a second for a model where one is due.
+    """
+    found = {}
+    for tag in tags:
+        known = record.write(calibrations.newest_calibration, tag)
+        if _is_due(record, tag, known):
+            known = _calibrate(record, tag, now()) or known
+        if known is not None and (gauge := _gauge(known)) is not None:
+            found[tag] = gauge
+    return found
+
+
+def noted_gauges(record: Record, task_id: str) -> dict[str, FittedGauge] | None:
+    """What the task was measured with; None where nothing is noted of it."""
+    rows = record.write(calibrations.list_task_gauges, task_id)
+    found = {}
+    for row in rows:
+        known = row.calibration_id and record.write(calibrations.get_calibration, row.calibration_id)
+        if known and (gauge := _gauge(known)) is not None:
+            found[row.model] = gauge
+    return found if rows else None
+
+
+def note_gauges(
+    record: Record, task_id: str, tags: Iterable[str], gauges: Mapping[str, Gauge], start_factor: float
+) -> None:
+    """The record says what the task is measured with."""
+    ids = {tag: gauge.calibration_id for tag, gauge in gauges.items() if isinstance(gauge, FittedGauge)}
+    rows = tuple(
+        calibrations.TaskGaugeRow(
+            task_id=task_id,
+            model=tag,
+            calibration_id=ids.get(tag),
+            start_factor=start_factor,
+            timestamp=record.now(),
+        )
+        for tag in tags
+    )
+    record.write(calibrations.append_task_gauges, rows)
+
+
+def _is_due(record: Record, tag: str, known: calibrations.CalibrationRow | None) -> bool:
+    after = known.newest_call_id if known else 0
+    wanted = LEAST_PAIRS if known is None else STEP if known.pairs < FULL_PAIRS else LATER_STEP
+    return record.write(calibrations.count_pairs_since, tag, after) >= wanted
+
+
+def _calibrate(record: Record, tag: str, now: str) -> calibrations.CalibrationRow | None:
+    logged = record.write(calibrations.list_pairs, tag, limit=MOST_PAIRS)
+    fitted = calibrate(
+        [Pair(system=pair.system_prompt, prompt=pair.prompt, counted=pair.prompt_tokens) for pair in logged]
+    )
+    if fitted is None:
+        return None
+    row = calibrations.CalibrationRow(
+        model=tag,
+        model_digest=logged[-1].model_digest,
+        pairs=fitted.pairs,
+        newest_call_id=logged[-1].call_id,
+        margin=fitted.margin,
+        weights=fitted.weights,
+        words=fitted.words,
+        timestamp=now,
+    )
+    row_id = record.write(calibrations.append_calibration, row)
+    return record.write(calibrations.get_calibration, row_id)
+
+
+def _gauge(row: calibrations.CalibrationRow) -> FittedGauge | None:
+    """The row as a gauge; None where it was made by a program that sorted pieces into other kinds."""
+    if len(row.weights) != len(KINDS):
+        return None
+    return FittedGauge(
+        weights=row.weights, words=row.words, margin=row.margin, pairs=row.pairs, calibration_id=row.id
+    )

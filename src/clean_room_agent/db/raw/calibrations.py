@@ -1,0 +1,104 @@
+"""How tokens are estimated: the logged pairs to learn from, what was learned, and which task used what."""
+
+from dataclasses import dataclass
+
+from clean_room_agent.db.rows import Connection, Table
+
+LOOKED_AT = 2_000
+"""Of so many calls, the newest of all models, those of one model are looked at."""
+
+# A call is of use that a server answered: not replayed, not failed, not the probe, and counted.
+USEFUL = f"""
+id > (SELECT max(id) FROM retrieval_llm_calls) - {LOOKED_AT} AND model = ? AND replayed_from IS NULL AND provider NOT IN ('replay', 'none') AND finish NOT LIKE 'error:%'
+    AND call_type <> 'window_probe' AND prompt_tokens > 0
+"""  # noqa: S608 - a constant
+PAIRS = f"""
+SELECT max(id), system_prompt, prompt, prompt_tokens, model_digest FROM retrieval_llm_calls
+WHERE {USEFUL} GROUP BY prompt_hash ORDER BY max(id) DESC LIMIT ?
+"""  # noqa: S608 - a constant condition
+COUNT_SINCE = f"SELECT count(DISTINCT prompt_hash) FROM retrieval_llm_calls WHERE id > ? AND {USEFUL}"  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoggedPair:
+    """A prompt, and what the server counted."""
+
+    call_id: int
+    system_prompt: str
+    prompt: str
+    prompt_tokens: int
+    model_digest: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationRow:
+    """One fitted gauge."""
+
+    id: int = 0
+    model: str
+    model_digest: str
+    pairs: int
+    newest_call_id: int
+    margin: float
+    weights: tuple[float, ...]
+    words: tuple[tuple[str, float], ...]
+    timestamp: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskGaugeRow:
+    """What a task's prompts for one model were measured with."""
+
+    id: int = 0
+    task_id: str
+    model: str
+    calibration_id: int | None
+    start_factor: float
+    timestamp: str
+
+
+CALIBRATIONS = Table("token_calibrations", CalibrationRow)
+TASK_GAUGES = Table("task_gauges", TaskGaugeRow)
+
+
+def append_calibration(conn: Connection, row: CalibrationRow) -> int:
+    """The calibration is stored; its id."""
+    return CALIBRATIONS.insert(conn, row)
+
+
+def append_task_gauges(conn: Connection, rows: tuple[TaskGaugeRow, ...]) -> None:
+    """The rows are stored."""
+    for row in rows:
+        TASK_GAUGES.insert(conn, row)
+
+
+def newest_calibration(conn: Connection, model: str) -> CalibrationRow | None:
+    """The model's last calibration."""
+    return CALIBRATIONS.first(conn, "WHERE model = ? ORDER BY id DESC", (model,))
+
+
+def get_calibration(conn: Connection, calibration_id: int) -> CalibrationRow | None:
+    """The calibration of this id."""
+    return CALIBRATIONS.first(conn, "WHERE id = ?", (calibration_id,))
+
+
+def list_task_gauges(conn: Connection, task_id: str) -> tuple[TaskGaugeRow, ...]:
+    """What the task was measured with, by id: one row a model."""
+    return TASK_GAUGES.select(conn, "WHERE task_id = ? ORDER BY id", (task_id,))
+
+
+def count_pairs_since(conn: Connection, model: str, call_id: int) -> int:
+    """How many different prompts the model was asked after that call, with a count."""
+    return int(conn.execute(COUNT_SINCE, (call_id, model)).fetchone()[0])
+
+
+def list_pairs(conn: Connection, model: str, *, limit: int) -> tuple[LoggedPair, ...]:
+    """The newest different prompts of the model as it is now (by its digest), oldest first."""
+    rows = conn.execute(PAIRS, (model, limit)).fetchall()
+    pairs = (
+        LoggedPair(
+            call_id=row[0], system_prompt=row[1], prompt=row[2], prompt_tokens=row[3], model_digest=row[4]
+        )
+        for row in reversed(rows)
+    )
+    return tuple(pair for pair in pairs if pair.model_digest == rows[0][4])

@@ -1,0 +1,171 @@
+"""How many tokens a model makes of a text, on the safe side: by one factor at first, by a fit to its calls later."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Protocol
+
+from clean_room_agent.llm import tokens
+
+KINDS = (
+    "bare",
+    "spaced",
+    "marked",
+    "hump",
+    "letter_5",
+    "letter_8",
+    "letter_11",
+    "foreign",
+    "digit",
+    "mark",
+    "mark_3",
+    "line",
+    "blank",
+    "blank_5",
+    "frame",
+)
+"""What a text is counted as. A run of letters alone, after a blank or after another character; each further hump of
+camelCase; each letter of a hump from the fifth, eighth and eleventh on; three bytes of other scripts; a digit; a run of
+other characters, and each of them from the third on; a line's end; blanks, and five and more of them; and, once for a
+request, what the chat template puts around it."""
+FRAME = KINDS.index("frame")
+WORD_LETTERS = 4
+"""Runs of letters from this length on may have a cost of their own."""
+COSTS_KEPT = 200_000
+_HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]")
+
+
+class Gauge(Protocol):
+    """What stands in for a model's tokeniser."""
+
+    def count(self, text: str) -> int:
+        """Tokens of the text, on the safe side."""
+
+    def request(self, system: str, prompt: str) -> int:
+        """Tokens of a whole request, framing included, without its answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartGauge:
+    """For a model of which too few calls are known: pieces times a factor."""
+
+    factor: float = tokens.START_FACTOR
+
+    def count(self, text: str) -> int:
+        """As the protocol says."""
+        return tokens.estimate(text, self.factor)
+
+    def request(self, system: str, prompt: str) -> int:
+        """As the protocol says."""
+        return self.count(system) + self.count(prompt) + tokens.FRAMING_TOKENS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedGauge:
+    """Fitted to calls of the model (see `calibration.py`): each kind has its tokens, some words have more or fewer."""
+
+    weights: tuple[float, ...]
+    """Tokens for one of each of `KINDS`."""
+    words: tuple[tuple[str, float], ...]
+    """Words of the logged prompts, with what each costs beside its kinds; sorted."""
+    margin: float
+    """Above 1: what the fit gives is multiplied with it."""
+    pairs: int
+    """Calls that it was fitted to."""
+    calibration_id: int = 0
+    """Of its row in the record; 0 where it has none."""
+    _extra: dict[str, float] = field(init=False, repr=False, compare=False)
+    _costs: dict[str, float] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """The words can be looked up."""
+        object.__setattr__(self, "_extra", dict(self.words))
+
+    def count(self, text: str) -> int:
+        """As the protocol says."""
+        return math.ceil(self.margin * self._fitted(text))
+
+    def request(self, system: str, prompt: str) -> int:
+        """As the protocol says."""
+        fitted = self._fitted(system) + self._fitted(prompt) + self.weights[FRAME]
+        return math.ceil(self.margin * fitted)
+
+    def _fitted(self, text: str) -> float:
+        costs = self._costs
+        if len(costs) > COSTS_KEPT:
+            costs.clear()
+        total = 0.0
+        for piece, times in tokens.pieces_of(text).items():
+            cost = costs.get(piece)
+            if cost is None:
+                cost = costs[piece] = self._cost(piece)
+            total += times * cost
+        return total
+
+    def _cost(self, piece: str) -> float:
+        own = sum(self.weights[kind] * amount for kind, amount in kinds_of(piece))
+        return max(0.0, own + self._extra.get(word_of(piece), 0.0))
+
+
+def features(texts: Iterable[str]) -> tuple[list[float], Counter[str]]:
+    """How much of each kind a request's texts hold, its frame included, and which words how often."""
+    amounts = [0.0] * len(KINDS)
+    amounts[FRAME] = 1.0
+    words: Counter[str] = Counter()
+    for text in texts:
+        for piece, times in tokens.pieces_of(text).items():
+            for kind, amount in kinds_of(piece):
+                amounts[kind] += times * amount
+            if word := word_of(piece):
+                words[word] += times
+    return amounts, words
+
+
+def word_of(piece: str) -> str:
+    """The piece's letters, where they are a word that may have a cost of its own; else ""."""
+    letters = _letters(piece)
+    return letters if len(letters) >= WORD_LETTERS else ""
+
+
+@lru_cache(maxsize=1 << 16)
+def kinds_of(piece: str) -> tuple[tuple[int, float], ...]:
+    """What the piece counts as: (position in `KINDS`, amount) of those above 0."""
+    letters = _letters(piece)
+    if letters:
+        found = _word_kinds(piece, letters)
+    elif piece.isspace():
+        line = "\n" in piece or "\r" in piece
+        found = {"line": 1.0} if line else {"blank": 1.0, "blank_5": float(len(piece) > 4)}
+    elif piece.isdigit():
+        found = {"digit": 1.0}
+    else:
+        shown = piece.strip()
+        found = {"mark": 1.0, "mark_3": max(0.0, len(shown) - 2.0), "foreign": _foreign(shown)}
+    return tuple((KINDS.index(kind), amount) for kind, amount in found.items() if amount)
+
+
+def _word_kinds(piece: str, letters: str) -> dict[str, float]:
+    first = "bare" if piece == letters else "spaced" if piece[0] == " " else "marked"
+    foreign = _foreign(letters)
+    if foreign:
+        return {first: 1.0, "foreign": foreign}
+    humps = [len(hump) for hump in _HUMP.findall(letters) if len(hump) == 1 or not hump.isupper()]
+    return {
+        first: 1.0,
+        "hump": len(_HUMP.findall(letters)) - 1.0,
+        "letter_5": float(sum(max(0, min(size, 7) - 4) for size in humps)),
+        "letter_8": float(sum(max(0, min(size, 10) - 7) for size in humps)),
+        "letter_11": float(sum(max(0, size - 10) for size in humps)),
+    }
+
+
+def _letters(piece: str) -> str:
+    letters = piece if piece[:1].isalpha() else piece[1:]
+    return letters if letters.isalpha() else ""
+
+
+def _foreign(text: str) -> float:
+    return 0.0 if text.isascii() else len(text.encode("utf-8", "replace")) / 3

@@ -1,0 +1,110 @@
+import math
+import random
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from clean_room_agent.llm.calibration import FLOOR, LEAST_PAIRS, Pair, calibrate, is_whole
+from clean_room_agent.llm.gauge import FittedGauge, word_of
+from clean_room_agent.llm.tokens import pieces_of
+
+WORDS = (
+    "value",
+    "return",
+    "self",
+    "datastructures",
+    "request",
+    "the",
+    "x",
+    "zyxxyqq",
+    "handle",
+    "getElement",
+)
+MARKS = ("(", ")", " = ", ":\n", "\n    ", ", ", ".", "\n\n")
+FRAME = 11
+
+
+def one_tokeniser(text: str) -> int:
+    """Tokens by a made-up vocabulary: one odd word is cut into letters, one long word is known whole."""
+    total = 0
+    for piece, times in pieces_of(text).items():
+        word = word_of(piece)
+        each = (
+            1
+            if word in {"", "datastructures"}
+            else len(word)
+            if word == "zyxxyqq"
+            else math.ceil(len(word) / 6)
+        )
+        total += each * times
+    return total
+
+
+def prompts(seed: int, number: int) -> list[str]:
+    chance = random.Random(seed)
+    found = []
+    for _ in range(number):
+        weights = [chance.random() ** 3 for _ in WORDS]
+        size = chance.randrange(100, 800)
+        words = chance.choices(WORDS, weights, k=size)
+        found.append("".join(word + chance.choice(MARKS) + str(chance.randrange(90)) + " " for word in words))
+    return found
+
+
+def pairs(texts: Sequence[str]) -> list[Pair]:
+    return [Pair(system="Be brief.", prompt=text, counted=one_tokeniser(text) + 3 + FRAME) for text in texts]
+
+
+@pytest.fixture(scope="module")
+def gauge() -> FittedGauge:
+    found = calibrate(pairs(prompts(1, 200)))
+    assert found is not None
+    return found
+
+
+def test_after_200_calls_99_of_100_counts_are_within_15_percent_below_the_bound(gauge: FittedGauge) -> None:
+    fresh = pairs(prompts(2, 200))
+    shares = [pair.counted / gauge.request(pair.system, pair.prompt) for pair in fresh]
+    assert sum(0.85 <= share <= 1 for share in shares) >= 198
+
+
+def test_words_that_a_vocabulary_cuts_up_or_knows_whole_are_learned(gauge: FittedGauge) -> None:
+    extra = dict(gauge.words)
+    assert extra["zyxxyqq"] > 2
+    assert extra["datastructures"] < 0
+
+
+def test_the_margin_is_never_below_half_of_the_band(gauge: FittedGauge) -> None:
+    assert 1 + FLOOR <= gauge.margin < 1.15
+
+
+def test_fewer_calls_make_a_wider_margin(gauge: FittedGauge) -> None:
+    few = calibrate(pairs(prompts(1, LEAST_PAIRS)))
+    assert few is not None
+    assert few.margin > gauge.margin
+    assert few.pairs == LEAST_PAIRS
+
+
+def test_too_few_calls_are_no_calibration() -> None:
+    assert calibrate(pairs(prompts(1, LEAST_PAIRS - 1))) is None
+
+
+def test_the_same_pairs_give_the_same_gauge(gauge: FittedGauge) -> None:
+    assert calibrate(pairs(prompts(1, 200))) == gauge
+
+
+def test_counts_of_prompts_that_were_cut_or_cached_teach_nothing(gauge: FittedGauge) -> None:
+    whole = pairs(prompts(1, 200))
+    cut = [Pair(system=pair.system, prompt=pair.prompt, counted=20) for pair in pairs(prompts(3, 60))]
+    assert not any(is_whole(pair.system, pair.prompt, pair.counted) for pair in cut)
+    assert calibrate([*cut, *whole]) == gauge
+    assert calibrate(cut) is None
+
+
+def test_measuring_a_prompt_of_32_thousand_tokens_takes_milliseconds(gauge: FittedGauge) -> None:
+    text = "\n".join(prompts(4, 120))[:110_000]
+    gauge.count(text)
+    started = time.perf_counter()
+    gauge.count(text)
+    assert time.perf_counter() - started < 0.5
