@@ -47,9 +47,10 @@ class Vote:
 class Past:
     """The messages of one state of the index; a commit of n files counts 1/sqrt(n) for each."""
 
-    def __init__(self, conn: Connection) -> None:
+    def __init__(self, conn: Connection, *, unheard: int = 0) -> None:
+        """`unheard`: so many of the newest commits are left out, as if they had not been made."""
         self._conn = conn
-        said = list(list_said(conn))
+        said = list(list_said(conn))[unheard:]
         self._ids = [commit.id for commit in said]
         self._text = "\n".join(commit.terms for commit in said)
         self._starts = list(accumulate((len(commit.terms) + 1 for commit in said), initial=0))[:-1]

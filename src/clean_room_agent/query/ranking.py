@@ -53,11 +53,12 @@ class SearchHit:
 class Ranking:
     """Ranks the files of one state of the index."""
 
-    def __init__(self, conn: Connection) -> None:
+    def __init__(self, conn: Connection, *, unheard: int = 0) -> None:
+        """`unheard`: so many of the newest commits are not heard, for measuring with their messages as tasks."""
         self._conn = conn
         self._paths = {file.id: file.path for file in files.list_files(conn)}
         self._kinds = {file_id: kind_of(path) for file_id, path in self._paths.items()}
-        self._past = Past(conn)
+        self._past = Past(conn, unheard=unheard)
         self._fields = Fields(conn, self._past)
         self._names = Names(conn, self._paths)
 
