@@ -74,6 +74,51 @@ def test_a_javascript_target_is_shown_whole(world: World) -> None:
     assert package.items[0].text == EXPRESS
 
 
+@pytest.mark.parametrize(
+    ("path", "head"),
+    [
+        ("lib/large.js", "app.handle = function handle(req) {"),
+        ("lib/large.ts", "export function handle(req: Request): void {"),
+    ],
+)
+def test_a_large_function_of_a_script_is_shown_by_whole_statements(
+    world: World, path: str, head: str
+) -> None:
+    body = "".join(
+        f"  if (req.method === 'M{number}') {{\n    // one of many\n    this.count += {number};\n    return;\n  }}\n"
+        for number in range(300)
+    )
+    text = f"{head}\n{body}}}{';' if path.endswith('js') else ''}\n"
+    (world.root / path).write_text(text)
+    update_paths(world.index, world.root, (path,))
+    request = room_request(task="handle counts M7 twice", files=(path,), symbols=("handle",))
+    package = world.retriever().retrieve(request)
+    assert package.primary()
+    lines = text.split("\n")
+    for item in package.primary():
+        assert item.text == "".join(f"{line}\n" for line in lines[item.start_line - 1 : item.end_line])
+        assert item.end_line - item.start_line > 20
+        statements = item.text.removeprefix(f"{head}\n").removesuffix("};\n").removesuffix("\n}\n")
+        assert statements.startswith("  if (req.method")
+        assert statements.rstrip().endswith("}")
+    assert package.budget.used_tokens <= 6144
+
+
+def test_what_uses_a_changed_function_is_offered_with_it(world: World) -> None:
+    (world.root / "bank/till.py").write_text(
+        "from bank.account import Account\n\n\ndef close(sums):\n"
+        "    account = Account()\n    for one in sums:\n        account.deposit(one)\n    return account\n"
+        + "\n"
+        * 70
+    )
+    update_paths(world.index, world.root, ("bank/till.py",))
+    world.retriever().retrieve(
+        room_request(task="Refuse a sum below zero", files=("bank/account.py",), symbols=("Account.deposit",))
+    )
+    prompts = "\n".join(call.prompt for call in world.asked("precision_batch"))
+    assert "bank/till.py :: close | def close(sums): | uses Account" in prompts
+
+
 def test_a_refreshed_index_shows_the_new_text(world: World) -> None:
     retriever = world.retriever()
     retriever.retrieve(room_request(files=("bank/account.py",)))

@@ -20,6 +20,8 @@ MAX_SYMBOLS = 20
 """Definitions looked at within one piece, such as the methods of a class."""
 MIN_CONFIDENCE = 0.5
 """Of a reference; below it, a name is shared by too many definitions to say which is meant."""
+MAX_ROWS = 100
+"""References looked at in either direction, the surest first."""
 MAX_EACH_WAY = 4
 """Callers and callees of one definition, the surest first; tests come on top."""
 MAX_TESTS = 2
@@ -63,7 +65,9 @@ def _links(desk: Desk, source: RepositorySource) -> Iterator[_Link]:
             if piece.start_line <= entry.start_line and entry.end_line <= piece.end_line
         ]
         for definition in inside[:MAX_SYMBOLS]:
-            rows = source.kb.get_symbol_neighbors(definition.symbol_id)
+            callers = source.kb.get_symbol_neighbors(definition.symbol_id, direction="callers")
+            callees = source.kb.get_symbol_neighbors(definition.symbol_id, direction="callees")
+            rows = (*callers[:MAX_ROWS], *callees[:MAX_ROWS])
             for row in _surest(rows, source, within=(view.row.id, piece)):
                 name = definition.name
                 relation = f"uses {name}" if row.direction == "caller" else f"used by {name}"
