@@ -1,6 +1,5 @@
 """Kinds of files by their paths: what a task changes most often, and what it rarely means."""
 
-from pathlib import PurePosixPath
 from typing import Literal
 
 FileKind = Literal["code", "test", "side"]
@@ -21,22 +20,24 @@ SIDE_NAMES = frozenset({"setup.py", "Makefile", "Dockerfile"})
 
 def is_test_file(path: str) -> bool:
     """Whether the path is that of a test or of its helpers."""
-    place = PurePosixPath(path)
-    stem = place.name.split(".", 1)[0]
-    if any(part in TEST_FOLDERS for part in place.parts[:-1]):
+    *folders, name = path.split("/")
+    stem = name.split(".", 1)[0]
+    if not TEST_FOLDERS.isdisjoint(folders):
         return True
     if stem.startswith("test_") or stem.endswith("_test") or stem == "conftest":
         return True
-    return any(mark in place.name for mark in (".test.", ".spec."))
+    return ".test." in name or ".spec." in name
 
 
 def is_side_file(path: str) -> bool:
     """Whether the path is that of documentation, an example, a set-up file or data."""
-    place = PurePosixPath(path)
-    if any(part in SIDE_FOLDERS for part in place.parts[:-1]):
+    *folders, name = path.split("/")
+    if not SIDE_FOLDERS.isdisjoint(folders):
         return True
-    shouted = not place.suffix and place.name.isupper()  # CHANGES, LICENSE, AUTHORS
-    return shouted or place.suffix.lower() in SIDE_SUFFIXES or place.name in SIDE_NAMES
+    stem, dot, suffix = name.rpartition(".")
+    if not dot or not stem:
+        return name.isupper() or name in SIDE_NAMES  # CHANGES, LICENSE, AUTHORS
+    return f".{suffix.lower()}" in SIDE_SUFFIXES or name in SIDE_NAMES
 
 
 def kind_of(path: str) -> FileKind:
