@@ -30,10 +30,10 @@ from tests.fakes.oracle_edits import GoldFile
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.cli.call_rows import RecordSink
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.cli.sample import load_sample, make_repository
-from clean_room_agent.cli.wiring import RecordSink
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.client import ModelClient

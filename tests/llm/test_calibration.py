@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from clean_room_agent.llm.calibration import FLOOR, LEAST_PAIRS, Pair, calibrate, is_whole
+from clean_room_agent.llm.calibration import FLOOR, LEAST_PAIRS, Pair, calibrate
 from clean_room_agent.llm.gauge import FittedGauge, word_of
-from clean_room_agent.llm.tokens import pieces_of
+from clean_room_agent.llm.tokens import can_be_all, pieces_of
 
 WORDS = (
     "value",
@@ -97,7 +97,7 @@ def test_the_same_pairs_give_the_same_gauge(gauge: FittedGauge) -> None:
 def test_counts_of_prompts_that_were_cut_or_cached_teach_nothing(gauge: FittedGauge) -> None:
     whole = pairs(prompts(1, 200))
     cut = [Pair(system=pair.system, prompt=pair.prompt, counted=20) for pair in pairs(prompts(3, 60))]
-    assert not any(is_whole(pair.system, pair.prompt, pair.counted) for pair in cut)
+    assert not any(can_be_all(pair.counted, pair.system, pair.prompt) for pair in cut)
     assert calibrate([*cut, *whole]) == gauge
     assert calibrate(cut) is None
 

@@ -63,6 +63,17 @@ def test_a_server_that_cuts_in_silence_is_refused_before_the_first_question() ->
     assert sink.calls[0].finish in {"stop", "length"}
 
 
+def test_a_server_that_refused_the_probe_and_cuts_later_is_found_by_its_count() -> None:
+    sink = MemorySink()
+    with OllamaServer(lambda _: "fine") as server:
+        client = model_client(connect(models_config(server.base_url)), sink)
+        assert client.ask(SHOUT, SKY, pass_id="t:p").value == "FINE"
+        server.overflow = "silent"
+        with pytest.raises(TruncatingServer, match="it cut the prompt"):
+            client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
+    assert [call.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
+
+
 def test_a_server_that_is_allowed_to_cut_is_watched_at_every_call() -> None:
     sink = MemorySink()
     with OllamaServer(lambda _: "fine", overflow="silent") as server:

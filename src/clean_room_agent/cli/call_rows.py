@@ -2,10 +2,39 @@
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.db.raw import calls
+from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.exchange import CallIdentity
-from clean_room_agent.llm.sink import CallRecord
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.sink import CallRecord, Reading
 from clean_room_agent.llm.transports.replay import RecordedCall
+from clean_room_agent.orchestrator.meter import Meter
+
+
+class RecordSink:
+    """Hands model calls to the record, and counts them."""
+
+    def __init__(self, record: Record, meter: Meter, router: ModelRouter) -> None:
+        self._record = record
+        self._meter = meter
+        self._router = router
+
+    def record(self, call: CallRecord) -> int:
+        """The call is committed; its id."""
+        # A refused or broken call has no count of its own, and the probe is meant not to fit.
+        answered = not call.error
+        self._meter.add(
+            prompt_tokens=(call.prompt_tokens or call.estimated_tokens) if answered else 0,
+            completion_tokens=call.completion_tokens or 0,
+            latency_ms=call.latency_ms,
+            window=self._router.window(call.role).context if answered else 0,
+        )
+        return self._record.write(calls.append_call, call_row(call))
+
+    def reading(self, call_id: int, reading: Reading, fault: str) -> None:
+        """The reading is queued; what is written later is committed after it."""
+        row = calls.ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=self._record.now())
+        self._record.post(calls.append_reading, row)
 
 
 def call_row(call: CallRecord) -> calls.CallRow:

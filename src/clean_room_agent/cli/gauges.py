@@ -1,11 +1,12 @@
 """Gauges for a command's models: learned from the record, noted with the task, the same again in its replay."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from clean_room_agent.db.raw import calibrations
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.calibration import FULL_PAIRS, LEAST_PAIRS, MOST_PAIRS, Pair, calibrate
 from clean_room_agent.llm.gauge import KINDS, FittedGauge, Gauge
+from clean_room_agent.llm.router import ModelRouter
 
 STEP = 25
 """New prompts after which a calibration is made again while it has not seen `FULL_PAIRS`."""
@@ -13,7 +14,24 @@ LATER_STEP = 100
 """And afterwards."""
 
 
-def learned_gauges(record: Record, tags: Iterable[str], now: Callable[[], str]) -> dict[str, FittedGauge]:
+def gauges_for(
+    record: Record, router: ModelRouter, *, task_id: str, measured_as: str, live: bool
+) -> dict[str, FittedGauge]:
+    """What a command measures prompts with, by model; the record says so for `task_id`, where there is one.
+
+    The gauges of the task `measured_as`, or of an earlier run of `task_id`, where the record knows of it; else what
+    is learned from all calls, where a server answers (`live`).
+    """
+    noted = noted_gauges(record, measured_as or task_id)
+    gauges = noted or {}
+    if noted is None and live and not measured_as:
+        gauges = learned_gauges(record, router.tags())
+    if task_id and (measured_as or noted is None):
+        note_gauges(record, task_id, router.tags(), gauges, router.models.token_factor)
+    return gauges
+
+
+def learned_gauges(record: Record, tags: Iterable[str]) -> dict[str, FittedGauge]:
     """The newest calibration of each model, made now where enough calls came after the last; models without are left out.
 
     About a second for a model where one is due.
@@ -22,7 +40,7 @@ def learned_gauges(record: Record, tags: Iterable[str], now: Callable[[], str]) 
     for tag in tags:
         known = record.write(calibrations.newest_calibration, tag)
         if _is_due(record, tag, known):
-            known = _calibrate(record, tag, now()) or known
+            known = _calibrate(record, tag) or known
         if known is not None and (gauge := _gauge(known)) is not None:
             found[tag] = gauge
     return found
@@ -63,7 +81,7 @@ def _is_due(record: Record, tag: str, known: calibrations.CalibrationRow | None)
     return record.write(calibrations.count_pairs_since, tag, after) >= wanted
 
 
-def _calibrate(record: Record, tag: str, now: str) -> calibrations.CalibrationRow | None:
+def _calibrate(record: Record, tag: str) -> calibrations.CalibrationRow | None:
     logged = record.write(calibrations.list_pairs, tag, limit=MOST_PAIRS)
     fitted = calibrate(
         [Pair(system=pair.system_prompt, prompt=pair.prompt, counted=pair.prompt_tokens) for pair in logged]
@@ -78,7 +96,7 @@ def _calibrate(record: Record, tag: str, now: str) -> calibrations.CalibrationRo
         margin=fitted.margin,
         weights=fitted.weights,
         words=fitted.words,
-        timestamp=now,
+        timestamp=record.now(),
     )
     row_id = record.write(calibrations.append_calibration, row)
     return record.write(calibrations.get_calibration, row_id)

@@ -14,15 +14,15 @@ from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomRequest
-from clean_room_agent.cli import gauges
-from clean_room_agent.cli.call_rows import call_row
+from clean_room_agent.cli.call_rows import RecordSink
 from clean_room_agent.cli.clock import utc_now
+from clean_room_agent.cli.gauges import gauges_for
 from clean_room_agent.cli.indexing import index_recorded, processors
 from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.db.connection import backup, connect_file, remove_database
-from clean_room_agent.db.raw import calls, index_runs
+from clean_room_agent.db.raw import index_runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session, has_session
@@ -36,7 +36,6 @@ from clean_room_agent.llm.config import is_loopback
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
 from clean_room_agent.llm.gauge import Gauge
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.llm.sink import CallRecord, Reading
 from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.meter import Meter
@@ -61,32 +60,6 @@ def cache_folder() -> Path:
     """The user's cache folder for this program."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "cra"
-
-
-class RecordSink:
-    """Hands model calls to the record, and counts them."""
-
-    def __init__(self, record: Record, meter: Meter, router: ModelRouter) -> None:
-        self._record = record
-        self._meter = meter
-        self._router = router
-
-    def record(self, call: CallRecord) -> int:
-        """The call is committed; its id."""
-        # A refused or broken call has no count of its own, and the probe is meant not to fit.
-        answered = not call.error
-        self._meter.add(
-            prompt_tokens=(call.prompt_tokens or call.estimated_tokens) if answered else 0,
-            completion_tokens=call.completion_tokens or 0,
-            latency_ms=call.latency_ms,
-            window=self._router.window(call.role).context if answered else 0,
-        )
-        return self._record.write(calls.append_call, call_row(call))
-
-    def reading(self, call_id: int, reading: Reading, fault: str) -> None:
-        """The reading is queued; what is written later is committed after it."""
-        row = calls.ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=self._record.now())
-        self._record.post(calls.append_reading, row)
 
 
 def live_transport(settings: Settings) -> Transport:
@@ -242,15 +215,9 @@ def open_asking(
     meter = Meter()
     with Record.open(workspace.repo, clock=utc_now) as record:
         way = transport(settings)
-        noted = gauges.noted_gauges(record, measured_as or task_id)
-        learned = noted
-        if learned is None:
-            fresh = way.live and not measured_as
-            learned = gauges.learned_gauges(record, router.tags(), utc_now) if fresh else {}
-        router = router_of(settings, learned)
-        if task_id and (measured_as or noted is None):
-            factor = settings.models.token_factor
-            gauges.note_gauges(record, task_id, router.tags(), learned, factor)
+        router = router_of(
+            settings, gauges_for(record, router, task_id=task_id, measured_as=measured_as, live=way.live)
+        )
         models = ModelClient(router, way, RecordSink(record, meter, router), utc_now)
         yield Asking(record=record, router=router, models=models, meter=meter)
 

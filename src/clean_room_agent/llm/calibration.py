@@ -36,8 +36,6 @@ WORD_SPREAD = 0.6
 KIND_SPREAD = 0.3
 NOISE = 0.02
 """How far a word's cost, a kind's tokens (as a share) and a prompt's count (as a share) may be expected to be off."""
-CUT_SHARE = 0.8
-"""A count below this share of what hardly any tokeniser stays below is not one of the whole prompt."""
 START_WEIGHTS = (1.3, 0.92, 1.5, 1.0, 0.04, 0.21, 0.5, 1.0, 0.85, 1.0, 0.2, 1.2, 0.75, 0.25, 16.0)
 """Tokens for one of each of `KINDS`: about the mean of five tokenisers of 32,000 to 256,000 tokens."""
 
@@ -62,14 +60,9 @@ class _Row:
     error: float
 
 
-def is_whole(system: str, prompt: str, counted: int) -> bool:
-    """Whether the count can be that of the whole prompt."""
-    return counted >= CUT_SHARE * (tokens.least_tokens(system) + tokens.least_tokens(prompt))
-
-
 def calibrate(pairs: Sequence[Pair]) -> FittedGauge | None:
     """The gauge that fits the newest pairs (in the order of the log); None where too few of them are of use."""
-    used = [pair for pair in pairs if is_whole(pair.system, pair.prompt, pair.counted)][-MOST_PAIRS:]
+    used = [pair for pair in pairs if tokens.can_be_all(pair.counted, pair.system, pair.prompt)][-MOST_PAIRS:]
     if len(used) < LEAST_PAIRS:
         return None
     made_of = [features((pair.system, pair.prompt)) for pair in used]

@@ -9,8 +9,6 @@ from clean_room_agent.llm.router import ModelConfig
 
 PROBE_NAME = "window_probe"
 """The call type under which the record keeps probes."""
-CUT_SHARE = 0.8
-"""A server that counts fewer tokens than this share of a prompt's pieces has not read all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,16 +74,16 @@ def truncating_error(model: ModelConfig) -> TruncatingServer:
 def cut_error(system: str, prompt: str, raw: RawAnswer, model: ModelConfig) -> ModelError | None:
     """The error for a prompt that the server did not read whole, by the count it gave; None where it may have.
 
-    A server that gives no count (some leave it out for a cached prompt) proves nothing either way.
+    Also a server that refused the probe may come back with other settings while a run is under way. One that gives no count (some leave it out for a cached prompt) proves nothing either way.
     """
     counted = raw.prompt_tokens
     if counted is None:
         return None
-    pieces = tokens.count_pieces(system) + tokens.count_pieces(prompt)
-    if counted >= CUT_SHARE * pieces and counted < model.window:
+    if tokens.can_be_all(counted, system, prompt) and counted < model.window:
         return None
+    least = tokens.least_tokens(system) + tokens.least_tokens(prompt)
     return TruncatingServer(
-        f"the server read {counted} tokens of a prompt of at least {pieces} for {model.tag} "
+        f"the server read {counted} tokens of a prompt of at least {least} for {model.tag} "
         f"(window {model.window}): it cut the prompt",
         hint="update the server (Ollama from 0.12.4 on refuses long prompts), or lower context_window in [budget]",
     )

@@ -9,6 +9,8 @@ FRAMING_TOKENS = 32
 """What a chat template puts around a system and a user message, rounded up."""
 RUN_BYTES = 12
 """A longer run of letters (Chinese text, a hash, a very long name) is more than one token; so many bytes count as one."""
+CUT_SHARE = 0.8
+"""A count below this share of what hardly any tokeniser stays below is not one of the whole text."""
 DIGITS = 3
 """Some tokenisers take so many digits together."""
 
@@ -40,6 +42,11 @@ def least_tokens(text: str) -> int:
     """What hardly any tokeniser stays below: the pieces, with three digits to a token."""
     runs = _DIGIT_RUN.findall(text)
     return count_pieces(text) - sum(len(run) - math.ceil(len(run) / DIGITS) for run in runs)
+
+
+def can_be_all(counted: int, *texts: str) -> bool:
+    """Whether a server that counted so many tokens can have read the texts whole."""
+    return counted >= CUT_SHARE * sum(least_tokens(text) for text in texts)
 
 
 def estimate(text: str, factor: float = START_FACTOR) -> int:

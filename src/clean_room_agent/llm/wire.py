@@ -224,7 +224,7 @@ class Wire:
             timestamp, start = self._timing.clock(), self._timing.timer()
             raw = self._transport.send(request)
             latency_ms = round((self._timing.timer() - start) * 1000)
-        if raw.error is None and self._config.allow_truncating_server and question.name != PROBE_NAME:
+        if raw.error is None and self._transport.live and question.name != PROBE_NAME:
             raw = replace(raw, error=cut_error(question.system, question.text, raw, question.model))
         outcome = _Outcome(request=request, raw=raw, timestamp=timestamp, latency_ms=latency_ms)
         return raw, self._sink.record(self._as_record(question, place, outcome)), latency_ms
