@@ -170,7 +170,7 @@ def test_each_route_asks_once_for_every_candidate(make: Make) -> None:
     }
     world = make(SHOP, answers, imports=IMPORTS)
     request = room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
-    world.retriever(route="each").retrieve(request)
+    world.retriever(route="each", each_share=0).retrieve(request)
     judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
     assert len(world.asked("scope_judgment")) == len(judged)
     assert [row.path for row in judged if row.included] == ["shop/money.py"]

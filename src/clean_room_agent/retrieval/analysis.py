@@ -3,18 +3,17 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.tasks import Evidence, RoomRequest, StackFrame, TaskQuery
-from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.retrieval.mentions import Mentions, find_mentions, unique
-from clean_room_agent.retrieval.prompts.task_analysis import (
-    TASK_ANALYSIS,
-    TaskAnalysisAnswer,
-    TaskAnalysisInputs,
-)
 from clean_room_agent.retrieval.questions import evidence_text
 from clean_room_agent.retrieval.source import RepositorySource
 from clean_room_agent.retrieval.stage import Decision
+
+if TYPE_CHECKING:
+    from clean_room_agent.llm.client import ModelClient
+    from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisAnswer
 
 STAGE = "task_analysis"
 MAX_SAME_NAME = 3
@@ -31,7 +30,7 @@ class Analysis:
     decisions: tuple[Decision, ...]
 
 
-def analyse(request: RoomRequest, source: RepositorySource, models: ModelClient | None) -> Analysis:
+def analyse(request: RoomRequest, source: RepositorySource, models: "ModelClient | None") -> Analysis:
     """The request's task, focus and evidence as a query in which every path, symbol, area and frame exists.
 
     Without `models`, or where the answer cannot be read, it is what the program found by itself.
@@ -41,6 +40,15 @@ def analyse(request: RoomRequest, source: RepositorySource, models: ModelClient 
     if models is None:
         note = Decision(stage=STAGE, path="", included=False, reason="no model was asked (--no-model)")
         return Analysis(query=found.query, decisions=(*found.decisions, note))
+    return _ask(found, request, source, models)
+
+
+def _ask(found: Analysis, request: RoomRequest, source: RepositorySource, models: "ModelClient") -> Analysis:
+    from clean_room_agent.retrieval.prompts.task_analysis import (  # noqa: PLC0415 - 400 ms that only a model needs
+        TASK_ANALYSIS,
+        TaskAnalysisInputs,
+    )
+
     inputs = TaskAnalysisInputs(
         folders=folder_lines(source.paths()),
         task=request.task,
@@ -115,7 +123,7 @@ def _is_known_symbol(name: str, source: RepositorySource) -> bool:
     return 0 < len(source.find_symbols(name)) <= MAX_SAME_NAME
 
 
-def _merge(found: Analysis, answer: TaskAnalysisAnswer, source: RepositorySource, call_id: int) -> Analysis:
+def _merge(found: Analysis, answer: "TaskAnalysisAnswer", source: RepositorySource, call_id: int) -> Analysis:
     decisions = list(found.decisions)
     symbols: list[str] = []
     for name in answer.symbols:

@@ -7,12 +7,14 @@ line to `registry.py`, add `tests/retrieval/stages/test_<name>.py`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from clean_room_agent.artifacts.package import Detail
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
-from clean_room_agent.llm.answers import Verdict
-from clean_room_agent.llm.prompt import Prompt
+
+if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
+    from clean_room_agent.llm.answers import Verdict
+    from clean_room_agent.llm.prompt import Prompt
 
 SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
 
@@ -152,7 +154,7 @@ class Judge(Protocol):
 
     def sort(
         self,
-        prompt: Prompt[BatchInputs, SortedT],
+        prompt: "Prompt[BatchInputs, SortedT]",
         options: Sequence[Option],
         *,
         labels: tuple[str, ...],
@@ -165,7 +167,7 @@ class Judge(Protocol):
         """
 
     def each(
-        self, prompt: Prompt[SingleInputs, Verdict], options: Sequence[Option], *, label: str, stage: str
+        self, prompt: "Prompt[SingleInputs, Verdict]", options: Sequence[Option], *, label: str, stage: str
     ) -> tuple[Ruling, ...]:
         """The same by one yes-or-no question an option; `label` is what a yes means."""
 
