@@ -122,7 +122,7 @@ def ask_other(
     task_id = new_task_id()
     bar = output.ProgressBar(f"asking {model}")
     compared = []
-    with wiring.open_asking(workspace, _with_model(settings, questions, model)) as asking:
+    with wiring.open_asking(workspace, _with_model(settings, questions, model), task_id=task_id) as asking:
         for number, question in enumerate(questions):
             bar.show(number, len(questions))
             compared.append(_compare(asking.models, question, task_id, decisions))
