@@ -54,6 +54,18 @@ def test_every_value_that_was_not_given_is_the_default_of_its_field(written: Pat
         assert getattr(settings, name) == bare, name
 
 
+@pytest.mark.parametrize(
+    "extra",
+    [{"min_p": 0.1}, {"chat_template_kwargs": {"enable_thinking": True}}, {"a": 1, "b": {"c": [1, 2]}}],
+)
+def test_a_free_table_may_hold_tables(extra: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(render_config({**VALUES, "models": {**VALUES["models"], "extra_body": extra}}))
+    settings = load(path)
+    assert settings.models.extra_body == extra
+    assert settings.budget.context_window == 32_768
+
+
 @pytest.mark.parametrize("table", TABLES)
 def test_every_key_stands_in_the_file_even_where_it_has_no_value(table: str) -> None:
     text = render_config(VALUES)

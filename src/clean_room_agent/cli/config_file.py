@@ -53,7 +53,10 @@ def _nested(name: str, kind: type[ConfigSlice], field: FieldInfo, values: Any) -
 
 
 def _free_table(name: str, field: FieldInfo, values: Mapping[str, Any] | None) -> list[str]:
-    body = tomli_w.dumps(dict(values)) if values else ""
+    whole: dict[str, Any] = dict(values or {})
+    for part in reversed(name.split(".")):
+        whole = {part: whole}
+    body = tomli_w.dumps(whole).replace(f"[{name}]\n", "", 1)
     return [f"[{name}]    # {field.description or ''}\n{body}"]
 
 
