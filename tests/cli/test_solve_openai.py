@@ -21,3 +21,5 @@ def test_a_task_is_solved_and_the_run_replayed(kind: Kind, till: Project) -> Non
     assert any(schemas)
     assert any(call.prompt_tokens for call in told.recorded.calls)
     assert till.cra("replay", done["task_id"]).code == 0
+    shown = till.cra("show", done["task_id"], "--budget")
+    assert (shown.code, "16,384" in shown.out) == (0, True)
