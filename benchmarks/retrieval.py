@@ -1,7 +1,7 @@
 """How well tasks from real commits find the files that they changed: ours, BM25 and aider's repository map.
 
     python -m benchmarks.retrieval TASKS.jsonl [MORE.jsonl ...] --mirror '/mirrors/{owner}+{name}' --work FOLDER
-        [--held-out TASKS.jsonl ...] [--peers PYTHON_WITH_AIDER] [--only OWNER/NAME] [--latency CHECKOUT]
+        [--held-out TASKS.jsonl ...] [--peers PYTHON_WITH_AIDER] [--only OWNER/NAME] [--jobs N] [--latency CHECKOUT]
         [--notes NOTES.md] [--write]
 
 from the repository's root. A line of a task file is a JSON object: `id`, `repo`, `snapshot_commit`, `commit`, `task`
@@ -13,7 +13,9 @@ import argparse
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchmarks.report import write_section
@@ -29,66 +31,63 @@ MOST_LACKING = 0.02
 """The share of source files that a mirror may have no contents for; tasks of a snapshot with more are left out."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Bench:
-    """What was measured so far."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where everything is."""
 
     work: Path
     mirror: str
     aider: Path | None
-    results: list[Result] = field(default_factory=list)
-    runs: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
-    """Lines of the files of answers, by ranking."""
-    left_out: Counter[str] = field(default_factory=Counter)
-    """Tasks whose snapshot lacks too many files, by repository."""
 
-    def note(
-        self,
-        group: str,
-        ranking: str,
-        tasks: Sequence[Task],
-        answers: Sequence[Answer],
-        among: frozenset[str] | None,
-    ) -> None:
-        """The ranking's answers count, less the files that are not `among` those ranked."""
-        for task, answer in zip(tasks, answers, strict=True):
-            ranked = [path for path in answer.ranked if among is None or path in among]
-            self.runs[ranking].append(json.dumps({"id": task.id, "ranked_files": ranked}))
-            self.results.append(
-                Result(
-                    task_id=task.id,
-                    group=group,
-                    repository=task.repo,
-                    ranking=ranking,
-                    score=score_of(task.gold_files, ranked),
-                    cpu_ms=answer.cpu_ms,
-                )
-            )
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The tasks of one group on one snapshot."""
+
+    group: str
+    repository: str
+    commit: str
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What came of them: nothing where the snapshot lacks too many files."""
+
+    results: tuple[Result, ...]
+    said: str
+    """The line that is shown."""
 
 
 def main() -> None:
     """Measure, print, write the section where that is asked for."""
     options = read_options()
-    bench = Bench(work=options.work.resolve(), mirror=options.mirror, aider=options.peers)
-    bench.work.mkdir(parents=True, exist_ok=True)
+    places = Places(work=options.work.resolve(), mirror=options.mirror, aider=options.peers)
+    places.work.mkdir(parents=True, exist_ok=True)
     groups = {path.stem: read_tasks(path) for path in options.tasks}
     groups |= {f"{path.stem} (held out)": read_tasks(path) for path in options.held_out}
-    for group, tasks in groups.items():
-        for (repository, commit), asked in by_snapshot(tasks, options.only):
-            measure(bench, group, repository, commit, asked)
+    asked = [one for group, tasks in groups.items() for one in by_snapshot(group, tasks, options.only)]
+    results: list[Result] = []
+    left_out: Counter[str] = Counter()
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for one, measured in zip(asked, pool.map(partial(measure, places), asked), strict=True):
+            print(measured.said, flush=True)
+            results.extend(measured.results)
+            if not measured.results:
+                left_out[one.repository] += len(one.tasks)
+    keep_runs(places.work, results)
     parts = [EXPLAINED.strip()]
     if options.notes:
         parts.append(options.notes.read_text(encoding="utf-8").strip())
-    parts.append(f"Tasks left out, as the mirror lacks files of their snapshots: {said(bench.left_out)}.")
-    if bench.aider:
-        parts.append(f"Peer: aider {aider_version(bench.aider)}.")
-    parts.append(render_results(bench.results, list(groups)))
-    keep_runs(bench)
+    parts.append(f"Tasks left out, as the mirror lacks files of their snapshots: {counted(left_out)}.")
+    if places.aider:
+        parts.append(f"Peer: aider {aider_version(places.aider)}.")
+    parts.append(render_results(results, list(groups)))
     if options.latency:
         texts = texts_for(
             options.latency.resolve().name, [task for tasks in groups.values() for task in tasks]
         )
-        parts.append(f"How soon it answers.\n\n{measure_latency(bench.work, options.latency, texts)}")
+        parts.append(f"How soon it answers.\n\n{measure_latency(places.work, options.latency, texts)}")
     body = "\n\n".join(parts)
     print(body)
     if options.write:
@@ -116,56 +115,72 @@ def read_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def by_snapshot(
-    tasks: Sequence[Task], only: Sequence[str]
-) -> Iterator[tuple[tuple[str, str], tuple[Task, ...]]]:
-    """The tasks of each (repository, commit), in the order in which these come first."""
+def by_snapshot(group: str, tasks: Sequence[Task], only: Sequence[str]) -> Iterator[Asked]:
+    """The tasks of each repository's commit, in the order in which these come first."""
     asked: dict[tuple[str, str], list[Task]] = defaultdict(list)
     for task in tasks:
         if not only or task.repo in only:
             asked[task.repo, task.snapshot_commit].append(task)
-    for place, own in asked.items():
-        yield place, tuple(own)
+    for (repository, commit), own in asked.items():
+        yield Asked(group=group, repository=repository, commit=commit, tasks=tuple(own))
 
 
-def measure(bench: Bench, group: str, repository: str, commit: str, tasks: Sequence[Task]) -> None:
+def measure(places: Places, asked: Asked) -> Measured:
     """Every ranking on one snapshot."""
-    top = snapshot(bench.work, bench.mirror, repository, commit)
-    paths = source_files(top)
-    gaps = lacking(top)
+    top = snapshot(places.work, places.mirror, asked.repository, asked.commit)
+    paths, gaps = source_files(top), lacking(top)
+    said = f"{asked.repository} {asked.commit[:10]}: {len(paths)} source files, {gaps} more are lacking"
     if gaps > MOST_LACKING * (len(paths) + gaps):
-        print(
-            f"{repository} {commit[:10]}: {gaps} of {len(paths) + gaps} source files are lacking", flush=True
+        return Measured(results=(), said=said)
+    ours, sources = ask_ours(top, asked.tasks), frozenset(paths)
+    results = score(asked, "cra", ours, sources)
+    found = sum(result.score.all_found for result in results)
+    results += score(asked, "cra, side files too", ours, None)
+    results += score(asked, "BM25", ask_bm25(top, paths, asked.tasks), sources)
+    if places.aider:
+        answers = ask_aider(places.aider, top, places.work, asked.tasks)
+        results += score(asked, "aider's map", answers, sources)
+    return Measured(results=results, said=f"{said}; all found for {found:.0f} of {len(asked.tasks)}")
+
+
+def score(
+    asked: Asked, ranking: str, answers: Sequence[Answer], among: frozenset[str] | None
+) -> tuple[Result, ...]:
+    """How the ranking did on each task, less the files that are not `among` those ranked."""
+    results = []
+    for task, answer in zip(asked.tasks, answers, strict=True):
+        ranked = tuple(path for path in answer.ranked if among is None or path in among)
+        results.append(
+            Result(
+                task_id=task.id,
+                group=asked.group,
+                repository=asked.repository,
+                ranking=ranking,
+                ranked=ranked,
+                score=score_of(task.gold_files, ranked),
+                cpu_ms=answer.cpu_ms,
+            )
         )
-        bench.left_out[repository] += len(tasks)
-        return
-    ours, sources = ask_ours(top, tasks), frozenset(paths)
-    bench.note(group, "cra", tasks, ours, sources)
-    bench.note(group, "cra, side files too", tasks, ours, None)
-    bench.note(group, "BM25", tasks, ask_bm25(top, paths, tasks), sources)
-    if bench.aider:
-        bench.note(group, "aider's map", tasks, ask_aider(bench.aider, top, bench.work, tasks), sources)
-    found = {result.task_id for result in bench.results if result.ranking == "cra" and result.score.all_found}
-    print(
-        f"{repository} {commit[:10]}: {len(paths)} files, {gaps} lacking, "
-        f"all found for {sum(task.id in found for task in tasks)} of {len(tasks)}",
-        flush=True,
-    )
+    return tuple(results)
 
 
-def said(counts: Counter[str]) -> str:
+def counted(counts: Counter[str]) -> str:
     """The counts by name; "none" where there is nothing."""
     return ", ".join(f"{count} of {name}" for name, count in sorted(counts.items())) or "none"
 
 
-def keep_runs(bench: Bench) -> None:
+def keep_runs(work: Path, results: Sequence[Result]) -> None:
     """Every ranking's answers stand in a file."""
-    folder = bench.work / "runs"
+    folder = work / "runs"
     folder.mkdir(exist_ok=True)
     for ranking in RANKINGS:
-        lines = "".join(f"{line}\n" for line in bench.runs.get(ranking, []))
+        lines = [
+            json.dumps({"id": result.task_id, "ranked_files": result.ranked}) + "\n"
+            for result in results
+            if result.ranking == ranking
+        ]
         name = "".join(letter if letter.isalnum() else "_" for letter in ranking)
-        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8")
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
 def texts_for(name: str, tasks: Sequence[Task]) -> tuple[str, ...]:

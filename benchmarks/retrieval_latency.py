@@ -13,7 +13,7 @@ from benchmarks.retrieval_metrics import percentile
 from benchmarks.retrieval_places import checkout, indexed, source_files
 from pydantic import BaseModel
 
-ROUNDS = 5
+ROUNDS = 3
 
 Pair = tuple[float, float]
 """Milliseconds by the clock, and of processor time."""

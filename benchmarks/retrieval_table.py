@@ -43,6 +43,7 @@ class Result:
     group: str
     repository: str
     ranking: str
+    ranked: tuple[str, ...]
     score: Score
     cpu_ms: float
 

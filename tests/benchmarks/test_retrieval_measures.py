@@ -141,11 +141,12 @@ def test_a_mirror_may_lack_contents(mirror: Path, tmp_path: Path) -> None:
 
 def test_tasks_are_asked_by_snapshot() -> None:
     tasks = [task("1"), task("2", repository="o/s"), task("3")]
-    assert [(place[0], [one.id for one in own]) for place, own in by_snapshot(tasks, [])] == [
+    asked = list(by_snapshot("g", tasks, []))
+    assert [(one.repository, [task.id for task in one.tasks]) for one in asked] == [
         ("o/r", ["1", "3"]),
         ("o/s", ["2"]),
     ]
-    assert [place[0] for place, _ in by_snapshot(tasks, ["o/s"])] == ["o/s"]
+    assert list(by_snapshot("g", tasks, ["o/s"])) == asked[1:]
     assert texts_for("s", [task("1", words="x"), task("2", repository="o/s", words="y")]) == ("y",)
 
 
@@ -164,6 +165,7 @@ def test_the_table_has_a_row_for_each_ranking_of_a_group() -> None:
             group="g",
             repository="o/r",
             ranking=ranking,
+            ranked=order,
             score=score_of(("a",), order),
             cpu_ms=2,
         )
