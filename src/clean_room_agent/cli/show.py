@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from rich.console import RenderableType
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
@@ -33,9 +35,11 @@ from clean_room_agent.report.texts import (
 from clean_room_agent.report.trace import Chosen, RunTrace, choose, read_trace
 from clean_room_agent.report.validation import render_validations, validation_lines
 from clean_room_agent.report.why import render_why, why
+from clean_room_agent.report.why_line import line_why, prompt_why, render_line_why, render_prompt_why
 from clean_room_agent.workspace import Workspace
 
 DataT = TypeVar("DataT")
+CALL_LINE = re.compile(r"call:(?P<call>\d+)(?::(?P<line>\d+))?")
 
 HELP = """Look into RUN, or into one PLACE of it.
 
@@ -84,7 +88,10 @@ class Section(Generic[DataT]):
 @click.option("--prompt", is_flag=True, help="What the model read, call by call.")
 @click.option("--response", is_flag=True, help="What the model answered, and how it was read.")
 @click.option(
-    "--why", "why_path", metavar="PATH[:LINE]", help="Why a file was shown; who wrote a line of the result."
+    "--why",
+    "why_path",
+    metavar="PATH[:LINE]|call:N[:LINE]",
+    help="Why a file was shown, who wrote a line of the result; where a line of call N's prompt comes from.",
 )
 @click.option("--diff", "show_diff", is_flag=True, help="What was changed.")
 @click.option("--tests", is_flag=True, help="What the tests said, run after run.")
@@ -140,11 +147,7 @@ def chosen_sections(
     """What the flags ask for, in a fixed order; without any, the place at a glance."""
     sections: list[Section[Any]] = []
     if wanted.why is not None:
-        path, line = split_line(workspace, wanted.why)
-        data = why(conn, trace, chosen.passes, path, line)
-        sections.append(
-            Section(key="why", data=data, render=lambda found: render_why(found, _address(trace)))
-        )
+        sections.append(_why(conn, workspace, trace, chosen, wanted.why))
     if wanted.decisions:
         sections.append(Section(key="decisions", data=verdicts(chosen), render=render_verdicts))
     if wanted.budget:
@@ -163,6 +166,23 @@ def chosen_sections(
             Section(key="tests", data=lines, render=lambda data: render_validations(data, whole=wanted.full))
         )
     return sections or _glance(conn, trace, chosen)
+
+
+def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen, asked: str) -> Section[Any]:
+    """Why a file, a line of the result, or a line of a prompt is as it is."""
+    address = _address(trace)
+    of_call = CALL_LINE.fullmatch(asked)
+    if of_call is None:
+        path, line = split_line(workspace, asked)
+        data = why(conn, trace, chosen.passes, path, line)
+        return Section(key="why", data=data, render=lambda found: render_why(found, address))
+    prompts = {prompt.name: prompt for prompt in PROMPTS}
+    call_id = int(of_call["call"])
+    if of_call["line"] is None:
+        whole = prompt_why(conn, trace, call_id, prompts)
+        return Section(key="why", data=whole, render=render_prompt_why)
+    one = line_why(conn, trace, call_id, int(of_call["line"]), prompts)
+    return Section(key="why", data=one, render=lambda found: render_line_why(found, address))
 
 
 def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:

@@ -1,0 +1,112 @@
+"""Every line of every prompt of a whole run can be traced, and what a room shows of a file is that file's."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.architecture.eventful_run import Eventful
+from tests.fakes.repositories import git
+
+from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.calls import CallRow, list_calls
+from clean_room_agent.db.raw.runs import list_runs
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.report.prompt_lines import framed_items
+from clean_room_agent.report.trace import RunTrace, read_trace
+from clean_room_agent.report.why_line import LineWhy, line_why, lines_of
+
+BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """The record of the run, open."""
+
+    conn: Connection
+    trace: RunTrace
+    calls: tuple[CallRow, ...]
+    top: Path
+
+    def every_line(self) -> Iterator[LineWhy]:
+        """Each line of each prompt that is not blank."""
+        for call in self.calls:
+            for number, text in enumerate(call.prompt.split("\n"), start=1):
+                if text.strip():
+                    yield line_why(self.conn, self.trace, call.id, number, BY_NAME)
+
+
+@pytest.fixture
+def looked(eventful: Eventful) -> Iterator[Looked]:
+    top = eventful.project.top
+    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+        (run,) = list_runs(conn, limit=1)
+        calls = tuple(call for call in list_calls(conn, run.task_id) if call.call_type != PROBE_NAME)
+        yield Looked(conn=conn, trace=read_trace(conn, run.task_id), calls=calls, top=top)
+
+
+def test_no_line_of_any_prompt_is_of_unknown_origin(looked: Looked) -> None:
+    found = list(looked.every_line())
+    unknown = [(line.call_type, line.origin.text) for line in found if line.origin.kind == "unknown"]
+    assert unknown == []
+    assert {line.origin.kind for line in found} >= {
+        "template",
+        "task",
+        "file",
+        "candidate",
+        "plan",
+        "evidence",
+        "attempt",
+        "answer",
+    }
+
+
+def test_every_line_of_a_file_is_that_line_of_the_file_in_its_commit(looked: Looked) -> None:
+    texts: dict[tuple[str, str], list[str]] = {}
+    shown = [line for line in looked.every_line() if line.origin.kind == "file"]
+    assert shown
+    for line in shown:
+        key = (line.commit, line.origin.path)
+        if key not in texts:
+            texts[key] = git(looked.top, "show", f"{key[0]}:{key[1]}").split("\n")
+        assert line.origin.file_line is not None
+        assert texts[key][line.origin.file_line - 1] == line.origin.text
+
+
+def test_every_file_shown_was_let_in_by_a_decision(looked: Looked) -> None:
+    for line in looked.every_line():
+        if line.origin.kind in {"file", "outline"}:
+            assert any(row.included for entry in line.decisions for row in entry.decisions), line
+        if line.origin.kind == "candidate" and line.origin.path and line.origin.section != "Folders":
+            assert line.decisions, line
+
+
+def test_every_line_of_a_plan_of_a_diff_and_of_an_answer_leads_to_a_call(looked: Looked) -> None:
+    for line in looked.every_line():
+        if line.origin.kind in {"plan", "answer", "attempt", "diff"}:
+            assert line.from_call is not None, line
+
+
+def test_every_line_of_the_evidence_leads_to_a_test_run(looked: Looked) -> None:
+    lines = [line for line in looked.every_line() if line.origin.kind == "evidence"]
+    assert lines
+    for line in lines:
+        assert line.from_place, line
+
+
+def test_every_item_of_a_room_is_whole(looked: Looked) -> None:
+    items = [(call, item) for call in looked.calls for item in framed_items(call.prompt)]
+    assert items
+    for call, item in items:
+        assert item.first <= item.last, (call.id, item)
+        if item.is_source:
+            assert len(item.lines) == item.last - item.first + 1, (call.id, item)
+
+
+def test_the_first_line_of_a_prompt_is_its_templates(looked: Looked) -> None:
+    for call in looked.calls:
+        first = lines_of(call, looked.trace, BY_NAME)[0]
+        assert (first.kind, first.text) == ("template", f"# {BY_NAME[call.call_type].title}")
