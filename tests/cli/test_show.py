@@ -18,6 +18,7 @@ from clean_room_agent.db.raw.decisions import DecisionRow, append_decision
 from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.task_runs import TaskRunOutcome, append_task_run, finish_task_run
+from clean_room_agent.llm.tokens import FRAMING_TOKENS
 
 Show = Callable[..., str]
 
@@ -108,15 +109,15 @@ def test_a_failed_attempt_tells_why_and_what_was_done_about_it(show: Show) -> No
 
 def test_prompt_and_response_are_the_recorded_texts(show: Show) -> None:
     both = json.loads(show("/split/s1/2", "--prompt", "--response", "--json"))
-    (text,) = both["prompts"]
+    text = both["prompts"][-1]
     assert text["prompt"].startswith("# Write the edits for one step\n")
-    assert both["responses"][0]["response"] == SECOND_TRY
+    assert both["responses"][-1]["response"] == SECOND_TRY
     assert "## Attempt 1 failed" in show("/split/s1/2", "--prompt")
     assert LINE in show("/split/s1/2", "--response").splitlines()
 
 
 def test_a_call_is_shown_by_its_id(show: Show) -> None:
-    (line,) = json.loads(show("/split/s1/2", "--budget", "--json"))["budget"]
+    line = json.loads(show("/split/s1/2", "--budget", "--json"))["budget"][-1]
     out = show(f"/call:{line['call_id']}")
     assert "## Attempt 1 failed" in out
     assert LINE in out
@@ -151,15 +152,57 @@ def test_tests_are_shown_run_after_run(show: Show) -> None:
 
 def test_the_budget_sets_each_calls_tokens_against_its_window(show: Show) -> None:
     lines = json.loads(show("", "--budget", "--json"))["budget"]
-    assert len(lines) == 21
+    assert [line["call_type"] for line in lines].count("implement") == 3
     assert all(line["window"] == 16384 and 0 < line["actual"] <= line["window"] for line in lines)
     assert "% of the estimates" in show("", "--budget")
+
+
+def test_the_account_of_a_window_adds_up(show: Show) -> None:
+    accounts = json.loads(show("", "--budget", "--json"))["budget"]
+    assert accounts
+    for line in accounts:
+        assert line["estimated"] + line["answer_limit"] + line["slack"] == line["window"]
+        assert line["slack"] >= 0
+        parts = line["rules"] + line["task"] + line["code"] + line["rest"]
+        assert parts + FRAMING_TOKENS == pytest.approx(line["estimated"], rel=0.02)
+        assert line["rules"] > 0
+        assert 0 < line["reserved"] < line["window"]
+    implementing = [line for line in accounts if line["call_type"] == "implement"]
+    assert all(line["code"] > 0 and line["task"] > 0 for line in implementing)
+
+
+def test_the_budget_says_how_tokens_were_estimated(show: Show) -> None:
+    assert "1.3 tokens for a piece of text" in show("", "--budget")
+    gauges = json.loads(show("", "--budget", "--json"))["gauges"]
+    assert [(gauge["pairs"], gauge["margin"]) for gauge in gauges] == [(0, 1.3), (0, 1.3)]
+
+
+def test_why_tells_what_each_line_of_a_prompt_is(show: Show) -> None:
+    passes = json.loads(show("", "--budget", "--json"))["budget"]
+    number = next(line["call_id"] for line in passes if line["call_type"] == "implement")
+    prompt = json.loads(show(f"/call:{number}", "--prompt", "--json"))["prompts"][0]["prompt"].split("\n")
+    ranges = json.loads(show("", "--why", f"call:{number}", "--json"))["why"]["ranges"]
+    assert [part["first"] for part in ranges] == [1, *(part["last"] + 1 for part in ranges[:-1])]
+    assert ranges[-1]["last"] == len(prompt)
+    line = next(place for place, text in enumerate(prompt, start=1) if text.startswith("def split_amount("))
+    found = json.loads(show("", "--why", f"call:{number}:{line}", "--json"))["why"]
+    assert (found["origin"]["kind"], found["origin"]["path"]) == ("file", "tally/money.py")
+    assert any(row["included"] for entry in found["decisions"] for row in entry["decisions"])
+    out = show("", "--why", f"call:{number}:{line}")
+    assert f"tally/money.py:{found['origin']['file_line']}, as of commit {found['commit'][:10]}" in out
+    assert "it is there because of" in out
+    assert "file      tally/money.py:" in show("", "--why", f"call:{number}")
+
+
+def test_a_line_that_a_prompt_does_not_have_is_an_error(refused: Show) -> None:
+    assert "no line 99999" in refused("", "--why", "call:2:99999")
+    assert "made no call '424242'" in refused("", "--why", "call:424242")
 
 
 def test_decisions_name_their_stage_tier_score_judge_and_reason(show: Show) -> None:
     out = show("/meta_plan", "--decisions")
     assert re.search(r"out scope +tally/statement.py  tier 2, score \d\.\d\d, judged by call \d+", out)
-    assert "judged not needed: in tally, where the task is likely" in out
+    assert "judged not needed: near the task: statement" in out
     assert re.search(r"in  precision +tally/money.py +tier 1, score 1.00, primary, judged by call \d+", out)
 
 

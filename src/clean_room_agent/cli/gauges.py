@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 
 from clean_room_agent.db.raw import calibrations
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.calibration import FULL_PAIRS, LEAST_PAIRS, MOST_PAIRS, Pair, calibrate
-from clean_room_agent.llm.gauge import KINDS, FittedGauge, Gauge
+from clean_room_agent.llm.gauge import KINDS, FittedGauge, Gauge, StartGauge
 from clean_room_agent.llm.router import ModelRouter
 
 STEP = 25
@@ -16,16 +17,16 @@ LATER_STEP = 100
 
 def gauges_for(
     record: Record, router: ModelRouter, *, task_id: str, measured_as: str, live: bool
-) -> dict[str, FittedGauge]:
+) -> dict[str, Gauge]:
     """What a command measures prompts with, by model; the record says so for `task_id`, where there is one.
 
     The gauges of the task `measured_as`, or of an earlier run of `task_id`, where the record knows of it; else what
     is learned from all calls, where a server answers (`live`).
     """
-    noted = noted_gauges(record, measured_as or task_id)
-    gauges = noted or {}
+    noted = record.write(read_gauges, measured_as or task_id)
+    gauges: dict[str, Gauge] = dict(noted or {})
     if noted is None and live and not measured_as:
-        gauges = learned_gauges(record, router.tags())
+        gauges.update(learned_gauges(record, router.tags()))
     if task_id and (measured_as or noted is None):
         note_gauges(record, task_id, router.tags(), gauges, router.models.token_factor)
     return gauges
@@ -46,14 +47,13 @@ def learned_gauges(record: Record, tags: Iterable[str]) -> dict[str, FittedGauge
     return found
 
 
-def noted_gauges(record: Record, task_id: str) -> dict[str, FittedGauge] | None:
-    """What the task was measured with; None where nothing is noted of it."""
-    rows = record.write(calibrations.list_task_gauges, task_id)
-    found = {}
+def read_gauges(conn: Connection, task_id: str) -> dict[str, Gauge] | None:
+    """What the task was measured with, by model; None where nothing is noted of it."""
+    rows = calibrations.list_task_gauges(conn, task_id)
+    found: dict[str, Gauge] = {}
     for row in rows:
-        known = row.calibration_id and record.write(calibrations.get_calibration, row.calibration_id)
-        if known and (gauge := _gauge(known)) is not None:
-            found[row.model] = gauge
+        known = row.calibration_id and calibrations.get_calibration(conn, row.calibration_id)
+        found[row.model] = (known and _gauge(known)) or StartGauge(factor=row.start_factor)
     return found if rows else None
 
 

@@ -13,6 +13,7 @@ from rich.console import RenderableType
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.gauges import read_gauges
 from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
@@ -21,7 +22,6 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import GitError, UsageError
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.report.budget import budget, render_budget
 from clean_room_agent.report.decisions import render_verdicts, verdicts
 from clean_room_agent.report.inspect import pass_views, render_passes, render_run, run_view
 from clean_room_agent.report.texts import (
@@ -36,9 +36,11 @@ from clean_room_agent.report.trace import Chosen, RunTrace, choose, read_trace
 from clean_room_agent.report.validation import render_validations, validation_lines
 from clean_room_agent.report.why import render_why, why
 from clean_room_agent.report.why_line import line_why, prompt_why, render_line_why, render_prompt_why
+from clean_room_agent.report.windows import gauge_lines, render_accounts, render_gauges, window_accounts
 from clean_room_agent.workspace import Workspace
 
 DataT = TypeVar("DataT")
+BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
 CALL_LINE = re.compile(r"call:(?P<call>\d+)(?::(?P<line>\d+))?")
 
 HELP = """Look into RUN, or into one PLACE of it.
@@ -151,7 +153,7 @@ def chosen_sections(
     if wanted.decisions:
         sections.append(Section(key="decisions", data=verdicts(chosen), render=render_verdicts))
     if wanted.budget:
-        sections.append(Section(key="budget", data=budget(chosen), render=render_budget))
+        sections += _windows(conn, trace, chosen)
     if wanted.prompt or wanted.response:
         texts = call_texts(conn, chosen)
         if wanted.prompt:
@@ -168,6 +170,16 @@ def chosen_sections(
     return sections or _glance(conn, trace, chosen)
 
 
+def _windows(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[Any]]:
+    """The account of each call's window, and what it was measured with."""
+    gauges = read_gauges(conn, trace.task_id) or {}
+    accounts = window_accounts(conn, trace, chosen, BY_NAME, gauges)
+    return [
+        Section(key="budget", data=accounts, render=render_accounts),
+        Section(key="gauges", data=gauge_lines(gauges), render=render_gauges),
+    ]
+
+
 def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen, asked: str) -> Section[Any]:
     """Why a file, a line of the result, or a line of a prompt is as it is."""
     address = _address(trace)
@@ -176,12 +188,11 @@ def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen
         path, line = split_line(workspace, asked)
         data = why(conn, trace, chosen.passes, path, line)
         return Section(key="why", data=data, render=lambda found: render_why(found, address))
-    prompts = {prompt.name: prompt for prompt in PROMPTS}
     call_id = int(of_call["call"])
     if of_call["line"] is None:
-        whole = prompt_why(conn, trace, call_id, prompts)
+        whole = prompt_why(conn, trace, call_id, BY_NAME)
         return Section(key="why", data=whole, render=render_prompt_why)
-    one = line_why(conn, trace, call_id, int(of_call["line"]), prompts)
+    one = line_why(conn, trace, call_id, int(of_call["line"]), BY_NAME)
     return Section(key="why", data=one, render=lambda found: render_line_why(found, address))
 
 
@@ -200,7 +211,7 @@ def _glance(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[A
     if chosen.call is not None:
         texts = call_texts(conn, chosen)
         return [
-            Section(key="budget", data=budget(chosen), render=render_budget),
+            *_windows(conn, trace, chosen),
             Section(key="prompts", data=texts, render=render_prompts),
             Section(key="responses", data=texts, render=render_responses),
         ]

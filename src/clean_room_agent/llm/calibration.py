@@ -21,8 +21,9 @@ FULL_PAIRS = 200
 """From so many on, the margin may be as small as it gets."""
 MOST_PAIRS = 300
 """The newest calls that are looked at."""
-FLOOR = 0.075
-"""What the margin adds at least. Half of a band of 15 %, as an estimate may be off to both sides."""
+FLOOR = 0.095
+"""What the margin adds at least: somewhat more than half of a band of 15 %, as an estimate may be off to both sides, and
+one that is too low is worse than one that is too high."""
 UNSURE = 0.1
 """What it adds beyond that, the fewer calls there are."""
 QUANTILE = 0.99

@@ -3,10 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
 from clean_room_agent.db.raw.trace import CallHead
 from clean_room_agent.llm.probe import PROBE_NAME
 from clean_room_agent.report.trace import Chosen, PassTrace
@@ -75,35 +71,6 @@ def fullest(calls: Sequence[CallHead], window: int) -> tuple[int, int]:
         if call.call_type != PROBE_NAME and mine and used * max(best[1], 1) >= best[0] * mine:
             best = (used, mine)
     return best
-
-
-def render_budget(lines: tuple[CallLine, ...]) -> Group:
-    """A line a call; beneath, how far estimates were off."""
-    if not lines:
-        return Group(Text("no call is recorded here"))
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("call", justify="right", no_wrap=True)
-    table.add_column("prompt of", overflow="fold")
-    for name in ("estimate", "actual", "answer", "window", "full"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for line in lines:
-        share = line.used / line.window if line.window else 0.0
-        style = "red" if share >= FULL else "yellow" if share >= TIGHT else ""
-        table.add_row(
-            str(line.call_id),
-            Text(f"{line.place} {line.call_type}".strip()),
-            f"{line.estimated:,}",
-            "" if line.actual is None else f"{line.actual:,}",
-            "" if line.answer is None else f"{line.answer:,}",
-            f"{line.window:,}",
-            Text(f"{share:.0%}", style=style),
-        )
-    ratios = [line.actual / line.estimated for line in lines if line.actual and line.estimated]
-    tail = []
-    if ratios:
-        said = f"\ncounted tokens were {min(ratios):.0%} to {max(ratios):.0%} of the estimates"
-        tail.append(Text(said, style="red" if max(ratios) > 1.1 else "dim"))
-    return Group(table, *tail)
 
 
 def _ended(call: CallHead) -> str:

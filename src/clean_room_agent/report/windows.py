@@ -1,0 +1,158 @@
+"""What filled each call's window: rules, task, code and the rest, room for the answer, and what stayed free."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from clean_room_agent.db.raw.calls import get_call
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.llm.gauge import FittedGauge, Gauge, StartGauge
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.report.budget import FULL, TIGHT, CallLine, budget
+from clean_room_agent.report.prompt_lines import Kind
+from clean_room_agent.report.trace import Chosen, RunTrace
+from clean_room_agent.report.why_line import lines_of
+
+CODE: frozenset[Kind] = frozenset({"file", "outline", "candidate"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowAccount(CallLine):
+    """One call's window, in tokens. Estimates are those that the call was sent by."""
+
+    reserved: int
+    """Of the pass's window, kept from code."""
+    rules: int
+    """System text and the prompt's own words; the frame that the server puts around them is in the estimate alone."""
+    task: int
+    code: int
+    """Files, outlines and candidates, with their frames."""
+    rest: int
+    """Plan, diff, evidence, earlier attempts and answers."""
+    slack: int
+    """The window less the estimate and the answer's limit; below 0 where the server's own count let it pass."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaugeLine:
+    """What a model's prompts were measured with."""
+
+    model: str
+    calibration_id: int | None
+    pairs: int
+    """Logged calls that it was fitted to; 0 at the start."""
+    margin: float
+    """What a fit was multiplied with; at the start, tokens for a piece of text."""
+
+
+def gauge_lines(gauges: Mapping[str, Gauge]) -> tuple[GaugeLine, ...]:
+    """The gauges of a task, by model."""
+    return tuple(_gauge_line(tag, gauges[tag]) for tag in sorted(gauges))
+
+
+def window_accounts(
+    conn: Connection,
+    trace: RunTrace,
+    chosen: Chosen,
+    prompts: Mapping[str, Prompt[Any, Any]],
+    gauges: Mapping[str, Gauge],
+) -> tuple[WindowAccount, ...]:
+    """The chosen calls' windows, in order. A model without a gauge is measured as at the start."""
+    entries = {call.id: entry for entry in chosen.passes for call in entry.calls}
+    accounts = []
+    for line in budget(chosen):
+        call = get_call(conn, line.call_id)
+        assert call is not None, "a call of the trace is in the record"
+        gauge = gauges.get(call.model, StartGauge())
+        texts: dict[str, list[str]] = {"rules": [call.system_prompt], "task": [], "code": [], "rest": []}
+        for found in lines_of(call, trace, prompts):
+            texts["code" if found.path else _share(found.kind)].append(found.text)
+        sizes: dict[str, Any] = {name: gauge.count("\n".join(parts)) for name, parts in texts.items()}
+        shared: dict[str, Any] = {
+            field.name: getattr(line, field.name) for field in dataclasses.fields(CallLine)
+        }
+        accounts.append(
+            WindowAccount(
+                **shared,
+                **sizes,
+                reserved=entries[line.call_id].row.reserved_tokens,
+                slack=line.window - line.estimated - (line.answer_limit or 0),
+            )
+        )
+    return tuple(accounts)
+
+
+def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
+    """A line a call; beneath, how far estimates were off."""
+    if not accounts:
+        return Group(Text("no call is recorded here"))
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("call", justify="right", no_wrap=True)
+    table.add_column("prompt of", overflow="fold")
+    names = (
+        "rules",
+        "task",
+        "code",
+        "rest",
+        "estimate",
+        "counted",
+        "answer",
+        "limit",
+        "free",
+        "window",
+        "full",
+    )
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    for line in accounts:
+        share = line.used / line.window if line.window else 0.0
+        style = "red" if share >= FULL else "yellow" if share >= TIGHT else ""
+        figures = (line.rules, line.task, line.code, line.rest, line.estimated)
+        table.add_row(
+            str(line.call_id),
+            Text(f"{line.place} {line.call_type}".strip()),
+            *(f"{figure:,}" for figure in figures),
+            "" if line.actual is None else f"{line.actual:,}",
+            "" if line.answer is None else f"{line.answer:,}",
+            "" if line.answer_limit is None else f"{line.answer_limit:,}",
+            f"{line.slack:,}",
+            f"{line.window:,}",
+            Text(f"{share:.0%}", style=style),
+        )
+    ratios = [line.actual / line.estimated for line in accounts if line.actual and line.estimated]
+    tail = []
+    if ratios:
+        said = f"\ncounted tokens were {min(ratios):.0%} to {max(ratios):.0%} of the estimates"
+        tail.append(Text(said, style="red" if max(ratios) > 1 else "dim"))
+    return Group(table, *tail)
+
+
+def render_gauges(lines: tuple[GaugeLine, ...]) -> Group:
+    """A line a model: how its tokens were estimated."""
+    said = [
+        f"{line.model}: estimates fitted to {line.pairs} logged calls, margin {line.margin:.3f}"
+        if line.pairs
+        else f"{line.model}: {line.margin:g} tokens for a piece of text, as too few calls were known"
+        for line in lines
+    ]
+    return Group(*(Text(line, style="dim") for line in said or ["how tokens were estimated is not recorded"]))
+
+
+def _share(kind: Kind) -> str:
+    if kind in CODE:
+        return "code"
+    return {"template": "rules", "task": "task"}.get(kind, "rest")
+
+
+def _gauge_line(tag: str, gauge: Gauge) -> GaugeLine:
+    if isinstance(gauge, FittedGauge):
+        return GaugeLine(
+            model=tag, calibration_id=gauge.calibration_id, pairs=gauge.pairs, margin=gauge.margin
+        )
+    factor = gauge.factor if isinstance(gauge, StartGauge) else 0.0
+    return GaugeLine(model=tag, calibration_id=None, pairs=0, margin=factor)
