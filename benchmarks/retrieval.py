@@ -106,6 +106,7 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--mirror", required=True, help="where repositories are; holds {owner} and {name}")
     parser.add_argument("--work", type=Path, required=True, help="a folder for checkouts; kept between runs")
     parser.add_argument("--peers", type=Path, help="an interpreter that can import aider")
+    parser.add_argument("--jobs", type=int, default=1, help="snapshots at a time")
     parser.add_argument(
         "--only", action="append", default=[], help="this repository's tasks; may be repeated"
     )
