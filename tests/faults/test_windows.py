@@ -26,10 +26,8 @@ def test_a_server_that_cuts_in_silence_is_refused_before_it_reads_a_prompt(till:
         told = till.solve(server)
     assert (told.code, told.traces, told.branches, told.sessions) == (3, {}, (), ())
     assert "longer than thinker:4b's window of 16384 tokens: it cuts long prompts in silence" in told.err
-    assert (
-        "-> update the server (Ollama from 0.12.4 on refuses them), or set allow_truncating_server"
-        in told.err
-    )
+    assert "-> update the server (Ollama from 0.12.4 on refuses them;" in told.err
+    assert "or set allow_truncating_server = true" in told.err
     assert told.recorded.calls == ()
     assert [probe.finish for probe in told.recorded.probes] in (["stop"], ["length"])
     assert told.recorded.ending[0] == "failed"

@@ -61,15 +61,25 @@ class JudgmentsConfig(ConfigSlice):
         description="probability that a yes needs; without a model, score that counts as a yes",
     )
 
+    @property
+    def files_in_one_question(self) -> bool:
+        """Whether files are judged by one question for many."""
+        return (self.scope_route or self.route) == "batch"
+
+    @property
+    def symbols_in_one_question(self) -> bool:
+        """Whether symbols are."""
+        return (self.precision_route or self.route) == "batch"
+
     def files_to_judge(self, scores: Sequence[float], *, planned: bool) -> Bound:
         """How many of the files, best first, are judged; `planned`: a plan names files, which are in anyway."""
-        if (self.scope_route or self.route) == "batch":
+        if self.files_in_one_question:
             return _first(len(scores), self.top_k)
         return _near(scores, self.each_files_planned if planned else self.each_files, self.each_share)
 
     def symbols_to_judge(self, scores: Sequence[float]) -> Bound:
         """How many of the pieces of code, best first, are judged."""
-        if (self.precision_route or self.route) == "batch":
+        if self.symbols_in_one_question:
             return _first(len(scores), self.max_symbols)
         return _near(scores, self.each_symbols, self.each_share)
 

@@ -78,7 +78,7 @@ class PrecisionStage:
         return replace(context, selections=selections, detail_chosen=True, decisions=decisions)
 
     def _judge(self, options: Sequence[Option], models: Judge) -> Sequence[Ruling]:
-        if (self._config.precision_route or self._config.route) == "batch":
+        if self._config.symbols_in_one_question:
             return models.sort(PRECISION_BATCH, options, labels=DETAILS, stage=self.name)
         return judge_in_passes(options, models, stage=self.name)
 

@@ -40,10 +40,10 @@ class ScopeStage:
         options = [
             Option(key=entry.path, text=_describe(entry, source), score=entry.score / top) for entry in judged
         ]
-        if (self._config.scope_route or self._config.route) == "each":
-            rulings = models.each(SCOPE_JUDGMENT, options, label=RELEVANT, stage=self.name)
-        else:
+        if self._config.files_in_one_question:
             rulings = models.sort(SCOPE_BATCH, options, labels=(RELEVANT,), stage=self.name)
+        else:
+            rulings = models.each(SCOPE_JUDGMENT, options, label=RELEVANT, stage=self.name)
         ruled = dict(zip((entry.path for entry in judged), rulings, strict=True))
         decisions = [_decide(entry, ruled.get(entry.path), bound.reason) for entry in context.candidates]
         included = {decision.path for decision in decisions if decision.included}
