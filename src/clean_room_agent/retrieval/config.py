@@ -34,7 +34,7 @@ class JudgmentsConfig(ConfigSlice):
     """How candidates are judged."""
 
     route: Route = Field(
-        default="batch", description="each: one yes-or-no question a candidate; batch: one question for many"
+        default="each", description="each: one yes-or-no question a candidate; batch: one question for many"
     )
     scope_route: Route | None = Field(default=None, description="for files, where it differs from route")
     precision_route: Route | None = Field(
