@@ -52,6 +52,8 @@ class NoisyOracle:
         listed = options(call.prompt)
         if listed and _is_choice(answer):
             return _turned(answer, [number for number, _ in listed], chance, self._rates.verdicts)
+        if not answer.startswith(("<", "{")):  # it has said that it cannot answer
+            return answer
         return _spoiled(call.prompt, answer, chance) if chance.random() < self._rates.answers else answer
 
 

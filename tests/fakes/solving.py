@@ -172,7 +172,7 @@ class Project:
     test_command: str = UNITTEST
 
     def configure(self, base_url: str, **tables: Mapping[str, Any]) -> None:
-        """Write the configuration; `tables` are laid over what suits a test."""
+        """Write the configuration; `tables` are laid over what suits a test: few questions, asked in a fixed order."""
         values: dict[str, dict[str, Any]] = {
             "models": {
                 "base_url": base_url,
@@ -182,6 +182,7 @@ class Project:
                 "timeouts": {"connect": 2.0, "first_byte": 5.0, "idle": 5.0, "total": 30.0},
             },
             "budget": {"context_window": 16384, "reserved_tokens": 4096},
+            "judgments": {"route": "batch"},
             "solve": {"max_attempts": 3, "max_refinement_loops": 1},
             "testing": {"test_command": self.test_command, "timeout": 60.0},
         }

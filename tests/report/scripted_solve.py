@@ -12,6 +12,7 @@ from tests.fakes.ollama_server import OllamaServer
 
 from clean_room_agent.cli.main import run
 from clean_room_agent.cli.sample import load_sample, make_repository
+from clean_room_agent.workspace import Workspace
 
 CHANGED = ("tally/money.py", "tally/ledger.py")
 LINE = "    return [share + 1] * rest + [share] * (people - rest)"
@@ -123,6 +124,9 @@ def solve_sample(folder: Path) -> tuple[Path, str]:
         window = ("--context-window", "16384", "--reserved-tokens", "4096")
         tests = shlex.join((sys.executable, "-m", "unittest", "-v"))
         assert run(("init", str(top), *flags, *window, "--test-command", tests)) == 0
+        config = Workspace(repo=top).config  # the script knows the questions for many alone
+        text = config.read_text(encoding="utf-8")
+        config.write_text(text.replace('route = "each"', 'route = "batch"'), encoding="utf-8")
         assert run(("solve", sample.task, "--repo", str(top))) == 0
     (branch,) = (top / ".git/refs/heads/cra").iterdir()
     return top, branch.name

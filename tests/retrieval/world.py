@@ -134,9 +134,9 @@ class World:
     def retriever(
         self, *, stages: tuple[str, ...] = ("scope", "precision"), use_model: bool = True, **judgments: object
     ) -> Retriever:
-        config = RetrievalConfig(
-            stages=stages, judgments=JudgmentsConfig.model_validate(judgments), use_model=use_model
-        )
+        """One question for many, unless `judgments` says otherwise."""
+        chosen = JudgmentsConfig.model_validate({"route": "batch", **judgments})
+        config = RetrievalConfig(stages=stages, judgments=chosen, use_model=use_model)
         return Retriever(
             kb=KnowledgeBase(self.index), root=self.root, models=self.models, record=self.record,
             session=self.session, config=config,
