@@ -14,7 +14,7 @@ from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import decisions, task_runs
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.report.package import as_markdown, as_object, as_table
+from clean_room_agent.report.package import as_markdown, as_object
 from clean_room_agent.retrieval.retriever import Retrieved
 from clean_room_agent.workspace import Workspace
 
@@ -133,5 +133,7 @@ def show(found: Retrieved, rows: tuple[decisions.DecisionRow, ...], form: str) -
     elif form == "prompt":
         click.echo(package.to_prompt_text(), nl=False)
     else:
+        from clean_room_agent.report.package_table import as_table
+
         console = output.console()
         console.print(as_table(package, rows, width=console.width), highlight=False, soft_wrap=True)

@@ -5,12 +5,11 @@ import json
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-import jinja2
-
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, JsonSchema, TokenChoice
 
 if TYPE_CHECKING:
+    import jinja2
     from _typeshed import DataclassInstance
 
 InputsT = TypeVar("InputsT", bound="DataclassInstance")
@@ -52,7 +51,9 @@ class Prompt(Generic[InputsT, AnswerT]):
 
 
 @functools.cache
-def _compiled(template: str) -> jinja2.Template:
+def _compiled(template: str) -> "jinja2.Template":
+    import jinja2  # noqa: PLC0415 - 40 ms, which a command that asks no model must not pay
+
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

@@ -1,0 +1,68 @@
+"""A context package as a table for a person; the forms for programs and other tools stand in `package.py`."""
+
+import textwrap
+from collections.abc import Sequence
+
+from rich.console import Group
+from rich.text import Text
+
+from clean_room_agent.artifacts.package import ContextItem, ContextPackage
+from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.report.package import item_name
+
+UNASKED = "no model asked: "
+"""How a reason begins that stands for a score; the table says it once."""
+DETAIL_COLOURS = {"primary": "green", "supporting": "cyan", "type_context": ""}
+
+
+def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, width: int = 80) -> Group:
+    """What is in, file by file: why the file, and each piece's detail, lines, tokens and reason; then what was left out.
+
+    `decisions` are those of the package's pass; `width` is in columns.
+    """
+    why_file = {row.path: row.reason for row in decisions if row.path and row.symbol is None and row.included}
+    lines: list[Text] = []
+    for path in dict.fromkeys(item.path for item in package.items):
+        items = [item for item in package.items if item.path == path]
+        lines.append(Text.assemble((path, "bold"), f"  {sum(item.tokens for item in items):,} tokens"))
+        reason = why_file.get(path, "").removeprefix(UNASKED)
+        lines.extend(
+            Text(line, style="dim")
+            for line in textwrap.wrap(
+                reason, max(width, 40), initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+            )
+        )
+        lines.extend(_piece(item) for item in items)
+    if not lines:
+        lines.append(Text("nothing fits the task", style="yellow"))
+    lines.extend(
+        Text(
+            f"left out: {item_name(gone.path, gone.symbol)} ({gone.tokens:,} tokens): {gone.reason}",
+            style="yellow",
+        )
+        for gone in package.dropped
+    )
+    budget = package.budget
+    room = budget.context_window - budget.reserved_tokens
+    lines.append(
+        Text(
+            f"\n{len(package.items)} pieces, {budget.used_tokens:,} of {room:,} tokens used\n"
+            f"(window {budget.context_window:,}, {budget.reserved_tokens:,} kept for the task and the answer)"
+        )
+    )
+    if any(item.reason.startswith(UNASKED) for item in package.items):
+        lines.append(Text("judged by score alone: no model was asked"))
+    return Group(*lines)
+
+
+def _piece(item: ContextItem) -> Text:
+    span = f"{item.start_line}-{item.end_line}"
+    reason = item.reason
+    if reason.startswith(UNASKED):
+        # The bound is in the record; here it would fold every line of an 80-column terminal.
+        reason = reason.removeprefix(UNASKED).partition(" is at least ")[0]
+    return Text.assemble(
+        (f"  {item.detail.replace('_', ' '):<12}", DETAIL_COLOURS[item.detail]),
+        f" {span:>11} {item.tokens:>7,}  {item.symbol or 'the whole file'}",
+        (f"  {reason}", "dim"),
+    )
