@@ -214,11 +214,23 @@ def _source(conn: Connection, trace: RunTrace, entry: PassTrace, call: CallRow, 
         ]
         return _of(*tries[-1]) if tries else _Source()
     if line.kind == "answer":
-        same = [one for one in entry.calls if one.call_type == call.call_type and one.item == call.item]
-        before = [one.id for one in same if one.id < call.id]
-        return _Source(before[-1] if before else None, entry.place)
+        return _refused(trace, entry, call)
     if line.kind == "evidence":
         return _Source(None, _tested(trace, entry, words))
+    return _Source()
+
+
+def _refused(trace: RunTrace, entry: PassTrace, call: CallRow) -> _Source:
+    """The same question's last answer before the call: in its pass, else (a plan made again) in any."""
+    for passes in ((entry,), trace.passes):
+        asked = [
+            (one.id, found.place)
+            for found in passes
+            for one in found.calls
+            if one.call_type == call.call_type and one.item == call.item and one.id < call.id
+        ]
+        if asked:
+            return _Source(*max(asked))
     return _Source()
 
 
