@@ -1,0 +1,56 @@
+"""What is kept of a stream of bytes while it comes: its ends, or its pieces."""
+
+SLACK = 1 << 16
+"""Bytes that the tail may grow by before it is cut back."""
+
+
+class Capture:
+    """The first and the last half of `bound` bytes of a stream of any length."""
+
+    def __init__(self, bound: int) -> None:
+        self.half = max(1, bound // 2)
+        self.head = bytearray()
+        self.tail = bytearray()
+        self.total = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """The next chunk of the stream has come."""
+        self.total += len(chunk)
+        room = self.half - len(self.head)
+        if room > 0:
+            self.head += chunk[:room]
+            chunk = chunk[room:]
+        self.tail += chunk
+        if len(self.tail) > 2 * self.half + SLACK:
+            del self.tail[: -self.half]
+
+    def data(self) -> bytes:
+        """The head and the tail, joined."""
+        return bytes(self.head + self.tail[-self.half :])
+
+    def cut(self) -> int:
+        """How many bytes stood between them."""
+        return self.total - len(self.data())
+
+
+class Pieces:
+    """A stream of bytes cut at a separator; the last piece is what follows the last separator, if anything."""
+
+    def __init__(self, separator: bytes) -> None:
+        self.separator = separator
+        self.whole: list[bytes] = []
+        self.open = b""
+
+    def feed(self, chunk: bytes) -> None:
+        """The next chunk of the stream has come."""
+        *whole, self.open = (self.open + chunk).split(self.separator)
+        self.whole.extend(whole)
+
+    def take(self) -> list[bytes]:
+        """The pieces that are whole and were not taken yet."""
+        whole, self.whole = self.whole, []
+        return whole
+
+    def rest(self) -> list[bytes]:
+        """All that was not taken, once the stream has ended."""
+        return [*self.take(), *([self.open] if self.open else [])]
