@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent import proc
+from clean_room_agent.capture import Capture
 from clean_room_agent.errors import CommandError
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
@@ -125,7 +126,7 @@ def test_gigabytes_neither_fill_memory_nor_block(tmp_path: Path, contain: bool) 
 
 
 def test_output_within_the_bound_is_whole() -> None:
-    capture = proc._Capture(10)
+    capture = Capture(10)
     for chunk in (b"0123", b"4567", b"89"):
         capture.feed(chunk)
     assert (capture.data(), capture.cut()) == (b"0123456789", 0)
@@ -273,3 +274,52 @@ def test_inherited_variables_can_be_left_out(monkeypatch: pytest.MonkeyPatch) ->
     environment = proc.inherited_environment(without="GIT_")
     assert "GIT_DIR" not in environment
     assert environment["KEPT"] == "1"
+
+
+HOLDS = "import time; held = b'x' * (300 << 20); print('held', flush=True); time.sleep(30)"
+FORKS = "import os, time\nfor _ in range(40): os.fork() or time.sleep(30)\ntime.sleep(30)"
+
+
+@linux
+def test_what_holds_too_much_memory_is_killed_and_said_so(tmp_path: Path) -> None:
+    limits = proc.Limits(memory=100 << 20)
+    done = proc.run((sys.executable, "-c", HOLDS), cwd=tmp_path, timeout=25, check=False, limits=limits)
+    assert (done.exceeded, done.timed_out, done.returncode) == ("memory", False, -signal.SIGKILL)
+
+
+@linux
+def test_pages_that_children_share_are_counted_once(tmp_path: Path) -> None:
+    shared = "import os, time; held = b'x' * (60 << 20)\nfor _ in range(5): os.fork() or time.sleep(2)\ntime.sleep(1)"
+    limits = proc.Limits(memory=200 << 20)
+    done = proc.run((sys.executable, "-c", shared), cwd=tmp_path, timeout=25, check=False, limits=limits)
+    assert (done.exceeded, done.returncode) == ("", 0)
+
+
+@linux
+def test_too_many_processes_are_killed_and_said_so(tmp_path: Path) -> None:
+    limits = proc.Limits(processes=20)
+    done = proc.run((sys.executable, "-c", FORKS), cwd=tmp_path, timeout=25, check=False, limits=limits)
+    assert not done.timed_out
+    assert done.exceeded == "processes" or b"BlockingIOError" in done.stderr
+
+
+@linux
+def test_a_file_does_not_grow_beyond_its_bound(tmp_path: Path) -> None:
+    grow = "import os\nwith open('f', 'wb') as file: file.write(b'x' * 5_000_000)"
+    limits = proc.Limits(file_size=1_000_000)
+    done = proc.run((sys.executable, "-c", grow), cwd=tmp_path, timeout=25, check=False, limits=limits)
+    assert done.returncode != 0
+    assert (tmp_path / "f").stat().st_size == 1_000_000
+
+
+@both_ways
+def test_an_open_file_can_be_handed_on(tmp_path: Path, contain: bool) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"handed on")
+    os.close(writing)
+    code = f"import os; print(os.read({reading}, 100).decode())"
+    command = (sys.executable, "-c", code)
+    assert (
+        proc.run(command, cwd=tmp_path, timeout=20, contain=contain, keep=(reading,)).stdout == b"handed on\n"
+    )
+    os.close(reading)

@@ -8,11 +8,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from clean_room_agent.capture import Capture, Pieces
 from clean_room_agent.errors import CommandError
 
 DEFAULT_BOUND = 1_000_000
@@ -22,6 +23,21 @@ TICK_S = 0.05
 SHORT_TICK_S = 0.001  # while nothing would wake us at the end of a command whose pipes are closed
 DRAIN_S = 0.2
 KILL_WAIT_S = 15.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds for a command and all that it starts, on Linux. 0: no bound."""
+
+    memory: int = 0
+    """Bytes held by all its processes together; looked at some times a second."""
+    processes: int = 0
+    """Processes and threads at a time."""
+    file_size: int = 0
+    """Bytes of each file that is written."""
+
+
+NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +55,8 @@ class Completed:
     stdout_cut: int
     stderr_cut: int
     duration_s: float
+    exceeded: str = ""
+    """The limit ("memory" or "processes") that it ran into, for which all of it was killed; "" when none."""
 
 
 def run(
@@ -51,21 +69,26 @@ def run(
     check: bool = True,
     bound: int = DEFAULT_BOUND,
     contain: bool = True,
+    limits: Limits = NO_LIMITS,
+    keep: Sequence[int] = (),
 ) -> Completed:
     """The command has ended, and so has all that it started, daemons included.
 
     A string is run by `sh`: for the user's own commands only. `env` None means this program's environment.
     Whatever still runs when the command itself is gone has 0.2 s to finish writing, then is killed. With
     `contain` False only the process group is killed: 20 ms cheaper, for programs that start no daemons; on
-    systems other than Linux there is nothing else.
+    systems other than Linux there is nothing else. `limits` need `contain`. The command inherits the open files in
+    `keep` under their numbers, beside the three streams.
 
     Raises:
         CommandError: the program cannot be started; or `check`, and it failed or ran into `timeout` (seconds).
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else command
     started = time.monotonic()
-    out, err = _Capture(bound), _Capture(bound)
-    child = _start(argv, cwd, env, subprocess.PIPE if input else subprocess.DEVNULL, contain=contain)
+    out, err = Capture(bound), Capture(bound)
+    child = _start(
+        argv, cwd, env, subprocess.PIPE if input else subprocess.DEVNULL, keep, limits if contain else None
+    )
     streams = _Streams(child, input, out.feed, err.feed)
     try:
         late = any(_rounds(child, streams, None if timeout is None else started + timeout))
@@ -86,6 +109,7 @@ def run(
         stdout_cut=out.cut(),
         stderr_cut=err.cut(),
         duration_s=time.monotonic() - started,
+        exceeded=child.exceeded,
     )
 
 
@@ -103,8 +127,8 @@ def stream(
     Raises:
         CommandError: the program cannot be started, or, after its last piece, it failed.
     """
-    pieces, err = _Pieces(separator), _Capture(DEFAULT_BOUND)
-    child = _start(command, cwd, env, subprocess.DEVNULL, contain=False)
+    pieces, err = Pieces(separator), Capture(DEFAULT_BOUND)
+    child = _start(command, cwd, env, subprocess.DEVNULL, (), None)
     streams = _Streams(child, b"", pieces.feed, err.feed)
     try:
         for _ in _rounds(child, streams, None):
@@ -130,52 +154,6 @@ def marked(data: bytes, cut: int) -> bytes:
     return data[:middle] + b"\n[... %d bytes left out ...]\n" % cut + data[middle:]
 
 
-class _Capture:
-    """The first and the last half of `bound` bytes of a stream of any length."""
-
-    def __init__(self, bound: int) -> None:
-        self.half = max(1, bound // 2)
-        self.head = bytearray()
-        self.tail = bytearray()
-        self.total = 0
-
-    def feed(self, chunk: bytes) -> None:
-        self.total += len(chunk)
-        room = self.half - len(self.head)
-        if room > 0:
-            self.head += chunk[:room]
-            chunk = chunk[room:]
-        self.tail += chunk
-        if len(self.tail) > 2 * self.half + CHUNK:
-            del self.tail[: -self.half]
-
-    def data(self) -> bytes:
-        return bytes(self.head + self.tail[-self.half :])
-
-    def cut(self) -> int:
-        return self.total - len(self.data())
-
-
-class _Pieces:
-    """A stream of bytes cut at a separator; the last piece is what follows the last separator, if anything."""
-
-    def __init__(self, separator: bytes) -> None:
-        self.separator = separator
-        self.whole: list[bytes] = []
-        self.open = b""
-
-    def feed(self, chunk: bytes) -> None:
-        *whole, self.open = (self.open + chunk).split(self.separator)
-        self.whole.extend(whole)
-
-    def take(self) -> list[bytes]:
-        whole, self.whole = self.whole, []
-        return whole
-
-    def rest(self) -> list[bytes]:
-        return [*self.take(), *([self.open] if self.open else [])]
-
-
 class _Child(Protocol):
     """A started command. `end`, to be called once, kills what is left of it."""
 
@@ -186,12 +164,15 @@ class _Child(Protocol):
     def end(self) -> int: ...
     @property
     def refusal(self) -> int | None: ...
+    @property
+    def exceeded(self) -> str: ...
 
 
 class _Group:
     """A command that is killed with its process group."""
 
     refusal = None  # what cannot be started has raised
+    exceeded = ""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -238,6 +219,10 @@ class _Tree:
     def refusal(self) -> int | None:
         return self._words().get("errno")
 
+    @property
+    def exceeded(self) -> str:
+        return next((word for word in ("memory", "processes") if word in self._words()), "")
+
     def _listen(self) -> None:
         while self.control is not None:
             try:
@@ -261,20 +246,28 @@ class _Tree:
 
 
 def _start(
-    argv: tuple[str, ...], cwd: Path, env: Mapping[str, str] | None, stdin: int, *, contain: bool
+    argv: tuple[str, ...],
+    cwd: Path,
+    env: Mapping[str, str] | None,
+    stdin: int,
+    keep: Sequence[int],
+    limits: Limits | None,
 ) -> _Child:
+    """The command under a supervisor that holds it to `limits`; without limits, at the head of its own group."""
     environment = inherited_environment(without="\0") if env is None else dict(env)
-    if not contain or sys.platform != "linux":
-        return _Group(_open(argv, argv, cwd, environment, stdin))
+    if limits is None or sys.platform != "linux":
+        return _Group(_open(argv, argv, cwd, environment, stdin, *keep))
     ours, theirs = socket.socketpair()
     with theirs:
         supervisor = (sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs.fileno()))
         try:
-            process = _open(supervisor, argv, cwd, environment, stdin, theirs.fileno())
+            process = _open(supervisor, argv, cwd, environment, stdin, theirs.fileno(), *keep)
         except CommandError:
             ours.close()
             raise
-    fields = [str(len(argv)), *argv, *(f"{name}={value}" for name, value in sorted(environment.items()))]
+    bounds = (str(bound) for bound in (limits.memory, limits.processes, limits.file_size))
+    variables = (f"{name}={value}" for name, value in sorted(environment.items()))
+    fields = [*bounds, str(len(argv)), *argv, *variables]
     body = b"\0".join(os.fsencode(field) for field in fields)
     with contextlib.suppress(OSError):
         ours.sendall(b"%d\n" % len(body) + body)

@@ -6,10 +6,11 @@ the alternative, making the whole program a subreaper, could not tell one comman
 because this one also notices when the program itself is killed.
 
 On the socket whose number is its argument it reads the size of what follows in decimal and a line break, then,
-joined by NUL: the number of arguments, the arguments, and `NAME=value` for the environment. It answers
-`start P` with the command's process, `errno N` when the program could not be started, and `exit S` with the
-wait status once it ended. End of file
-from the other side means: kill everything and leave.
+joined by NUL: the bounds (bytes of memory, processes, bytes of a file; 0 for none), the number of arguments, the
+arguments, and `NAME=value` for the environment. It answers `start P` with the command's process, `errno N` when the
+program could not be started, `memory N` or `processes N` when it kills the tree for holding that many bytes or
+processes, and `exit S` with the wait status once the command ended. End of file from the other side means: kill
+everything and leave.
 
 Only light modules are imported, and none of the package: this start-up is paid for every command.
 """
@@ -17,6 +18,7 @@ Only light modules are imported, and none of the package: this start-up is paid 
 import contextlib
 import ctypes
 import os
+import resource
 import select
 import signal
 import sys
@@ -25,12 +27,16 @@ import time
 PR_SET_CHILD_SUBREAPER = 36
 KILL_SECONDS = 10.0
 PAUSE_SECONDS = 0.002
+LOOK_SECONDS = 0.1
+"""Between two looks at what the command holds; longer where a look itself is slow."""
+LOOK_SHARE = 20
+PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 def main(control: int) -> None:
     """The command given on `control` has run, its status was told, and none of its descendants is left."""
     os.set_inheritable(control, False)
-    arguments, environment = read_command(control)
+    bounds, arguments, environment = read_command(control)
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         tell(control, f"errno {ctypes.get_errno()}\n")
         return
@@ -41,21 +47,33 @@ def main(control: int) -> None:
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
     command = os.fork()
     if command == 0:
-        become(control, arguments, environment)
+        become(control, bounds, arguments, environment)
     tell(control, f"start {command}\n")
     let_go_of_streams()
     poller = select.poll()
     poller.register(control, select.POLLIN)
     poller.register(wake, select.POLLIN)
-    while control not in {descriptor for descriptor, _ in poller.poll()}:
+    pause = LOOK_SECONDS
+    next_look = time.monotonic() + pause
+    while control not in {
+        descriptor for descriptor, _ in poller.poll(pause * 1000 if any(bounds[:2]) else None)
+    }:
         with contextlib.suppress(BlockingIOError):
             os.read(wake, 4096)
         reap(control, command)
+        started = time.monotonic()
+        if any(bounds[:2]) and started >= next_look:
+            excess = find_excess(bounds)
+            if excess:
+                tell(control, f"{excess}\n")
+                break
+            pause = max(LOOK_SECONDS, LOOK_SHARE * (time.monotonic() - started))
+            next_look = time.monotonic() + pause
     kill_all(control, command)
 
 
-def read_command(control: int) -> tuple[list[bytes], dict[bytes, bytes]]:
-    """The arguments and the environment of the command."""
+def read_command(control: int) -> tuple[list[int], list[bytes], dict[bytes, bytes]]:
+    """The bounds, the arguments and the environment of the command."""
     size = b""
     while not size.endswith(b"\n"):
         size += os.read(control, 1)
@@ -67,16 +85,18 @@ def read_command(control: int) -> tuple[list[bytes], dict[bytes, bytes]]:
             sys.exit(0)
         chunks.append(chunk)
         left -= len(chunk)
-    count, *fields = b"".join(chunks).split(b"\0")
+    memory, processes, file_size, count, *fields = b"".join(chunks).split(b"\0")
+    bounds = [int(memory), int(processes), int(file_size)]
     arguments, variables = fields[: int(count)], fields[int(count) :]
     pairs = (variable.partition(b"=") for variable in variables)
-    return arguments, {name: value for name, _, value in pairs}
+    return bounds, arguments, {name: value for name, _, value in pairs}
 
 
-def become(control: int, arguments: list[bytes], environment: dict[bytes, bytes]) -> None:
+def become(control: int, bounds: list[int], arguments: list[bytes], environment: dict[bytes, bytes]) -> None:
     """Never returns: this process is the command now, in a session of its own."""
     try:
         os.setsid()
+        hold_to(bounds)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         os.execvpe(arguments[0], arguments, environment)  # noqa: S606 - proc.py, the door, gave it
@@ -84,6 +104,57 @@ def become(control: int, arguments: list[bytes], environment: dict[bytes, bytes]
         tell(control, f"errno {exc.errno}\n")
     finally:
         os._exit(127)
+
+
+def hold_to(bounds: list[int]) -> None:
+    """What the kernel can hold this process and its children to, it does."""
+    _, processes, file_size = bounds
+    if not any(bounds):
+        return
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if file_size:
+        lower(resource.RLIMIT_FSIZE, file_size)
+    if processes and os.getuid() != 0:
+        # The kernel counts all that the user runs; root is not counted at all, but looked at.
+        others = sum(threads for _, threads, _ in processes_of(os.getuid()).values())
+        lower(resource.RLIMIT_NPROC, others + processes)
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as score:  # noqa: PTH123
+        score.write(b"1000")  # where memory runs out, not the user's programs but this goes first
+
+
+def lower(kind: int, value: int) -> None:
+    """The limit `kind` is at most `value`."""
+    _, hard = resource.getrlimit(kind)
+    value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(kind, (value, value))
+
+
+def find_excess(bounds: list[int]) -> str:
+    """The bound that the descendants exceed and by how much they do, in words; "" for none."""
+    memory, processes, _ = bounds
+    known = processes_of(None)
+    tree = below(os.getpid(), known)
+    count = sum(known[pid][1] for pid in tree)
+    if processes and count > processes:
+        return f"processes {count}"
+    # Pages that several share are counted once for each, so a sum within the bound is surely within it.
+    if memory and sum(known[pid][2] for pid in tree) > memory:
+        held = sum(held_by(pid, known[pid][2]) for pid in tree)
+        if held > memory:
+            return f"memory {held}"
+    return ""
+
+
+def held_by(pid: int, resident: int) -> int:
+    """Bytes of the process, shared pages divided among those that share them; `resident` where that is not told."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as rollup:  # noqa: PTH123
+            for line in rollup:
+                if line.startswith(b"Pss:"):
+                    return int(line.split()[1]) << 10
+    except OSError:
+        pass
+    return resident
 
 
 def let_go_of_streams() -> None:
@@ -119,16 +190,30 @@ def kill_all(control: int, command: int) -> None:
 
 def descendants(root: int) -> list[int]:
     """The processes below `root`, parents before their children."""
+    return below(root, processes_of(None))
+
+
+def below(root: int, known: dict[int, tuple[int, int, int]]) -> list[int]:
+    """Those of the processes that descend from `root`, parents before their children."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would double the start-up time
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
-                parent = int(stat.read().rpartition(b")")[2].split()[1])
-                children.setdefault(parent, []).append(int(name))
+    for pid, (parent, _, _) in known.items():
+        children.setdefault(parent, []).append(pid)
     found = list(children.get(root, []))
     for pid in found:
         found.extend(children.get(pid, []))
     return found
+
+
+def processes_of(user: int | None) -> dict[int, tuple[int, int, int]]:
+    """The parent, the number of threads and the resident bytes of each process of `user`; of all for None."""
+    known = {}
+    for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would double the start-up time
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/stat", "rb") as stat:  # noqa: PTH123
+                if user is None or os.fstat(stat.fileno()).st_uid == user:
+                    words = stat.read().rpartition(b")")[2].split()
+                    known[int(name)] = int(words[1]), int(words[17]), int(words[21]) * PAGE
+    return known
 
 
 def tell(control: int, line: str) -> None:
