@@ -1,0 +1,193 @@
+"""The door to bubblewrap: whether it is there and works, and a command run inside it."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent import proc
+from clean_room_agent.errors import CommandError
+from clean_room_agent.sandbox.policy import NAME, Policy, arguments, variables
+from clean_room_agent.sandbox.seccomp import filter_program
+
+FOLDERS = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
+"""Not the user's PATH: what guards is not looked for where a repository may have put something."""
+LEAST = (0, 8)
+TRIAL_TIMEOUT_S = 20.0
+MIB = 1 << 20
+INSTALL = "install it: apt install bubblewrap, dnf install bubblewrap, or pacman -S bubblewrap"
+IN_A_CONTAINER = (
+    "in a container, start that with what bubblewrap needs (Docker: --security-opt seccomp=unconfined "
+    '--security-opt systempaths=unconfined), or let the container be the sandbox: [sandbox] mode = "none"'
+)
+REMEDIES = (
+    (
+        r"[Nn]o permissions to create|uid map|user namespace|clone",
+        "let programs make user namespaces: sysctl -w kernel.unprivileged_userns_clone=1 (Debian), "
+        "kernel.apparmor_restrict_unprivileged_userns=0 or an AppArmor profile for bwrap (Ubuntu); "
+        + IN_A_CONTAINER,
+    ),
+    (r"mount", IN_A_CONTAINER),
+)
+OTHER_REMEDY = 'or do without, with a warning at each run: [sandbox] mode = "none"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bubblewrap:
+    """The program, as it is installed."""
+
+    program: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Why there can be no sandbox here, and what to do about it."""
+
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sandbox:
+    """A place to run commands in that cannot reach what the policy does not show."""
+
+    bubblewrap: Bubblewrap
+    policy: Policy
+    environment: tuple[str, ...] = ()
+    """Names of variables that are let through beyond the usual ones."""
+    limits: proc.Limits = proc.NO_LIMITS
+    before: tuple[str, ...] = ()
+    """A program and its arguments that start bubblewrap, as one that becomes another user."""
+
+    def run(
+        self,
+        command: tuple[str, ...] | str,
+        *,
+        env: Mapping[str, str],
+        timeout: float | None,
+        bound: int = proc.DEFAULT_BOUND,
+        input: bytes = b"",  # noqa: A002 - as proc.run names it
+    ) -> proc.Completed:
+        """As `proc.run` without `check`, inside; of `env`, only what is let through.
+
+        Raises:
+            CommandError: the sandbox could not be set up; the command was not run.
+        """
+        inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
+        self._refuse_detours()
+        with contextlib.ExitStack() as stack:
+            files: list[int] = []
+
+            def data(content: bytes) -> int:
+                handle = stack.enter_context(_file_in_memory(content))
+                files.append(handle)
+                return handle
+
+            options = [*arguments(self.policy, data), "--seccomp", str(data(filter_program() or b""))]
+            status = data(b"")
+            outer = (*self.before, self.bubblewrap.program, *options, "--json-status-fd", str(status), "--")
+            done = proc.run(
+                (*outer, *inner),
+                cwd=self.policy.tree,
+                env=variables(env, self.environment, self.policy.home),
+                timeout=timeout,
+                input=input,
+                check=False,
+                bound=bound,
+                limits=self.limits,
+                keep=files,
+            )
+            started = _was_started(status)
+        if not started and not done.timed_out and not done.exceeded:
+            said = done.stderr.decode("utf-8", "replace").strip()[-500:]
+            remedy = remedy_for(said)
+            raise CommandError(f"the sandbox could not be set up: {said}", hint=remedy, command=done.command)
+        return done
+
+    def _refuse_detours(self) -> None:
+        """Nothing is mounted by way of a link in the tree, which an earlier command may have put there.
+
+        Raises:
+            CommandError: there is one.
+        """
+        for _, place in self.policy.mounts:
+            if not place.is_relative_to(self.policy.at):
+                continue
+            inside = self.policy.tree / place.relative_to(self.policy.at)
+            for part in (inside, *inside.parents):
+                if part == self.policy.tree:
+                    break
+                if part.is_symlink():
+                    raise CommandError(f"the sandbox could not be set up: {part} became a link")
+
+    def try_out(self, env: Mapping[str, str]) -> Obstacle | None:
+        """None when a command can be run in it."""
+        try:
+            done = self.run(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
+        except CommandError as error:
+            return Obstacle(reason=error.message, remedy=error.hint)
+        if done.returncode == 0:
+            return None
+        said = done.stderr.decode("utf-8", "replace").strip()[-300:]
+        return Obstacle(reason=f"a trial in it ended with {done.returncode}: {said}", remedy=OTHER_REMEDY)
+
+
+def find_bubblewrap(folders: str = FOLDERS) -> Bubblewrap | Obstacle:
+    """The program, where it is there, new enough, and this kind of machine has a filter of system calls."""
+    if sys.platform != "linux":
+        return Obstacle(reason=f"bubblewrap needs Linux, and this is {sys.platform}", remedy=OTHER_REMEDY)
+    if filter_program() is None:
+        return Obstacle(reason="no filter of system calls is written for this machine", remedy=OTHER_REMEDY)
+    program = shutil.which("bwrap", path=folders)
+    if program is None:
+        return Obstacle(reason="bubblewrap is not installed", remedy=f"{INSTALL}; {OTHER_REMEDY}")
+    told = proc.run((program, "--version"), cwd=Path("/"), env={}, timeout=10, check=False, contain=False)
+    number = re.search(r"(\d+)\.(\d+)[.\d]*", told.stdout.decode("ascii", "replace"))
+    if number is None or (int(number[1]), int(number[2])) < LEAST:
+        version = number[0] if number else "of unknown version"
+        return Obstacle(
+            reason=f"bubblewrap {version} is too old; {LEAST[0]}.{LEAST[1]} or newer is needed",
+            remedy=OTHER_REMEDY,
+        )
+    return Bubblewrap(program=program, version=number[0])
+
+
+def working_bubblewrap(environment: Mapping[str, str]) -> Bubblewrap | Obstacle:
+    """The program, once a trial in an empty sandbox has shown that it works here."""
+    found = find_bubblewrap()
+    if isinstance(found, Obstacle):
+        return found
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        policy = Policy(tree=tree, at=tree, home=Path("/home") / NAME)
+        return Sandbox(bubblewrap=found, policy=policy).try_out(environment) or found
+
+
+def remedy_for(said: str) -> str:
+    """What to do about bubblewrap's own words."""
+    found = next((remedy for pattern, remedy in REMEDIES if re.search(pattern, said)), "")
+    return f"{found}; {OTHER_REMEDY}" if found else OTHER_REMEDY
+
+
+def _was_started(status: int) -> bool:
+    """Whether bubblewrap told the number of the command's process and, unless it was killed, its exit code."""
+    told = os.pread(status, 1 << 16, 0).decode("ascii", "replace")
+    return any("exit-code" in json.loads(line) for line in told.splitlines() if line.strip().endswith("}"))
+
+
+@contextlib.contextmanager
+def _file_in_memory(content: bytes) -> Iterator[int]:
+    handle = os.memfd_create("cra", 0)
+    try:
+        os.write(handle, content)
+        os.lseek(handle, 0, os.SEEK_SET)
+        yield handle
+    finally:
+        os.close(handle)

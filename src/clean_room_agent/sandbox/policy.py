@@ -1,0 +1,231 @@
+"""What a command sees and may do, as the arguments of bubblewrap.
+
+Everything is made from nothing: the root is an empty folder in memory, made read-only at the end, and only what is
+named here stands in it.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.sandbox.places import SYSTEM, is_system
+
+USER = 1000
+"""The number that the user has inside, also when it is root outside."""
+NAME = "cra"
+GIT = Path("/run/cra-git")
+ETC = (
+    "alternatives",
+    "ca-certificates",
+    "debian_version",
+    "fonts",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "localtime",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "protocols",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    "pki/ca-trust/extracted",
+    "pki/tls/certs",
+    "terminfo",
+    "timezone",
+)
+"""Of `/etc`: no names, no keys, no settings that hold passwords."""
+ETC_PATTERNS = ("java-*", "python3*")
+READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
+"""Root's files there may be written by root without any capability."""
+HIDDEN_PROC = ("kcore", "keys", "timer_list", "latency_stats")
+VARIABLES = frozenset(
+    {
+        *("PATH", "LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "CI", "NO_COLOR", "FORCE_COLOR"),
+        *("VIRTUAL_ENV", "JAVA_HOME", "GOROOT", "NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "MAKEFLAGS"),
+        *("DJANGO_SETTINGS_MODULE", "FLASK_APP", "RAILS_ENV", "OMP_NUM_THREADS", "TQDM_DISABLE"),
+    }
+)
+VARIABLE_BEGINNINGS = ("LC_", "PYTHON", "PYTEST_", "COVERAGE_", "HYPOTHESIS_")
+"""Names that let a variable through; everything else is secret until `[sandbox] environment` names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GitFolder:
+    """A repository's own folder, to be shown read-only."""
+
+    common: Path
+    worktree: str
+    """The name below `worktrees`."""
+    config: bytes
+    """In place of the configuration, which may hold passwords."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Where a command runs. All paths are absolute."""
+
+    tree: Path
+    """The folder that is written; it stands at `at`, and nowhere else."""
+    at: Path
+    home: Path
+    """Stands empty, in memory."""
+    reports: Path | None = None
+    """A second folder that is written, at its own path."""
+    mounts: tuple[tuple[Path, Path], ...] = ()
+    """(source, place): shown read-only, over what stands there in the tree."""
+    read: tuple[Path, ...] = ()
+    """Shown read-only at their own paths."""
+    git: GitFolder | None = None
+    scratch_bytes: int = 512 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    at: Path
+    arguments: tuple[str, ...]
+
+
+def variables(given: Mapping[str, str], more: Sequence[str], home: Path) -> dict[str, str]:
+    """The environment inside, from the environment outside and the names of `more` variables."""
+    kept = {
+        name: value
+        for name, value in given.items()
+        if name in VARIABLES or name in more or name.startswith(VARIABLE_BEGINNINGS)
+    }
+    return kept | {"HOME": str(home_inside(home)), "TMPDIR": "/tmp", "USER": NAME, "LOGNAME": NAME}  # noqa: S108
+
+
+def home_inside(home: Path) -> Path:
+    """The user's home, where that can be hidden behind an empty folder; else a folder of its own."""
+    fit = (
+        home.is_absolute()
+        and home != Path("/")
+        and not is_system(home)
+        and home.parts[1] not in {"etc", "run"}
+    )
+    return home if fit else Path("/home") / NAME
+
+
+def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
+    """The arguments of bubblewrap, without the program and the command; `data` gives an open file with the bytes.
+
+    Mounts come in the order of their depth, so that none hides another that stands below it; of two at one place the
+    later counts: the tree over an empty home, what is mounted over the tree.
+    """
+    steps = [
+        *_etc(policy, data),
+        *_memory(policy),
+        *(_Step(at=path, arguments=("--ro-bind-try", str(path), str(path))) for path in _readable(policy)),
+        _Step(at=policy.at, arguments=("--bind", str(policy.tree), str(policy.at))),
+        *_git(policy, data),
+        *(
+            _Step(at=place, arguments=("--ro-bind", str(source), str(place)))
+            for source, place in policy.mounts
+        ),
+    ]
+    if policy.reports is not None:
+        where = str(policy.reports)
+        steps.append(_Step(at=policy.reports, arguments=("--bind", where, where)))
+    ordered = sorted(steps, key=lambda step: len(step.at.parts))
+    return [
+        *_namespaces(),
+        *_system(),
+        *_proc_and_devices(policy),
+        *(argument for step in ordered for argument in step.arguments),
+        *("--remount-ro", "/", "--chdir", str(policy.at)),
+    ]
+
+
+def _namespaces() -> tuple[str, ...]:
+    return (
+        *("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
+        *("--unshare-net", "--disable-userns", "--die-with-parent", "--new-session"),
+        *("--hostname", NAME, "--uid", str(USER), "--gid", str(USER), "--cap-drop", "ALL"),
+    )
+
+
+def _system() -> list[str]:
+    found: list[str] = []
+    for folder in SYSTEM:
+        if folder.is_symlink():
+            found += ["--symlink", str(folder.readlink()), str(folder)]
+        elif folder.is_dir():
+            found += ["--ro-bind", str(folder), str(folder)]
+    return found
+
+
+def _readable(policy: Policy) -> list[Path]:
+    """What is read, without what another of them holds, and nothing that would show the home, the tree's place or
+    what stands in it.
+    """
+    guarded = (home_inside(policy.home), policy.home, policy.at, policy.tree)
+    fit = [
+        path
+        for path in sorted(set(policy.read))
+        if not any(hidden.is_relative_to(path) for hidden in guarded)
+        and not path.is_relative_to(policy.at)
+        and not is_system(path)
+    ]
+    return [path for path in fit if not any(path != other and path.is_relative_to(other) for other in fit)]
+
+
+def _etc(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
+    etc = Path("/etc")
+    names = [*ETC, *(path.name for pattern in ETC_PATTERNS for path in sorted(etc.glob(pattern)))]
+    steps = [
+        _Step(at=etc / name, arguments=("--ro-bind-try", str(etc / name), str(etc / name))) for name in names
+    ]
+    written = {
+        "passwd": f"{NAME}:x:{USER}:{USER}::{home_inside(policy.home)}:/bin/sh\n",
+        "group": f"{NAME}:x:{USER}:\n",
+        "hosts": f"127.0.0.1 localhost {NAME}\n::1 localhost\n",
+    }
+    for name, text in written.items():
+        arguments = ("--perms", "0644", "--ro-bind-data", str(data(text.encode())), str(etc / name))
+        steps.append(_Step(at=etc / name, arguments=arguments))
+    return steps
+
+
+def _memory(policy: Policy) -> list[_Step]:
+    size = str(policy.scratch_bytes)
+    open_to_all = (Path("/tmp"), Path("/var/tmp"))  # noqa: S108 - they are made anew
+    steps = [
+        _Step(at=path, arguments=("--perms", "1777", "--size", size, "--tmpfs", str(path)))
+        for path in open_to_all
+    ]
+    home = str(home_inside(policy.home))
+    return [*steps, _Step(at=Path(home), arguments=("--perms", "0700", "--size", size, "--tmpfs", home))]
+
+
+def _proc_and_devices(policy: Policy) -> list[str]:
+    found = ["--proc", "/proc"]
+    for name in READ_ONLY_PROC:
+        found += ["--ro-bind-try", f"/proc/{name}", f"/proc/{name}"]
+    for name in HIDDEN_PROC:
+        if Path("/proc", name).exists():
+            found += ["--ro-bind", "/dev/null", f"/proc/{name}"]
+    shared = ("--perms", "1777", "--size", str(policy.scratch_bytes), "--tmpfs", "/dev/shm")  # noqa: S108
+    return [*found, "--dev", "/dev", *shared, "--remount-ro", "/dev"]
+
+
+def _git(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
+    """The repository's folder read-only, and the tree's `.git` a file that leads there and cannot be replaced."""
+    link = policy.at / ".git"
+    if policy.git is None:
+        return []
+    where = GIT / "worktrees" / policy.git.worktree
+    pointer = f"gitdir: {where}\n".encode()
+    steps = [
+        _Step(at=GIT, arguments=("--ro-bind", str(policy.git.common), str(GIT))),
+        _Step(
+            at=GIT / "config",
+            arguments=("--ro-bind-data", str(data(policy.git.config)), str(GIT / "config")),
+        ),
+        _Step(at=link, arguments=("--ro-bind-data", str(data(pointer)), str(link))),
+    ]
+    hidden = [GIT / name for name in ("modules", "hooks") if (policy.git.common / name).is_dir()]
+    return [*steps, *(_Step(at=path, arguments=("--tmpfs", str(path))) for path in hidden)]

@@ -1,0 +1,168 @@
+"""The filter of system calls, as the bytes of a classic BPF program that bubblewrap loads.
+
+It is the second wall: what it refuses is mostly refused by the missing capabilities too. Refused alone by it are new
+user namespaces on the kernels and bubblewraps that would allow them, tracing, keyrings, io_uring, pushing characters
+into a terminal, and files that carry their owner's rights to whoever runs them.
+"""
+
+import errno
+import platform
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LOAD, JUMP_EQUAL, JUMP_SET, JUMP_GREATER_EQUAL, RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
+ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
+NUMBER_AT, MACHINE_AT, ARGUMENTS_AT = 0, 4, 16
+X32_CALLS = 0x40000000
+X86_64, AARCH64 = 0xC000003E, 0xC00000B7
+
+OWNER_BITS = 0o6000
+NEW_NAMESPACES = 0x7E020000
+"""CLONE_NEW*: user, pid, net, ipc, uts, cgroup, mount."""
+CREATE, NAMELESS = 0o100, 0o20000000
+PUSH_CHARACTER, PASTE = 0x5412, 0x541C
+"""TIOCSTI, TIOCLINUX."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Test:
+    """A condition on a call's argument: it equals `value`, or shares bits with it."""
+
+    __test__ = False
+
+    argument: int
+    value: int
+    equal: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """The call that fails with `error` where all `tests` hold; its number on (x86_64, aarch64), None where it is not."""
+
+    numbers: tuple[int | None, int | None]
+    tests: tuple[Test, ...] = ()
+    error: int = errno.EPERM
+
+
+REFUSED: dict[str, tuple[int, int]] = {
+    "acct": (163, 89),
+    "add_key": (248, 217),
+    "bpf": (321, 280),
+    "chroot": (161, 51),
+    "clock_adjtime": (305, 266),
+    "clock_settime": (227, 112),
+    "delete_module": (176, 106),
+    "fanotify_init": (300, 262),
+    "finit_module": (313, 273),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fsopen": (430, 430),
+    "fspick": (433, 433),
+    "init_module": (175, 105),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "io_uring_setup": (425, 425),
+    "kcmp": (312, 272),
+    "kexec_file_load": (320, 294),
+    "kexec_load": (246, 104),
+    "keyctl": (250, 219),
+    "mount": (165, 40),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "name_to_handle_at": (303, 264),
+    "open_by_handle_at": (304, 265),
+    "open_tree": (428, 428),
+    "perf_event_open": (298, 241),
+    "pidfd_getfd": (438, 438),
+    "pivot_root": (155, 41),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "ptrace": (101, 117),
+    "quotactl": (179, 60),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "setns": (308, 268),
+    "settimeofday": (164, 170),
+    "swapoff": (168, 225),
+    "swapon": (167, 224),
+    "syslog": (103, 116),
+    "umount2": (166, 39),
+    "unshare": (272, 97),
+    "userfaultfd": (323, 282),
+}
+"""Calls that no test needs: (number on x86_64, on aarch64)."""
+
+CONDITIONAL: tuple[Rule, ...] = (
+    Rule(numbers=(56, 220), tests=(Test(argument=0, value=NEW_NAMESPACES),)),  # clone
+    Rule(
+        numbers=(435, 435), error=errno.ENOSYS
+    ),  # clone3: its flags cannot be seen; libraries then take clone
+    Rule(numbers=(437, 437), error=errno.ENOSYS),  # openat2: the same, for the mode of a new file
+    Rule(numbers=(16, 29), tests=(Test(argument=1, value=PUSH_CHARACTER, equal=True),)),  # ioctl
+    Rule(numbers=(16, 29), tests=(Test(argument=1, value=PASTE, equal=True),)),
+    Rule(numbers=(90, None), tests=(Test(argument=1, value=OWNER_BITS),)),  # chmod
+    Rule(numbers=(91, 52), tests=(Test(argument=1, value=OWNER_BITS),)),  # fchmod
+    Rule(numbers=(268, 53), tests=(Test(argument=2, value=OWNER_BITS),)),  # fchmodat
+    Rule(numbers=(452, 452), tests=(Test(argument=2, value=OWNER_BITS),)),  # fchmodat2
+    Rule(numbers=(85, None), tests=(Test(argument=1, value=OWNER_BITS),)),  # creat
+    Rule(numbers=(133, None), tests=(Test(argument=1, value=OWNER_BITS),)),  # mknod
+    Rule(numbers=(259, 33), tests=(Test(argument=2, value=OWNER_BITS),)),  # mknodat
+    Rule(
+        numbers=(2, None),
+        tests=(Test(argument=1, value=CREATE | NAMELESS), Test(argument=2, value=OWNER_BITS)),
+    ),  # open
+    Rule(
+        numbers=(257, 56),
+        tests=(Test(argument=2, value=CREATE | NAMELESS), Test(argument=3, value=OWNER_BITS)),
+    ),  # openat
+)
+
+
+def filter_program(machine: str | None = None) -> bytes | None:
+    """The filter for `machine` (this one by default); None where none is written for it.
+
+    Calls by another machine's numbers kill the process, x32's fail.
+    """
+    kinds = {"x86_64": (X86_64, 0), "amd64": (X86_64, 0), "aarch64": (AARCH64, 1), "arm64": (AARCH64, 1)}
+    kind = kinds.get((machine or platform.machine()).lower())
+    if kind is None:
+        return None
+    code, column = kind
+    program = [
+        _do(LOAD, MACHINE_AT),
+        _do(JUMP_EQUAL, code, 1, 0),
+        _do(RETURN, KILL),
+    ]
+    if code == X86_64:
+        program += [
+            _do(LOAD, NUMBER_AT),
+            _do(JUMP_GREATER_EQUAL, X32_CALLS, 0, 1),
+            _do(RETURN, FAIL | errno.EPERM),
+        ]
+    for rule in _rules():
+        number = rule.numbers[column]
+        if number is not None:
+            program += _block(number, rule)
+    return b"".join([*program, _do(RETURN, ALLOW)])
+
+
+def _rules() -> Iterator[Rule]:
+    for _, numbers in sorted(REFUSED.items()):
+        yield Rule(numbers=numbers)
+    yield from CONDITIONAL
+
+
+def _block(number: int, rule: Rule) -> list[bytes]:
+    """Falls through to what follows where the call is another, or a test does not hold."""
+    left = 2 * len(rule.tests) + 1
+    block = [_do(LOAD, NUMBER_AT), _do(JUMP_EQUAL, number, 0, left)]
+    for test in rule.tests:
+        left -= 2
+        kind = JUMP_EQUAL if test.equal else JUMP_SET
+        block += [_do(LOAD, ARGUMENTS_AT + 8 * test.argument), _do(kind, test.value, 0, left)]
+    return [*block, _do(RETURN, FAIL | rule.error)]
+
+
+def _do(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
+    return struct.pack("HBBI", code, if_true, if_false, value)

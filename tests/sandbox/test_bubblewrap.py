@@ -1,0 +1,115 @@
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.fakes.sandboxes import installed
+
+from clean_room_agent import proc
+from clean_room_agent.errors import CommandError
+from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox, find_bubblewrap
+from clean_room_agent.sandbox.policy import Policy
+
+ENV = {"PATH": "/usr/bin:/bin"}
+
+
+@pytest.fixture
+def sandbox(tmp_path: Path) -> Sandbox:
+    (tmp_path / "tree").mkdir()
+    policy = Policy(tree=tmp_path / "tree", at=tmp_path / "project", home=tmp_path / "home")
+    return Sandbox(bubblewrap=installed(), policy=policy)
+
+
+def pretended(folder: Path, script: str) -> Bubblewrap:
+    """A program in the place of bubblewrap."""
+    program = folder / "bwrap"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    return Bubblewrap(program=str(program), version="0.8.0")
+
+
+def test_where_it_is_missing_the_remedy_is_to_install_it(tmp_path: Path) -> None:
+    found = find_bubblewrap(str(tmp_path))
+    assert isinstance(found, Obstacle)
+    assert "install" in found.remedy
+
+
+def test_one_that_is_too_old_is_told_with_its_version(tmp_path: Path) -> None:
+    pretended(tmp_path, "echo bubblewrap 0.6.1")
+    found = find_bubblewrap(str(tmp_path))
+    assert isinstance(found, Obstacle)
+    assert "0.6.1 is too old" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("bwrap: setting up uid map: Permission denied", "apparmor_restrict_unprivileged_userns"),
+        ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "systempaths=unconfined"),
+        ("bwrap: something else", 'mode = "none"'),
+    ],
+)
+def test_a_sandbox_that_cannot_be_set_up_is_an_error_with_its_remedy(
+    said: str, remedy: str, tmp_path: Path
+) -> None:
+    program = pretended(tmp_path, f'echo "{said}" >&2; exit 1')
+    sandbox = Sandbox(bubblewrap=program, policy=Policy(tree=tmp_path, at=tmp_path, home=tmp_path))
+    with pytest.raises(CommandError, match="could not be set up") as caught:
+        sandbox.run("true", env=ENV, timeout=20)
+    assert remedy in caught.value.hint
+    obstacle = sandbox.try_out(ENV)
+    assert obstacle is not None
+    assert said in obstacle.reason
+
+
+def test_streams_exit_code_and_place_come_through(sandbox: Sandbox) -> None:
+    done = sandbox.run("pwd; echo err >&2; cat; exit 3", env=ENV, timeout=20, input=b"fed")
+    assert done.stdout.decode() == f"{sandbox.policy.at}\nfed"
+    assert (done.stderr, done.returncode) == (b"err\n", 3)
+
+
+def test_what_is_written_stands_in_the_tree(sandbox: Sandbox) -> None:
+    sandbox.run(
+        f"echo x > {sandbox.policy.at}/made; echo y > ~/gone; echo z > /tmp/gone", env=ENV, timeout=20
+    )
+    assert (sandbox.policy.tree / "made").read_text() == "x\n"
+    assert not sandbox.policy.at.exists()
+    assert not sandbox.policy.home.exists()
+
+
+def test_a_program_that_speaks_like_bubblewrap_is_not_taken_for_it(sandbox: Sandbox) -> None:
+    done = sandbox.run("echo 'bwrap: no' >&2; exit 1", env=ENV, timeout=20)
+    assert done.returncode == 1
+
+
+def test_loopback_works_inside(sandbox: Sandbox) -> None:
+    code = (
+        "import socket; s = socket.create_server(('127.0.0.1', 0)); "
+        "socket.create_connection(s.getsockname()); print('met')"
+    )
+    assert sandbox.run(("/usr/bin/python3", "-c", code), env=ENV, timeout=20).stdout == b"met\n"
+
+
+def test_a_timeout_leaves_no_process(sandbox: Sandbox) -> None:
+    done = sandbox.run("setsid sh -c 'sleep 4321' & sleep 4321", env=ENV, timeout=1.0)
+    assert done.timed_out
+    running = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
+    assert not any(b"4321" in line and b"sleep" in line for line in running)
+
+
+def test_bounds_hold_and_are_told(sandbox: Sandbox) -> None:
+    held = replace(sandbox, limits=proc.Limits(memory=100 << 20))
+    code = "import time; held = b'x' * (300 << 20); time.sleep(30)"
+    done = held.run(("/usr/bin/python3", "-c", code), env=ENV, timeout=25)
+    assert (done.exceeded, done.timed_out) == ("memory", False)
+
+
+def test_no_mount_goes_by_way_of_a_link(sandbox: Sandbox, tmp_path: Path) -> None:
+    (tmp_path / "modules").mkdir()
+    place = sandbox.policy.at / "packages/a/node_modules"
+    guarded = replace(sandbox, policy=replace(sandbox.policy, mounts=((tmp_path / "modules", place),)))
+    (sandbox.policy.tree / "packages").mkdir()
+    (sandbox.policy.tree / "packages/a").symlink_to(tmp_path)
+    with pytest.raises(CommandError, match="became a link"):
+        guarded.run("true", env=ENV, timeout=20)
+    assert not (tmp_path / "node_modules").exists()
