@@ -1,0 +1,409 @@
+"""What model-written code might try. Sent into the sandbox as a script by `escapes`, never imported.
+
+Reads one JSON object from its argument, prints a line `name TAB reached|refused TAB detail` for each attempt, and
+leaves traces outside wherever it can: `escapes` looks for those too, and does not take its word alone.
+"""
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import platform
+import resource
+import signal
+import socket
+import stat
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+FACTS = json.loads(sys.argv[1])
+LIBC = ctypes.CDLL(None, use_errno=True)
+ARM = platform.machine() in ("aarch64", "arm64")
+MARK = "cra-escape"
+
+
+def call(x86: int, arm: int, *arguments: Any) -> int:
+    """The system call of that number on this machine; OSError where it is not allowed.
+
+    Where it fails for another reason (a bad argument, mostly), the kernel has let it in, and that is enough.
+    """
+    result = int(LIBC.syscall(ctypes.c_long(arm if ARM else x86), *arguments))
+    if result < 0 and ctypes.get_errno() in {errno.EPERM, errno.EACCES, errno.ENOSYS}:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def write(path: str) -> str:
+    with open(path, "a") as file:
+        file.write(MARK)
+    return path
+
+
+def read(path: str) -> str:
+    with open(path, errors="replace") as file:
+        return file.read(60) or refuse("empty")
+
+
+def refuse(why: str) -> NoReturn:
+    raise PermissionError(why)
+
+
+def unseen(_: object) -> NoReturn:
+    """Done, as far as can be told in here; `escapes` sees whether anything came of it outside."""
+    refuse("looked for from outside")
+
+
+def listed(path: str, *, names: tuple[str, ...] = ()) -> list[str]:
+    found = [name for name in os.listdir(path) if name in names or not names]
+    return found or refuse("nothing there")
+
+
+def open_for_writing(path: str) -> str:
+    os.close(os.open(path, os.O_WRONLY))
+    return path
+
+
+def connect(family: int, kind: int, address: Any) -> str:
+    with socket.socket(family, kind) as client:
+        client.settimeout(1.5)
+        client.connect(address)
+        client.send(MARK.encode())
+    return str(address)
+
+
+def open_files() -> list[str]:
+    found = []
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            target = os.readlink("/proc/self/fd/" + name)
+            if int(name) > 2 and not target.startswith("/proc/"):
+                found.append(target)
+    return found or refuse("none")
+
+
+def setuid_file(how: str) -> str:
+    path = os.path.join(FACTS["at"], "setuid-" + how)
+    if how == "open":
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o4755))
+    elif how == "mknod":
+        os.mknod(path, stat.S_IFREG | 0o4755)
+    else:
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o755))
+        os.chmod(path, 0o4755)
+    return path if os.stat(path).st_mode & 0o4000 else refuse("the bit is not there")
+
+
+def replace_git() -> str:
+    path = os.path.join(FACTS["at"], ".git")
+    os.rename(path, path + ".old")
+    os.mkdir(path)
+    return write(os.path.join(path, "config"))
+
+
+def rewrite_git() -> str:
+    with open(os.path.join(FACTS["at"], ".git"), "w") as file:
+        file.write("gitdir: " + FACTS["at"])
+    return "rewritten"
+
+
+def link_out(name: str) -> str:
+    path = os.path.join(FACTS["at"], "link-" + name)
+    os.symlink(os.path.join(FACTS["home"], name), path)
+    write(path)
+    return path if os.path.exists(os.path.join(FACTS["home"], ".ssh")) else refuse("an own home")
+
+
+def hard_link_out() -> str:
+    os.link(os.path.join(FACTS["home"], ".ssh/id_rsa"), os.path.join(FACTS["at"], "hard"))
+    return "linked"
+
+
+def fill(path: str) -> str:
+    size = 0
+    with open(path, "wb") as file:
+        while size < FACTS["scratch"] + (8 << 20):
+            size += file.write(b"\0" * (1 << 20))
+            file.flush()
+    return f"{size} bytes"
+
+
+def grow() -> str:
+    with open(os.path.join(FACTS["at"], "large"), "wb") as file:
+        file.truncate(FACTS["file_size"] + 1)
+    return "grown"
+
+
+def leave_daemon() -> NoReturn:
+    """A process that has left session, group and streams, and writes later."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for number in (0, 1, 2):
+                with contextlib.suppress(OSError):
+                    os.close(number)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+            time.sleep(2)
+            write(os.path.join(FACTS["at"], "daemon-lived"))
+            time.sleep(60)
+        os._exit(0)
+    os.wait()
+    unseen("started")
+
+
+def push_character() -> str:
+    terminal = os.open("/dev/tty", os.O_RDWR)
+    if LIBC.ioctl(terminal, 0x5412, b"x") != 0:
+        raise OSError(ctypes.get_errno(), "TIOCSTI")
+    return "pushed"
+
+
+def push_into_own_terminal() -> str:
+    leader, follower = os.openpty()
+    try:
+        if LIBC.ioctl(follower, 0x5412, b"x") != 0 and ctypes.get_errno() == errno.EPERM:
+            refuse("TIOCSTI")
+        return "allowed"
+    finally:
+        os.close(leader)
+        os.close(follower)
+
+
+def fork_in_namespace() -> str:
+    flags = 0x10000000 | signal.SIGCHLD
+    if call(56, 220, flags, 0, 0, 0, 0) == 0:
+        os._exit(0)
+    os.wait()
+    return "made"
+
+
+def use_first_process() -> str:
+    """Its memory can be written, as it is the same user's: so it must be held back no less."""
+    return privileges("/proc/1/status")
+
+
+def search_environment() -> str:
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                if FACTS["secret"].encode() in file.read():
+                    return name
+    return refuse("nobody has it")
+
+
+def kill_outside() -> str:
+    os.kill(FACTS["victim"], signal.SIGKILL)
+    return "killed"
+
+
+def see_others() -> str:
+    seen = [name for name in os.listdir("/proc") if name.isdigit()]
+    return refuse("own namespace") if len(seen) < 10 else f"{len(seen)} processes seen"
+
+
+def raise_limit(kind: int) -> str:
+    soft, hard = resource.getrlimit(kind)
+    if hard == resource.RLIM_INFINITY:
+        return "no limit"
+    resource.setrlimit(kind, (hard * 2, hard * 2))
+    return f"{soft} raised"
+
+
+def become_root() -> int:
+    os.setuid(0)
+    return os.getuid()
+
+
+def run(*command: str) -> str:
+    """Whether the program ends well, without a terminal to ask at."""
+    pid = os.posix_spawnp(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_CLOSE, 0)])
+    _, status = os.waitpid(pid, 0)
+    return "ended well" if status == 0 else refuse(f"status {status}")
+
+
+def capabilities() -> list[str]:
+    with open("/proc/self/status") as status:
+        kept = [
+            line.split()[1] for line in status if line.startswith(("CapEff", "CapPrm", "CapBnd", "CapInh"))
+        ]
+    return kept if any(int(value, 16) for value in kept) else refuse("none")
+
+
+def privileges(path: str = "/proc/self/status") -> str:
+    with open(path) as status:
+        found = dict(line.split(":", 1) for line in status)
+    if (
+        found["NoNewPrivs"].strip() == "1"
+        and found["Seccomp"].strip() == "2"
+        and int(found["CapEff"], 16) == 0
+    ):
+        refuse("no new privileges, filtered, no capabilities")
+    return f"{found['NoNewPrivs']} {found['Seccomp']} {found['CapEff']}"
+
+
+def lower_oom() -> str:
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write("-1000")
+    return "lowered"
+
+
+def old_numbers() -> int:
+    """x32's getpid on x86: numbers that a filter might forget."""
+    return refuse("no such numbers") if ARM else call(0x40000000 + 39, 0)
+
+
+def write_record() -> str:
+    os.mkdir(AT + "/.clean_room")
+    return write(AT + "/.clean_room/raw.sqlite")
+
+
+def find_record() -> str:
+    for folder, folders, files in os.walk(FACTS["at"]):
+        if ".clean_room" in folders or "raw.sqlite" in files:
+            return str(folder)
+    return refuse("not there")
+
+
+HOME, AT, COMMON = FACTS["home"], FACTS["at"], FACTS["common"]
+STREAM, DATAGRAM = socket.SOCK_STREAM, socket.SOCK_DGRAM
+BUFFER = ctypes.create_string_buffer(128)
+
+ATTEMPTS: dict[str, Callable[[], object]] = {
+    # reading what is private
+    "read an ssh key": lambda: read(HOME + "/.ssh/id_rsa"),
+    "list the home": lambda: listed(HOME, names=(".ssh", ".bashrc", ".aws")),
+    "read cloud credentials": lambda: read(HOME + "/.aws/credentials"),
+    "read the user's .env": lambda: read(AT + "/.env"),
+    "find the record": find_record,
+    "read the outside folder": lambda: listed(FACTS["outside"]),
+    "read the tree by its own path": lambda: listed(FACTS["tree"]),
+    "read /etc/shadow": lambda: read("/etc/shadow"),
+    "read /etc/machine-id": lambda: read("/etc/machine-id"),
+    "list keys of the system": lambda: listed("/etc/ssl/private"),
+    "read git's configuration": lambda: read(COMMON + "/config"),
+    "read a password in git's configuration": lambda: (
+        "found" if "token" in open("/run/cra-git/config").read() else refuse("not in it")
+    ),
+    "read a secret variable": lambda: os.environ["CRA_SECRET"],
+    "read variables of other processes": search_environment,
+    "read files left open": open_files,
+    "read the kernel's log": lambda: call(103, 116, 3, BUFFER, 128),
+    "read the kernel's memory": lambda: open("/proc/kcore", "rb").read(64) or refuse("empty"),
+    "read the kernel's keys": lambda: read("/proc/keys"),
+    "read a disk": lambda: listed(
+        "/dev", names=("sda", "vda", "nvme0n1", "mem", "kmem", "kmsg", "fuse", "kvm")
+    ),
+    # writing outside
+    "write into the home": lambda: unseen(write(HOME + "/.bashrc")),
+    "write into the user's tree": lambda: unseen(write(AT + "/.env")),
+    "write into the record": lambda: unseen(write_record()),
+    "write into /etc": lambda: write("/etc/" + MARK),
+    "write into /usr": lambda: write("/usr/" + MARK),
+    "write into /opt": lambda: write("/opt/" + MARK),
+    "write into the root folder": lambda: write("/" + MARK),
+    "write into /dev": lambda: write("/dev/" + MARK),
+    "write into a mounted environment": lambda: write(AT + "/.venv/written"),
+    "replace a mounted environment": lambda: os.rename(AT + "/.venv", AT + "/.venv2"),
+    "write by a link": lambda: link_out(".profile"),
+    "link a key into the tree": hard_link_out,
+    "replace .git": replace_git,
+    "rewrite .git": rewrite_git,
+    "remove .git": lambda: os.unlink(AT + "/.git"),
+    "write a git hook": lambda: write(COMMON + "/hooks/pre-commit"),
+    "write git's configuration": lambda: write("/run/cra-git/config"),
+    "write a ref": lambda: write("/run/cra-git/refs/heads/written"),
+    "make a block device": lambda: os.mknod(AT + "/disk", stat.S_IFBLK | 0o600, os.makedev(254, 0)),
+    "make a character device": lambda: os.mknod(AT + "/mem", stat.S_IFCHR | 0o600, os.makedev(1, 1)),
+    "leave a setuid file by chmod": lambda: setuid_file("chmod"),
+    "leave a setuid file by open": lambda: setuid_file("open"),
+    "leave a setuid file by mknod": lambda: setuid_file("mknod"),
+    # the system's settings
+    "set core_pattern": lambda: open_for_writing("/proc/sys/kernel/core_pattern"),
+    "set modprobe": lambda: open_for_writing("/proc/sys/kernel/modprobe"),
+    "drop caches": lambda: open_for_writing("/proc/sys/vm/drop_caches"),
+    "press a system key": lambda: open_for_writing("/proc/sysrq-trigger"),
+    "reach /sys": lambda: listed("/sys/kernel"),
+    "set the clock": lambda: call(227, 112, 0, None),
+    "lower the score of the memory killer": lower_oom,
+    "raise the bound of files": lambda: raise_limit(resource.RLIMIT_FSIZE),
+    # mounts and namespaces
+    "remount the root": lambda: call(165, 40, None, b"/", None, 32 | 4096, None),
+    "mount a file system": lambda: call(165, 40, b"none", b"/tmp", b"tmpfs", 0, None),
+    "unmount the tree": lambda: call(166, 39, AT.encode(), 2),
+    "open a mount": lambda: call(428, 428, -100, b"/", 1),
+    "open a file system": lambda: call(430, 430, b"tmpfs", 0),
+    "change the root": lambda: os.chroot("/tmp"),
+    "pivot the root": lambda: call(155, 41, b"/tmp", b"/tmp"),
+    "unshare the user namespace": lambda: call(272, 97, 0x10000000),
+    "unshare the mounts": lambda: call(272, 97, 0x00020000),
+    "fork into a user namespace": fork_in_namespace,
+    "clone3 into a user namespace": lambda: call(435, 435, BUFFER, 88),
+    "join another namespace": lambda: call(308, 268, os.open("/proc/1/ns/mnt", os.O_RDONLY), 0),
+    "open a file by handle": lambda: call(304, 265, -100, BUFFER, 0),
+    "leave by the first process's root": lambda: listed("/proc/1/root" + HOME, names=(".ssh",)),
+    "leave by the first process's folder": lambda: listed(
+        "/proc/1/cwd/../../../../../.." + HOME, names=(".ssh",)
+    ),
+    # rights
+    "keep capabilities": capabilities,
+    "gain privileges": privileges,
+    "become root by setuid": become_root,
+    "become root by su": lambda: run("su", "-c", "id"),
+    "become root by sudo": lambda: run("sudo", "-n", "id"),
+    # processes
+    "kill a process outside": kill_outside,
+    "see processes outside": see_others,
+    "read a process outside": lambda: read(f"/proc/{FACTS['victim']}/environ"),
+    "trace a process": lambda: call(101, 117, 16, os.getppid(), 0, 0),
+    "be traced": lambda: call(101, 117, 0, 0, 0, 0),
+    "read another's memory": lambda: call(310, 270, os.getppid(), BUFFER, 1, BUFFER, 1, 0),
+    "use the first process's rights": use_first_process,
+    "take an open file": lambda: call(438, 438, os.pidfd_open(1) if hasattr(os, "pidfd_open") else 3, 1, 0),
+    "leave a daemon": leave_daemon,
+    # the kernel's larger doors
+    "load a program into the kernel": lambda: call(321, 280, 0, BUFFER, 72),
+    "ask for a key": lambda: call(250, 219, 0, -3, 0),
+    "add a key": lambda: call(248, 217, b"user", b"cra", b"x", 1, -3),
+    "set up io_uring": lambda: call(425, 425, 1, ctypes.create_string_buffer(120)),
+    "handle page faults": lambda: call(323, 282, 1),
+    "count events": lambda: call(298, 241, BUFFER, 0, -1, -1, 0),
+    "load a module": lambda: call(175, 105, BUFFER, 0, b""),
+    "load a kernel": lambda: call(246, 104, 0, 99, None, 0),
+    "use other numbers for calls": old_numbers,
+    "push a character into the terminal": push_character,
+    "push a character into an own terminal": push_into_own_terminal,
+    # the network
+    "reach loopback outside": lambda: connect(socket.AF_INET, STREAM, ("127.0.0.1", FACTS["tcp"])),
+    "send a datagram outside": lambda: unseen(connect(socket.AF_INET, DATAGRAM, ("127.0.0.1", FACTS["udp"]))),
+    "reach loopback outside by IPv6": lambda: connect(socket.AF_INET6, STREAM, ("::1", FACTS["tcp"])),
+    "reach the network": lambda: connect(socket.AF_INET, STREAM, ("192.0.2.1", 9)),
+    "send to the network": lambda: connect(socket.AF_INET, DATAGRAM, ("192.0.2.1", 9)),
+    "ask for a name": lambda: socket.getaddrinfo("example.com", 80),
+    "see network cards": lambda: (
+        [name for _, name in socket.if_nameindex() if name != "lo"] or refuse("lo alone")
+    ),
+    "open a raw socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).close(),
+    "open a packet socket": lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3).close(),
+    "reach an abstract socket": lambda: connect(socket.AF_UNIX, STREAM, "\0" + FACTS["abstract"]),
+    "reach a socket by its path": lambda: connect(socket.AF_UNIX, STREAM, FACTS["socket"]),
+    "reach the ssh agent": lambda: connect(socket.AF_UNIX, STREAM, os.environ["SSH_AUTH_SOCK"]),
+    "reach the message bus": lambda: listed("/run/dbus"),
+    "reach a container engine": lambda: os.stat("/run/docker.sock").st_mode,
+    "reach the user's runtime folder": lambda: listed("/run/user"),
+    # filling what is there
+    "fill /tmp": lambda: fill("/tmp/full"),
+    "fill /dev/shm": lambda: fill("/dev/shm/full"),
+    "fill the home": lambda: fill(HOME + "/full"),
+    "grow a file beyond the bound": grow,
+}
+
+if __name__ == "__main__":
+    for name, attempt in ATTEMPTS.items():
+        try:
+            word, detail = "reached", attempt()
+        except BaseException as error:
+            word, detail = "refused", f"{type(error).__name__} {error}"
+        line = " ".join(str(detail).split())[:100]
+        print(f"{name}\t{word}\t{line}", flush=True)

@@ -1,0 +1,296 @@
+"""Trying to get out: `attempts` are run inside a sandbox over a scene of throw-away secrets, and judged from outside."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent import proc
+from clean_room_agent.errors import CommandError
+from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
+from clean_room_agent.sandbox.places import is_system, tool_places
+from clean_room_agent.sandbox.policy import GitFolder, Policy
+
+SCRIPT = Path(__file__).with_name("attempts.py")
+SECRET = "cra-secret-5f1c"  # noqa: S105 - it is made to be looked for
+MARK = "cra-escape"
+NOBODY = 65534
+BECOME_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+SCRATCH = 16 * MIB
+FILE_SIZE = 64 * MIB
+TIMEOUT_S = 120.0
+OUTSIDE = tuple(Path(folder, MARK) for folder in ("/", "/etc", "/usr", "/opt", "/dev"))
+BOUNDS = {
+    "hold more memory than the bound": "held = b'x' * (400 << 20)\nimport time; time.sleep(20)",
+    "fork beyond the bound": "import os, time\nfor _ in range(300): os.fork() or time.sleep(20)\ntime.sleep(20)",
+    "run beyond the time": "import os, time\nif os.fork(): time.sleep(20)\nos.setsid()\nos.fork()\ntime.sleep(20)",
+}
+"""Commands for the bounds, each to be ended long before it ends by itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """One way out that was tried."""
+
+    name: str
+    blocked: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A home with a repository, its worktree, and what listens outside. All of it is thrown away."""
+
+    folder: Path
+    python: str
+    listeners: tuple[socket.socket, ...]
+    victim: int
+
+    @property
+    def home(self) -> Path:
+        """With a key, credentials and the repository."""
+        return self.folder / "home"
+
+    @property
+    def at(self) -> Path:
+        """The repository, where the tree is shown."""
+        return self.home / "project"
+
+    @property
+    def tree(self) -> Path:
+        """What may be written."""
+        return self.folder / "tree"
+
+    def policy(self, environment: Mapping[str, str]) -> Policy:
+        """As for a run in `tree`, with little room to fill."""
+        git = GitFolder(
+            common=self.at / ".git", worktree="t", config=b"[core]\n\trepositoryformatversion = 0\n"
+        )
+        return Policy(
+            tree=self.tree,
+            at=self.at,
+            home=self.home,
+            reports=self.folder / "reports",
+            mounts=((self.at / ".venv", self.at / ".venv"),),
+            read=tool_places(environment, (self.python,)),
+            git=git,
+            scratch_bytes=SCRATCH,
+        )
+
+    def facts(self) -> str:
+        """What the attempts are told."""
+        tcp, udp, path, abstract = self.listeners
+        known = {
+            "home": str(self.home),
+            "at": str(self.at),
+            "tree": str(self.tree),
+            "outside": str(self.folder / "outside"),
+            "common": str(self.at / ".git"),
+            "secret": SECRET,
+            "victim": self.victim,
+            "tcp": tcp.getsockname()[1],
+            "udp": udp.getsockname()[1],
+            "socket": path.getsockname(),
+            "abstract": abstract.getsockname().decode().removeprefix("\0"),
+            "scratch": SCRATCH,
+            "file_size": FILE_SIZE,
+        }
+        return json.dumps(known)
+
+
+def try_escapes(
+    bubblewrap: Bubblewrap,
+    environment: Mapping[str, str],
+    *,
+    as_nobody: bool = False,
+    weaken: Callable[[Sandbox], Sandbox] = lambda sandbox: sandbox,
+) -> tuple[Attempt, ...]:
+    """What became of every attempt, as the user or, for root alone, as an ordinary user without any rights.
+
+    `weaken` makes holes, to see that they are found.
+
+    Raises:
+        CommandError: the sandbox could not be set up, or the attempts did not come to their end.
+    """
+    before = BECOME_NOBODY if as_nobody else ()
+    if as_nobody:  # whom root's own tools are closed to
+        environment = {"PATH": "/usr/bin:/bin"}
+    with _scene(environment, before) as scene:
+        sandbox = weaken(
+            Sandbox(
+                bubblewrap=bubblewrap,
+                policy=scene.policy(environment),
+                limits=proc.Limits(memory=256 * MIB, processes=100, file_size=FILE_SIZE),
+                before=before,
+            )
+        )
+        given = {**environment, "CRA_SECRET": SECRET, "SSH_AUTH_SOCK": str(scene.folder / "agent")}
+        untouched = _fingerprint(scene)
+        command = (scene.python, "-I", "-S", "-B", "-", scene.facts())
+        done = sandbox.run(command, env=given, timeout=TIMEOUT_S, input=SCRIPT.read_bytes())
+        told = [line.split("\t") for line in done.stdout.decode("utf-8", "replace").splitlines()]
+        if done.returncode != 0 or not told:
+            said = done.stderr.decode("utf-8", "replace")[-500:]
+            raise CommandError(f"the attempts did not come to their end ({done.returncode}): {said}")
+        traces = _traces(scene, untouched)
+        found = [
+            Attempt(
+                name=name, blocked=word == "refused" and name not in traces, detail=traces.get(name, detail)
+            )
+            for name, word, detail in told
+        ]
+        names = {name for name, _, _ in told}
+        found += [
+            Attempt(name=name, blocked=False, detail=detail)
+            for name, detail in traces.items()
+            if name not in names
+        ]
+        return (*found, *(_bound(sandbox, scene, given, name) for name in BOUNDS))
+
+
+def _bound(sandbox: Sandbox, scene: Scene, environment: Mapping[str, str], name: str) -> Attempt:
+    """Whether a command is ended at the bound that `name` speaks of, with all that it started."""
+    timed = name == "run beyond the time"
+    command = (scene.python, "-I", "-S", "-c", BOUNDS[name])
+    done = sandbox.run(command, env=environment, timeout=2.0 if timed else 15.0)
+    ended = done.timed_out if timed else bool(done.exceeded) or b"BlockingIOError" in done.stderr
+    return Attempt(name=name, blocked=ended, detail=f"{done.exceeded or 'time'}, {done.duration_s:.1f} s")
+
+
+def _traces(scene: Scene, untouched: Mapping[str, str]) -> dict[str, str]:
+    """What is found outside that should not be: the name of the attempt, or of what it did -> what was found."""
+    found: dict[str, str] = {}
+    now = _fingerprint(scene)
+    for name in sorted(now.keys() | untouched.keys()):
+        if untouched.get(name) != now.get(name):
+            found[f"change {name}"] = "it is not what it was"
+    found |= {f"write {path}": "it is there" for path in OUTSIDE if path.exists()}
+    found |= _left_in(scene.tree)
+    names = (
+        "reach loopback outside",
+        "send a datagram outside",
+        "reach a socket by its path",
+        "reach an abstract socket",
+    )
+    for name, listener in zip(names, scene.listeners, strict=True):
+        if _was_reached(listener):
+            found[name] = "somebody came"
+    if not Path("/proc", str(scene.victim)).exists():
+        found["kill a process outside"] = "it is dead"
+    return found
+
+
+def _left_in(tree: Path) -> dict[str, str]:
+    """What stands in the tree that could do harm from there."""
+    found: dict[str, str] = {}
+    for path in sorted(tree.rglob("*")):
+        mode = path.lstat().st_mode
+        if mode & (stat.S_ISUID | stat.S_ISGID) and not stat.S_ISDIR(mode):
+            found[f"leave {path.name}"] = f"mode {mode:o}"
+        if stat.S_ISBLK(mode) or stat.S_ISCHR(mode):
+            found[f"leave {path.name}"] = "a device"
+    for name, file in {"leave a daemon": "daemon-lived", "link a key into the tree": "hard"}.items():
+        if (tree / file).exists():
+            found[name] = "its file is there"
+    return found
+
+
+def _was_reached(listener: socket.socket) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        if listener.type == socket.SOCK_DGRAM:
+            return bool(listener.recv(100))
+        listener.accept()[0].close()
+        return True
+    return False
+
+
+def _fingerprint(scene: Scene) -> dict[str, str]:
+    """Every file of the scene that must stay as it is, with its bytes and mode."""
+    found = {}
+    for top in (scene.home, scene.folder / "outside", scene.tree / ".git"):
+        for path in [top, *sorted(top.rglob("*"))]:
+            content = path.read_bytes().hex() if path.is_file() and not path.is_symlink() else ""
+            found[str(path.relative_to(scene.folder))] = f"{path.lstat().st_mode:o} {content}"
+    return found
+
+
+@contextlib.contextmanager
+def _scene(environment: Mapping[str, str], before: tuple[str, ...]) -> Iterator[Scene]:
+    folder = Path(tempfile.mkdtemp(prefix="cra-escapes-"))
+    with contextlib.ExitStack() as stack:
+        stack.callback(shutil.rmtree, folder)
+        _fill(folder)
+        listeners = tuple(stack.enter_context(listener) for listener in _listeners(folder))
+        if before:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, NOBODY, NOBODY, follow_symlinks=False)
+        waiting = (*before, "/bin/sh", "-c", "echo $$; exec sleep 300")
+        victims: Iterator[bytes] = proc.stream(
+            waiting, cwd=folder, env={"PATH": "/usr/bin:/bin", "CRA_SECRET": SECRET}
+        )
+        stack.callback(_close, victims)
+        python = _python(environment)
+        yield Scene(folder=folder, python=python, listeners=listeners, victim=int(next(victims)))
+
+
+def _close(pieces: Iterator[bytes]) -> None:
+    """The program behind the pieces is killed."""
+    if isinstance(pieces, Generator):
+        pieces.close()
+
+
+def _python(environment: Mapping[str, str]) -> str:
+    """An interpreter that every user may run, where there is one."""
+    system = shutil.which("python3", path="/usr/bin:/bin")
+    known = system if system is not None and is_system(Path(system)) else None
+    return known or shutil.which("python3", path=environment.get("PATH")) or sys.executable
+
+
+def _fill(folder: Path) -> None:
+    project, tree = folder / "home/project", folder / "tree"
+    files = {
+        "home/.ssh/id_rsa": f"-----BEGIN KEY----- {SECRET}",
+        "home/.aws/credentials": SECRET,
+        "home/.bashrc": "# the user's own",
+        "home/.profile": "# the user's own",
+        "home/project/.env": SECRET,
+        "home/project/.clean_room/raw.sqlite": SECRET,
+        "home/project/.venv/pyvenv.cfg": "",
+        "home/project/.git/HEAD": "ref: refs/heads/main\n",
+        "home/project/.git/config": f"[remote]\n\turl = https://token:{SECRET}@example.com/\n",
+        "home/project/.git/hooks/pre-commit.sample": "",
+        "home/project/.git/refs/heads/main": "",
+        "home/project/.git/worktrees/t/HEAD": "ref: refs/heads/main\n",
+        "outside/secret": SECRET,
+        "reports/none": "",
+        "tree/code.py": "",
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (tree / ".git").write_text(f"gitdir: {project}/.git/worktrees/t\n", encoding="utf-8")
+
+
+def _listeners(folder: Path) -> tuple[socket.socket, ...]:
+    """A TCP port, a UDP port, a socket with a path and one without, in this order; nothing waits on them."""
+    tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    path = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    abstract = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    tcp.bind(("127.0.0.1", 0))
+    udp.bind(("127.0.0.1", 0))
+    path.bind(str(folder / "agent"))
+    abstract.bind(f"\0{folder.name}")
+    for listener in (tcp, udp, path, abstract):
+        listener.setblocking(False)
+        if listener.type == socket.SOCK_STREAM:
+            listener.listen()
+    return tcp, udp, path, abstract
