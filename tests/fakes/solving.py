@@ -185,6 +185,7 @@ class Project:
             "judgments": {"route": "batch"},
             "solve": {"max_attempts": 3, "max_refinement_loops": 1},
             "testing": {"test_command": self.test_command, "timeout": 60.0},
+            "sandbox": {"mode": "none"},  # the same on every machine; tests of the sandbox say otherwise
         }
         for name, table in tables.items():
             values[name] = {**values.get(name, {}), **table}

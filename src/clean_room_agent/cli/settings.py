@@ -14,6 +14,7 @@ from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.orchestrator.config import OrchestratorConfig, SolveConfig
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.retrieval.config import JudgmentsConfig, StagesConfig
+from clean_room_agent.sandbox.config import SandboxConfig
 
 TABLES: dict[str, type[ConfigSlice]] = {
     "models": ModelsConfig,
@@ -25,6 +26,7 @@ TABLES: dict[str, type[ConfigSlice]] = {
     "orchestrator": OrchestratorConfig,
     "edit": EditConfig,
     "worktree": WorktreeConfig,
+    "sandbox": SandboxConfig,
     "index": IndexConfig,
 }
 FLAGS = {
@@ -123,6 +125,11 @@ class Settings:
     def worktree(self) -> WorktreeConfig:
         """[worktree]."""
         return load_slice(self.data, "worktree", WorktreeConfig, source=self.source)
+
+    @cached_property
+    def sandbox(self) -> SandboxConfig:
+        """[sandbox]."""
+        return load_slice(self.data, "sandbox", SandboxConfig, source=self.source)
 
     @cached_property
     def index(self) -> IndexConfig:

@@ -41,10 +41,12 @@ from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.run import RunLimits
 from clean_room_agent.orchestrator.setup import RunParts, status_of
+from clean_room_agent.orchestrator.shelter import Ground
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.registry import STAGES
 from clean_room_agent.retrieval.retriever import Retriever
+from clean_room_agent.sandbox.bubblewrap import find_bubblewrap
 from clean_room_agent.workspace import Workspace
 
 Progress = Callable[[int, int], None]
@@ -352,8 +354,13 @@ def run_parts(
             observer=observer,
             meter=desk.meter,
             limits=RunLimits(solve=settings.solve, orchestrator=settings.orchestrator, edit=settings.edit),
-            testing=settings.testing,
-            worktree=settings.worktree,
+            ground=Ground(
+                config=settings.sandbox,
+                testing=settings.testing,
+                worktree=settings.worktree,
+                home=Path.home(),
+                find=find_bubblewrap,
+            ),
             worktree_path=worktrees / short_id(task_id),
             report=worktrees / f"{short_id(task_id)}-reports" / "results.xml",
             environment=dict(os.environ),

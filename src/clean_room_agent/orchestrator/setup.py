@@ -8,6 +8,7 @@ from pathlib import Path
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import BudgetSpent, CraError, Interrupted
+from clean_room_agent.git.included import INCLUDE_FILE, included_files
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.snapshot import Snapshot, snapshot
 from clean_room_agent.git.worktree import Worktree, add_worktree, remove_worktree
@@ -17,9 +18,9 @@ from clean_room_agent.orchestrator.events import Note, Observer, RunStarted
 from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.ports import ContextPort
 from clean_room_agent.orchestrator.run import Progress, Run, RunLimits
+from clean_room_agent.orchestrator.shelter import Ground, make_shelter
 from clean_room_agent.orchestrator.testbench import TestBench
-from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
-from clean_room_agent.orchestrator.testing.links import prepare_links
+from clean_room_agent.orchestrator.testing.links import copy_included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +38,7 @@ class RunParts:
     observer: Observer
     meter: Meter
     limits: RunLimits
-    testing: TestingConfig
-    worktree: WorktreeConfig
+    ground: Ground
     worktree_path: Path
     report: Path
     environment: Mapping[str, str]
@@ -100,18 +100,24 @@ def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
 def _assemble(
     task_id: str, task: str, parts: RunParts, taken: Snapshot, worktree: Worktree, started_at: float
 ) -> Run:
-    names = parts.worktree.link
-    done = prepare_links(worktree.path, parts.repo.top, names, how=parts.worktree.without_sandbox)
-    for text in done:
+    shelter = make_shelter(parts.ground, worktree, parts.environment, parts.report)
+    included = included_files(parts.repo)
+    for text in shelter.told:
         tell(parts.chronicle, parts.observer, task_id, text)
+    if included:
+        text = f"{INCLUDE_FILE}: {len(included)} ignored file{'s' if len(included) > 1 else ''} copied in for the tests"
+        tell(parts.chronicle, parts.observer, task_id, text)
+        copy_included(worktree.path, parts.repo.top, included)
     bench = TestBench(
-        config=parts.testing,
+        config=parts.ground.testing,
         worktree=worktree,
         repo_top=parts.repo.top,
         inherited=parts.environment,
         report=parts.report,
-        keep=names,
+        keep=parts.ground.worktree.link,
         observer=parts.observer,
+        sandbox=shelter.sandbox,
+        included=included,
     )
     context = parts.open_context(worktree.path)
     if taken.excluded:

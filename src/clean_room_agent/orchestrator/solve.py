@@ -26,7 +26,6 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 
 MAX_REPLANS = 5
 """Of a run."""
-NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
 PLAN_GIVEN = "plan_given"
 META_PLAN_GIVEN = "meta_plan_given"
 """Kinds of events under which the record keeps a plan that the user gave, as JSON."""
@@ -86,7 +85,6 @@ def _baseline(run: Run) -> TestRun:
     Raises:
         ConfigError: a test command cannot be started, so that nothing could be judged.
     """
-    tell(run.chronicle, run.observer, run.task_id, NO_SANDBOX)
     tests = run.bench.run_all("baseline")
     _note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
     _require_started(tests, "test_command")

@@ -10,10 +10,12 @@ from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsStarted
 from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
+from clean_room_agent.orchestrator.testing.links import copy_included
 from clean_room_agent.orchestrator.testing.normalise import normalise
 from clean_room_agent.orchestrator.testing.rerun import passed_alone, rerun_command
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
+from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 
 @dataclass(kw_only=True)
@@ -32,6 +34,10 @@ class TestBench:
     keep: tuple[str, ...]
     """Relative paths brought into the worktree that a reset must leave alone."""
     observer: Observer
+    sandbox: Sandbox | None = None
+    """Where the commands run, with the worktree at the repository's place; None: in the worktree, as the user."""
+    included: tuple[str, ...] = ()
+    """Ignored files of the user's tree that are copied in anew at each reset."""
     clean_at: str = ""
     """The commit that the worktree holds exactly; "" once a command ran in it, which may have left anything behind."""
 
@@ -40,6 +46,7 @@ class TestBench:
         if self.clean_at != commit:
             self.clean_at = ""
             reset_worktree(self.worktree, commit, keep=self.keep)
+            copy_included(self.worktree.path, self.repo_top, self.included)
             self.clean_at = commit
 
     def run_all(self, what: str) -> TestRun:
@@ -68,14 +75,13 @@ class TestBench:
         if command is None:
             return None
         self.clean_at = ""
-        done = proc.run(
-            command,
-            cwd=self.worktree.path,
-            env=self._environment(),
-            timeout=self.config.timeout,
-            check=False,
-            bound=self.config.output_bound,
-        )
+        env, timeout, bound = self._environment(), self.config.timeout, self.config.output_bound
+        if self.sandbox is None:
+            done = proc.run(
+                command, cwd=self.worktree.path, env=env, timeout=timeout, check=False, bound=bound
+            )
+        else:
+            done = self.sandbox.run(command, env=env, timeout=timeout, bound=bound)
         output = proc.marked(done.stdout, done.stdout_cut) + proc.marked(done.stderr, done.stderr_cut)
         return normalise(output.decode("utf-8", "replace"), (self.worktree.path, self.repo_top))
 
@@ -105,10 +111,12 @@ class TestBench:
             report=self.report,
             roots=(self.repo_top,),
             bound=self.config.output_bound,
+            sandbox=self.sandbox,
         )
 
     def _environment(self) -> dict[str, str]:
-        return test_environment(self.inherited, self.worktree.path, self.repo_top, self.report)
+        stands_at = self.worktree.path if self.sandbox is None else self.repo_top
+        return test_environment(self.inherited, stands_at, self.repo_top, self.report)
 
 
 def validation(run: TestRun, *, success: bool, newly_failing: tuple[str, ...] = ()) -> ValidationResult:

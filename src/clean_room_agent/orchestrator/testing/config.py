@@ -9,6 +9,7 @@ from clean_room_agent.config import ConfigSlice
 
 Accept = Literal["all-pass", "no-new-failures"]
 How = Literal["copy", "link"]
+HowInside = Literal["mount", "copy"]
 
 
 class TestingConfig(ConfigSlice):
@@ -48,6 +49,10 @@ class WorktreeConfig(ConfigSlice):
     link: tuple[str, ...] = Field(
         default=(".venv", "venv", "node_modules"),
         description="ignored folders that tests need, brought into the worktree",
+    )
+    in_sandbox: HowInside = Field(
+        default="mount",
+        description='"mount" those folders read-only, or "copy" them for tools that write there',
     )
     without_sandbox: How = Field(
         default="copy",

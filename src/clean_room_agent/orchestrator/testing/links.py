@@ -15,11 +15,13 @@ COPY_TIMEOUT_S = 600.0
 MAX_SCRIPT_BYTES = 1_000_000
 
 
-def prepare_links(worktree: Path, repo_top: Path, names: Sequence[str], *, how: How) -> tuple[str, ...]:
+def prepare_links(
+    worktree: Path, repo_top: Path, names: Sequence[str], *, how: How, turn: bool = True
+) -> tuple[str, ...]:
     """Each of `names` that the user's tree has stands in the worktree too; what was done, in words, in that order.
 
     "copy": the worktree has its own; a virtual environment's scripts and editable installs are turned to the
-    worktree. "link": a symbolic link, so what tests write there is written in the user's tree, and what such a folder
+    worktree, unless `turn` is False because it will stand in the repository's place. "link": a symbolic link, so what tests write there is written in the user's tree, and what such a folder
     refers to by relative links (workspace packages) is the user's. What stands there already stays. The user's tree
     is not changed. Calling it again after the worktree was cleaned restores what went.
 
@@ -30,11 +32,7 @@ def prepare_links(worktree: Path, repo_top: Path, names: Sequence[str], *, how: 
     done: list[str] = []
     for name in names:
         source, target = repo_top / name, worktree / name
-        if Path(name).is_absolute() or ".." in Path(name).parts or name in {"", "."}:
-            raise RepositoryError(
-                f"[worktree].link names {name!r}, which is not inside the repository",
-                hint="name folders relative to the repository's top",
-            )
+        _refuse_outside(name)
         if not os.path.lexists(source) or os.path.lexists(target):
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -46,9 +44,49 @@ def prepare_links(worktree: Path, repo_top: Path, names: Sequence[str], *, how: 
             done.append(f"{name}: linked to yours; tests can change it")
         else:
             _copy(source, target)
-            turned = _turn(target, repo_top, worktree)
+            turned = _turn(target, repo_top, worktree) if turn else 0
             done.append(f"{name}: copied" + (f", {turned} files turned to the worktree" if turned else ""))
     return tuple(done)
+
+
+def links_to_mount(worktree: Path, repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, Path], ...]:
+    """Those of `names` that the user's tree has and the worktree has not, each with where it really stands.
+
+    What would be reached by way of a link in the worktree is left out.
+
+    Raises:
+        RepositoryError: a name leads out of the repository.
+    """
+    found: list[tuple[str, Path]] = []
+    for name in names:
+        _refuse_outside(name)
+        target = worktree / name
+        above = target.parent.resolve() == worktree.resolve() / Path(name).parent
+        if (repo_top / name).exists() and not os.path.lexists(target) and above:
+            found.append((name, (repo_top / name).resolve()))
+    return tuple(found)
+
+
+def copy_included(worktree: Path, repo_top: Path, paths: Sequence[str]) -> None:
+    """The files at the relative `paths` stand in the worktree as they do in the user's tree; links and what is gone
+    there are left out, and so is what would be reached by way of a link in the worktree.
+    """
+    for path in paths:
+        source, target = repo_top / path, worktree / path
+        if source.is_symlink() or not source.is_file() or target.is_symlink():
+            continue
+        if not target.parent.resolve().is_relative_to(worktree.resolve()):
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(source, target)
+
+
+def _refuse_outside(name: str) -> None:
+    if Path(name).is_absolute() or ".." in Path(name).parts or name in {"", "."}:
+        raise RepositoryError(
+            f"[worktree].link names {name!r}, which is not inside the repository",
+            hint="name folders relative to the repository's top",
+        )
 
 
 def _copy(source: Path, target: Path) -> None:

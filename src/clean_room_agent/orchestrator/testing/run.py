@@ -1,6 +1,7 @@
 """Running the repository's test command and reading what it says."""
 
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from clean_room_agent.orchestrator.testing.node_output import read_node
 from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name, strip_escapes
 from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, Failure, Reading, TestRun, merge
 from clean_room_agent.orchestrator.testing.unittest_output import read_unittest
+from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)
 """Tried in this order on the output; the first that finds its own summary counts."""
@@ -32,29 +34,49 @@ def run_tests(
     report: Path,
     roots: Sequence[Path] = (),
     bound: int = proc.DEFAULT_BOUND,
+    sandbox: Sandbox | None = None,
 ) -> TestRun:
     """`command` has run in `cwd` by the shell, and none of its processes is left.
 
     `env` comes from `environment.test_environment` with the same `report`, the file that pytest, if the command runs
     it, leaves its results in; an older file there is deleted first. `timeout` is in seconds, `bound` in bytes a stream.
-    Paths below `cwd` and `roots` (the user's own tree) are normalised to relative ones.
+    Paths below `cwd` and `roots` (the user's own tree) are normalised to relative ones. With a `sandbox`, it runs in
+    there, where `cwd` stands wherever the sandbox shows it.
 
     Raises:
-        CommandError: the shell could not be started.
+        CommandError: the shell could not be started, or the sandbox not be set up.
     """
     report.parent.mkdir(parents=True, exist_ok=True)
-    report.unlink(missing_ok=True)
-    done = proc.run(command, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound)
+    _remove(report)
+    if sandbox is None:
+        done = proc.run(command, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound)
+    else:
+        done = sandbox.run(command, env=env, timeout=timeout, bound=bound)
     streams = [proc.marked(done.stdout, done.stdout_cut), proc.marked(done.stderr, done.stderr_cut)]
     output = "\n".join(stream.decode("utf-8", "replace") for stream in streams if stream)
     reading = _read(command, done.returncode, strip_escapes(output), report, cwd)
     if done.timed_out:
-        reading = _timed_out(reading, timeout)
+        reading = _cut_short(
+            reading, f"stopped after {timeout:g} s ([testing].timeout); all its processes were ended"
+        )
+    elif done.exceeded:
+        key = {"memory": "memory_mb", "processes": "processes"}[done.exceeded]
+        reading = _cut_short(
+            reading, f"stopped for its use of {done.exceeded} ([sandbox].{key}); all its processes were ended"
+        )
     return _settle(command, done, output, reading, (cwd, *roots))
 
 
+def _remove(report: Path) -> None:
+    """Nothing is left of what an earlier run put there, file or not."""
+    if report.is_dir() and not report.is_symlink():
+        shutil.rmtree(report)
+    else:
+        report.unlink(missing_ok=True)
+
+
 def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:
-    if report.is_file():
+    if report.is_file() and not report.is_symlink():
         return read_report(report, lambda path: (cwd / path).is_file())
     if PYTEST_WORD.search(command) or PYTEST_TRACE.search(text):
         return Reading(runner="pytest", whole=False, problem=_without_report(returncode, text))
@@ -79,7 +101,7 @@ def _without_report(returncode: int, text: str) -> str:
     )
 
 
-def _timed_out(reading: Reading, timeout: float) -> Reading:
+def _cut_short(reading: Reading, problem: str) -> Reading:
     return Reading(
         runner=reading.runner,
         outcomes=reading.outcomes,
@@ -88,7 +110,7 @@ def _timed_out(reading: Reading, timeout: float) -> Reading:
         named=reading.named,
         failures=reading.failures,
         whole=False,
-        problem=f"stopped after {timeout:g} s ([testing].timeout); all its processes were ended",
+        problem=problem,
     )
 
 

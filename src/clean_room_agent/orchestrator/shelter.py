@@ -1,0 +1,119 @@
+"""Where the repository's commands run: in a sandbox that shows the worktree at the repository's own place, or not."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent import proc
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.git.included import bare_configuration
+from clean_room_agent.git.worktree import Worktree
+from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.testing.environment import test_environment
+from clean_room_agent.orchestrator.testing.links import links_to_mount, prepare_links
+from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Obstacle, Sandbox
+from clean_room_agent.sandbox.config import SandboxConfig
+from clean_room_agent.sandbox.places import interpreter_places, tool_places
+from clean_room_agent.sandbox.policy import GitFolder, Policy
+
+NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ground:
+    """What is configured and what is there, for the place in which commands run."""
+
+    config: SandboxConfig
+    testing: TestingConfig
+    worktree: WorktreeConfig
+    home: Path
+    """The user's."""
+    find: Callable[[], Bubblewrap | Obstacle]
+    """Looks for bubblewrap; not called where none is wanted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelter:
+    """Where commands run, and what a person is to know of it."""
+
+    sandbox: Sandbox | None
+    told: tuple[str, ...]
+
+
+def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path) -> Shelter:
+    """The place for the commands of a run in `worktree`; what they need beside its files was brought there.
+
+    Raises:
+        ConfigError: a sandbox is configured and cannot be had here.
+        RepositoryError: `[worktree] link` leads out of the repository.
+        CommandError: the copy of a linked folder failed.
+    """
+    top, links = worktree.repo.top, ground.worktree.link
+    found: Sandbox | Obstacle = Obstacle(reason="", remedy="")
+    if ground.config.mode != "none":
+        found = _tried(ground, worktree, environment, report)
+    if isinstance(found, Sandbox):
+        names = ", ".join(str(place.relative_to(top)) for _, place in found.policy.mounts)
+        shown = f"; {names} read-only" if names else ""
+        text = f"sandbox: bubblewrap {found.bubblewrap.version}, no network, nothing of your home{shown}"
+        copied: tuple[str, ...] = ()
+        if ground.worktree.in_sandbox == "copy":
+            copied = prepare_links(worktree.path, top, links, how="copy", turn=False)
+        return Shelter(sandbox=found, told=(text, *copied))
+    if ground.config.mode == "bwrap":
+        raise ConfigError(
+            f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
+        )
+    because = f" ({found.reason}; {found.remedy})" if found.reason else ""
+    done = prepare_links(worktree.path, top, links, how=ground.worktree.without_sandbox)
+    return Shelter(sandbox=None, told=(NO_SANDBOX + because, *done))
+
+
+def _tried(
+    ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path
+) -> Sandbox | Obstacle:
+    found = ground.find()
+    if isinstance(found, Obstacle):
+        return found
+    sandbox = _sandbox(found, ground, worktree, environment, report)
+    report.parent.mkdir(parents=True, exist_ok=True)
+    return sandbox.try_out(environment) or sandbox
+
+
+def _sandbox(
+    bubblewrap: Bubblewrap, ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path
+) -> Sandbox:
+    config, testing, top = ground.config, ground.testing, worktree.repo.top
+    mount = ground.worktree.in_sandbox == "mount"
+    links = links_to_mount(worktree.path, top, ground.worktree.link)
+    commands = (
+        testing.test_command,
+        testing.step_test_command,
+        testing.lint_command,
+        testing.type_check_command,
+    )
+    inside = test_environment(environment, top, top, report)
+    read = [
+        *(ground.home / path.removeprefix("~/") for path in config.read),
+        *tool_places(inside, [command for command in commands if command]),
+    ]
+    for name, source in links:
+        read += [source, *interpreter_places(top / name), *interpreter_places(source)]
+    policy = Policy(
+        tree=worktree.path,
+        at=top,
+        home=ground.home,
+        reports=report.parent,
+        mounts=tuple((source, top / name) for name, source in links) if mount else (),
+        read=tuple(read),
+        git=GitFolder(
+            common=worktree.repo.common_dir,
+            worktree=worktree.git_dir.name,
+            config=bare_configuration(worktree.repo),
+        ),
+        scratch_bytes=config.scratch_mb * MIB,
+    )
+    limits = proc.Limits(
+        memory=config.memory_mb * MIB, processes=config.processes, file_size=config.file_mb * MIB
+    )
+    return Sandbox(bubblewrap=bubblewrap, policy=policy, environment=config.environment, limits=limits)

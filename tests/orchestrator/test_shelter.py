@@ -1,0 +1,216 @@
+"""Where commands run: which mode gives what, and what only works with the worktree at the repository's place."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.fakes.repositories import Files, git, make_repository
+from tests.fakes.sandboxes import installed
+
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.git.included import bare_configuration, included_files
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.git.worktree import Worktree, add_worktree
+from clean_room_agent.orchestrator.shelter import NO_SANDBOX, Ground, Shelter, make_shelter
+from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.testing.links import copy_included
+from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
+from clean_room_agent.sandbox.config import Mode, SandboxConfig
+
+MISSING = Obstacle(reason="bubblewrap is not installed", remedy="install it")
+ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+BEFORE, AFTER = "answer = 'of the user'\n", "answer = 'of the worktree'\n"
+
+
+def make_tree(tmp_path: Path, files: Files) -> Worktree:
+    """A worktree of a repository in a home."""
+    repo = open_repository(make_repository(tmp_path / "home/project", files))
+    return add_worktree(repo, repo.head, tmp_path / "cache/tree", "task")
+
+
+def shelter_for(
+    tree: Worktree,
+    mode: Mode,
+    find: Callable[[], Bubblewrap | Obstacle] = lambda: MISSING,
+    *,
+    command: str = "true",
+    worktree: WorktreeConfig | None = None,
+) -> Shelter:
+    ground = Ground(
+        config=SandboxConfig(mode=mode),
+        testing=TestingConfig(test_command=command),
+        worktree=worktree or WorktreeConfig(),
+        home=tree.repo.top.parent,
+        find=find,
+    )
+    return make_shelter(ground, tree, ENV, tree.path.parent / "reports/results.xml")
+
+
+def sandboxed(tree: Worktree, command: str, worktree: WorktreeConfig | None = None) -> Sandbox:
+    shelter = shelter_for(tree, "bwrap", installed, command=command, worktree=worktree)
+    assert shelter.sandbox is not None
+    return shelter.sandbox
+
+
+def without_the_mount(sandbox: Sandbox) -> Sandbox:
+    """The same, but the worktree stands at its own place, and the user's folders where they are."""
+    policy = sandbox.policy
+    moved = replace(policy, at=policy.tree, git=None, mounts=(), read=(*policy.read, policy.at))
+    return replace(sandbox, policy=moved)
+
+
+def runs(sandbox: Sandbox, command: str) -> bool:
+    done = sandbox.run(command, env=ENV, timeout=60)
+    return done.returncode == 0
+
+
+def make_environment(folder: Path, *, paths: str = "") -> None:
+    """A virtual environment as `python -m venv` makes it, with a `.pth` file that names `paths`."""
+    base = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+    packages = folder / f"lib/python3.{sys.version_info.minor}/site-packages"
+    packages.mkdir(parents=True)
+    (packages / "editable.pth").write_text(f"{paths}\n")
+    (folder / "bin").mkdir()
+    (folder / "bin/python").symlink_to(base)
+    (folder / "pyvenv.cfg").write_text(f"home = {base.parent}\ninclude-system-site-packages = false\n")
+
+
+def test_none_is_said_and_runs_as_the_user(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": BEFORE})
+    assert shelter_for(tree, "none") == Shelter(sandbox=None, told=(NO_SANDBOX,))
+
+
+def test_auto_without_bubblewrap_is_said_with_the_reason_and_the_remedy(tmp_path: Path) -> None:
+    shelter = shelter_for(make_tree(tmp_path, {"a.py": BEFORE}), "auto")
+    assert shelter.sandbox is None
+    assert shelter.told == (f"{NO_SANDBOX} (bubblewrap is not installed; install it)",)
+
+
+def test_a_configured_sandbox_that_cannot_be_had_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="not installed") as caught:
+        shelter_for(make_tree(tmp_path, {"a.py": BEFORE}), "bwrap")
+    assert caught.value.hint == "install it"
+
+
+def test_bubblewrap_that_is_there_and_fails_counts_as_missing(tmp_path: Path) -> None:
+    broken = tmp_path / "bwrap"
+    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n")
+    broken.chmod(0o755)
+    tree = make_tree(tmp_path, {"a.py": BEFORE})
+    shelter = shelter_for(tree, "auto", lambda: Bubblewrap(program=str(broken), version="0.8.0"))
+    assert shelter.sandbox is None
+    assert "No permissions" in shelter.told[0]
+
+
+@pytest.mark.parametrize("mode", ["auto", "bwrap"])
+def test_where_bubblewrap_works_both_take_it(mode: Mode, tmp_path: Path) -> None:
+    shelter = shelter_for(make_tree(tmp_path, {"a.py": BEFORE}), mode, installed)
+    assert shelter.sandbox is not None
+    assert shelter.told[0].startswith("sandbox: bubblewrap")
+
+
+def test_an_editable_install_finds_the_worktree_s_files(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"src/till.py": BEFORE, ".gitignore": ".venv\n"})
+    (tree.path / "src/till.py").write_text(AFTER)
+    make_environment(tree.repo.top / ".venv", paths=f"{tree.repo.top}/src")
+    command = ".venv/bin/python -I -c \"import till; assert till.answer == 'of the worktree', till.answer\""
+    sandbox = sandboxed(tree, command)
+    assert runs(sandbox, command)
+    assert not runs(without_the_mount(sandbox), command.replace(".venv", f"{tree.repo.top}/.venv"))
+
+
+def test_an_in_tree_environment_s_scripts_start(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": AFTER, ".gitignore": ".venv\n"})
+    venv = tree.repo.top / ".venv"
+    make_environment(venv, paths=str(tree.repo.top))
+    script = venv / "bin/check"
+    script.write_text(f"#!{venv}/bin/python\nimport a, sys\nsys.exit(a.answer != 'of the fix')\n")
+    script.chmod(0o755)
+    (tree.path / "a.py").write_text("answer = 'of the fix'\n")
+    sandbox = sandboxed(tree, ".venv/bin/check")
+    assert runs(sandbox, ".venv/bin/check")
+    assert not runs(without_the_mount(sandbox), f"{venv}/bin/check")
+    assert not runs(sandbox, "touch .venv/written")
+    assert not (venv / "written").exists()
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_modules_are_found_and_their_links_lead_into_the_worktree(tmp_path: Path) -> None:
+    files = {"t.js": "process.exit(require('own') === 'fixed' ? 0 : 1)\n", ".gitignore": "node_modules\n"}
+    tree = make_tree(tmp_path, {**files, "packages/own/index.js": "module.exports = 'broken'\n"})
+    modules = tree.repo.top / "node_modules"
+    modules.mkdir()
+    (modules / "own").symlink_to("../packages/own")
+    (tree.path / "packages/own/index.js").write_text("module.exports = 'fixed'\n")
+    sandbox = sandboxed(tree, "node t.js")
+    assert runs(sandbox, "node t.js")
+    assert not runs(without_the_mount(sandbox), "node t.js")
+
+
+def test_an_environment_that_is_a_link_is_followed(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": AFTER, ".gitignore": ".venv\n"})
+    make_environment(tmp_path / "home/.virtualenvs/project")
+    (tree.repo.top / ".venv").symlink_to(tmp_path / "home/.virtualenvs/project")
+    command = ".venv/bin/python -c 'import a'"
+    assert runs(sandboxed(tree, command), command)
+
+
+def test_folders_can_be_copied_for_tools_that_write_there(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": AFTER, ".gitignore": "node_modules\n"})
+    (tree.repo.top / "node_modules").mkdir()
+    sandbox = sandboxed(tree, "true", WorktreeConfig(in_sandbox="copy"))
+    assert runs(sandbox, "touch node_modules/.cache")
+    assert not (tree.repo.top / "node_modules/.cache").exists()
+
+
+def test_git_works_inside_and_shows_no_password(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": AFTER})
+    git(tree.repo.top, "config", "remote.origin.url", "https://me:token@example.com/x")
+    sandbox = sandboxed(tree, "true")
+    assert runs(sandbox, "git describe --always && git status --porcelain && git log -1")
+    done = sandbox.run("git config --list", env=ENV, timeout=60)
+    assert b"token" not in done.stdout
+    assert b"core.repositoryformatversion=0" in done.stdout
+    assert not runs(sandbox, "git update-ref refs/heads/made HEAD")
+
+
+def test_a_configuration_is_reduced_to_what_reading_needs(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "r", {"a": ""})
+    for key, value in {
+        "core.fsmonitor": "evil",
+        "core.autocrlf": "input",
+        "http.extraheader": "secret",
+    }.items():
+        git(top, "config", key, value)
+    written = bare_configuration(open_repository(top)).decode()
+    assert "autocrlf = input" in written
+    assert "evil" not in written
+    assert "secret" not in written
+
+
+def test_worktreeinclude_names_ignored_files_by_patterns(tmp_path: Path) -> None:
+    files = {
+        ".gitignore": "*.env\nbuild/\n",
+        ".worktreeinclude": "*.env\n!b.env\nbuild/x*\nplain\n",
+        "a.py": "",
+    }
+    top = make_repository(tmp_path / "r", files)
+    for name in ("local.env", "sub/deep.env", "b.env", "build/x1", "build/y", "plain"):
+        (top / name).parent.mkdir(exist_ok=True)
+        (top / name).write_text(name)
+    found = included_files(open_repository(top))
+    assert found == ("build/x1", "local.env", "sub/deep.env"), "plain is not ignored: the snapshot has it"
+    (top / "sub/deep.env").unlink()
+    (top / "sub/deep.env").symlink_to("/etc/passwd")
+    target = tmp_path / "tree"
+    target.mkdir()
+    copy_included(target, top, found)
+    copied = {str(path.relative_to(target)) for path in target.rglob("*") if not path.is_dir()}
+    assert copied == {"build/x1", "local.env"}
+
+
+def test_without_a_worktreeinclude_nothing_is_included(tmp_path: Path) -> None:
+    assert included_files(open_repository(make_repository(tmp_path / "r", {"a": ""}))) == ()

@@ -1,0 +1,44 @@
+"""Whole runs in the sandbox, and what a person is told of it."""
+
+from pathlib import Path
+
+from tests.fakes.sandboxes import installed
+from tests.fakes.solving import MONEY_TESTS, TILL, make_project
+
+INSIDE = {"mode": "bwrap"}
+PRYING = """
+
+class PryTest(unittest.TestCase):
+    def test_pry(self):
+        import os, pathlib, socket
+        seen = pathlib.Path.home()
+        self.assertFalse((seen / "private").exists())
+        self.assertFalse(pathlib.Path(".clean_room").exists())
+        self.assertEqual(pathlib.Path("local.env").read_text(), "here")
+        with self.assertRaises(OSError):
+            socket.create_connection(("192.0.2.1", 9), timeout=1)
+"""
+
+
+def test_a_task_is_solved_in_the_sandbox_and_the_user_s_things_are_out_of_reach(tmp_path: Path) -> None:
+    installed()
+    files = {
+        **TILL,
+        "tests/test_money.py": MONEY_TESTS + PRYING,
+        ".gitignore": "*.env\n",
+        ".worktreeinclude": "*.env\n",
+    }
+    till = make_project(tmp_path, files)
+    (till.home / "private").write_text("x")
+    (till.top / "local.env").write_text("here")
+    told = till.solve_scripted(sandbox=INSIDE)
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert "sandbox: bubblewrap" in told.err
+    assert ".worktreeinclude: 1 ignored file copied in for the tests" in told.err
+    assert told.before == told.after
+
+
+def test_without_a_sandbox_every_run_says_so(tmp_path: Path) -> None:
+    told = make_project(tmp_path).solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert "no sandbox: the tests run model-written code with your rights" in told.err
