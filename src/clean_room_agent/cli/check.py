@@ -1,6 +1,7 @@
 """`cra check`: is everything here to work? One line each, with its remedy."""
 
 import contextlib
+import os
 import platform
 import shlex
 import shutil
@@ -25,7 +26,11 @@ from clean_room_agent.llm.answers import YES_NO_TOKENS, JsonAnswer, Verdict, Yes
 from clean_room_agent.llm.exchange import ModelServer
 from clean_room_agent.llm.probe import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.orchestrator.shelter import NO_SANDBOX
 from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
+from clean_room_agent.sandbox.config import Mode
+from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
 from clean_room_agent.workspace import Workspace
 
 MIN_GIT = (2, 31)
@@ -83,10 +88,13 @@ class Line:
 @click.command()
 @options.repo_option
 @options.json_option
-def command(repo: Path, as_json: bool) -> int:
+@click.option(
+    "--sandbox", is_flag=True, help="Try to get out of the sandbox, in every way that is known here."
+)
+def command(repo: Path, as_json: bool, sandbox: bool) -> int:
     """Check git, the model server and its models, the window, the test command and the index."""
     lines = []
-    for line in run_checks(repo):
+    for line in try_sandbox() if sandbox else run_checks(repo):
         lines.append(line)
         if not as_json:
             mark = click.style("ok  ", fg="green") if line.ok else click.style("FAIL", fg="red", bold=True)
@@ -135,13 +143,45 @@ def run_checks(path: Path) -> Iterator[Line]:
         return
     known = settings
     yield _attempt("test command", lambda: _test_command(known, workspace))
-    yield Line(
-        name="sandbox",
-        ok=True,
-        text="none in this version: tests run model-written code with your rights",
-    )
+    yield _sandbox(known.sandbox.mode)
     yield _attempt("local only", lambda: _local(known))
     yield from _models(workspace, known)
+
+
+def try_sandbox() -> Iterator[Line]:
+    """A line on bubblewrap, and one for each kind of user with how many attempts to get out were blocked."""
+    environment = dict(os.environ)
+    found = working_bubblewrap(environment)
+    if isinstance(found, Obstacle):
+        yield Line(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
+        return
+    yield Line(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+    bubblewrap: Bubblewrap = found
+
+    def escapes(*, as_nobody: bool) -> str:
+        tried = try_escapes(bubblewrap, environment, as_nobody=as_nobody)
+        out = [attempt for attempt in tried if not attempt.blocked]
+        counted = f"blocked {len(tried) - len(out)}/{len(tried)}"
+        if out:
+            told = "; ".join(f"{attempt.name} ({attempt.detail})" for attempt in out)
+            raise UsageError(f"{counted}: {told}", hint="tell the maintainers; until then, use a container")
+        return counted
+
+    root = os.geteuid() == 0
+    yield _attempt("escapes as root" if root else "escapes", lambda: escapes(as_nobody=False))
+    if root and shutil.which(BECOME_NOBODY[0]):
+        yield _attempt("escapes as an ordinary user", lambda: escapes(as_nobody=True))
+
+
+def _sandbox(mode: Mode) -> Line:
+    if mode == "none":
+        return Line(name="sandbox", ok=True, text=NO_SANDBOX)
+    found = working_bubblewrap(dict(os.environ))
+    if isinstance(found, Bubblewrap):
+        return Line(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+    if mode == "auto":
+        return Line(name="sandbox", ok=True, text=f"{NO_SANDBOX} ({found.reason}; {found.remedy})")
+    return Line(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
 
 
 def _structured(desk: wiring.Desk, task_id: str) -> str:

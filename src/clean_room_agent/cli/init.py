@@ -5,7 +5,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -13,6 +13,8 @@ from clean_room_agent.cli import discovery, options, output, wiring
 from clean_room_agent.cli.config_file import render_config
 from clean_room_agent.errors import ModelError, UsageError
 from clean_room_agent.llm.config import Provider
+from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
+from clean_room_agent.sandbox.config import Mode
 from clean_room_agent.workspace import Workspace
 
 RESERVE = 4
@@ -29,6 +31,7 @@ class Given:
     test_command: str | None
     context_window: int | None
     reserved_tokens: int | None
+    sandbox: Mode | None
 
 
 class _Answers:
@@ -53,6 +56,10 @@ class _Answers:
         self.missing.append(f"{flag} ({what}" + (f"; found: {found})" if found is not None else ")"))
         return None
 
+    def agrees(self, what: str) -> bool:
+        """Whether the person says so, now or by --yes."""
+        return self._accept or (self._ask and click.confirm(what, err=True))
+
 
 @click.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[REPO]")
@@ -73,6 +80,11 @@ class _Answers:
 @click.option(
     "--reserved-tokens", type=click.IntRange(min=0), help="Tokens of it kept for task, framing and answer."
 )
+@click.option(
+    "--sandbox",
+    type=click.Choice(get_args(Mode)),
+    help="How far the tests are held back; bwrap where bubblewrap works, unless said otherwise.",
+)
 @click.option("-y", "--yes", is_flag=True, help="Accept what was found.")
 @click.option("--force", is_flag=True, help="Replace a configuration that is there already.")
 @click.option(
@@ -89,6 +101,7 @@ def command(
     test_command: str | None,
     context_window: int | None,
     reserved_tokens: int | None,
+    sandbox: Mode | None,
     yes: bool,
     force: bool,
     print_only: bool,
@@ -107,6 +120,7 @@ def command(
         test_command=test_command,
         context_window=context_window,
         reserved_tokens=reserved_tokens,
+        sandbox=sandbox,
     )
     values = gather(workspace, given, _Answers(accept=yes, ask=not yes and sys.stdin.isatty()))
     write_config(workspace, values)
@@ -156,7 +170,20 @@ def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, d
         "budget": {"context_window": window, "reserved_tokens": reserved},
         "solve": {"max_attempts": 3, "max_refinement_loops": 2},
         "testing": {"test_command": tests},
+        "sandbox": {"mode": _sandbox(given.sandbox, answers)},
     }
+
+
+def _sandbox(given: Mode | None, answers: _Answers) -> Mode:
+    """What is given; else bubblewrap where it works; else "none" if that is agreed to; else what decides at each run."""
+    if given is not None:
+        return given
+    found = working_bubblewrap(os.environ)
+    if isinstance(found, Bubblewrap):
+        click.echo(f"sandbox: bubblewrap {found.version}", err=True)
+        return "bwrap"
+    click.echo(f"no sandbox for the tests: {found.reason}; {found.remedy}", err=True)
+    return "none" if answers.agrees("run them with your rights, with a warning each time") else "auto"
 
 
 def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
