@@ -1,11 +1,13 @@
 """`cra check`: a line a subject, each failure with its remedy, and the exit code of the first."""
 
 import json
+import re
 
 import pytest
 from tests.cli.conftest import Knowing
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.openai_server import Kind, OpenAiServer
+from tests.fakes.sandboxes import installed
 from tests.fakes.solving import Project
 
 from clean_room_agent.workspace import Workspace
@@ -157,3 +159,22 @@ def test_a_key_that_the_environment_lacks_is_named_and_one_that_it_has_is_sent(
         monkeypatch.setenv("CRA_TEST_KEY", "s3cret")
         assert till.cra("check").code == 0
     assert b"s3cret" not in Workspace(repo=till.top).raw.read_bytes()
+
+
+def test_the_sandbox_has_a_line_in_every_mode(till: Project) -> None:
+    till.configure(NOWHERE)
+    assert "no sandbox: the tests run model-written code with your rights" in till.cra("check").out
+    installed()
+    for mode in ("auto", "bwrap"):
+        till.configure(NOWHERE, sandbox={"mode": mode})
+        assert re.search(r"ok +sandbox: bubblewrap [\d.]+ works", till.cra("check").out)
+
+
+def test_check_sandbox_tries_to_get_out_and_counts(till: Project) -> None:
+    installed()
+    told = till.cra("check", "--sandbox", "--json")
+    assert told.code == 0
+    lines = json.loads(told.out)["checks"]
+    counts = [re.fullmatch(r"blocked (\d+)/(\d+)", line["text"]) for line in lines[1:]]
+    assert counts
+    assert all(found and found[1] == found[2] for found in counts)

@@ -125,7 +125,8 @@ def test_a_flag_out_of_range_is_named(till: Project) -> None:
 def test_at_a_terminal_each_value_is_asked_for_with_what_was_found(till: Project) -> None:
     main, side = pty.openpty()
     with OllamaServer([]) as server:
-        command = [sys.executable, "-m", "clean_room_agent", "init", "--base-url", server.base_url]
+        command = [sys.executable, "-m", "clean_room_agent", "init", "--sandbox", "none"]
+        command += ["--base-url", server.base_url]
         process = subprocess.Popen(
             command, cwd=till.top, env=till.environment(), stdin=side, stdout=subprocess.PIPE, stderr=side
         )
@@ -152,3 +153,15 @@ def _converse(terminal: int, *turns: tuple[str, str]) -> str:
         said += heard
         os.write(terminal, answer.encode())
     return said
+
+
+def test_the_sandbox_is_written_as_it_was_found_or_given(till: Project) -> None:
+    told = till.cra("init", *FLAGS)
+    settings = load_settings(Workspace(repo=till.top).config, Overrides())
+    if "sandbox: bubblewrap" in told.err:
+        assert settings.sandbox.mode == "bwrap"
+    else:
+        assert "no sandbox for the tests: " in told.err
+        assert settings.sandbox.mode == "auto", "nobody has agreed to none"
+    till.cra("init", *FLAGS, "--force", "--sandbox", "none")
+    assert load_settings(Workspace(repo=till.top).config, Overrides()).sandbox.mode == "none"
