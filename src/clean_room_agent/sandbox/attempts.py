@@ -116,11 +116,6 @@ def link_out(name: str) -> str:
     return path if os.path.exists(os.path.join(FACTS["home"], ".ssh")) else refuse("an own home")
 
 
-def hard_link_out() -> str:
-    os.link(os.path.join(FACTS["home"], ".ssh/id_rsa"), os.path.join(FACTS["at"], "hard"))
-    return "linked"
-
-
 def fill(path: str) -> str:
     size = 0
     with open(path, "wb") as file:
@@ -209,11 +204,6 @@ def raise_limit(kind: int) -> str:
         return "no limit"
     resource.setrlimit(kind, (hard * 2, hard * 2))
     return f"{soft} raised"
-
-
-def become_root() -> int:
-    os.setuid(0)
-    return os.getuid()
 
 
 def run(*command: str) -> str:
@@ -307,7 +297,7 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "write into a mounted environment": lambda: write(AT + "/.venv/written"),
     "replace a mounted environment": lambda: os.rename(AT + "/.venv", AT + "/.venv2"),
     "write by a link": lambda: link_out(".profile"),
-    "link a key into the tree": hard_link_out,
+    "link a key into the tree": lambda: os.link(HOME + "/.ssh/id_rsa", AT + "/hard"),
     "replace .git": replace_git,
     "rewrite .git": rewrite_git,
     "remove .git": lambda: os.unlink(AT + "/.git"),
@@ -349,7 +339,7 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     # rights
     "keep capabilities": capabilities,
     "gain privileges": privileges,
-    "become root by setuid": become_root,
+    "become root by setuid": lambda: os.setuid(0),
     "become root by su": lambda: run("su", "-c", "id"),
     "become root by sudo": lambda: run("sudo", "-n", "id"),
     # processes
