@@ -62,9 +62,9 @@ def test_a_step_of_some_changes_gets_the_edits_of_these_alone() -> None:
 
 
 def test_lines_are_added_at_the_end_of_a_file() -> None:
-    file = GoldFile(path="a.py", before="x = 1\n", after="x = 1\ny = 2\n")
-    (edit,) = edits_for(file, (Shown(path="a.py", editable=True, text="x = 1"),))
-    assert (edit.search, edit.replacement) == ("x = 1", "x = 1\ny = 2")
+    file = GoldFile(path="a.py", before="limit = 100\n", after="limit = 100\ny = 2\n")
+    (edit,) = edits_for(file, (Shown(path="a.py", editable=True, text="limit = 100"),))
+    assert (edit.search, edit.replacement) == ("limit = 100", "limit = 100\ny = 2")
 
 
 def test_what_is_asked_again_in_the_same_words_is_answered_in_the_same_way() -> None:

@@ -213,14 +213,15 @@ class Oracle:
         return touches(places, start, end)
 
     def _changed_symbols(self, file: GoldFile, places: Sequence[int]) -> list[str]:
+        """The innermost definitions that hold the changes."""
         groups = edit_groups(file)
-        chosen = [groups[place] for place in places]
-        return [
-            name
-            for name, (start, end) in file.spans.items()
-            if touches(chosen, start, end)
-            and not any(other != name and other.startswith(name + ".") for other in file.spans)
-        ]
+        named = []
+        for name, (start, end) in file.spans.items():
+            own = [groups[place] for place in places if touches([groups[place]], start, end)]
+            inner = [span for other, span in file.spans.items() if other.startswith(name + ".")]
+            if any(not any(touches([group], *span) for span in inner) for group in own):
+                named.append(name)
+        return named
 
     def _nameable(self, prompt: str) -> list[str]:
         """The commit's files whose paths the prompt shows, and those that it creates, which a task can ask for."""

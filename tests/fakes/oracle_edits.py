@@ -13,6 +13,9 @@ from clean_room_agent.indexer.extract import FileFacts, extract
 
 CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
 """Unchanged lines around a change that the search text may hold, in order of preference."""
+TELLING = re.compile(r"\w")
+MIN_TELLING = 8
+"""Letters and digits that a search text has at least: less stands in many a place that is not shown."""
 FRAME = re.compile(r"^(={5,}) (file|symbol|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
 
 
@@ -90,6 +93,7 @@ def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | Non
         edit = _edit_for(file.path, before, after, group, texts)
         if edit is not None:
             edits.append(edit)
+            texts = [text.replace(edit.search, edit.replacement, 1) for text in texts]
     return edits
 
 
@@ -135,7 +139,7 @@ def _edit_for(
         for above, below in ((size, size), (size, 0), (0, size)):
             start, end = max(0, i1 - above), min(len(before), i2 + below)
             search = "\n".join(before[start:end])
-            if not search.strip():
+            if len(TELLING.findall(search)) < MIN_TELLING:
                 continue
             places = sum(f"\n{text}\n".count(f"\n{search}\n") for text in texts)
             if places != 1:
