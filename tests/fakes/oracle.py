@@ -32,6 +32,8 @@ TARGET = re.compile(r"\b(modify|create|delete) ([^,\s][^,\n]*)")
 LINES_ALLOWED = re.compile(r"at most (\d+) lines")
 LINES_AROUND = 10
 """Tags and unchanged lines of an edit."""
+SMALLER = 4
+"""By so much shorter are the steps of a plan after one whose step could not be done."""
 SOME_CHANGES = re.compile(r": change ((?:\d+, )*\d+) of (\S+)")
 PROSE = (".md", ".rst", ".txt", ".adoc")
 
@@ -104,7 +106,12 @@ class Oracle:
         limit = LINES_ALLOWED.search(prompt)
         made = frozenset(section(prompt, "Changes made so far").split("\n"))
         left = {path: self._left(path, made) for path in known}
-        chunks = self._chunks(left, int(limit[1]) if limit else 10**9)
+        most = int(limit[1]) if limit else 10**9
+        if "no_edits" in section(
+            prompt, "An earlier plan was refused"
+        ):  # a step could not see all that it changes
+            most //= SMALLER
+        chunks = self._chunks(left, most)
         whole = len(chunks) == 1 and not made - {""}
         steps = []
         for number, chunk in enumerate(chunks, 1):
