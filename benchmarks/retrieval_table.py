@@ -23,8 +23,8 @@ A task is the message of a real commit; asked is the snapshot before it, with th
 later. Ranked are all source files (Python, JavaScript, TypeScript), tests among them, of which the task's are those
 that the commit changed. R@k: the share of a task's files among the first k, mean over tasks. MRR: one divided by the
 place of the first of them, mean. all@10: tasks with all files among the first 10; hit@5: with one among the first 5;
-all in %. CPU ms: processor time a task, median and 95th percentile, everything open (the first task on a snapshot,
-which opens, is among ours and BM25's).
+all in %. CPU ms: processor time a task, median and 95th percentile. Within it the first task on a snapshot opens our
+index, and loads aider's graph library; reading files for BM25 and for aider's tags is not counted.
 
 - **cra**: the candidates of `cra retrieve --no-model`, at most 100 of all text files, from which other files are struck
   out for this table; in "side files too" documentation and data keep their places.
