@@ -145,7 +145,8 @@ def page(work: Path, listed: CommitList) -> str:
         if (row := kept_row(rows_folder(work), entry.id, name)) is not None
     ]
     parts = (
-        "Medians are of solved commits; seconds were taken while other programs ran on the machine.",
+        "Medians are of solved commits; the seconds say little, for many other programs ran on the machine. A setting that "
+        "names no route asks as by default. An empty cell: not run in this measurement.",
         summary(rows),
         losses(rows),
         "How the list came about:",
