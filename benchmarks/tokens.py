@@ -160,6 +160,8 @@ def report(questions: Sequence[Question], counts: dict[str, list[int]]) -> str:
     """The section's text."""
     splits = splits_of(questions)
     projects = sorted({question.project for question in questions})
+    pieces = [_pieces(question) for question in questions]
+    start = [StartGauge().request(question.system, question.prompt) for question in questions]
     own = sum(split.name == "the same project" for split in splits)
     head = (
         f"`python -m benchmarks.tokens`: {len(questions)} different prompts of {len(projects)} projects "
@@ -182,32 +184,39 @@ def report(questions: Sequence[Question], counts: dict[str, list[int]]) -> str:
     )
     for name, title in names:
         chosen = [split for split in splits if split.name == name]
-        rows = [_row(tokenizer, questions, truth, chosen) for tokenizer, truth in counts.items()]
+        rows = [
+            _row(tokenizer, questions, truth, chosen, pieces, start) for tokenizer, truth in counts.items()
+        ]
         parts.append(f"**{title[0].upper()}{title[1:]}**\n\n{table(HEAD, rows)}")
     parts.append(_speed(questions, next(iter(counts.values()))))
     return "\n\n".join(parts)
 
 
 def _row(
-    name: str, questions: Sequence[Question], truth: Sequence[int], splits: Sequence[Split]
+    name: str,
+    questions: Sequence[Question],
+    truth: Sequence[int],
+    splits: Sequence[Split],
+    pieces: Sequence[int],
+    start: Sequence[int],
 ) -> tuple[str, ...]:
     fitted: list[float] = []
     single: list[float] = []
-    start: list[float] = []
+    first: list[float] = []
     for split in splits:
         gauge = _calibrated(questions, truth, split)
-        factor = _one_factor(questions, truth, split)
+        factor = _one_factor(truth, pieces, split)
         for place in split.tested:
             question = questions[place]
             fitted.append(truth[place] / gauge.request(question.system, question.prompt))
-            single.append(truth[place] / (factor * _pieces(question)))
-            start.append(truth[place] / StartGauge().request(question.system, question.prompt))
+            single.append(truth[place] / (factor * pieces[place]))
+            first.append(truth[place] / start[place])
     learned = Shares(shares=tuple(fitted))
     return (
         name,
         str(len(fitted)),
         f"{Shares(shares=tuple(single)).within:.1%}",
-        f"{Shares(shares=tuple(start)).within:.1%}",
+        f"{Shares(shares=tuple(first)).within:.1%}",
         f"{learned.within:.1%}",
         f"{learned.above:.1%}",
         f"{max(fitted):.3f}",
@@ -225,8 +234,8 @@ def _calibrated(questions: Sequence[Question], truth: Sequence[int], split: Spli
     return gauge
 
 
-def _one_factor(questions: Sequence[Question], truth: Sequence[int], split: Split) -> float:
-    ratios = sorted(truth[place] / _pieces(questions[place]) for place in split.seen)
+def _one_factor(truth: Sequence[int], pieces: Sequence[int], split: Split) -> float:
+    ratios = sorted(truth[place] / pieces[place] for place in split.seen)
     return ratios[int(QUANTILE * len(ratios)) - 1]
 
 
