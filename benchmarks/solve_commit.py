@@ -143,6 +143,7 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, set
             "budget": {"context_window": setting.window, "reserved_tokens": setting.window // 4},
             "solve": {"max_attempts": 3, "max_refinement_loops": 2},
             "testing": {"test_command": shlex.join(entry.command), "timeout": 170},
+            "sandbox": {"mode": "none"},  # the edits are the commit's own; figures compare across machines
         }
         if setting.route:
             values["judgments"] = {"route": setting.route}

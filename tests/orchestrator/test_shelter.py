@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.fakes.repositories import Files, git, make_repository
 from tests.fakes.sandboxes import installed
+from tests.fakes.solving import make_project
 
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.git.included import bare_configuration, included_files
@@ -105,6 +106,15 @@ def test_bubblewrap_that_is_there_and_fails_counts_as_missing(tmp_path: Path) ->
     assert "No permissions" in shelter.told[0]
 
 
+def test_a_command_that_the_sandbox_does_not_show_is_told_with_the_remedy(tmp_path: Path) -> None:
+    installed()
+    hidden = tmp_path / "tool.sh"
+    hidden.write_text("exit 0")
+    told = make_project(tmp_path, test_command=f"bash {hidden}").solve_scripted(sandbox={"mode": "bwrap"})
+    assert told.code == 2
+    assert "[sandbox] read" in told.err
+
+
 @pytest.mark.parametrize("mode", ["auto", "bwrap"])
 def test_where_bubblewrap_works_both_take_it(mode: Mode, tmp_path: Path) -> None:
     shelter = shelter_for(make_tree(tmp_path, {"a.py": BEFORE}), mode, installed)
@@ -164,6 +174,13 @@ def test_folders_can_be_copied_for_tools_that_write_there(tmp_path: Path) -> Non
     sandbox = sandboxed(tree, "true", WorktreeConfig(in_sandbox="copy"))
     assert runs(sandbox, "touch node_modules/.cache")
     assert not (tree.repo.top / "node_modules/.cache").exists()
+
+
+def test_a_repository_among_the_system_s_folders_is_covered_by_the_worktree(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": AFTER})
+    sandbox = sandboxed(tree, "true")
+    covered = replace(sandbox, policy=replace(sandbox.policy, at=Path("/usr/share"), git=None))
+    assert runs(covered, "test -f /usr/share/a.py && test ! -e /usr/share/doc")
 
 
 def test_git_works_inside_and_shows_no_password(tmp_path: Path) -> None:

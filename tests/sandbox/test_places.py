@@ -34,7 +34,14 @@ def test_a_prefix_is_shown_without_what_else_it_holds(tmp_path: Path) -> None:
 
 def test_a_program_named_by_its_path_counts(tmp_path: Path) -> None:
     make(tmp_path, "env/bin/python", "env/lib/x", "env/pyvenv.cfg")
-    assert shown(tmp_path, command="~/env/bin/python -m unittest") == {"env/bin", "env/lib", "env/pyvenv.cfg"}
+    assert shown(tmp_path, command="~/env/bin/python -m unittest") == {
+        *("env/bin", "env/bin/python", "env/lib", "env/pyvenv.cfg")
+    }
+
+
+def test_a_script_is_shown_without_its_folder(tmp_path: Path) -> None:
+    make(tmp_path, "scripts/check.sh", "scripts/private")
+    assert shown(tmp_path, command="~/scripts/check.sh") == {"scripts/check.sh"}
 
 
 def test_an_environment_s_interpreter_is_found_along_its_links(tmp_path: Path) -> None:

@@ -82,5 +82,11 @@ def test_secrets_are_not_let_through() -> None:
 
 
 def test_a_home_that_cannot_be_hidden_is_replaced() -> None:
-    assert home_inside(Path("/")) == home_inside(Path("/usr/x")) == Path("/home/cra")
+    assert home_inside(Path("/")) == home_inside(Path("/usr/sbin")) == Path("/home/cra")
     assert home_inside(Path("/root")) == Path("/root")
+
+
+def test_a_service_s_home_among_the_system_s_folders_is_hidden() -> None:
+    policy = Policy(tree=Path("/cache/t"), at=Path("/srv/project"), home=Path("/opt/service"))
+    words = arguments(policy, keep([]))
+    assert words.index("/opt/service") > words.index("/opt")

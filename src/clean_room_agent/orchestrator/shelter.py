@@ -11,7 +11,7 @@ from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
 from clean_room_agent.orchestrator.testing.links import links_to_mount, prepare_links
-from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Obstacle, Sandbox
+from clean_room_agent.sandbox.bubblewrap import MIB, OTHER_REMEDY, Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
 from clean_room_agent.sandbox.places import interpreter_places, tool_places
 from clean_room_agent.sandbox.policy import GitFolder, Policy
@@ -55,7 +55,7 @@ def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, s
     if isinstance(found, Sandbox):
         names = ", ".join(str(place.relative_to(top)) for _, place in found.policy.mounts)
         shown = f"; {names} read-only" if names else ""
-        text = f"sandbox: bubblewrap {found.bubblewrap.version}, no network, nothing of your home{shown}"
+        text = f"sandbox: bubblewrap {found.bubblewrap.version}, no network, your home hidden{shown}"
         copied: tuple[str, ...] = ()
         if ground.worktree.in_sandbox == "copy":
             copied = prepare_links(worktree.path, top, links, how="copy", turn=False)
@@ -75,6 +75,8 @@ def _tried(
     found = ground.find()
     if isinstance(found, Obstacle):
         return found
+    if worktree.repo.top == Path("/"):
+        return Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
     sandbox = _sandbox(found, ground, worktree, environment, report)
     report.parent.mkdir(parents=True, exist_ok=True)
     return sandbox.try_out(environment) or sandbox

@@ -87,26 +87,27 @@ def _baseline(run: Run) -> TestRun:
     """
     tests = run.bench.run_all("baseline")
     _note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
-    _require_started(tests, "test_command")
+    _require_started(run, tests, "test_command")
     if tests.runner != "unknown" and tests.whole and not tests.collected and not tests.outcomes:
         tell(run.chronicle, run.observer, run.task_id, NO_TESTS)
     run.bench.checkout(run.base)
     if not run.bench.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.
         tests_of_step = run.bench.run_step()
-        _require_started(tests_of_step, "step_test_command")
+        _require_started(run, tests_of_step, "step_test_command")
         run.bench.checkout(run.base)
     run.progress.accepted = tests if run.bench.step_is_full else tests_of_step
     return tests
 
 
-def _require_started(tests: TestRun, key: str) -> None:
+def _require_started(run: Run, tests: TestRun, key: str) -> None:
     said = tests.output.strip()
     if tests.returncode not in NOT_STARTED and not NO_RUNNER.search(said):
         return
     raise ConfigError(
         f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.returncode}: {said[-300:]}",
-        hint=f"mend {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in",
+        hint=f"mend {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in"
+        + ("" if run.bench.sandbox is None else "; the sandbox shows more where [sandbox] read names it"),
     )
 
 

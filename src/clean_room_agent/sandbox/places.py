@@ -21,9 +21,9 @@ def tool_places(environment: Mapping[str, str], commands: Sequence[str]) -> tupl
     programs = [Path(entry) for entry in environment.get("PATH", "").split(":") if entry.startswith("/")]
     if environment.get("VIRTUAL_ENV", "").startswith("/"):
         programs.append(Path(environment["VIRTUAL_ENV"]) / "bin")
-    for command in commands:
-        programs.extend(path.parent for path in _absolute_programs(command))
-    found: set[Path] = set()
+    named = [path for command in commands for path in _absolute_programs(command)]
+    programs.extend(path.parent for path in named if path.parent.name == "bin")
+    found = set(named)
     for folder in programs:
         found.update(_around(folder))
     for entry in environment.get("PYTHONPATH", "").split(":"):

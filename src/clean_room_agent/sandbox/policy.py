@@ -100,14 +100,15 @@ def variables(given: Mapping[str, str], more: Sequence[str], home: Path) -> dict
 
 
 def home_inside(home: Path) -> Path:
-    """The user's home, where that can be hidden behind an empty folder; else a folder of its own."""
-    fit = (
-        home.is_absolute()
-        and home != Path("/")
-        and not is_system(home)
-        and home.parts[1] not in {"etc", "run"}
-    )
-    return home if fit else Path("/home") / NAME
+    """The user's home, where that can be hidden behind an empty folder; else a folder of its own.
+
+    A service's home may stand among what is shown of the system, and is hidden there; one that is itself a folder of
+    programs, as `/usr/sbin`, is nobody's home.
+    """
+    if not home.is_absolute() or home == Path("/") or home.parts[1] in {"etc", "run", "proc", "dev", "sys"}:
+        return Path("/home") / NAME
+    apart = not is_system(home) or (home.is_relative_to("/opt") and home != Path("/opt"))
+    return home if apart else Path("/home") / NAME
 
 
 def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
@@ -227,5 +228,8 @@ def _git(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
         ),
         _Step(at=link, arguments=("--ro-bind-data", str(data(pointer)), str(link))),
     ]
+    own = GIT / "config.worktree"
+    if (policy.git.common / own.name).exists():
+        steps.append(_Step(at=own, arguments=("--ro-bind-data", str(data(b"")), str(own))))
     hidden = [GIT / name for name in ("modules", "hooks") if (policy.git.common / name).is_dir()]
     return [*steps, *(_Step(at=path, arguments=("--tmpfs", str(path))) for path in hidden)]
