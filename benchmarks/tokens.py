@@ -174,7 +174,7 @@ def report(questions: Sequence[Question], counts: dict[str, list[int]]) -> str:
     names = (
         (
             "the same project",
-            f"{own} project(s) with {SEEN + LEAST_TEST} prompts or more, each after its own {SEEN}",
+            f"{own} projects with {SEEN + LEAST_TEST} prompts or more, each after its own {SEEN}",
         ),
         ("all projects, shuffled", f"all projects mixed, after {SEEN} of any, in {len(SHUFFLES)} orders"),
         (
@@ -245,17 +245,17 @@ def _pieces(question: Question) -> int:
 
 def _speed(questions: Sequence[Question], truth: Sequence[int]) -> str:
     split = Split(name="", seen=tuple(range(SEEN)), tested=())
-    started = time.perf_counter()
+    started = time.process_time()
     gauge = _calibrated(questions, truth, split)
-    fitting = time.perf_counter() - started
+    fitting = time.process_time() - started
     longest = sorted(range(len(questions)), key=lambda place: -truth[place])[:20]
     times = []
     for place in longest:
-        started = time.perf_counter()
+        started = time.process_time()
         gauge.request(questions[place].system, questions[place].prompt)
-        times.append((time.perf_counter() - started) * FULL / truth[place])
+        times.append((time.process_time() - started) * FULL / truth[place])
     return (
-        f"A calibration from {SEEN} prompts took {fitting:.1f} s. Measuring took {statistics.median(times) * 1000:.0f} ms for "
+        f"A calibration from {SEEN} prompts took {fitting:.1f} s of processor time. Measuring took {statistics.median(times) * 1000:.0f} ms for "
         f"{FULL:,} tokens (median of the {len(longest)} longest prompts)."
     )
 
