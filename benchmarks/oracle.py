@@ -38,6 +38,10 @@ from tests.fakes.oracle_noise import NoisyOracle
 
 LIST = Path(__file__).with_name("oracle_commits.toml")
 WINDOWS = (32768, 16384, 8192)
+PREFACE = (
+    "Medians are of solved commits; the seconds say little, for many other programs ran on the machine. A setting that "
+    "names no route asks as by default. An empty cell: not run in this measurement."
+)
 TITLE = "The oracle: real commits with a perfect model, and with one that errs"
 
 
@@ -145,8 +149,7 @@ def page(work: Path, listed: CommitList) -> str:
         if (row := kept_row(rows_folder(work), entry.id, name)) is not None
     ]
     parts = (
-        "Medians are of solved commits; the seconds say little, for many other programs ran on the machine. A setting that "
-        "names no route asks as by default. An empty cell: not run in this measurement.",
+        PREFACE,
         summary(rows),
         losses(rows),
         "How the list came about:",

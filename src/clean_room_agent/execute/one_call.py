@@ -95,6 +95,21 @@ def draft_meta_plan(
     return Draft(value=plan, text=reply.text, fault="", notes=notes + _notes(renamed), call_id=reply.call_id)
 
 
+def planning_tokens(models: ModelClient, task: str, evidence: Evidence, focus: str = "") -> int:
+    """About what a planner's prompt needs beside its room and the diff, with the answer: of a part where `focus` names it."""
+    inputs = MetaPlanInputs(
+        context="",
+        others=(),
+        evidence=describe_evidence(evidence),
+        max_parts=1,
+        task=f"{task}\n{focus}\n{focus}",
+        rejected="",
+        faults=(),
+    )
+    answer = max(META_PLAN.max_answer_tokens, PART_PLAN.max_answer_tokens)
+    return models.measure(META_PLAN, inputs) + answer
+
+
 def draft_part_plan(
     models: ModelClient,
     room: ContextPackage,

@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
+from clean_room_agent.execute.one_call import planning_tokens
 from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.chronicle import PassEnd
@@ -21,7 +22,15 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
         PassType.META_PLAN, pass_id, "plan", mode="plan", role="reasoning", now=run.monotonic()
     )
     room = _room(
-        run, RoomRequest(pass_id=pass_id, mode="plan", role="reasoning", task=run.task, evidence=evidence)
+        run,
+        RoomRequest(
+            pass_id=pass_id,
+            mode="plan",
+            role="reasoning",
+            task=run.task,
+            evidence=evidence,
+            extra_reserved=_extra_reserved(run, evidence),
+        ),
     )
     run.observer.notice(PassProgress(doing="dividing the task into parts"))
     planned = make_meta_plan(
@@ -81,6 +90,7 @@ def plan_part(
         focus=part.description,
         files=tuple(path for path in part.affected_files if path in known),
         evidence=evidence,
+        extra_reserved=_extra_reserved(run, evidence, part.description),
     )
     room = _room(run, request)
     run.observer.notice(PassProgress(doing="dividing it into steps"))
@@ -122,6 +132,12 @@ def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:
         for step in plan.steps
     )
     return plan.model_copy(update={"steps": steps})
+
+
+def _extra_reserved(run: Run, evidence: Evidence, focus: str = "") -> int:
+    """What the plan's prompt needs beyond the configured reserve, so that its code never has to go for it."""
+    need = planning_tokens(run.models, run.task, evidence, focus)
+    return max(0, need - run.models.window("reasoning").reserved)
 
 
 def _room(run: Run, request: RoomRequest) -> ContextPackage:
