@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from clean_room_agent.db.curated.postings import read_chunks
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.terms import count_terms, terms_of
+from clean_room_agent.indexer.terms import count_terms, terms_of_each
 
 K1, B = 2.0, 0.3
 SHARES = (1.0, 0.5, 0.25)
@@ -23,40 +23,26 @@ class Near(NamedTuple):
     """Of the nearest one among the file's symbols."""
 
 
-class Wanted(dict[str, tuple[str, ...]]):
-    """Word -> those of its terms that are asked for, found out when a word is first looked up."""
-
-    def __init__(self, weights: Mapping[str, float]) -> None:
-        """`weights`: of each term that is asked for, its weight and rarity in one."""
-        super().__init__()
-        self.weights = weights
-
-    def __missing__(self, word: str) -> tuple[str, ...]:
-        terms = terms_of(word)
-        if self.weights.keys().isdisjoint(terms):
-            found: tuple[str, ...] = ()
-        else:
-            found = tuple(term for term in terms if term in self.weights)
-        self[word] = found
-        return found
-
-
-def nearness(conn: Connection, file_id: int, path: str, asked: Wanted) -> Near | None:
-    """How near the file's definitions are to what is asked for; None where none is."""
+def nearness(conn: Connection, file_id: int, path: str, weights: Mapping[str, float]) -> Near | None:
+    """How near the file's definitions are to the terms, each with its weight and rarity in one; None where none is."""
     held = read_chunks(conn, file_id)
     if held is None:
         return None
-    found = map(asked.__getitem__, held.words.split(" "))
-    wanted = {number: terms for number, terms in enumerate(found) if terms}
+    strange = weights.keys().isdisjoint
+    wanted = {
+        number: terms
+        for number, terms in enumerate(terms_of_each(held.words.split(" ")))
+        if not strange(terms)
+    }
     if not wanted:
         return None
-    in_path = {term: count for term, count in count_terms(path).items() if term in asked.weights}
+    in_path = {term: count for term, count in count_terms(path).items() if term in weights}
     scored = []
     for place, words in held.each():
         hits = Counter(filter(wanted.__contains__, words))
         if hits:
             norm = K1 * (1 - B + B * len(words) / MEAN_LENGTH)
-            scored.append((-_score(hits, wanted, in_path, asked.weights, norm), place))
+            scored.append((-_score(hits, wanted, in_path, weights, norm), place))
     if not scored:
         return None
     scored.sort()
@@ -73,5 +59,6 @@ def _score(
     counts = dict(in_path)
     for number, times in hits.items():
         for term in wanted[number]:
-            counts[term] = counts.get(term, 0) + times
+            if term in weights:
+                counts[term] = counts.get(term, 0) + times
     return sum(weights[term] * count * (K1 + 1) / (count + norm) for term, count in counts.items())

@@ -57,10 +57,17 @@ class KnowledgeBase:
         self._conn = conn
         self._ranking: Ranking | None = None
         self._ranked = (0, 0)
+        self._files: tuple[FileRow, ...] = ()
+        self._listed = (0, 0)
 
     def get_files(self, *, language: str | None = None) -> tuple[FileRow, ...]:
         """All files, or those of one language, by path."""
-        return files.list_files(self._conn, language=language)
+        if language is not None:
+            return files.list_files(self._conn, language=language)
+        seen = state.seen_changes(self._conn)
+        if self._listed != seen:
+            self._files, self._listed = files.list_files(self._conn, language=None), seen
+        return self._files
 
     def get_file_by_path(self, path: str) -> FileRow | None:
         """The file at exactly this path."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query import signals
-from clean_room_agent.query.chunks import Wanted, nearness
+from clean_room_agent.query.chunks import nearness
 from clean_room_agent.query.fields import Fields
 from clean_room_agent.query.file_kinds import FileKind, kind_of
 from clean_room_agent.query.naming import Names
@@ -96,11 +96,11 @@ class Ranking:
             likely,
             key=lambda file_id: (-likely[file_id] * KIND_WEIGHTS[self._kinds[file_id]], file_id),
         )
-        asked = Wanted({term: weight * self._fields.rarity(term) for term, weight in question.terms.items()})
+        weights = {term: weight * self._fields.rarity(term) for term, weight in question.terms.items()}
         near = {
             file_id: one
             for file_id in read
-            if (one := nearness(self._conn, file_id, self._paths[file_id], asked)) is not None
+            if (one := nearness(self._conn, file_id, self._paths[file_id], weights)) is not None
         }
         named = {file_id: (1.0, "") for file_id, path in self._paths.items() if path in question.paths}
         scope, names = self._names.in_scope(question.text), self._names.mentioned(question.text)
