@@ -32,7 +32,7 @@ WEIGHTS: Mapping[str, float] = {
 """What each signal counts at most."""
 KIND_WEIGHTS: Mapping[FileKind, float] = {"code": 1.0, "test": 0.1, "side": 0.3}
 """What a file counts of a kind that the task does not ask for."""
-READ_FILES = 40
+READ_FILES = 30
 """Files, the best by their fields, whose definitions are looked at."""
 REASONED = 100
 """Files, best first, that get reasons."""
