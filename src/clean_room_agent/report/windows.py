@@ -88,40 +88,29 @@ def window_accounts(
 
 
 def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
-    """A line a call; beneath, how far estimates were off."""
+    """A line a call under its pass and window; beneath, how far estimates were off. It fits into 80 columns."""
     if not accounts:
         return Group(Text("no call is recorded here"))
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
     table.add_column("call", justify="right", no_wrap=True)
-    table.add_column("prompt of", overflow="fold")
-    names = (
-        "rules",
-        "task",
-        "code",
-        "rest",
-        "estimate",
-        "counted",
-        "answer",
-        "limit",
-        "free",
-        "window",
-        "full",
-    )
-    for name in names:
+    table.add_column("prompt", overflow="fold")
+    for name in ("rules", "task", "code", "rest", "estimate", "counted", "answer", "full"):
         table.add_column(name, justify="right", no_wrap=True)
+    heading = ""
     for line in accounts:
+        above = f"{line.place}, {line.window:,} tokens".removeprefix(", ")
+        if above != heading:
+            table.add_row("", Text(above, style="bold"))
+            heading = above
         share = line.used / line.window if line.window else 0.0
         style = "red" if share >= FULL else "yellow" if share >= TIGHT else ""
         figures = (line.rules, line.task, line.code, line.rest, line.estimated)
         table.add_row(
             str(line.call_id),
-            Text(f"{line.place} {line.call_type}".strip()),
+            Text(line.call_type),
             *(f"{figure:,}" for figure in figures),
             "" if line.actual is None else f"{line.actual:,}",
-            "" if line.answer is None else f"{line.answer:,}",
-            "" if line.answer_limit is None else f"{line.answer_limit:,}",
-            f"{line.slack:,}",
-            f"{line.window:,}",
+            _answer(line),
             Text(f"{share:.0%}", style=style),
         )
     ratios = [line.actual / line.estimated for line in accounts if line.actual and line.estimated]
@@ -130,6 +119,12 @@ def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
         said = f"\ncounted tokens were {min(ratios):.0%} to {max(ratios):.0%} of the estimates"
         tail.append(Text(said, style="red" if max(ratios) > 1 else "dim"))
     return Group(table, *tail)
+
+
+def _answer(line: WindowAccount) -> str:
+    """The answer's tokens of those that it might have."""
+    given = "" if line.answer is None else f"{line.answer:,}"
+    return given if line.answer_limit is None else f"{given}/{line.answer_limit:,}"
 
 
 def render_gauges(lines: tuple[GaugeLine, ...]) -> Group:
