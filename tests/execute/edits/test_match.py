@@ -2,7 +2,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clean_room_agent.execute.edits.match import Match, Shift, find, line_of
+from clean_room_agent.execute.edits.match import Match, Shift, find, find_exact, line_of
 
 TEXT = """\
 import os
@@ -143,3 +143,17 @@ def test_a_constant_shift_is_found_both_ways(lines: list[str], added: str) -> No
     assert moved is not None
     assert find(f"x\n{moved}\nx", text).hits
     assert find(f"x\n{text}\nx", moved).hits
+
+
+@pytest.mark.parametrize(
+    ("search", "lines"),
+    [
+        ("    x = 1\n", [2]),
+        ("\n    x = 1", [5]),
+        ("    x = 1", [2, 6]),
+        ("    y\n", [7]),
+    ],
+)
+def test_a_blank_line_that_is_quoted_tells_places_apart(search: str, lines: list[int]) -> None:
+    text = "a()\n    x = 1\n\nb()\n\n    x = 1\n    y\n    z\n"
+    assert [text.count("\n", 0, hit.start) + 1 for hit in find_exact(text, search)] == lines

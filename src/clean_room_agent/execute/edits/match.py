@@ -80,12 +80,23 @@ def find(
 
 
 def find_exact(text: str, search: str) -> tuple[Hit, ...]:
-    """Each place where `search` stands character for character, not beginning or ending inside a word."""
-    return tuple(
+    """Each place where `search` stands character for character, not beginning or ending inside a word.
+
+    A blank line at its beginning or end is one there too, wherever that is so: it tells places apart.
+    """
+    hits = tuple(
         Hit(start=start, end=start + len(search))
         for start in _occurrences(text, search)
         if not _splits_word(text, start) and not _splits_word(text, start + len(search))
     )
+    return tuple(hit for hit in hits if _has_its_blank_lines(text, hit, search)) or hits
+
+
+def _has_its_blank_lines(text: str, hit: Hit, search: str) -> bool:
+    """Whether the line that a line end at either end of `search` leaves empty is empty in the text."""
+    begins = not search.startswith("\n") or hit.start == 0 or text[hit.start - 1] == "\n"
+    ends = not search.endswith("\n") or text.startswith("\n", hit.end) or hit.end == len(text)
+    return begins and ends
 
 
 def find_normalised(text: str, search: str) -> tuple[Hit, ...]:
