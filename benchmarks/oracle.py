@@ -40,7 +40,8 @@ LIST = Path(__file__).with_name("oracle_commits.toml")
 WINDOWS = (32768, 16384, 8192)
 PREFACE = (
     "Medians are of solved commits; the seconds say little, for many other programs ran on the machine. A setting that "
-    "names no route asks as by default. An empty cell: not run in this measurement."
+    "names no route asks as by default. An empty cell: not run in this measurement. `--resume` keeps rows of earlier "
+    "builds."
 )
 TITLE = "The oracle: real commits with a perfect model, and with one that errs"
 
