@@ -102,7 +102,7 @@ def test_chunks_come_back_with_their_words(conn: sqlite3.Connection) -> None:
     found = postings.read_chunks(conn, 5)
     assert found is not None
     assert found.words == "def run"
-    assert [(place, list(words)) for place, words in found.each()] == [
+    assert [(place, list(map(ord, words))) for place, words in found.each()] == [
         (0, [0, 1, 0]),
         (7, list(long)),
         (MAX_NUMBER, []),

@@ -6,7 +6,7 @@ from tests.indexer.dump import index
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import symbols
-from clean_room_agent.query.chunks import Near, nearness
+from clean_room_agent.query.chunks import Chunks, Near
 from clean_room_agent.query.knowledge import KnowledgeBase
 
 FILES = {
@@ -23,7 +23,7 @@ FILES = {
 def near(kb: KnowledgeBase, path: str, **weights: float) -> Near | None:
     file = kb.get_file_by_path(path)
     assert file is not None
-    return nearness(kb._conn, file.id, path, weights)
+    return Chunks(kb._conn).near({file.id: path}, weights).get(file.id)
 
 
 def test_the_definition_that_says_most_is_the_nearest(tmp_path: Path) -> None:

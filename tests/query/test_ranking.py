@@ -71,3 +71,14 @@ def test_a_score_is_the_sum_of_the_weighted_shares(kb: KnowledgeBase) -> None:
     for hit in kb.rank(question, limit=10):
         shares = sum(WEIGHTS[signal.name] * signal.share(hit.file_id) for signal in found)
         assert hit.score == pytest.approx(shares * KIND_WEIGHTS[kind_of(hit.path)])
+
+
+def test_a_word_of_nearly_every_file_finds_none_where_they_are_many(tmp_path: Path) -> None:
+    files = {f"pkg/m{number}.py": f"common = {number}\n" for number in range(60)}
+    top = make_repository(tmp_path / "repo", {**files, "pkg/rare.py": "common = special = 1\n"})
+    index(top)
+    with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
+        fields, *_ = Ranking(conn).find(Question(text="common special"))
+        assert list(fields.values) == [
+            file.id for file in KnowledgeBase(conn).get_files() if file.path == "pkg/rare.py"
+        ]

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from Stemmer import Stemmer
 
@@ -39,11 +39,6 @@ def parts_of(word: str) -> tuple[str, ...]:
 def terms_of(word: str) -> tuple[str, ...]:
     """The terms of one word or identifier: its parts' stems, and if it has several parts, itself in lower case."""
     return _KNOWN[word]
-
-
-def terms_of_each(words: Iterable[str]) -> Iterator[tuple[str, ...]]:
-    """`terms_of` for each of the words, in order."""
-    return map(_KNOWN.__getitem__, words)
 
 
 class _Known(dict[str, tuple[str, ...]]):

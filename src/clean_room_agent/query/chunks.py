@@ -1,12 +1,13 @@
 """How near the definitions of a file are to a task: BM25 over their words and the file's path."""
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
-from clean_room_agent.db.curated.postings import read_chunks
+from clean_room_agent.db.curated.postings import FileChunks, read_chunks
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.indexer.terms import count_terms, terms_of, terms_of_each
+from clean_room_agent.indexer.terms import count_terms, terms_of
 
 K1, B = 2.0, 0.3
 SHARES = (1.0, 0.5, 0.25)
@@ -23,20 +24,53 @@ class Near(NamedTuple):
     """Of the nearest one among the file's symbols."""
 
 
-def nearness(conn: Connection, file_id: int, path: str, weights: Mapping[str, float]) -> Near | None:
-    """How near the file's definitions are to the terms, each with its weight and rarity in one; None where none is."""
-    held = read_chunks(conn, file_id)
-    if held is None:
-        return None
-    wanted = _wanted(held.words.split(" "), weights)
+class Chunks:
+    """Reads the definitions of files, for one state of the index."""
+
+    def __init__(self, conn: Connection) -> None:
+        self._conn = conn
+        self._met: set[int] = set()
+        self._words: dict[str, set[str]] = {}
+        """Term -> the words that hold it, of the files met so far: what is asked for is then found by equality."""
+
+    def near(self, paths: Mapping[int, str], weights: Mapping[str, float]) -> dict[int, Near]:
+        """How near the definitions of these files (id to path) are to the terms; files of which none is are left out.
+
+        `weights`: of each term, its weight and rarity in one.
+        """
+        held = {
+            file_id: chunks for file_id in paths if (chunks := read_chunks(self._conn, file_id)) is not None
+        }
+        words = {file_id: chunks.words.split(" ") for file_id, chunks in held.items()}
+        for file_id in words.keys() - self._met:
+            self._meet(words[file_id])
+            self._met.add(file_id)
+        asked = frozenset(word for term in weights for word in self._words.get(term, ()))
+        found = {
+            file_id: _nearest(chunks, words[file_id], paths[file_id], asked, weights)
+            for file_id, chunks in held.items()
+        }
+        return {file_id: one for file_id, one in found.items() if one is not None}
+
+    def _meet(self, words: Sequence[str]) -> None:
+        for word in words:
+            for term in terms_of(word):
+                self._words.setdefault(term, set()).add(word)
+
+
+def _nearest(
+    chunks: FileChunks, words: Sequence[str], path: str, asked: Container[str], weights: Mapping[str, float]
+) -> Near | None:
+    wanted = _wanted(words, asked, weights)
     if not wanted:
         return None
+    hits_in = re.compile(f"[{re.escape(''.join(wanted))}]").findall
     in_path = {term: count for term, count in count_terms(path).items() if term in weights}
     scored = []
-    for place, words in held.each():
-        hits = list(filter(wanted.__contains__, words))
+    for place, text in chunks.each():
+        hits = hits_in(text)
         if hits:
-            norm = K1 * (1 - B + B * len(words) / MEAN_LENGTH)
+            norm = K1 * (1 - B + B * len(text) / MEAN_LENGTH)
             scored.append((-_score(Counter(hits), wanted, in_path, weights, norm), place))
     if not scored:
         return None
@@ -44,21 +78,23 @@ def nearness(conn: Connection, file_id: int, path: str, weights: Mapping[str, fl
     return Near(sum(-score * share for (score, _), share in zip(scored, SHARES, strict=False)), scored[0][1])
 
 
-def _wanted(words: Sequence[str], weights: Mapping[str, float]) -> dict[int, tuple[str, ...]]:
-    """The numbers of the words that hold a term that is asked for, with those terms."""
-    # One byte a word, 0 where it does, found without a step of Python for each of the others.
-    strange = bytes(map(weights.keys().isdisjoint, terms_of_each(words)))
+def _wanted(
+    words: Sequence[str], asked: Container[str], weights: Mapping[str, float]
+) -> dict[str, tuple[str, ...]]:
+    """The numbers of the words that are asked for, each as its character, with their terms."""
+    # One byte a word, 1 where it is, found without a step of Python for each of the others.
+    flags = bytes(map(asked.__contains__, words))
     wanted = {}
-    number = strange.find(0)
+    number = flags.find(1)
     while number >= 0:
-        wanted[number] = tuple(term for term in terms_of(words[number]) if term in weights)
-        number = strange.find(0, number + 1)
+        wanted[chr(number)] = tuple(term for term in terms_of(words[number]) if term in weights)
+        number = flags.find(1, number + 1)
     return wanted
 
 
 def _score(
-    hits: Mapping[int, int],
-    wanted: Mapping[int, tuple[str, ...]],
+    hits: Mapping[str, int],
+    wanted: Mapping[str, tuple[str, ...]],
     in_path: Mapping[str, int],
     weights: Mapping[str, float],
     norm: float,

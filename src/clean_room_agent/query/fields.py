@@ -14,6 +14,8 @@ LENGTH_WEIGHTS = (0.3, 0.0, 0.15, 0.3, 0.6, 0.5)
 """How much a field's length counts against it."""
 FIELDS = (*postings.FIELDS, "history")
 SATURATION = 8.0
+FEW = 50
+"""Files that are scored soon, however little a word says of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,10 @@ class Fields:
         """The inverse document frequency of a term over the files' contents; 0 where none holds it."""
         count = self._postings.count(term)
         return _idf(self.files, count) if count else 0.0
+
+    def is_telling(self, term: str) -> bool:
+        """Whether the term tells files apart: no more than half of them hold it, where they are many."""
+        return self._postings.count(term) <= max(self.files // 2, FEW)
 
     def gains(self, term: str, weight: float) -> TermGains:
         """What the term, of this weight, does for each file that holds it."""

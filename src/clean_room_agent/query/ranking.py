@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query import signals
-from clean_room_agent.query.chunks import nearness
+from clean_room_agent.query.chunks import Chunks
 from clean_room_agent.query.fields import Fields
 from clean_room_agent.query.file_kinds import FileKind, kind_of
 from clean_room_agent.query.naming import Names
@@ -32,7 +32,7 @@ WEIGHTS: Mapping[str, float] = {
 """What each signal counts at most."""
 KIND_WEIGHTS: Mapping[FileKind, float] = {"code": 1.0, "test": 0.1, "side": 0.3}
 """What a file counts of a kind that the task does not ask for."""
-READ_FILES = 30
+READ_FILES = 20
 """Files, the best by their fields, whose definitions are looked at."""
 REASONED = 100
 """Files, best first, that get reasons."""
@@ -61,6 +61,7 @@ class Ranking:
         self._past = Past(conn, unheard=unheard)
         self._fields = Fields(conn, self._past)
         self._names = Names(conn, self._paths)
+        self._chunks = Chunks(conn)
 
     def rank(self, question: Question, *, limit: int) -> tuple[SearchHit, ...]:
         """The first `limit` files for which anything speaks, the best first, then by path."""
@@ -86,7 +87,11 @@ class Ranking:
 
     def find(self, question: Question) -> tuple[Signal, ...]:
         """All that speaks for files, in the order of `WEIGHTS`."""
-        terms = {term: self._fields.gains(term, weight) for term, weight in question.terms.items()}
+        terms = {
+            term: self._fields.gains(term, weight)
+            for term, weight in question.terms.items()
+            if self._fields.is_telling(term)
+        }
         by_fields = signals.by_fields(self._fields, question, terms)
         likely = {
             file_id: value for file_id, value in by_fields.values.items() if self._kinds[file_id] != "side"
@@ -97,11 +102,7 @@ class Ranking:
             key=lambda file_id: (-likely[file_id] * KIND_WEIGHTS[self._kinds[file_id]], file_id),
         )
         weights = {term: weight * self._fields.rarity(term) for term, weight in question.terms.items()}
-        near = {
-            file_id: one
-            for file_id in read
-            if (one := nearness(self._conn, file_id, self._paths[file_id], weights)) is not None
-        }
+        near = self._chunks.near({file_id: self._paths[file_id] for file_id in read}, weights)
         named = {file_id: (1.0, "") for file_id, path in self._paths.items() if path in question.paths}
         scope, names = self._names.in_scope(question.text), self._names.mentioned(question.text)
         return (

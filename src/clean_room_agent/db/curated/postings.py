@@ -17,8 +17,8 @@ from typing import NamedTuple
 BUCKET = 64
 """Files of a row."""
 FIELDS = ("path", "symbols", "docstrings", "comments", "body")
-MAX_NUMBER = 0xFFFF
-"""Places and words beyond have no part in chunks: such files are generated."""
+MAX_NUMBER = 0xD7FF
+"""Places and words beyond have no part in chunks: such files are generated. Up to here each number is a character."""
 FileTerms = Sequence[Mapping[str, int]]
 """What one file says: for each of `FIELDS`, term -> frequency."""
 Entry = tuple[int, int, int, int, int, int]
@@ -55,14 +55,15 @@ class FileChunks(NamedTuple):
 
     words: str
     """Its distinct words, separated by a blank; a word's number is its position."""
-    numbers: "array[int]"
-    """For each chunk by place: place of its symbol, how many words (two numbers, the low one first), then the words'."""
+    numbers: str
+    """A character each: for each chunk by place the place of its symbol, how many words (two numbers, the low one
+    first), then the words'."""
 
-    def each(self) -> Iterator[tuple[int, "array[int]"]]:
-        """The place of each chunk's symbol, and the numbers of its words in order."""
+    def each(self) -> Iterator[tuple[int, str]]:
+        """The place of each chunk's symbol, and its words in order, each as the character of its number."""
         at = 0
         while at < len(self.numbers):
-            place, low, high = self.numbers[at : at + 3]
+            place, low, high = map(ord, self.numbers[at : at + 3])
             end = at + 3 + low + (high << 16)
             yield place, self.numbers[at + 3 : end]
             at = end
@@ -162,7 +163,7 @@ def read_chunks(conn: sqlite3.Connection, file_id: int) -> FileChunks | None:
     row = conn.execute(CHUNKS, (file_id,)).fetchone()
     if row is None or not row[0]:
         return None
-    return FileChunks(row[0], _numbers(row[1]))
+    return FileChunks(row[0], row[1].decode("utf-16-le", "surrogatepass"))
 
 
 def list_entries(conn: sqlite3.Connection) -> Iterator[tuple[int, str, tuple[int, ...]]]:
@@ -179,20 +180,9 @@ def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
         numbers.extend((place, len(words) & _WORD, len(words) >> 16))
         numbers.extend(words)
     lengths = (sum(counts.values()) for counts in file.terms)
-    conn.execute(PUT_FILE, (file_id, *lengths, " ".join(file.words), _little(numbers).tobytes()))
-
-
-def _numbers(data: bytes) -> "array[int]":
-    numbers = array("H")
-    numbers.frombytes(data)
-    return _little(numbers)
-
-
-def _little(numbers: "array[int]") -> "array[int]":
-    """The numbers with the bytes as the database holds them, or back."""
     if sys.byteorder == "big":
         numbers.byteswap()
-    return numbers
+    conn.execute(PUT_FILE, (file_id, *lengths, " ".join(file.words), numbers.tobytes()))
 
 
 def _pack(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
