@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.textfile import NotTextError, decode
+from clean_room_agent.textfile import POINTER, NotTextError, decode
 
 
 @given(st.binary(max_size=400))
@@ -36,7 +36,7 @@ def test_an_edit_keeps_line_ends_and_mark() -> None:
     assert file.encode("a\nc\n") == b"\xef\xbb\xbfa\r\nc\r\n"
 
 
-@pytest.mark.parametrize("data", [b"\0\1\2", b"\xff" * 8 + b"\1\2\3" * 9, b"x" * 11])
+@pytest.mark.parametrize("data", [b"\0\1\2", b"\xff" * 8 + b"\1\2\3" * 9, b"x" * 11, POINTER])
 def test_what_is_no_text_says_why(data: bytes) -> None:
     with pytest.raises(NotTextError):
         decode(data, max_bytes=10 if data.startswith(b"x") else 1000)

@@ -12,6 +12,7 @@ BOMS = (
     (b"\xfe\xff", "utf-16-be"),
 )
 DECLARED = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
+POINTER = b"version https://git-lfs.github.com/spec/"
 
 
 class NotTextError(ValueError):
@@ -42,12 +43,19 @@ class TextFile:
             ) from exc
 
 
+def is_pointer(data: bytes) -> bool:
+    """Whether the bytes stand for a file that git-lfs keeps elsewhere (its specification, version 1)."""
+    return data.startswith(POINTER)
+
+
 def decode(data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> TextFile:
     """The file's text and form, such that `decode(data).encode(text) == data`.
 
     Raises:
-        NotTextError: too large, binary, or no exact round trip.
+        NotTextError: too large, binary, a pointer of git-lfs, or no exact round trip.
     """
+    if is_pointer(data):
+        raise NotTextError("it is a pointer of LFS, not the file")
     if len(data) > max_bytes:
         raise NotTextError(f"{len(data)} bytes are more than the bound of {max_bytes}")
     bom, encoding = next(((mark, name) for mark, name in BOMS if data.startswith(mark)), (b"", "utf-8"))

@@ -327,3 +327,10 @@ def test_a_missing_field_is_named() -> None:
     del data["execution_order"], data["task"]
     with pytest.raises(ArtifactError, match="task: Field required"):
         load_plan(json.dumps(data), "plan.json")
+
+
+@pytest.mark.parametrize("value", ['"\\ud800"', "NaN", "-Infinity", "1e400", "9" * 5000])
+def test_a_plan_that_json_cannot_carry_is_refused(value: str) -> None:
+    text = META.model_dump_json().replace('"version":1', f'"version":1,"more":{value}')
+    with pytest.raises(ArtifactError, match=r"p\.json (is not valid JSON|holds half a character)"):
+        load_plan(text, "p.json")

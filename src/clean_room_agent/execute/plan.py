@@ -4,6 +4,7 @@ Each `make_...` takes its drafts from a route (`one_call`); what is promised her
 """
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -277,7 +278,10 @@ def load_plan(text: str, source: str) -> PlanArtifact | MetaPlan:
         ArtifactError: not JSON, made by a newer program, or a field is missing or wrong; the message names it.
     """
     try:
-        data = json.loads(text.removeprefix("\ufeff"))
+        data = json.loads(text.removeprefix("\ufeff"), parse_constant=_no_number, parse_float=_finite)
+        json.dumps(data, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError as exc:
+        raise ArtifactError(f"{source} holds half a character: {exc.object[exc.start]!r}") from exc
     except (ValueError, RecursionError) as exc:
         raise ArtifactError(f"{source} is not valid JSON: {exc}") from exc
     if not isinstance(data, dict):
@@ -302,6 +306,15 @@ def load_plan(text: str, source: str) -> PlanArtifact | MetaPlan:
     if found:
         raise ArtifactError(f"{source}: " + "; ".join(found), hint="mend the field that the message names")
     return plan
+
+
+def _no_number(word: str) -> float:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    return number if math.isfinite(number) else _no_number(digits)
 
 
 def _settled(

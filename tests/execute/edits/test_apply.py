@@ -289,7 +289,7 @@ def test_what_steers_the_tests_stays_where_the_plan_does_not_name_it(
 
 
 def test_a_file_that_is_no_text_is_protected() -> None:
-    rules = EditRules(targets=TARGETS, uneditable=("new.py",))
+    rules = EditRules(targets=TARGETS, uneditable={"new.py": "binary"})
     assert codes(apply(create("new.py", "x\n"), rules=rules)) == ["PROTECTED"]
 
 

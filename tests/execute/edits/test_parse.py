@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -220,3 +222,9 @@ def test_what_the_format_cannot_carry_is_refused() -> None:
     edit = PatchEdit(kind="create", file_path="a.py", replacement="no final newline")
     with pytest.raises(ValueError, match="cannot carry"):
         render_edits([edit])
+
+
+def test_a_line_of_many_closing_tags_is_read_in_no_time() -> None:
+    started = time.process_time()
+    parse_edits('<edit file="a.py">\n' + "</edit>" * 20_000 + "x\n")
+    assert time.process_time() - started < 2

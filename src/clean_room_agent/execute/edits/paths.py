@@ -2,36 +2,53 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 MAX_PATH = 4096
 MAX_SEGMENT_BYTES = 255
 MAX_DEPTH = 40
-CONTROL_FOLDERS = frozenset({".git", ".clean_room", ".hg", ".svn"})
+CONTROL_FOLDERS = frozenset({".git", ".clean_room", ".hg", ".svn", ".bzr", ".jj"})
 CONTROL_FILES = frozenset({".gitmodules", ".gitattributes"})
 """They make git run programs or fetch from elsewhere."""
-SHORT_ALIAS = re.compile(r"(?:\.?git|gi[0-9a-z]{2,4}|clean_?)~\d+\Z")
+SHORT_ALIAS = re.compile(r"(?:\.?git|gi[0-9a-z]{2,4}|clean_?|cl[0-9a-f]{4})~\d+\Z")
 """What Windows may call a control folder: `GIT~1`."""
 DEVICE = re.compile(
     r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³]|conin\$|conout\$|clock\$)(?:\..*)?\Z", re.IGNORECASE
 )
 DRIVE = re.compile(r"[A-Za-z]:")
+INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Characters that take no place on a screen, beside those of the categories below."""
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 GLOB_PIECE = re.compile(r"(\*\*/|/\*\*\Z|\*\*|\*|\?)")
-GLOB_MEANING = {"**/": "(?:[^/]+/)*", "/**": "/.+", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 TEST_PATH = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/"
     r"|(?:^|/)test_[^/]*\.pyi?\Z|_test\.(?:py|go)\Z|(?:^|/)tests?\.py\Z"
     r"|\.(?:test|spec)\.[cm]?[jt]sx?\Z|(?:^|/)__snapshots__/"
 )
+TEST_MODULE = re.compile(
+    r"(?:^|/)test_?[^/]*\.py\Z|[^/]_?tests?\.(?:py|go)\Z|\.(?:test|spec|cy)\.[cm]?[jt]sx?\Z"
+    r"|(?:^|/)(?:tests?|__tests__|specs?)/(?:.*/)?[^/]*\.[cm]?[jt]sx?\Z"
+)
+SHADOW = re.compile(
+    r"^(?:src/|lib/)?(?:pytest|_pytest|unittest|pluggy|doctest|nose2?|xdist)(?:\.py|/__init__\.py)\Z"
+)
 TEST_CONFIGURATION = re.compile(
-    r"(?:^|/)(?:conftest\.py|pytest\.ini|\.pytest\.ini|tox\.ini|setup\.cfg|noxfile\.py|\.coveragerc"
+    r"(?:^|/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.cfg|noxfile\.py|\.coveragerc"
     r"|sitecustomize\.py|usercustomize\.py|[^/]*\.pth"
     r"|(?:jest|vitest|vite|karma|babel|playwright|cypress)\.(?:conf|config)\.[cm]?[jt]sx?|jest\.config\.json"
-    r"|\.mocharc(?:\.[a-z]+)?|\.babelrc(?:\.[a-z]+)?)\Z"
-    r"|^\.github/(?:workflows|actions)/|^\.gitlab-ci[^/]*\Z|^\.circleci/|^azure-pipelines[^/]*\Z|^jenkinsfile\Z"
-    r"|^\.travis\.yml\Z"
+    r"|(?:jest|vitest|mocha|test)[.-]?(?:setup|preset|workspace|environment)\.(?:[cm]?[jt]sx?|json)"
+    r"|setup-?tests?\.[cm]?[jt]sx?"
+    r"|\.mocharc(?:\.[a-z]+)?|\.babelrc(?:\.[a-z]+)?|\.swcrc|\.npmrc|\.yarnrc(?:\.yml)?)\Z"
+    r"|(?:^|/)(?:node_modules|site-packages|\.?venv)/"
+    r"|(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/(?:.*/)?__init__\.pyi?\Z"
+)
+CI = re.compile(
+    r"^\.github/(?:workflows|actions)/|^\.gitlab-ci[^/]*\Z|^\.gitlab/ci/|^\.circleci/|^azure-pipelines[^/]*\Z"
+    r"|^jenkinsfile\Z|^\.travis\.yml\Z|^bitbucket-pipelines\.yml\Z|^\.(?:drone|woodpecker|appveyor)\.ya?ml\Z"
+    r"|^\.buildkite/|^\.ci/"
 )
 
 
@@ -39,8 +56,10 @@ def path_fault(path: str) -> str:
     """Why `path` cannot name a file of the repository, in words; "" when it can."""
     if not path or len(path) > MAX_PATH:
         return "the path is empty or too long"
-    if any(unicodedata.category(character) in HIDDEN_CATEGORIES for character in path):
-        return "the path holds a control, format or unassigned character"
+    if INVISIBLE.search(path) or any(
+        unicodedata.category(character) in HIDDEN_CATEGORIES for character in path
+    ):
+        return "the path holds a control, format, invisible or unassigned character"
     if "\\" in path:
         return "paths are written with forward slashes"
     if path[0] in "/~" or DRIVE.match(path):
@@ -65,13 +84,28 @@ def is_test_path(path: str) -> bool:
 
 
 def is_test_configuration(path: str) -> bool:
-    """Whether the file as a whole decides which tests run, or how."""
-    return TEST_CONFIGURATION.search(path.lower()) is not None
+    """Whether the file as a whole decides which tests run, or how, here or in continuous integration."""
+    return TEST_CONFIGURATION.search(path.lower()) is not None or is_ci(path)
+
+
+def is_ci(path: str) -> bool:
+    """Whether the file is read by continuous integration alone."""
+    return CI.search(path.lower()) is not None
+
+
+def is_test_module(path: str) -> bool:
+    """Whether runners collect tests from the file, by its name."""
+    return TEST_MODULE.search(path.lower()) is not None
+
+
+def shadows_runner(path: str) -> bool:
+    """Whether a new file of this name would be imported in place of Python's test runners."""
+    return SHADOW.search(path.lower()) is not None
 
 
 def matches_any(path: str, patterns: Iterable[str]) -> bool:
     """Whether a glob pattern fits: one without a slash fits the name at any depth, `**` any number of folders."""
-    return any(_glob(pattern).match(path) is not None for pattern in patterns)
+    return any(_fits(path, _pieces(pattern)) for pattern in patterns)
 
 
 def _segment_fault(segment: str) -> str:
@@ -90,19 +124,56 @@ def _segment_fault(segment: str) -> str:
 
 def _plain(segment: str) -> str:
     """What file systems that fold case, width or invisible characters make of a name."""
-    folded = unicodedata.normalize("NFKC", segment.split(":", 1)[0])
-    kept = (
-        character
-        for character in folded
-        if unicodedata.category(character) not in {"Cf", "Cc"} and not "\ufe00" <= character <= "\ufe0f"
-    )
-    return "".join(kept).rstrip(" .").casefold()
+    folded = INVISIBLE.sub("", unicodedata.normalize("NFKC", segment.split(":", 1)[0]))
+    kept = (character for character in folded if unicodedata.category(character) not in HIDDEN_CATEGORIES)
+    return "".join(kept).rstrip(" .").upper().casefold()
 
 
 @cache
-def _glob(pattern: str) -> re.Pattern[str]:
+def _pieces(pattern: str) -> tuple[str, ...]:
     anchored = pattern if "/" in pattern.rstrip("/") else f"**/{pattern}"
     if anchored.endswith("/"):
         anchored += "**"
-    pieces = GLOB_PIECE.split(anchored.removeprefix("/"))
-    return re.compile("".join(GLOB_MEANING.get(piece, re.escape(piece)) for piece in pieces) + r"\Z")
+    return tuple(piece for piece in GLOB_PIECE.split(anchored.removeprefix("/")) if piece)
+
+
+def _fits(path: str, pieces: Iterable[str]) -> bool:
+    """Whether the pieces, one after the other, lead from the path's beginning to its end.
+
+    As an expression with that many repetitions, a pattern of stars would take years.
+    """
+    places = {0}
+    for piece in pieces:
+        places = _after(piece, path, places)
+        if not places:
+            return False
+    return len(path) in places
+
+
+def _after(piece: str, path: str, places: set[int]) -> set[int]:
+    """The offsets behind the piece, where it may begin at any of `places` (at least one)."""
+    first, end = min(places), len(path)
+    match piece:
+        case "**":
+            return set(range(first, end + 1))
+        case "**/":
+            return places | {at + 1 for at in range(first + 1, end) if path[at] == "/"}
+        case "/**":
+            return {end} if any(at + 1 < end and path[at] == "/" for at in places if at < end) else set()
+        case "*":
+            return set(_within_names(path, places, first))
+        case "?":
+            return {at + 1 for at in places if at < end and path[at] != "/"}
+        case _:
+            return {at + len(piece) for at in places if path.startswith(piece, at)}
+
+
+def _within_names(path: str, places: set[int], first: int) -> Iterator[int]:
+    """Each offset that one of `places` reaches without passing a slash."""
+    reached = False
+    for at in range(first, len(path) + 1):
+        reached = reached or at in places
+        if reached:
+            yield at
+        if at < len(path) and path[at] == "/":
+            reached = False

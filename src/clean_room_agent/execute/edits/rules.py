@@ -2,7 +2,8 @@
 
 import json
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
@@ -30,8 +31,10 @@ class EditRules:
     """What else the plan names: tests and test configuration among them may be edited where the room showed them."""
     protected: tuple[str, ...] = ()
     """Glob patterns of `[edit].protected`."""
-    uneditable: tuple[str, ...] = ()
-    """Files that exist and are not text that survives a round trip, or are links."""
+    scripts: tuple[str, ...] = ()
+    """What the test commands run: edited only where the plan names it, as tests are."""
+    uneditable: Mapping[str, str] = field(default_factory=dict)
+    """Files that exist and are not text that survives a round trip, or are links: why, by path."""
 
     def role(self, path: str) -> FileRole | None:
         """What the step is to do with `path`; None if it is not a target."""
@@ -68,8 +71,9 @@ def _protection(path: str, rules: EditRules, *, exists: bool) -> str:
     if matches_any(path, rules.protected):
         return "is protected by [edit].protected"
     if path in rules.uneditable:
-        return "is not an editable text file"
-    if exists and not rules.is_planned(path) and (is_test_path(path) or is_test_configuration(path)):
+        return f"is not editable: {rules.uneditable[path]}"
+    decides = is_test_path(path) or is_test_configuration(path) or path in rules.scripts
+    if exists and not rules.is_planned(path) and decides:
         return "decides whether tests pass, and the plan does not name it"
     return ""
 
@@ -88,10 +92,28 @@ def _refuse_unplanned(edit: PatchEdit, rules: EditRules, room: ContextPackage) -
 
 def refuse_content(path: str, before: str, after: str, rules: EditRules) -> Refusal | None:
     """Why the changed text may not stand: it alters how tests are run, and the plan does not name the file."""
-    if rules.is_planned(path) or _test_settings(path, before) == _test_settings(path, after):
+    if rules.is_planned(path) or tool_settings(path, before) == tool_settings(path, after):
         return None
     detail = f"this changes how the project's tools and tests run, and the plan does not name {path}"
     return Refusal(code=EditCode.PROTECTED, detail=detail)
+
+
+def tool_settings(path: str, text: str) -> object:
+    """What a file that configures more than tests says of tools and tests; equal texts for all other files."""
+    name = PurePosixPath(path).name.lower()
+    if name == "pyproject.toml":
+        try:
+            data = tomllib.loads(text)
+        except (ValueError, RecursionError):
+            return UNREADABLE, text
+        return data.get("tool"), data.get("build-system")
+    if name == "package.json":
+        try:
+            package = json.loads(text)
+        except (ValueError, RecursionError):
+            return UNREADABLE, text
+        return [package.get(key) for key in PACKAGE_JSON_TEST_KEYS] if isinstance(package, dict) else text
+    return None
 
 
 def only_symbols_shown(path: str, rules: EditRules, room: ContextPackage) -> bool:
@@ -107,21 +129,3 @@ def _is_shown(path: str, room: ContextPackage) -> bool:
 
 def _editable(rules: EditRules, room: ContextPackage) -> list[str]:
     return sorted({target.path for target in rules.targets} | {item.path for item in room.primary()})
-
-
-def _test_settings(path: str, text: str) -> object:
-    """What a configuration file says of tools and tests; equal for all other files."""
-    name = PurePosixPath(path).name.lower()
-    if name == "pyproject.toml":
-        try:
-            data = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return UNREADABLE, text
-        return data.get("tool"), data.get("build-system")
-    if name == "package.json":
-        try:
-            package = json.loads(text)
-        except (ValueError, RecursionError):
-            return UNREADABLE, text
-        return [package.get(key) for key in PACKAGE_JSON_TEST_KEYS] if isinstance(package, dict) else text
-    return None

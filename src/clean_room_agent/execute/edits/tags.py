@@ -14,7 +14,7 @@ TAG = re.compile(
 )
 ATTRIBUTE = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)')")
 BLANKS = re.compile(r"[ \t]*")
-CLOSING_TAIL = re.compile(r"(?:</(?:search|replacement|create|edit)[ \t]*>[ \t]*)+\Z")
+CLOSING = re.compile(r"</(?:search|replacement|create|edit)[ \t]*>[ \t]*")
 FENCE_LINE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w.+#-]*[ \t]*\Z")
 
 
@@ -106,10 +106,20 @@ def _line_tags(line: str, *, indented: bool, inline: bool) -> list[re.Match[str]
         return found
     if not inline:
         return []
-    tail = CLOSING_TAIL.search(line, position)
-    if tail is not None:
-        found.extend(TAG.finditer(line, tail.start()))
+    tail = _closing_tail(line, position)
+    if tail < len(line):
+        found.extend(TAG.finditer(line, tail))
     return found
+
+
+def _closing_tail(line: str, position: int) -> int:
+    """Where the closing tags begin that the line ends with, not before `position`; the line's end where it has none."""
+    start = end = position
+    for match in CLOSING.finditer(line, position):
+        if match.start() != end:
+            start = match.start()
+        end = match.end()
+    return start if end == len(line) else len(line)
 
 
 def _skip_blanks(line: str, position: int) -> int:

@@ -1,0 +1,252 @@
+"""Files by relative paths that a repository, a configuration, a plan or a model named: never by way of a link, never
+outside of the folder that they are relative to, whoever swaps what for what meanwhile.
+
+A path is looked up once, from an open handle of the folder, by the kernel (`openat2`) or, where it cannot, one name
+after the other; what was checked is the file that was opened. Links, folders, FIFOs, sockets and devices are not read.
+"""
+
+import contextlib
+import errno
+import functools
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from io import BufferedReader
+from pathlib import Path
+
+READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
+"""Without waiting for a FIFO's other end; a terminal does not become ours."""
+FOLDER = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | (os.O_PATH if sys.platform == "linux" else 0)
+SYS_OPENAT2 = 437
+RESOLVE = 0x08 | 0x04 | 0x02
+"""Beneath, no symbolic links, no magic links."""
+NOT_HERE = frozenset({errno.ENOSYS, errno.EPERM, errno.E2BIG, errno.EINVAL, errno.EAGAIN})
+"""With these, the kernel, or what filters its calls, does not do it; or it was disturbed too often."""
+NOT_A_FILE = frozenset({errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EINVAL, errno.ENXIO})
+"""With these, something stands there, or on the way there, that is not read."""
+CHUNK = 1 << 20
+_MADE = "cra-new-"
+
+
+def open_file(root: Path, path: str) -> BufferedReader:
+    """The regular file at `path` (relative to `root`, forward slashes), open for reading; the caller closes it.
+
+    Raises:
+        OSError: there is none, something else stands there, or the way to it is a link or leads out of `root`.
+    """
+    with _handle(root) as top:
+        handle = _open(top, path, READ)
+    mode = os.fstat(handle).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(handle)
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        raise OSError(errno.EINVAL, "not a regular file", path)
+    return os.fdopen(handle, "rb")
+
+
+def read_bytes(root: Path, path: str, *, max_bytes: int | None = None) -> bytes:
+    """The file's bytes, of a longer one only the first `max_bytes`.
+
+    Raises:
+        OSError: as `open_file`.
+    """
+    with open_file(root, path) as file:
+        return file.read() if max_bytes is None else file.read(max_bytes)
+
+
+def status(root: Path, path: str) -> os.stat_result:
+    """What stands at `path`, a link as such.
+
+    Raises:
+        OSError: nothing, or the way to it is a link or leads out of `root`.
+    """
+    with _parent(root, path) as (folder, name):
+        return os.stat(name, dir_fd=folder, follow_symlinks=False)
+
+
+def is_file(root: Path, path: str) -> bool:
+    """Whether a regular file stands there, beneath `root`, and no link is on the way."""
+    try:
+        return stat.S_ISREG(status(root, path).st_mode)
+    except OSError:
+        return False
+
+
+def is_empty_folder(root: Path, path: str) -> bool:
+    """Whether a folder with nothing in it stands there, beneath `root`, and no link is on the way."""
+    with contextlib.suppress(OSError), _handle(root) as top:
+        handle = _open(top, path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            with os.scandir(handle) as entries:
+                return next(entries, None) is None
+        finally:
+            os.close(handle)
+    return False
+
+
+def write_bytes(root: Path, path: str, data: bytes, *, mode: int = 0o644) -> None:
+    """The file holds `data`, its folders are made where they are missing.
+
+    It is a new file that takes the place of what stood there: other names (hard links) keep what they had.
+
+    Raises:
+        OSError: a folder stands there, the way to it is a link or leads out of `root`, or it cannot be written.
+    """
+    with _parent(root, path, make=True) as (folder, name), _new_file(folder, name, mode) as handle:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(handle, view) :]
+
+
+def copy_file(source: Path, target: Path, path: str) -> None:
+    """The file at `path` stands below `target` as it does below `source`: its bytes, permissions and time.
+
+    Raises:
+        OSError: as `open_file` and `write_bytes`.
+    """
+    with open_file(source, path) as file, _parent(target, path, make=True) as (folder, name):
+        found = os.fstat(file.fileno())
+        with _new_file(folder, name, stat.S_IMODE(found.st_mode) & 0o777) as handle:
+            with os.fdopen(handle, "wb", closefd=False) as copy:
+                shutil.copyfileobj(file, copy, CHUNK)
+            os.utime(handle, ns=(found.st_atime_ns, found.st_mtime_ns))
+
+
+def make_link(root: Path, path: str, goal: Path) -> None:
+    """A new symbolic link to `goal` stands at `path`, its folders are made where they are missing.
+
+    Raises:
+        OSError: something stands there, or the way to it is a link or leads out of `root`.
+    """
+    with _parent(root, path, make=True) as (folder, name):
+        os.symlink(goal, name, dir_fd=folder)
+
+
+@contextlib.contextmanager
+def hold_parent(root: Path, path: str) -> Iterator[Path]:
+    """A name for the folder of `path`, made where it is missing, that means this folder whatever is moved or swapped.
+
+    Only while the context lasts, and on Linux; other processes of the user can use it as well.
+
+    Raises:
+        OSError: the way to it is a link or leads out of `root`.
+    """
+    with _parent(root, path, make=True) as (folder, _):
+        yield Path(f"/proc/{os.getpid()}/fd/{folder}")
+
+
+def open_by_kernel(top: int, path: str, flags: int) -> int:
+    """A handle of what stands at `path` below the open folder `top`, in one call of the kernel.
+
+    Raises:
+        OSError: as `open_by_names`; with an error number of `NOT_HERE` it may be the call itself that is refused.
+    """
+    return _openat2()(top, os.fsencode("/".join(_names(path))), flags)
+
+
+def open_by_names(top: int, path: str, flags: int) -> int:
+    """The same, folder by folder.
+
+    Raises:
+        OSError: there is nothing, a link is on the way or stands there, or the path leads out.
+    """
+    *folders, name = _names(path)
+    with contextlib.ExitStack() as stack:
+        for folder in folders:
+            top = os.open(folder, FOLDER, dir_fd=top)
+            stack.callback(os.close, top)
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=top)
+
+
+def _open(top: int, path: str, flags: int) -> int:
+    if sys.platform == "linux":
+        try:
+            return open_by_kernel(top, path, flags)
+        except OSError as exc:
+            if exc.errno not in NOT_HERE:
+                raise
+    return open_by_names(top, path, flags)
+
+
+def _names(path: str) -> list[str]:
+    """The names in `path`; refused is what could lead out, or what no file system knows."""
+    names = path.split("/")
+    bad = not names or any(name in {"", ".", ".."} for name in names) or "\0" in path
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        bad = True
+    if bad:
+        raise OSError(errno.EXDEV, "not a path inside the folder", path)
+    return names
+
+
+@contextlib.contextmanager
+def _handle(root: Path) -> Iterator[int]:
+    """The folder that paths are relative to; it is ours to name, so it may be reached through links."""
+    handle = os.open(root, FOLDER & ~os.O_NOFOLLOW)
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _parent(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """(the folder that `path` stands in, open; the last name of `path`)."""
+    *folders, name = _names(path)
+    with contextlib.ExitStack() as stack:
+        top = stack.enter_context(_handle(root))
+        if make:
+            for folder in folders:
+                with contextlib.suppress(FileExistsError):
+                    os.mkdir(folder, dir_fd=top)
+                top = os.open(folder, FOLDER, dir_fd=top)
+                stack.callback(os.close, top)
+        elif folders:
+            top = _open(top, "/".join(folders), FOLDER)
+            stack.callback(os.close, top)
+        yield top, name
+
+
+@contextlib.contextmanager
+def _new_file(folder: int, name: str, mode: int) -> Iterator[int]:
+    """A handle of a file that stands at `name` when the block has ended well, and nowhere otherwise."""
+    made = _MADE + os.urandom(8).hex()
+    handle = os.open(
+        made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder
+    )
+    try:
+        yield handle
+        os.fchmod(handle, mode)
+        os.rename(made, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        os.unlink(made, dir_fd=folder)
+        raise
+    finally:
+        os.close(handle)
+
+
+@functools.cache
+def _openat2() -> Callable[[int, bytes, int], int]:
+    import ctypes  # noqa: PLC0415 - a command that reads no file must not pay for it
+
+    class How(ctypes.Structure):
+        _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+    system_call = ctypes.CDLL(None, use_errno=True).syscall
+    system_call.restype = ctypes.c_long
+
+    def call(top: int, path: bytes, flags: int) -> int:
+        how = How(flags, 0, RESOLVE)
+        size = ctypes.c_size_t(ctypes.sizeof(how))
+        result = system_call(ctypes.c_long(SYS_OPENAT2), ctypes.c_int(top), path, ctypes.byref(how), size)
+        if result < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), os.fsdecode(path))
+        return int(result)
+
+    return call

@@ -1,0 +1,71 @@
+"""Files that stand whole or not at all, whatever ends the process or the power meanwhile."""
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+
+from clean_room_agent.errors import UsageError
+
+
+def write_whole(path: Path, data: str | bytes, *, private: bool = False) -> None:
+    """The file holds `data`, synced with its name; what was there before is there until then.
+
+    What is no ordinary file (a terminal, a pipe) is written to as it is. A link stays; what it leads to is replaced.
+
+    Args:
+        path: its folder must exist.
+        data: text is written as UTF-8.
+        private: only the user may read it (0600); else a new file has the mode that the umask says, an old one its own.
+
+    Raises:
+        UsageError: it cannot be written; nothing is left of the attempt.
+    """
+    content = data.encode() if isinstance(data, str) else data
+    try:
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+            return
+        place = path.resolve()
+        old_mode = place.stat().st_mode & 0o777 if place.exists() else None
+        _replace(place, content, mode=0o600 if private else old_mode, wanted=0o600 if private else 0o666)
+    except OSError as exc:
+        raise UsageError(
+            f"cannot write {path}: {exc.strerror or exc}", hint="make room, or name another place"
+        ) from exc
+
+
+def sync_file(path: Path) -> None:
+    """What stands in the file outlives a power cut."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """The names in the folder outlive a power cut."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _replace(place: Path, content: bytes, *, mode: int | None, wanted: int) -> None:
+    temporary = place.with_name(f".{place.name[:100]}.{secrets.token_hex(4)}.part")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, wanted)
+    try:
+        with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
+            if mode is not None:
+                os.fchmod(handle, mode)
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        temporary.replace(place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise
+    sync_folder(place.parent)

@@ -1,0 +1,78 @@
+"""Who opens files by a path put together from a folder and a name: `beneath`, and few others with names of their own."""
+
+import ast
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src/clean_room_agent"
+OPENS = frozenset(
+    {"open", "read_bytes", "read_text", "write_bytes", "write_text", "symlink_to", "hardlink_to"}
+)
+COPIES = frozenset({"copy", "copy2", "copyfile", "copytree", "move"})
+NO_PATHS = frozenset({"beneath", "Record", "Session", "os"})
+"""`beneath` itself, and what is opened by something else than a path; `os.open` is looked at by name below."""
+
+OWN_NAMES = {
+    # what the user named on the command line, or the program's own configuration and files
+    "config.py": "config.toml, by its whole path",
+    "cli/demo.py": "files of the demo, in its own folder",
+    "cli/sample.py": "files of the package",
+    "cli/replay.py": "a recording that the user names",
+    "cli/solve.py": "--plan and the task's file",
+    "cli/discovery.py": "fixed names in the user's tree, which the user asked to look at",
+    "whole_file.py": "what its caller names: own files, and what the user named",
+    "workspace.py": "the workspace's own key",
+    "db/schema_page.py": "a page that a developer names",
+    "db/migrations.py": "files of the package",
+    "db/session.py": "the session's own file",
+    "indexer/bounds.py": "config.toml",
+    "enrichment/prompts/enrichment.py": "a template of the package",
+    "execute/prompts/texts.py": "a template of the package",
+    # git's own files, and folders that this program has just made
+    "git/log.py": "git's own folder",
+    "git/included.py": "git's own list of borrowed objects",
+    "git/scratch.py": "the user's index, and a folder of its own",
+    "git/commits.py": "a folder of its own",
+    "git/worktree.py": "the worktree's .git file, which it may find swapped",
+    # the sandbox and its attempts to get out, in folders of their own
+    "sandbox/escapes.py": "a scene of its own",
+    "sandbox/attempts.py": "runs inside the sandbox, to get out",
+    # the system's
+    "supervisor.py": "/proc",
+    "orchestrator/testing/environment.py": "path files of the user's own virtual environment",
+    "orchestrator/testing/guard/sitecustomize.py": "runs with the tests, in the folder that is theirs",
+    "orchestrator/testing/links.py": "a folder held by `beneath`, where there is no `cp`",
+}
+
+
+def opened(path: Path) -> list[str]:
+    """The calls in a module that open a file by a path of their own."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(node, ast.Call):
+            continue
+        match node.func:
+            case ast.Name(id="open"):
+                found.append("open")
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if name in COPIES and owner == "shutil":
+                found.append(f"shutil.{name}")
+            case ast.Attribute(value=value, attr=name) if name in OPENS:
+                if not (isinstance(value, ast.Name) and value.id in NO_PATHS):
+                    found.append(f".{name}")
+            case _:
+                pass
+    return found
+
+
+def test_files_that_others_named_are_opened_beneath_their_folder() -> None:
+    modules = {path.relative_to(SOURCE).as_posix(): path for path in sorted(SOURCE.rglob("*.py"))}
+    found = {name: calls for name, path in modules.items() if (calls := opened(path))}
+    assert {name: calls for name, calls in found.items() if name not in OWN_NAMES} == {}
+    assert sorted(OWN_NAMES.keys() - found.keys()) == [], "no longer opens anything: take it off the list"
+
+
+def test_the_check_finds_what_it_is_for(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text("(root / path).read_bytes()\nopen(f'{root}/{path}')\nshutil.copy2(a, b)\nfile.open()\n")
+    assert opened(module) == [".read_bytes", "open", "shutil.copy2", ".open"]
+    module.write_text("beneath.read_bytes(root, path)\nread_bytes(root, path)\nRecord.open(x)\nos.open(x)\n")
+    assert opened(module) == []
