@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clean_room_agent import proc
+from clean_room_agent.git.commits import FILE, FileChange, commit_files
+from clean_room_agent.git.repository import Repository
 
 AUTHOR = ("Ada Example", "ada@example.org")
 FIRST_DATE = 1_700_000_000
@@ -63,6 +65,14 @@ def commit(top: Path, files: Files, message: str) -> str:
     count = int(git(top, "rev-list", "--all", "--count"))
     git(top, "commit", "-q", "--allow-empty", "-m", message, date=FIRST_DATE + 60 * count)
     return git(top, "rev-parse", "HEAD")
+
+
+def commit_change(repo: Repository, files: Mapping[str, bytes | None], base: str | None = None) -> str:
+    """A new commit on `base` (the repository's HEAD for None) with `files` changed, beside the user's tree."""
+    changes = {
+        path: None if data is None else FileChange(data=data, mode=FILE) for path, data in files.items()
+    }
+    return commit_files(repo, base or repo.head, changes, "Change", None)
 
 
 def write(top: Path, files: Files) -> None:

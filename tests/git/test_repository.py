@@ -6,11 +6,13 @@ from tests.fakes.repositories import AUTHOR, commit, fingerprint, git, init_repo
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import git as hardened_git
+from clean_room_agent.git.history import list_tree
 from clean_room_agent.git.repository import (
     DEFAULT_AUTHOR,
     author_of,
     find_top,
     list_files,
+    list_work_tree,
     open_repository,
     remote_url,
 )
@@ -26,7 +28,7 @@ def test_opening_tells_where_everything_stands(top: Path) -> None:
     repo = open_repository(top / "pkg")
     assert (repo.top, repo.git_dir, repo.common_dir) == (top, top / ".git", top / ".git")
     assert repo.head == git(top, "rev-parse", "HEAD")
-    assert repo.filters == ()
+    assert repo.named.hooks == ()
     assert fingerprint(top) == before
 
 
@@ -41,6 +43,34 @@ def test_a_folder_name_may_hold_a_line_break(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "line\nbreak ", {"a.py": ""})
     assert open_repository(top).top == top
     assert find_top(top) == top
+
+
+def test_a_folder_whose_name_is_not_utf8_is_refused(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / os.fsdecode(b"caf\xe9"), {"a.py": ""})
+    with pytest.raises(RepositoryError, match="not UTF-8") as caught:
+        find_top(top)
+    assert "rename" in caught.value.hint
+    with pytest.raises(RepositoryError, match="not UTF-8"):
+        list_work_tree(top)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said", "hint"),
+    [
+        (".git/index", "git ls-files .*index file", "rm .git/index && git reset"),
+        (".git/objects/{tree}", "corrupt", "git fsck --full"),
+    ],
+)
+def test_a_damaged_repository_is_an_error_with_the_remedy(
+    top: Path, damage: str, said: str, hint: str
+) -> None:
+    name = git(top, "rev-parse", "HEAD^{tree}")
+    file = top / damage.format(tree=f"{name[:2]}/{name[2:]}")
+    file.chmod(0o644)
+    file.write_bytes(b"garbage, of which there is enough")
+    with pytest.raises(GitError, match=r"(?s)" + said) as caught:
+        list_tree(open_repository(top), "HEAD")
+    assert hint in caught.value.hint
 
 
 def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path) -> None:
@@ -86,6 +116,27 @@ def test_an_operation_in_progress_is_refused(diverged: Path, command: str, name:
     with pytest.raises(RepositoryError, match=f"a {name} .*in progress") as caught:
         open_repository(diverged)
     assert "--abort" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "remedy"),
+    [
+        ("format-patch -q -1 side && git am 0001-Side.patch", "git am", "git am --abort"),
+        ("rebase --apply side", "rebase", "git rebase --abort"),
+        (
+            "cherry-pick side side~1; git checkout -q -f HEAD -- a.py; rm -f .git/CHERRY_PICK_HEAD",
+            "cherry-pick or revert",
+            "git cherry-pick --abort, or git revert --abort",
+        ),
+    ],
+)
+def test_what_is_in_progress_is_named_with_its_own_remedy(
+    diverged: Path, command: str, name: str, remedy: str
+) -> None:
+    git(diverged, "-c", f"alias.try=!git {command} || true", "try")
+    with pytest.raises(RepositoryError, match=f"a {name} is in progress") as caught:
+        open_repository(diverged)
+    assert remedy in caught.value.hint
 
 
 def test_an_unmerged_index_is_refused(diverged: Path) -> None:

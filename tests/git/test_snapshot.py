@@ -122,6 +122,20 @@ def test_a_file_may_become_a_folder_or_a_link_and_back(top: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("target", ["/etc/hostname", "elsewhere"])
+def test_a_folder_may_become_a_link(top: Path, target: str) -> None:
+    write(top, {"pkg/c.py": None, "elsewhere/c.py": "not ours to follow\n"})
+    (top / "pkg").rmdir()
+    (top / "pkg").symlink_to(target)
+    taken = take(top)
+    assert read_tree(top, taken.commit) == {
+        "a.py": b"a = 1\n",
+        "b.py": b"b = 1\n",
+        "elsewhere/c.py": b"not ours to follow\n",
+        "pkg": target.encode(),
+    }
+
+
 def test_intent_to_add_entries_are_files_like_others(top: Path) -> None:
     write(top, {"later.py": "x = 1\n", "gone.py": ""})
     git(top, "add", "-N", "later.py", "gone.py")
@@ -243,8 +257,10 @@ def test_filter_drivers_never_run_and_their_files_are_left_out(tmp_path: Path) -
         "z.txt": "filter driver 'a=b' does not run here",
     }
     assert taken.dirty_tracked == ("y.py",)
+    assert taken.converted == ("x.bin",)
     assert check_out(top, taken, tmp_path / "wt")["x.bin"] == b"pointer"
-    assert open_repository(top).filters == ("a=b", "lock")
+    of_machine = open_repository(make_repository(tmp_path / "plain", {"a.py": ""})).named.filters
+    assert open_repository(top).named.filters == tuple(sorted({*of_machine, "a=b", "lock"}))
     assert not marker.exists()
 
 
@@ -273,6 +289,7 @@ def test_a_sparse_checkout_keeps_what_it_does_not_show(top: Path, tmp_path: Path
     write(top, {"a.py": "a = 2\n", "new.py": ""})
     taken = take(top)
     assert taken.dirty_tracked == ("a.py",)
+    assert taken.absent == ("pkg/c.py",)
     before = fingerprint(top)
     assert check_out(top, taken, tmp_path / "wt").keys() == {"a.py", "b.py", "new.py", "pkg/c.py"}
     assert fingerprint(top) == before

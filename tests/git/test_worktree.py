@@ -112,6 +112,9 @@ def test_reset_mends_a_lock_a_broken_index_and_closed_folders(tree: Worktree) ->
     (tree.git_dir / "index.lock").write_bytes(b"")
     reset(tree)
     (tree.git_dir / "index").write_bytes(b"garbage")
+    reset(tree)
+    (tree.git_dir / "index").unlink()
+    write(tree.git_dir, {"index/of/folders": "", "index.lock/x": ""})
     write(tree.path, {"a.py": "x\n", "junk/deep/x.py": ""})
     (tree.path / "junk/deep").chmod(0)
     (tree.path / "junk").chmod(0o500)
@@ -127,6 +130,18 @@ def test_a_change_with_its_old_time_and_size_is_undone(tree: Worktree) -> None:
     os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     reset(tree)
     assert file.read_text() == before
+
+
+@pytest.mark.parametrize("flag", ["--skip-worktree", "--assume-unchanged", "--fsmonitor-valid"])
+def test_a_flag_in_the_index_hides_nothing_from_a_reset(tree: Worktree, flag: str) -> None:
+    git(tree.path, "update-index", flag, "a.py")
+    write(tree.path, {"a.py": "tampered\n"})
+    reset(tree)
+    write(tree.path, {"a.py": "tampered\n"})
+    git(tree.path, "update-index", flag, "a.py", "pkg/b.py")
+    git(tree.path, "status")
+    reset(tree)
+    assert contents(tree).keys() == FILES.keys()
 
 
 def test_submodule_folders_are_emptied_but_not_through_links(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """One git call: nothing of the caller's environment or configuration can make it run another program."""
 
 import os
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent import proc
@@ -12,6 +14,7 @@ OUTPUT_BOUND = 1 << 30
 # On the command line they win over every configuration file.
 SAFE = (
     "core.hooksPath=/dev/null",
+    "core.fsync=reference",  # a ref that was not synced may be empty after a power cut, and git then complains of it
     "core.fsmonitor=false",
     "core.untrackedCache=false",
     "core.splitIndex=false",  # a split index would be written beside the user's own
@@ -55,19 +58,54 @@ FIXED = {
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ALLOW_PROTOCOL": "none",  # wins over protocol.<name>.allow, which wins over protocol.allow
+    "GIT_NO_LAZY_FETCH": "1",
     "LC_ALL": "C",
 }
+NO_FILTER = (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+NO_HOOK = (("enabled", "false"), ("event", ""), ("command", "true"))
+"""Each of them is enough; which of them a git knows depends on its age (2.54 was the first with such hooks)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """Programs that a configuration gives names of its own, so that no fixed setting turns them off; sorted."""
+
+    filters: tuple[str, ...] = ()
+    hooks: tuple[str, ...] = ()
+
+
+REMEDIES = (
+    (
+        "promisor remote",
+        "this clone lacks objects, and nothing is fetched here; fetch them: git fetch --refetch --no-filter",
+    ),
+    (
+        r"Read-only file system|insufficient permission|(cannot|could not|unable to) (create|lock|write).*Permission denied",
+        "git's folder must be writable: the snapshot and the result are kept there",
+    ),
+    ("No space left|Disk quota exceeded", "make room where git's folder stands, and start again"),
+    (
+        "index file corrupt|index file smaller|bad signature|bad index file",
+        "git's index is damaged; it can be made anew from HEAD: rm .git/index && git reset",
+    ),
+    (
+        "corrupt|bad object|unable to read|missing (blob|tree|commit)|not a valid object|invalid object",
+        "the repository is damaged; `git fsck --full` says where, another clone has what is lost",
+    ),
+)
+"""Patterns of git's own words, the first that is found counts."""
 
 
 def git(
     *arguments: str,
     cwd: Path,
     pins: Mapping[str, str] | None = None,
-    filters: tuple[str, ...] = (),
+    named: Named | None = None,
     input: bytes = b"",  # noqa: A002 - as in proc.run
     ok: tuple[int, ...] = (0,),
 ) -> bytes:
-    """What git wrote. `pins` are variables such as GIT_DIR; the `filters` named do nothing.
+    """What git wrote. `pins` are variables such as GIT_DIR; the programs `named` do not run.
 
     Raises:
         GitError: git is missing, or ended with a code that is not in `ok`; the message holds its own words.
@@ -76,7 +114,7 @@ def git(
         done = proc.run(
             command_line(*arguments),
             cwd=cwd,
-            env=environment(pins or {}, filters),
+            env=environment(pins or {}, named or Named()),
             timeout=None,
             input=input,
             check=False,
@@ -87,9 +125,9 @@ def git(
         raise GitError(exc.message, hint=exc.hint) from exc
     if done.returncode not in ok:
         words = _words(done.stderr)
-        raise GitError(f"git {arguments[0]} (exit {done.returncode}): {words}", hint=_remedy(words))
+        raise GitError(f"git {_verb(arguments)} (exit {done.returncode}): {words}", hint=_remedy(words))
     if done.stdout_cut:
-        raise GitError(f"git {arguments[0]}: more than {OUTPUT_BOUND} bytes of output")
+        raise GitError(f"git {_verb(arguments)}: more than {OUTPUT_BOUND} bytes of output")
     return done.stdout
 
 
@@ -103,11 +141,11 @@ def stream_git(
     """
     try:
         yield from proc.stream(
-            command_line(*arguments), cwd=cwd, env=environment(pins or {}, ()), separator=separator
+            command_line(*arguments), cwd=cwd, env=environment(pins or {}, Named()), separator=separator
         )
     except CommandError as exc:
         words = _words(exc.stderr) or exc.message
-        raise GitError(f"git {arguments[0]}: {words}", hint=_remedy(words) or exc.hint) from exc
+        raise GitError(f"git {_verb(arguments)}: {words}", hint=_remedy(words) or exc.hint) from exc
 
 
 def command_line(*arguments: str) -> tuple[str, ...]:
@@ -116,13 +154,14 @@ def command_line(*arguments: str) -> tuple[str, ...]:
     return ("git", "--no-pager", "--literal-pathspecs", *flags, *arguments)
 
 
-def environment(pins: Mapping[str, str], filters: tuple[str, ...]) -> dict[str, str]:
-    """What git may see: nothing inherited that steers it, filter drivers without their programs."""
-    # By environment, not by -c: a driver's name may hold "=".
+def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
+    """What git may see: nothing inherited that steers it, filter drivers and configured hooks without their programs."""
+    # By environment, not by -c: a name may hold "=".
     emptied = [
-        (f"filter.{name}.{key}", value)
-        for name in filters
-        for key, value in (("clean", ""), ("smudge", ""), ("process", ""), ("required", "false"))
+        (f"{section}.{name}.{key}", value)
+        for section, known, settings in (("filter", named.filters, NO_FILTER), ("hook", named.hooks, NO_HOOK))
+        for name in known
+        for key, value in settings
     ]
     counted = {"GIT_CONFIG_COUNT": str(len(emptied))} if emptied else {}
     for number, (key, value) in enumerate(emptied):
@@ -131,11 +170,15 @@ def environment(pins: Mapping[str, str], filters: tuple[str, ...]) -> dict[str, 
     return proc.inherited_environment(without="GIT_") | FIXED | counted | dict(pins)
 
 
-def filter_drivers(place: Path) -> tuple[str, ...]:
-    """The filter drivers that the configuration defines, sorted."""
-    pattern = r"^filter\..*\.(clean|smudge|process)$"
-    found = git("config", "-z", "--name-only", "--get-regexp", pattern, cwd=place, ok=(0, 1))
-    return tuple(sorted({key.partition(".")[2].rpartition(".")[0] for key in names(found)}))
+def named_programs(place: Path) -> Named:
+    """The filter drivers and hooks that the configuration defines."""
+    pattern = r"^(filter\..*\.(clean|smudge|process)|hook\..*\.(command|event))$"
+    found = names(git("config", "-z", "--name-only", "--get-regexp", pattern, cwd=place, ok=(0, 1)))
+    known = {(key.partition(".")[0], key.partition(".")[2].rpartition(".")[0]) for key in found}
+    filters, hooks = (
+        tuple(sorted(name for kind, name in known if kind == wanted)) for wanted in ("filter", "hook")
+    )
+    return Named(filters=filters, hooks=hooks)
 
 
 def names(output: bytes) -> tuple[str, ...]:
@@ -157,7 +200,13 @@ def _words(stderr: bytes) -> str:
     return stderr.decode("utf-8", "replace").strip()[-1000:]
 
 
+def _verb(arguments: tuple[str, ...]) -> str:
+    """The command's own name, behind settings."""
+    at = 0
+    while arguments[at] == "-c":
+        at += 2
+    return arguments[at]
+
+
 def _remedy(words: str) -> str:
-    if "promisor remote" in words:
-        return "this clone lacks objects, and nothing is fetched here; fetch them: git fetch --refetch --no-filter"
-    return ""
+    return next((remedy for pattern, remedy in REMEDIES if re.search(pattern, words)), "")

@@ -4,6 +4,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import names, one_line
 from clean_room_agent.git.repository import Repository
 
@@ -58,6 +59,15 @@ def changed_paths(repo: Repository, base: str, commit: str) -> tuple[ChangedPath
     pairs = zip(fields[0::2], fields[1::2], strict=True)
     changed = (ChangedPath(path=path, status=status) for status, path in pairs)
     return tuple(sorted(changed, key=lambda entry: entry.path))
+
+
+def has_commit(repo: Repository, commit: str) -> bool:
+    """Whether the commit, and all that it changes, can be read: after a power cut, objects may be empty."""
+    try:
+        repo.git("show", "--format=", "--no-ext-diff", "--no-textconv", "--binary", commit)
+    except GitError:
+        return False
+    return True
 
 
 def read_blob(repo: Repository, commit: str, path: str) -> bytes | None:

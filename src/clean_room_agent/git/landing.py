@@ -1,22 +1,41 @@
-"""Where results come to stand: refs that only we make, one new branch, and, if asked for, the user's files."""
+"""Where results come to stand: refs that only we make, and one new branch."""
 
-import os
+import itertools
 from collections.abc import Mapping
 
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.command import names, one_line
-from clean_room_agent.git.history import changed_paths, diff_bytes
+from clean_room_agent.git.command import one_line
+from clean_room_agent.git.lasting import sync_commit, sync_ref
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.git.scratch import scratch_index
 
 
 def update_ref(repo: Repository, ref: str, commit: str, *, expected: str) -> None:
-    """`ref` names `commit`, and named `expected` before; an empty `expected` means that it did not exist.
+    """`ref` names `commit`, also after a power cut, and named `expected` before; an empty `expected` means that it did not
+    exist.
 
     Raises:
         GitError: it named something else.
     """
+    sync_commit(repo, commit)
     repo.git("update-ref", "--no-deref", ref, commit, expected or repo.zero)
+    sync_ref(repo, ref)
+
+
+def keep_commit(repo: Repository, ref: str, commit: str) -> str:
+    """The commit that `ref` names: `commit`, or one with the same tree and parents that it named before.
+
+    Raises:
+        GitError: somebody else has moved the ref at the same time.
+    """
+    before = list_refs(repo, ref).get(ref, "")
+    if before and _content(repo, before) == _content(repo, commit):
+        return before
+    update_ref(repo, ref, commit, expected=before)
+    return commit
+
+
+def _content(repo: Repository, commit: str) -> str:
+    return one_line(repo.git("show", "-s", "--format=%T %P", commit))
 
 
 def delete_ref(repo: Repository, ref: str) -> None:
@@ -30,15 +49,31 @@ def list_refs(repo: Repository, prefix: str) -> Mapping[str, str]:
     return dict(sorted((name, value) for name, _, value in (line.partition(" ") for line in found)))
 
 
+def with_room(repo: Repository, folder: str) -> Repository:
+    """The repository, in which branches `folder`/... can be made.
+
+    Raises:
+        RepositoryError: a branch is named `folder` itself; git keeps either one or the other.
+    """
+    if f"refs/heads/{folder}" in list_refs(repo, f"refs/heads/{folder}"):
+        raise RepositoryError(
+            f"a branch named {folder} stands in the way of {folder}/<id>, where results come to stand",
+            hint=f"rename it: git branch -m {folder} <other name>",
+        )
+    return repo
+
+
 def create_branch(repo: Repository, name: str, commit: str) -> None:
-    """A new branch `name` stands at `commit`; HEAD stays where it is.
+    """A new branch `name` stands at `commit`, also after a power cut; HEAD stays where it is.
 
     Raises:
         RepositoryError: there is such a branch, another one stands in its way, or the name is not valid.
     """
     try:
         repo.git("check-ref-format", f"refs/heads/{name}")
+        sync_commit(repo, commit)
         repo.git("update-ref", f"refs/heads/{name}", commit, repo.zero)
+        sync_ref(repo, f"refs/heads/{name}")
     except GitError as exc:
         raise RepositoryError(
             f"cannot make the branch {name}: {exc.message}",
@@ -46,41 +81,37 @@ def create_branch(repo: Repository, name: str, commit: str) -> None:
         ) from exc
 
 
-def apply_to_tree(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
-    """The user's files now hold what changed from `base` to `commit`; the paths, sorted. The index is untouched.
+def land(repo: Repository, name: str, commit: str, *, before: tuple[str, str]) -> str:
+    """The branch that stands at `commit` now: `name`, or where that is somebody else's, with a number behind it.
 
-    All or nothing: first every path is compared with `base`, then git checks the whole patch.
+    `before` is the branch and the commit that the run had landed at when it ended the last time; ("", "") for neither.
+    That branch goes on where it still stands there and nobody has it checked out.
 
     Raises:
-        RepositoryError: files are not what `base` has, all of them named; or the patch does not fit.
+        RepositoryError: as `create_branch`.
     """
-    changed = changed_paths(repo, base, commit)
-    existing = tuple(entry.path for entry in changed if entry.status != "A")
-    added = (entry.path for entry in changed if entry.status == "A")
-    moved_on = sorted(
-        {*_differing(repo, base, existing), *(p for p in added if os.path.lexists(repo.top / p))}
-    )
-    if moved_on:
-        raise RepositoryError(
-            f"changed here since the run started: {', '.join(moved_on)}; nothing was applied",
-            hint="put these files back, or merge the branch",
-        )
-    if changed:
-        patch = diff_bytes(repo, base, commit)
-        try:
-            repo.git("apply", "--whitespace=nowarn", "--check", "-", input=patch)
-            repo.git("apply", "--whitespace=nowarn", "-", input=patch)
-        except GitError as exc:
-            raise RepositoryError(f"the change does not fit: {exc.message}", hint="merge the branch") from exc
-    return tuple(entry.path for entry in changed)
+    earlier, tip = before
+    standing = branch_tip(repo, earlier) if earlier else ""
+    if standing and standing in {tip, commit} and (standing == commit or not is_checked_out(repo, earlier)):
+        if standing != commit:
+            update_ref(repo, f"refs/heads/{earlier}", commit, expected=tip)
+        return earlier
+    # A process that died after it made the branch left it at this commit.
+    if branch_tip(repo, name) == commit:
+        return name
+    if earlier:
+        taken = list_refs(repo, "refs/heads/cra/")
+        name = next(new for n in itertools.count(2) if f"refs/heads/{(new := f'{name}-{n}')}" not in taken)
+    create_branch(repo, name, commit)
+    return name
 
 
-def _differing(repo: Repository, base: str, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of `paths` that do not stand in the work tree as `base` has them, line ends aside."""
-    if not paths:
-        return ()
-    entries = repo.git("ls-tree", "-r", "-z", "--full-tree", base, "--", *paths)
-    with scratch_index(repo, None) as pins:
-        repo.git("update-index", "-z", "--index-info", pins=pins, input=entries)
-        repo.git("update-index", "-q", "--refresh", pins=pins, ok=(0, 1))
-        return names(repo.git("diff-files", "-z", "--name-only", "--no-renames", pins=pins))
+def branch_tip(repo: Repository, name: str) -> str:
+    """The commit that the branch names; "" where there is none."""
+    return list_refs(repo, f"refs/heads/{name}").get(f"refs/heads/{name}", "")
+
+
+def is_checked_out(repo: Repository, name: str) -> bool:
+    """Whether a work tree of the repository is on the branch."""
+    form = "--format=%(worktreepath)"
+    return bool(one_line(repo.git("for-each-ref", form, f"refs/heads/{name}")).strip())

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.command import filter_drivers, git, names, one_line
+from clean_room_agent.git.command import Named, git, named_programs, names, one_line
 
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
 HEX = re.compile(r"[0-9a-f]{40,64}")
@@ -18,7 +18,9 @@ IN_PROGRESS = (
     ("CHERRY_PICK_HEAD", "cherry-pick", "git cherry-pick --abort"),
     ("REVERT_HEAD", "revert", "git revert --abort"),
     ("rebase-merge", "rebase", "git rebase --abort"),
-    ("rebase-apply", "rebase (or am)", "git rebase --abort, or git am --abort"),
+    ("rebase-apply/applying", "git am", "git am --abort"),
+    ("rebase-apply", "rebase", "git rebase --abort"),
+    ("sequencer", "cherry-pick or revert", "git cherry-pick --abort, or git revert --abort"),
 )
 
 
@@ -26,14 +28,14 @@ IN_PROGRESS = (
 class Repository:
     """A repository with a work tree and a commit. `head` is that commit.
 
-    `filters` are the filter drivers found in its configuration (LFS, git-crypt, ...): they never run for us.
+    `named` are the filter drivers (LFS, git-crypt, ...) and hooks found in its configuration: they never run for us.
     """
 
     top: Path
     git_dir: Path
     common_dir: Path
     head: str
-    filters: tuple[str, ...]
+    named: Named
 
     @property
     def zero(self) -> str:
@@ -56,7 +58,7 @@ class Repository:
         """
         pinned = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.top)} | dict(pins or {})
         where = Path(pinned["GIT_WORK_TREE"])
-        return git(*arguments, cwd=where, pins=pinned, filters=self.filters, input=input, ok=ok)
+        return git(*arguments, cwd=where, pins=pinned, named=self.named, input=input, ok=ok)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +97,7 @@ def open_repository(path: Path) -> Repository:
         raise RepositoryError(
             f"unresolved conflicts in {', '.join(unmerged[:5])}", hint="resolve them, then: git add <file>"
         )
-    return Repository(top=top, git_dir=git_dir, common_dir=common_dir, head=head, filters=filter_drivers(top))
+    return Repository(top=top, git_dir=git_dir, common_dir=common_dir, head=head, named=named_programs(top))
 
 
 def find_top(path: Path) -> Path:
@@ -111,7 +113,7 @@ def find_top(path: Path) -> Path:
             raise RepositoryError(
                 f"{path} is a bare repository: it has no files to work on", hint="clone it first"
             )
-        return Path(one_line(git("rev-parse", "--show-toplevel", cwd=path)))
+        return _nameable(Path(one_line(git("rev-parse", "--show-toplevel", cwd=path))))
     except GitError as exc:
         raise _unfit(path, exc) from exc
 
@@ -125,7 +127,7 @@ def list_work_tree(path: Path) -> Listing:
     asked = git("rev-parse", "--is-bare-repository", "--show-toplevel", "HEAD", "--", cwd=path, ok=(0, 128))
     lines = asked.decode("utf-8", "surrogateescape").splitlines()
     if len(lines) == 4 and lines[0] == "false":
-        top, head = Path(lines[1]), lines[2]
+        top, head = _nameable(Path(lines[1])), lines[2]
     else:  # no commit yet, a name of several lines, or something that needs an explanation
         top = find_top(path)
         head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
@@ -176,6 +178,17 @@ def remote_url(top: Path) -> str | None:
     if parts.scheme in {"http", "https"}:
         url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     return url or None
+
+
+def _nameable(top: Path) -> Path:
+    try:
+        str(top).encode()
+    except UnicodeEncodeError as exc:
+        raise RepositoryError(
+            f"the name of the folder {top} is not UTF-8, which records and reports are",
+            hint="rename the folder, or mount it under another name",
+        ) from exc
+    return top
 
 
 def _is_regular(top: Path, path: str) -> bool:

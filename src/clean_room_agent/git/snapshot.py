@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from clean_room_agent.beneath import is_file, read_bytes
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import filter_drivers, git, joined, names, one_line
+from clean_room_agent.git.command import git, joined, named_programs, names, one_line
+from clean_room_agent.git.lasting import sync_commit, sync_ref
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.git.scratch import copied_index, identity
 
@@ -22,7 +24,9 @@ class Snapshot:
 
     `commit` is HEAD itself when nothing is uncommitted, else a commit on top of it that no branch names.
     `excluded` pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are
-    files whose bytes a checkout gives back differently than they stand here (mixed line ends, mostly).
+    files whose bytes a checkout gives back differently than they stand here (mixed line ends, mostly). `converted`
+    are tracked files of a filter driver: a worktree has what is committed of them, such as the pointers of LFS.
+    `absent` are those that a sparse checkout does not show.
     """
 
     commit: str
@@ -31,12 +35,23 @@ class Snapshot:
     untracked: tuple[str, ...]
     excluded: tuple[tuple[str, str], ...]
     reshaped: tuple[str, ...]
+    converted: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
     paths: tuple[str, ...]
     excluded: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Flagged:
+    """Tracked paths; `files` without submodules, `absent` are hidden and do not stand on disk."""
+
+    files: tuple[str, ...]
+    submodules: tuple[str, ...]
+    absent: tuple[str, ...]
 
 
 def snapshot(
@@ -52,12 +67,17 @@ def snapshot(
         GitError: a tracked file cannot be read, or the task has a snapshot already.
     """
     with copied_index(repo) as pins:
-        tracked = _take_tracked(repo, pins)
+        flagged = _unhide(repo, pins)
+        converted = _filtered(repo, pins, flagged.files)
+        tracked = _take_tracked(repo, pins, flagged.submodules)
         untracked = _take_untracked(repo, pins, secrets, max_untracked_bytes)
         tree = one_line(repo.git("write-tree", pins=pins))
         reshaped = _reshaped(repo, pins, (*tracked.paths, *untracked.paths))
     commit = _commit(repo, tree)
+    if commit != repo.head:
+        sync_commit(repo, commit)
     repo.git("update-ref", f"refs/cra/{task_id}/base", commit, repo.zero)
+    sync_ref(repo, f"refs/cra/{task_id}/base")
     changed = names(
         repo.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", repo.head, commit)
         if commit != repo.head
@@ -71,6 +91,8 @@ def snapshot(
         untracked=tuple(sorted(new)),
         excluded=tuple(sorted({*tracked.excluded, *untracked.excluded})),
         reshaped=reshaped,
+        converted=tuple(sorted(converted)),
+        absent=flagged.absent,
     )
 
 
@@ -82,8 +104,7 @@ def _commit(repo: Repository, tree: str) -> str:
     return one_line(repo.git("commit-tree", tree, "-p", repo.head, "-F", "-", pins=pins, input=MESSAGE))
 
 
-def _take_tracked(repo: Repository, pins: Mapping[str, str]) -> _Taken:
-    submodules = _unhide(repo, pins)
+def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[str, ...]) -> _Taken:
     excluded = [(path, reason) for path in submodules for reason in _changes_inside(repo.top / path)]
     repo.git("update-index", "-q", "--refresh", pins=pins, ok=(0, 1))
     fields = names(
@@ -98,9 +119,13 @@ def _take_tracked(repo: Repository, pins: Mapping[str, str]) -> _Taken:
             excluded.append((path, "neither a file nor a link"))
         else:
             paths.append(path)
-    filtered = _filtered(repo, pins, tuple(path for path in paths if os.path.lexists(repo.top / path)))
+    gone = {path for path in paths if not _stands(repo.top, path)}
+    filtered = _filtered(repo, pins, tuple(path for path in paths if path not in gone))
     taken = tuple(path for path in paths if path not in filtered)
-    repo.git("update-index", "--add", "--remove", "-z", "--stdin", pins=pins, input=joined(taken))
+    removed = tuple(path for path in taken if path in gone)
+    written = tuple(path for path in taken if path not in gone)
+    repo.git("update-index", "--force-remove", "-z", "--stdin", pins=pins, input=joined(removed))
+    repo.git("update-index", "--add", "--remove", "-z", "--stdin", pins=pins, input=joined(written))
     return _Taken(paths=taken, excluded=(*excluded, *filtered.items()))
 
 
@@ -120,23 +145,28 @@ def _take_untracked(
     return _Taken(paths=taken, excluded=(*excluded, *filtered.items()))
 
 
-def _unhide(repo: Repository, pins: Mapping[str, str]) -> tuple[str, ...]:
-    """The submodules; and no entry that stands on disk is hidden from comparison by a flag any more."""
-    assumed, skipped, submodules = [], [], []
+def _unhide(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
+    """What is tracked; and no entry that stands on disk is hidden from comparison by a flag any more."""
+    assumed: list[str] = []
+    skipped: list[str] = []
+    absent: list[str] = []
+    files: list[str] = []
+    submodules: list[str] = []
     for entry in names(repo.git("ls-files", "-z", "-v", "--stage", pins=pins)):
         head, _, path = entry.partition("\t")
         tag, mode = head.split(" ")[:2]
         if mode == GITLINK:
             submodules.append(path)
             continue
+        files.append(path)
         if tag.islower():
             assumed.append(path)
-        if tag in "Ss" and os.path.lexists(repo.top / path):
-            skipped.append(path)
+        if tag in "Ss":
+            (skipped if os.path.lexists(repo.top / path) else absent).append(path)
     for flag, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
         if paths:
             repo.git("update-index", flag, "-z", "--stdin", pins=pins, input=joined(tuple(paths)))
-    return tuple(submodules)
+    return _Flagged(files=tuple(files), submodules=tuple(submodules), absent=tuple(sorted(absent)))
 
 
 def _changes_inside(submodule: Path) -> tuple[str, ...]:
@@ -146,7 +176,7 @@ def _changes_inside(submodule: Path) -> tuple[str, ...]:
     try:
         status = git(
             "status", "--porcelain", "-z", "--ignore-submodules=dirty",
-            cwd=submodule, filters=filter_drivers(submodule),
+            cwd=submodule, named=named_programs(submodule),
         )  # fmt: skip
     except GitError:
         return ("a submodule that git cannot read: left as recorded",)
@@ -171,28 +201,41 @@ def _reason_against(file: Path, path: str, secrets: Callable[[str], bool], max_b
 
 def _filtered(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> dict[str, str]:
     """Those of `paths` that belong to a filter driver, with the reason; stored raw they could leak or bloat."""
-    if not repo.filters or not paths:
+    if not repo.named.filters or not paths:
         return {}
     fields = names(repo.git("check-attr", "-z", "--stdin", "filter", pins=pins, input=joined(paths)))
     pairs = zip(fields[0::3], fields[2::3], strict=True)
-    return {path: f"filter driver {name!r} does not run here" for path, name in pairs if name in repo.filters}
+    return {
+        path: f"filter driver {name!r} does not run here"
+        for path, name in pairs
+        if name in repo.named.filters
+    }
 
 
 def _reshaped(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...]) -> tuple[str, ...]:
-    files = tuple(path for path in paths if _is_file(repo.top / path))
+    files = tuple(path for path in paths if is_file(repo.top, path))
     if not files:
         return ()
     with tempfile.TemporaryDirectory(prefix="cra-checkout-") as folder:
         prefix = f"--prefix={folder}/"
         repo.git("checkout-index", "-q", "-z", "--stdin", prefix, pins=pins, input=joined(files))
-        differs = (
-            path for path in files if (Path(folder) / path).read_bytes() != (repo.top / path).read_bytes()
-        )
+        differs = (path for path in files if _read(Path(folder), path) != _read(repo.top, path))
         return tuple(sorted(differs))
 
 
-def _is_file(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink()
+def _read(top: Path, path: str) -> bytes | None:
+    """The file's bytes; None where by now something else stands there, or on the way there."""
+    try:
+        return read_bytes(top, path)
+    except OSError:
+        return None
+
+
+def _stands(top: Path, path: str) -> bool:
+    """Whether something stands there, and not by way of a link: git's index holds nothing beyond one."""
+    file = top / path
+    above = (each for each in file.parents if each.is_relative_to(top) and each != top)
+    return os.path.lexists(file) and not any(each.is_symlink() for each in above)
 
 
 def _is_special(path: Path) -> bool:

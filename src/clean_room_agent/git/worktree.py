@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent.errors import GitError
@@ -17,14 +17,27 @@ from clean_room_agent.git.snapshot import GITLINK
 GLOB = str.maketrans({character: f"\\{character}" for character in "\\*?[ !#"})
 
 
+@dataclass(slots=True)
+class HeldIndex:
+    """A work tree's index as git left it after the last reset, and its time in nanoseconds."""
+
+    data: bytes = b""
+    written: int = 0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worktree:
-    """A linked work tree. `git_dir` was read before anything ran in it; `submodules` are folders kept empty."""
+    """A linked work tree. `git_dir` was read before anything ran in it; `submodules` are folders kept empty.
+
+    What runs in it can write its index too, where no sandbox hinders it, and hide files from a reset by flags:
+    `index` is what counts.
+    """
 
     path: Path
     git_dir: Path
     repo: Repository
     submodules: tuple[str, ...]
+    index: HeldIndex = field(default_factory=HeldIndex, compare=False, repr=False)
 
     @property
     def pins(self) -> dict[str, str]:
@@ -55,7 +68,9 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
     git_dir = Path(os.fsdecode((where / ".git").read_bytes()).removeprefix("gitdir: ").rstrip("\n"))
     listed = names(repo.git("ls-tree", "-r", "-z", "--full-tree", commit))
     submodules = tuple(entry.partition("\t")[2] for entry in listed if entry.startswith(GITLINK))
-    return Worktree(path=where, git_dir=git_dir, repo=repo, submodules=submodules)
+    worktree = Worktree(path=where, git_dir=git_dir, repo=repo, submodules=submodules)
+    _hold_index(worktree)
+    return worktree
 
 
 def stand_on(worktree: Worktree, commit: str) -> None:
@@ -72,6 +87,7 @@ def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = (
         GitError: it cannot be brought back, in git's own words.
     """
     _restore_link(worktree)
+    _restore_index(worktree)
     try:
         _restore_files(worktree, commit, keep)
     except GitError:
@@ -92,6 +108,43 @@ def remove_worktree(worktree: Worktree) -> None:
             worktree.git_dir.parent.rmdir()
 
 
+def remove_leftovers(repo: Repository, task_id: str, where: Path) -> bool:
+    """Neither a work tree of the task at `where`, whole or half made, nor git's notes about it are left; whether there were.
+
+    The caller knows that no process has the task in hand. What git's notes call somebody else's is not touched.
+    """
+    notes = tuple(folder for folder in _notes(repo) if _is_about(folder, where))
+    if not all(_is_of(folder, task_id) for folder in notes):
+        return False
+    was_there = bool(notes) or where.exists()
+    for folder in notes or ((where / ".git-notes",) if where.exists() else ()):
+        remove_worktree(Worktree(path=where, git_dir=folder, repo=repo, submodules=()))
+    return was_there
+
+
+def _notes(repo: Repository) -> tuple[Path, ...]:
+    top = repo.common_dir / "worktrees"
+    return tuple(sorted(path for path in top.iterdir() if path.is_dir())) if top.is_dir() else ()
+
+
+def _is_about(folder: Path, where: Path) -> bool:
+    try:
+        link = Path(os.fsdecode((folder / "gitdir").read_bytes()).rstrip("\n"))
+    except (
+        OSError
+    ):  # git was ended before it wrote where the work tree is to stand: it is named as the folder
+        return folder.name == where.name
+    return link.parent.resolve() == where.resolve()
+
+
+def _is_of(folder: Path, task_id: str) -> bool:
+    try:
+        reason = (folder / "locked").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return not (folder / "gitdir").exists()
+    return reason == f"cra {task_id}"
+
+
 @contextlib.contextmanager
 def _one_at_a_time(repo: Repository) -> Iterator[None]:
     """No other run adds or removes a work tree: git fails on one that is half there."""
@@ -108,17 +161,41 @@ def _restore_link(worktree: Worktree) -> None:
     content = b"gitdir: " + os.fsencode(worktree.git_dir) + b"\n"
     if link.is_file() and not link.is_symlink() and link.read_bytes() == content:
         return
-    if link.is_dir() and not link.is_symlink():
-        _open_folders(link)
-        shutil.rmtree(link)
-    else:
-        link.unlink(missing_ok=True)
+    _clear(link)
     link.write_bytes(content)
+
+
+def _clear(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        _open_folders(path)
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _hold_index(worktree: Worktree) -> None:
+    file = worktree.git_dir / "index"
+    worktree.index.data, worktree.index.written = file.read_bytes(), file.stat().st_mtime_ns
+
+
+def _restore_index(worktree: Worktree) -> None:
+    _clear(worktree.git_dir / "index.lock")
+    file, held = worktree.git_dir / "index", worktree.index
+    if not held.data:
+        return
+    try:
+        if file.stat().st_mtime_ns == held.written and file.read_bytes() == held.data:
+            return
+    except OSError:
+        pass
+    _clear(file)
+    file.write_bytes(held.data)
+    # With a younger time than when git wrote it, git would trust entries that are racily clean.
+    os.utime(file, ns=(held.written, held.written))
 
 
 def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> None:
     git, pins = worktree.repo.git, worktree.pins
-    (worktree.git_dir / "index.lock").unlink(missing_ok=True)
     git(
         "-c",
         "core.trustctime=true",
@@ -130,8 +207,10 @@ def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> No
         commit,
         pins=pins,
     )
+    _hold_index(worktree)
     for name in worktree.submodules:
-        _empty(worktree.path, name)
+        if name not in {path.rstrip("/") for path in keep}:
+            _empty(worktree.path, name)
     git("update-ref", "--no-deref", "HEAD", commit, pins=pins)
     kept = (part for path in keep for part in ("-e", "/" + path.rstrip("/").translate(GLOB)))
     git("clean", "-ffdxq", *kept, pins=pins)

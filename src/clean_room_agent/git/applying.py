@@ -1,0 +1,118 @@
+"""A result brought into the user's files: all of it, or nothing."""
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from clean_room_agent import beneath
+from clean_room_agent.errors import GitError, RepositoryError
+from clean_room_agent.git.command import names
+from clean_room_agent.git.history import ChangedPath, changed_paths, diff_bytes
+from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.scratch import scratch_index
+
+
+def apply_to_tree(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
+    """The user's files now hold what changed from `base` to `commit`; the paths, sorted. The index is untouched.
+
+    All or nothing: first every path is compared with `base`, then git checks the whole patch; where it fails half-way
+    nevertheless, as on a full disk, what was changed is put back.
+
+    Raises:
+        RepositoryError: files are not what `base` has, all of them named; or the patch does not fit.
+    """
+    changed = changed_paths(repo, base, commit)
+    existing = tuple(entry.path for entry in changed if entry.status != "A")
+    gone = {entry.path for entry in changed if entry.status == "D"}
+    added = (entry.path for entry in changed if entry.status == "A")
+    moved_on = sorted({*_differing(repo, base, existing), *(p for p in added if _taken(repo.top, p, gone))})
+    if moved_on:
+        raise RepositoryError(
+            f"changed here since the run started: {', '.join(moved_on)}; nothing was applied",
+            hint="put these files back, or merge the branch",
+        )
+    shared = [path for path in existing if _has_other_names(repo, path)]
+    if shared:
+        raise RepositoryError(
+            f"hard links share their content with other files: {', '.join(shared)}; nothing was applied",
+            hint="give these files a content of their own (cp -p a b && mv b a), or merge the branch",
+        )
+    if changed:
+        patch = diff_bytes(repo, base, commit)
+        try:
+            repo.git("apply", "--whitespace=nowarn", "--check", "-", input=patch)
+            with _put_back_on_failure(repo, changed):
+                repo.git("apply", "--whitespace=nowarn", "-", input=patch)
+        except GitError as exc:
+            raise RepositoryError(
+                f"the change does not fit: {exc.message}", hint=exc.hint or "merge the branch"
+            ) from exc
+    return tuple(entry.path for entry in changed)
+
+
+def _taken(top: Path, path: str, gone: set[str]) -> bool:
+    """Whether something stands where a file is to be made, or where one of its folders would be."""
+    above = [str(parent) for parent in Path(path).parents if str(parent) != "."]
+    in_the_way = any(
+        os.path.lexists(top / name) and (not (top / name).is_dir() or (top / name).is_symlink())
+        for name in above
+        if name not in gone
+    )
+    return in_the_way or os.path.lexists(top / path)
+
+
+@contextlib.contextmanager
+def _put_back_on_failure(repo: Repository, changed: tuple[ChangedPath, ...]) -> Iterator[None]:
+    """The changed files are as they were if the body raises, and no new one is left."""
+    top = repo.top
+    with tempfile.TemporaryDirectory(prefix="cra-apply-") as folder:
+        files = [entry.path for entry in changed if beneath.is_file(top, entry.path)]
+        links = {
+            entry.path: (top / entry.path).readlink() for entry in changed if (top / entry.path).is_symlink()
+        }
+        for path in files:
+            beneath.copy_file(top, Path(folder), path)
+        missing = {
+            parent
+            for entry in changed
+            for parent in (top / entry.path).parents
+            if not os.path.lexists(parent)
+        }
+        try:
+            yield
+        except BaseException:
+            for path in sorted({entry.path for entry in changed} - set(files)):
+                with contextlib.suppress(OSError):
+                    (top / path).unlink()
+            for parent in sorted(missing, reverse=True):
+                with contextlib.suppress(OSError):
+                    parent.rmdir()
+            for path in files:
+                with contextlib.suppress(OSError):
+                    (top / path).rmdir()  # a file that was to become a folder
+                beneath.copy_file(Path(folder), top, path)
+            for path, goal in links.items():
+                beneath.make_link(top, path, goal)
+            raise
+
+
+def _has_other_names(repo: Repository, path: str) -> bool:
+    try:
+        found = beneath.status(repo.top, path)
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
+
+
+def _differing(repo: Repository, base: str, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of `paths` that do not stand in the work tree as `base` has them, line ends aside."""
+    if not paths:
+        return ()
+    entries = repo.git("ls-tree", "-r", "-z", "--full-tree", base, "--", *paths)
+    with scratch_index(repo, None) as pins:
+        repo.git("update-index", "-z", "--index-info", pins=pins, input=entries)
+        repo.git("update-index", "-q", "--refresh", pins=pins, ok=(0, 1))
+        return names(repo.git("diff-files", "-z", "--name-only", "--no-renames", pins=pins))

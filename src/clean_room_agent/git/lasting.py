@@ -1,0 +1,39 @@
+"""Commits and refs that outlive a power cut: git syncs packs, but neither loose objects nor the folders of names."""
+
+import os
+from pathlib import Path
+
+from clean_room_agent.git.command import one_line
+from clean_room_agent.git.repository import Repository
+from clean_room_agent.whole_file import sync_file, sync_folder
+
+COMPARED = ("-r", "-t", "-z", "--raw", "--root", "--no-abbrev", "--no-renames", "--no-commit-id")
+"""How a commit is compared with its parent: all files and folders that it has otherwise, by their objects' names."""
+
+
+def sync_commit(repo: Repository, commit: str) -> None:
+    """What `commit` adds to its parents is on the disk; call it before a ref names the commit."""
+    tree = one_line(repo.git("rev-parse", f"{commit}^{{tree}}"))
+    listed = repo.git("diff-tree", *COMPARED, commit).decode("utf-8", "surrogateescape").split("\0")
+    added = {line.split(" ")[3] for line in listed if line.startswith(":")}
+    objects = repo.common_dir / "objects"
+    folders = {objects}
+    for name in sorted({commit, tree, *added} - {repo.zero}):
+        path = objects / name[:2] / name[2:]
+        if path.exists():  # else it is in a pack, or borrowed
+            sync_file(path)
+            folders.add(path.parent)
+    for folder in sorted(folders):
+        sync_folder(folder)
+
+
+def sync_ref(repo: Repository, ref: str) -> None:
+    """The name that `ref` has in git's folder is on the disk, with the folders that lead to it."""
+    folder = (repo.common_dir / ref).parent
+    while _is_below(folder, repo.common_dir) and folder.is_dir():
+        sync_folder(folder)
+        folder = folder.parent
+
+
+def _is_below(folder: Path, top: Path) -> bool:
+    return os.path.commonpath((folder, top)) == str(top)
