@@ -1,7 +1,6 @@
 """A real solve of the demo's sample project: everything is the program's own but the model's mind, which is this script."""
 
 import json
-import os
 import re
 import shlex
 import sys
@@ -118,7 +117,7 @@ def answer(call: ChatCall) -> str:
 def solve_sample(folder: Path) -> tuple[Path, str]:
     """The sample project, solved below `folder`, and the run's id; where caches go is the caller's to set."""
     sample = load_sample()
-    top = make_repository(sample, folder, os.environ)
+    top = make_repository(sample, folder)
     with OllamaServer(answer) as server:
         flags = ("--base-url", server.base_url, "--coding", "coder:3b", "--reasoning", "thinker:4b")
         window = ("--context-window", "16384", "--reserved-tokens", "4096")

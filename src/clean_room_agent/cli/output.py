@@ -1,17 +1,16 @@
-"""Answers go to standard output, progress to standard error; terminal escapes in foreign text are made visible."""
+"""Answers go to standard output, progress to standard error; no secret in either, and nothing that steers a terminal."""
 
 import dataclasses
 import json
-import re
 import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from clean_room_agent.cli.display import current_display, visible_json
+
 if TYPE_CHECKING:
     from rich.console import Console
-
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def console() -> "Console":
@@ -29,23 +28,36 @@ def progress_console() -> "Console":
 
 
 def answer(text: str) -> None:
-    """Write `text` to standard output, its control characters neutralised."""
-    click.echo(visible(text))
+    """Write `text` to standard output, made safe."""
+    click.echo(safe(text))
+
+
+def aside(text: str) -> None:
+    """Write `text` to standard error, made safe."""
+    click.echo(safe(text), err=True)
+
+
+def hand_on(text: str) -> None:
+    """Write `text` for another program, without its secrets: as it is, but for what a terminal must not see."""
+    display = current_display()
+    click.echo(display.safe(text) if sys.stdout.isatty() else display.redact(text), nl=False)
 
 
 def answer_json(value: object) -> None:
-    """Write `value` as one JSON document; dataclasses become objects."""
-    click.echo(json.dumps(plain(value), indent=2 if sys.stdout.isatty() else None, ensure_ascii=False))
+    """Write `value` as one JSON document without its secrets; dataclasses become objects."""
+    shown = current_display().redacted(plain(value))
+    document = json.dumps(shown, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False)
+    click.echo(visible_json(document))
 
 
-def visible(text: str) -> str:
-    """`text` with every control character but tab and line feed written as an escape, so that it cannot steer a terminal."""
-    return CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", text.replace("\r\n", "\n"))
+def safe(text: str) -> str:
+    """`text` as it may be shown: without its secrets, and with nothing that could steer a terminal."""
+    return current_display().safe(text)
 
 
 def one_line(text: str) -> str:
-    """`visible` text, line feeds included: a file's name may hold some."""
-    return visible(text).replace("\n", "\\x0a")
+    """`safe` text, line feeds included: a file's name may hold some."""
+    return safe(text).replace("\n", "\\x0a")
 
 
 def plain(value: object) -> Any:

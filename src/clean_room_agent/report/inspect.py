@@ -10,6 +10,8 @@ from rich.text import Text
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.attempts import ValidationRow
+from clean_room_agent.db.raw.enrichment import DESCRIBED_BY
+from clean_room_agent.orchestrator.run import RESUMED_WITH
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.runs import lone_command
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, seconds_between, tokens_of
@@ -17,6 +19,9 @@ from clean_room_agent.report.validation import counts
 
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 MAX_PATHS = 5
+
+UNTOLD = frozenset({"note", RESUMED_WITH, DESCRIBED_BY})
+"""Kinds of events that are not shown: they were said, or are too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +197,7 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
     for name, value in _facts(view):
         parts.append(Text.assemble((f"  {name:<9}", "dim"), value))
     parts += [Text(""), _pass_table(view.passes)]
-    parts += [Text(f"  {kind}: {detail}", style="dim") for kind, detail in view.notes if kind != "note"]
+    parts += [Text(f"  {kind}: {detail}", style="dim") for kind, detail in view.notes if kind not in UNTOLD]
     parts += [Text(""), *(_hint(command, what) for command, what in _deeper(view, short))]
     return Group(*parts)
 

@@ -95,10 +95,10 @@ def start_lines(event: events.RunStarted) -> list[Text]:
     """What was started: task, models with their windows, what the snapshot holds."""
     first_line = event.task.strip().splitlines()[0] if event.task.strip() else ""
     models = ", ".join(f"{role} {tag} ({window:,} tokens)" for role, tag, window in event.models)
-    where = "nothing leaves this machine" if event.local_only else "prompts leave this machine (allow_remote)"
+    where = f"prompts go to {event.remote} (allow_remote)" if event.remote else "local only"
     lines = [
         Text.assemble(("task ", "bold"), event.task_id[:8], "  ", first_line),
-        Text(f"{INDENT}models: {models}; {where}"),
+        Text(f"{INDENT}{where}; models: {models}"),
     ]
     if event.uncommitted:
         shown = ", ".join(event.uncommitted[:SHOWN_PATHS])

@@ -9,6 +9,7 @@ from rich.text import Text
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.git.history import FileStat
+from clean_room_agent.report.touched import TestsTouched, touched_lines
 
 COLOURS = {RunStatus.COMPLETE: "green", RunStatus.PARTIAL: "yellow", RunStatus.FAILED: "red"}
 SHOWN_FILES = 12
@@ -35,10 +36,11 @@ class RunSummary:
 
     result: OrchestratorResult
     files: tuple[FileStat, ...]
-    flagged: tuple[str, ...]
-    """Changed files that decide whether tests pass."""
+    touched: TestsTouched
     before: TestCounts
     after: TestCounts | None
+    restored: TestCounts | None
+    """Without the result's new tests and changed test configuration; None where there was no such run."""
     calls: int
     tokens: int
     seconds: float
@@ -68,6 +70,8 @@ def render(summary: RunSummary) -> Group:
     lines = [head]
     lines.extend(_changes(summary.files))
     after = summary.after.words() if summary.after else "not run"
+    if summary.restored:
+        after += f"; with the tests restored {summary.restored.words()}"
     lines.append(Text(f"  tests   {summary.before.words()} -> {after}"))
     used, window = summary.fullest
     fill = f", fullest window {used:,} of {window:,} ({used / window:.0%})" if window else ""
@@ -76,13 +80,7 @@ def render(summary: RunSummary) -> Group:
             f"  cost    {summary.calls} calls, {summary.tokens:,} tokens, {_duration(summary.seconds)}{fill}"
         )
     )
-    if summary.flagged:
-        lines.append(
-            Text(
-                f"  look at {', '.join(summary.flagged)}: changed, and decides whether tests pass",
-                style="yellow",
-            )
-        )
+    lines.extend(touched_lines(summary.touched))
     if summary.carries_uncommitted and result.branch:
         lines.append(
             Text("  the branch also carries your uncommitted work, in its first commit", style="yellow")
@@ -110,6 +108,8 @@ def _next_commands(summary: RunSummary) -> list[Text]:
     if summary.not_applied:
         lines.append(Text(f"  not applied: {summary.not_applied}", style="red"))
     rows = []
+    if result.status is RunStatus.PARTIAL:
+        rows.append((f"cra solve --resume {run}", "go on where it stopped"))
     if result.branch:
         rows.append((f"cra show {run} --diff", "look at it"))
         if summary.applied is None:

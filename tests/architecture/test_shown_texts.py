@@ -1,0 +1,37 @@
+"""Who writes to the terminal: `output`, through the redactor, and few others with texts that they make safe themselves."""
+
+import ast
+from pathlib import Path
+
+CLI = Path(__file__).parents[2] / "src/clean_room_agent/cli"
+WRITERS = frozenset({"echo", "secho", "echo_via_pager", "print"})
+OWN = {
+    "output.py": "the way that all others go",
+    "check.py": "each text is made safe",
+    "index.py": "each text is made safe",
+    "solve.py": "each text is made safe",
+    "main.py": "errors are made safe, and the note on what was redacted",
+    "completion.py": "click's own script",
+    "prompts.py": "a page for developers, of the program's own texts",
+}
+
+
+def test_only_these_modules_write_past_the_redactor() -> None:
+    found = {path.name for path in sorted(CLI.rglob("*.py")) if _writes(path)}
+    assert found == set(OWN)
+
+
+def _writes(path: Path) -> bool:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Call(func=ast.Name(id="print")):
+                return True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="click"), attr=name)) if name in WRITERS:
+                return True
+            case ast.Attribute(
+                value=ast.Attribute(value=ast.Name(id="sys"), attr="stdout" | "stderr"), attr="write"
+            ):
+                return True
+            case _:
+                pass
+    return False
