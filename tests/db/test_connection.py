@@ -42,7 +42,7 @@ def test_a_new_database_is_private_and_set_up_for_safety(tmp_path: Path, role: R
         assert pragma(conn, "busy_timeout") == 10_000
         assert pragma(conn, "application_id") == APPLICATION_IDS[role]
         assert pragma(conn, "user_version") == migrations(SCHEMA_FOLDER / role)[-1].number
-        assert pragma(conn, "synchronous") == (2 if role == "raw" else 1)
+        assert pragma(conn, "synchronous") == (1 if role == "curated" else 2)
         assert conn.isolation_level is None
         files = sorted(path.parent.glob(f"{path.name}*"))
         assert [file.name for file in files] == [path.name, f"{path.name}-shm", f"{path.name}-wal"]
@@ -191,6 +191,17 @@ def test_a_backup_holds_what_still_stands_in_the_journal(tmp_path: Path) -> None
 def test_a_backup_into_nowhere_is_an_error_of_ours(tmp_path: Path) -> None:
     with closing(get_connection("raw", repo_path=tmp_path)) as conn, pytest.raises(RecordError):
         backup(conn, tmp_path / "nowhere" / "copy.sqlite")
+
+
+def test_a_full_database_is_an_error_of_ours_with_the_remedy(tmp_path: Path) -> None:
+    with closing(get_connection("curated", repo_path=tmp_path)) as conn:
+        pages = conn.execute("PRAGMA page_count").fetchone()[0]
+        conn.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(RecordError, match="database or disk is full") as caught, transaction(conn):
+            conn.execute("INSERT INTO index_state VALUES ('k', ?)", ("x" * 100_000,))
+        assert caught.value.hint.startswith("make room: ")
+        with pytest.raises(sqlite3.IntegrityError), transaction(conn):
+            conn.execute("INSERT INTO index_state VALUES (NULL, NULL)")
 
 
 def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Literal
 from urllib.parse import quote
 
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations, version_of
+from clean_room_agent.db.room import BROKEN, code_of, file_of, room_hint
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
 from clean_room_agent.workspace import Workspace, hold
 
@@ -17,10 +18,9 @@ Role = Literal["curated", "raw", "session"]
 BUSY_TIMEOUT = 10.0
 APPLICATION_IDS: dict[Role, int] = {"curated": 0x43524143, "raw": 0x43524152, "session": 0x43524153}
 """In the file's header: "CRA" and the role's letter."""
-SYNCHRONOUS: dict[Role, str] = {"curated": "NORMAL", "raw": "FULL", "session": "NORMAL"}
-"""NORMAL may lose acknowledged rows at power loss, never when the process dies. What can be indexed again may be lost,
-and so may working memory: the record, not the session, is what a run is answerable for, and a run sets a dozen keys for
-every pass."""
+SYNCHRONOUS: dict[Role, str] = {"curated": "NORMAL", "raw": "FULL", "session": "FULL"}
+"""NORMAL may lose acknowledged rows at power loss, never when the process dies. What can be indexed again may be lost; what
+a resumed run takes as done may not."""
 MISSING: dict[Role, str] = {
     "curated": "run `cra index` in the repository",
     "raw": "nothing has been recorded here yet: the first task makes it",
@@ -50,6 +50,8 @@ def get_connection(
 ) -> sqlite3.Connection:
     """An open connection to the role's database, of this program's schema; see `connect_file`.
 
+    An older record is brought up to date also for one who only reads: it can be made again by nobody.
+
     Raises:
         UsageError: read-only, and the file does not exist.
         SchemaError: the file is newer than the program, or not ours.
@@ -58,7 +60,16 @@ def get_connection(
     path = database_path(role, repo_path, task_id)
     if not read_only:
         Workspace(repo=repo_path).create()
+    elif role == "raw" and path.exists() and _is_behind(path):
+        connect_file(role, path).close()
     return connect_file(role, path, read_only=read_only)
+
+
+def _is_behind(path: Path) -> bool:
+    """Whether a record is of an older schema than this program's."""
+    with _translated(path), contextlib.closing(_open(path, read_only=True, any_thread=False)) as conn:
+        ours = conn.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_IDS["raw"]
+        return ours and 0 < version_of(conn) < migrations(SCHEMA_FOLDER / "raw")[-1].number
 
 
 def connect_file(
@@ -123,6 +134,15 @@ def backup(source: sqlite3.Connection, target_path: Path) -> None:
         temporary.replace(target_path)
 
 
+def is_sound(role: Role, path: Path) -> bool:
+    """Whether there is a database of the role at `path`, of this program's schema, whose pages are whole."""
+    try:
+        with contextlib.closing(connect_file(role, path, read_only=True)) as conn:
+            return [row[0] for row in conn.execute("PRAGMA quick_check(1)")] == ["ok"]
+    except (UsageError, RecordError, sqlite3.DatabaseError):
+        return False
+
+
 def backup_into(source: sqlite3.Connection, path: Path) -> None:
     """The database at `path` holds what `source` holds; whoever reads it sees the old content or the new, never a mixture.
 
@@ -142,11 +162,21 @@ def remove_database(path: Path) -> None:
 
 @contextlib.contextmanager
 def transaction(conn: sqlite3.Connection) -> Iterator[None]:
-    """All of it is committed, or, after an exception, none. IMMEDIATE: a deferred one fails as busy when it upgrades."""
-    conn.execute("BEGIN IMMEDIATE")
+    """All of it is committed, or, after an exception, none. IMMEDIATE: a deferred one fails as busy when it upgrades.
+
+    Raises:
+        RecordError: the machine failed: a full disk, a lock that was not given up, a file that cannot be written.
+        sqlite3.Error: whatever else the database refuses.
+    """
     try:
+        conn.execute("BEGIN IMMEDIATE")
         yield
         conn.execute("COMMIT")
+    except sqlite3.Error as exc:
+        if code_of(exc) not in BROKEN:
+            raise
+        path = file_of(conn)
+        raise RecordError(f"cannot write {path}: {exc}", hint=room_hint(exc, path)) from exc
     finally:
         if conn.in_transaction:
             conn.execute("ROLLBACK")
@@ -214,6 +244,6 @@ def _translated(path: Path) -> Iterator[None]:
             raise SchemaError(
                 f"{path} is not a usable database: {exc}", hint="move it away, then try again"
             ) from exc
-        raise RecordError(f"cannot open {path}: {exc}") from exc
+        raise RecordError(f"cannot open {path}: {exc}", hint=room_hint(exc, path)) from exc
     except OSError as exc:
-        raise RecordError(f"cannot open {path}: {exc}") from exc
+        raise RecordError(f"cannot open {path}: {exc}", hint=room_hint(exc, path)) from exc

@@ -50,6 +50,14 @@ class Table(Generic[RowT]):
         values = {name: self._encode(name, getattr(row, name)) for name in self.columns if name != "id"}
         return conn.execute(self._insert, values).lastrowid or 0
 
+    def insert_once(self, conn: Connection, row: RowT, *columns: str) -> int:
+        """The row is stored, unless one with the same values in `columns` is; the id of that or of the new one."""
+        tail = " AND ".join(f"{name} IS :{name}" for name in columns)
+        values = {name: self._encode(name, getattr(row, name)) for name in columns}
+        query = f"SELECT id FROM {self.name} WHERE {tail} ORDER BY id LIMIT 1"  # noqa: S608
+        known = conn.execute(query, values).fetchone()
+        return self.insert(conn, row) if known is None else int(known[0])
+
     def update(self, conn: Connection, row_id: int, **values: object) -> None:
         """The row's named columns have these values."""
         assignments = ", ".join(f"{name} = :{name}" for name in values)

@@ -23,16 +23,20 @@ HEADER = """\
   curated.sqlite               what is known of the repository; rebuilt by `cra index` alone
   raw.sqlite                   append-only record of everything that happened; the training corpus
   raw.lock                     held (flock) for the length of a transaction by whoever writes the record
+  redaction.key                what secrets are hashed with where they are shown
   sessions/session_<task>.sqlite   working memory of one task; archived into raw and deleted at its end
   sessions/curated_<task>.sqlite   a run's own copy of curated.sqlite, re-indexed after each accepted step
+  sessions/task_<task>.lock    held (flock) by the process that has the task in hand; goes with the session
 ```
 
 Three files, never three schemas in one: separate journals, backups, lifetimes. All are opened by
 `db.connection.get_connection`: WAL, foreign keys on, `trusted_schema` off, ten seconds of patience, autocommit with
-`BEGIN IMMEDIATE` where a transaction is meant, files 0600. Read-only means `mode=ro`: nothing is created.
+`BEGIN IMMEDIATE` where a transaction is meant. Read-only means `mode=ro`: nothing is created; only an older record is
+brought up to date first. Every file of the folder is 0600, whatever the umask, and is made so where it was not.
 
 - `raw` runs with `synchronous=FULL`: what was acknowledged survives power loss. `curated` can be made again,
-  a session is working memory, and a run's copy lives as long as the run: they run with NORMAL, or without any sync.
+  and so can a run's copy: they run with NORMAL, or without any sync. A session runs with FULL: a resumed run goes on
+  from what stands in it.
 - The header's `application_id` says whose file it is and of which role; `user_version` is the number of the last
   migration. A file that is newer than the program, or not ours, is refused.
 - A migration is a file `db/schema/<role>/000N_<what>.sql`; it and its number are committed together. Files are only ever
@@ -72,8 +76,9 @@ For any line of an accepted diff: `orchestrator_runs` → `orchestrator_passes` 
 
 `stage_outputs`, `stage_progress`, `final_context`, `task_query`, `refinement_request`, `attempt_summary`,
 `retry_context`, `plan_artifact`; for orchestrated runs `meta_plan`, `part_plan:<part>`, `step_result:<part>:<step>`,
-`adjustment:<part>:after_<step>`, `orchestrator_progress`, `cumulative_diff`. The keys of a pass inside an orchestrated
-run are written `<pass id>/<key>`.
+`adjustment:<part>:after_<step>`, `orchestrator_progress`, `cumulative_diff`, `seconds_used`, and `done:<what>`: finished
+work that a resumed run does not do again ([pipeline.md](pipeline.md)). The keys of a pass inside an orchestrated run are
+written `<pass id>/<key>`.
 """
 
 CREATE = re.compile(r"CREATE TABLE (\w+) \(")

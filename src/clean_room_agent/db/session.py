@@ -1,6 +1,7 @@
 """Working memory of one task: keys and JSON values in a file of its own, archived into the record at the task's end."""
 
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -10,8 +11,9 @@ from typing import Self, TypeAlias
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.db.connection import connect_file, database_path, remove_database
-from clean_room_agent.db.raw.archives import ArchiveRow, append_archive
+from clean_room_agent.db.raw.archives import ArchiveRow, append_archive, get_archive
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.room import BROKEN, code_of, file_of, room_hint
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace
@@ -64,7 +66,8 @@ class States:
             try:
                 return self._conn.execute(statement, parameters).fetchall()
             except sqlite3.Error as exc:
-                raise RecordError(f"the session cannot be used: {exc}") from exc
+                hint = room_hint(exc, file_of(self._conn)) if code_of(exc) in BROKEN else ""
+                raise RecordError(f"the session cannot be used: {exc}", hint=hint) from exc
 
 
 class Session(States):
@@ -138,6 +141,21 @@ def archived_states(blob: bytes) -> Mapping[str, JsonValue]:
         raise RecordError(f"the archived session cannot be read: {exc}") from exc
     finally:
         conn.close()
+
+
+def restore_session(repo_path: Path, record: Record, task_id: str) -> None:
+    """The session's file is there: as it is, or from the record where it was archived; where neither is, it stays away."""
+    path = database_path("session", repo_path, task_of(task_id))
+    if path.exists():
+        return
+    row = record.write(get_archive, task_of(task_id))
+    if row is not None:
+        fresh = path.with_name(f"{path.name}.part")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123
+            file.write(row.session_blob)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
 
 
 def has_session(repo_path: Path, task_id: str) -> bool:

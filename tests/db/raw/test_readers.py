@@ -152,6 +152,17 @@ def test_attempts_stand_with_their_validations_and_the_baseline_without_one(conn
     assert [row.attempt_id for row in attempts.list_validations(conn, TASK)] == [None, 1]
 
 
+def test_an_attempt_and_the_test_run_that_judged_it_stand_there_both_or_neither(
+    conn: sqlite3.Connection,
+) -> None:
+    row_id = task_runs.append_task_run(conn, task_run(PASS))
+    attempt_id = attempts.append_judged(conn, attempt(row_id, 1), validation(PASS, None))
+    assert [row.attempt_id for row in attempts.list_validations(conn, PASS)] == [attempt_id]
+    attempts.append_judged(conn, attempt(row_id, 2), None)
+    assert len(attempts.list_attempts(conn, PASS)) == 2
+    assert len(attempts.list_validations(conn, PASS)) == 1
+
+
 def test_an_accepted_change_is_traced_to_its_prompt_and_its_decision_by_sql_alone(
     conn: sqlite3.Connection,
 ) -> None:

@@ -118,7 +118,7 @@ def test_a_failing_event_raises_for_its_submitter_only_and_leaves_nothing(
 
 def test_what_the_database_refuses_is_an_error_of_ours(record: Record) -> None:
     record.write(append_orchestrator_run, run())
-    with pytest.raises(RecordError, match="UNIQUE") as caught:
+    with pytest.raises(RecordError, match="never replaced") as caught:
         record.write(append_orchestrator_run, run())
     assert isinstance(caught.value.__cause__, sqlite3.IntegrityError)
     assert record.write(append_event, event("goes on")) == 1

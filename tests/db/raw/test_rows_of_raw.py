@@ -73,9 +73,54 @@ def test_every_row_comes_back_as_it_went_in(filled: sqlite3.Connection) -> None:
 def test_no_row_is_deleted(filled: sqlite3.Connection, table: Table[Any]) -> None:
     with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
         filled.execute(f"DELETE FROM {table.name}")
-    with pytest.raises(sqlite3.IntegrityError, match="never deleted"):
-        filled.execute(f"REPLACE INTO {table.name} SELECT * FROM {table.name}")
     assert len(table.select(filled, "")) == 1
+
+
+@every_table
+@pytest.mark.parametrize("program", ["ours", "another"])
+@pytest.mark.parametrize("verb", ["REPLACE INTO", "INSERT OR REPLACE INTO", "INSERT OR ABORT INTO"])
+def test_no_row_is_replaced_by_any_program(
+    filled: sqlite3.Connection, table: Table[Any], program: str, verb: str
+) -> None:
+    if program == "another":
+        filled.execute("PRAGMA recursive_triggers = OFF")
+    before = table.select(filled, "")
+    with pytest.raises(sqlite3.IntegrityError, match=r"never (deleted|replaced)"):
+        filled.execute(f"{verb} {table.name} SELECT * FROM {table.name}")
+    assert table.select(filled, "") == before
+
+
+@pytest.mark.parametrize(
+    ("name", "unique"),
+    [
+        ("task_runs", ("task_id",)),
+        ("orchestrator_runs", ("task_id",)),
+        ("orchestrator_passes", ("orchestrator_run_id", "task_run_id")),
+    ],
+)
+def test_a_row_is_not_replaced_by_way_of_its_other_key(
+    filled: sqlite3.Connection, name: str, unique: tuple[str, ...]
+) -> None:
+    filled.execute("PRAGMA recursive_triggers = OFF")
+    columns = [row["name"] for row in filled.execute(f"PRAGMA table_info({name})") if row["name"] != "id"]
+    listed = ", ".join(columns)
+    with pytest.raises(sqlite3.IntegrityError, match="never replaced"):
+        filled.execute(f"REPLACE INTO {name} ({listed}) SELECT {listed} FROM {name}")
+    assert set(unique) < set(columns)
+    assert filled.execute(f"SELECT id FROM {name}").fetchall()[0][0] == 1
+
+
+@every_table
+def test_an_upsert_changes_nothing(filled: sqlite3.Connection, table: Table[Any]) -> None:
+    before = table.select(filled, "")
+    for column in table.columns:
+        statement = (
+            f"INSERT INTO {table.name} SELECT * FROM {table.name} WHERE true "
+            f"ON CONFLICT (id) DO UPDATE SET {column} = excluded.{column}"
+        )
+        with pytest.raises(sqlite3.IntegrityError, match="never"):
+            filled.execute(statement)
+    assert table.select(filled, "") == before
 
 
 @every_table

@@ -1,6 +1,6 @@
 """Attempts at a step, and what the tests said; both written once their outcome is known."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clean_room_agent.artifacts.edits import EditReport, FailingTest
@@ -60,13 +60,22 @@ VALIDATIONS = Table("validation_results", ValidationRow)
 
 
 def append_attempt(conn: Connection, row: AttemptRow) -> int:
-    """The attempt is stored; its id."""
-    return ATTEMPTS.insert(conn, row)
+    """The attempt is stored; its id. One that is (a resumed run) is left as it is."""
+    return ATTEMPTS.insert_once(conn, row, "task_run_id", "attempt", "call_id", "commit_hash")
+
+
+def append_judged(conn: Connection, row: AttemptRow, judged: ValidationRow | None) -> int:
+    """The attempt is stored with the test run that judged it, where there was one; the attempt's id."""
+    attempt_id = append_attempt(conn, row)
+    if judged is not None:
+        append_validation(conn, replace(judged, attempt_id=attempt_id))
+    return attempt_id
 
 
 def append_validation(conn: Connection, row: ValidationRow) -> int:
-    """The test run is stored; its id."""
-    return VALIDATIONS.insert(conn, row)
+    """The test run is stored; its id. One that is (a resumed run) is left as it is."""
+    same = ("task_id", "kind", "attempt_id", "command", "duration_ms", "exit_code", "test_output")
+    return VALIDATIONS.insert_once(conn, row, *same)
 
 
 def list_attempts(conn: Connection, task_id: str) -> tuple[AttemptRow, ...]:

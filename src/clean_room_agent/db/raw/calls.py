@@ -51,7 +51,22 @@ class ReadingRow:
     timestamp: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallTotals:
+    """What some calls came to. A call without a count of its own counts as it was estimated, a failed one as nothing."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    latency_ms: int
+
+
 CALLS = Table("retrieval_llm_calls", CallRow)
+TOTALS = """
+SELECT count(*), coalesce(sum(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) ELSE 0 END), 0),
+    coalesce(sum(completion_tokens), 0), coalesce(sum(latency_ms), 0)
+FROM retrieval_llm_calls
+"""
 READINGS = Table("call_readings", ReadingRow)
 
 
@@ -63,6 +78,21 @@ def append_call(conn: Connection, row: CallRow) -> int:
 def append_reading(conn: Connection, row: ReadingRow) -> int:
     """How the call was read is stored; its id."""
     return READINGS.insert(conn, row)
+
+
+def total_of_pass(conn: Connection, pass_id: str) -> CallTotals:
+    """What exactly this pass asked."""
+    return _total(conn, "task_id = ?", (pass_id,))
+
+
+def total_of_task(conn: Connection, task_id: str) -> CallTotals:
+    """What the task and all its passes asked."""
+    return _total(conn, OF_TASK, task_range(task_id))
+
+
+def _total(conn: Connection, condition: str, parameters: tuple[str, ...]) -> CallTotals:
+    row = conn.execute(f"{TOTALS} WHERE {condition}", parameters).fetchone()
+    return CallTotals(calls=row[0], prompt_tokens=row[1], completion_tokens=row[2], latency_ms=row[3])
 
 
 def get_call(conn: Connection, call_id: int) -> CallRow | None:

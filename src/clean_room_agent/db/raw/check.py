@@ -1,9 +1,15 @@
 """Whether the record is sound: the file, its references, and the chain from each accepted change to its reasons."""
 
 import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
 
+from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations, version_of
 from clean_room_agent.db.rows import Connection
 
+# An SQL condition on the id of a pass.
+OF_ENDED_RUN = """EXISTS (SELECT 1 FROM orchestrator_runs AS o WHERE o.status IN ('complete', 'failed', 'partial')
+                AND o.task_id = substr({0}, 1, instr({0}, ':') - 1))"""
 CHAINS = (
     (
         "pass {0} has ended and belongs to no run",
@@ -36,20 +42,133 @@ CHAINS = (
                 t.task_id, substr(t.task_id, 1, length(rtrim(t.task_id, '0123456789')) - length(':retry_'))))
         ORDER BY a.id""",
     ),
+    (
+        "attempt {1} of {0} failed its tests, and no run of them is recorded",
+        f"""SELECT t.task_id, a.attempt FROM run_attempts AS a JOIN task_runs AS t ON t.id = a.task_run_id
+        WHERE a.outcome = 'tests_failed' AND t.completed_at IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM validation_results AS v WHERE v.attempt_id = a.id)
+            AND NOT EXISTS (SELECT 1 FROM run_attempts AS b WHERE b.task_run_id = a.task_run_id AND b.id > a.id)
+            AND {OF_ENDED_RUN.format("t.task_id")}
+        ORDER BY a.id""",  # noqa: S608 - a constant condition
+    ),
+    (
+        # A process that ended between an answer and its reading may have asked again, or have kept what it had read.
+        "call {0} of {1} was answered, and how the answer was read is not recorded",
+        f"""SELECT c.id, c.task_id FROM retrieval_llm_calls AS c
+        WHERE c.finish NOT LIKE 'error:%' AND instr(c.task_id, ':') > 0
+            AND NOT EXISTS (SELECT 1 FROM call_readings AS r WHERE r.call_id = c.id)
+            AND NOT EXISTS (SELECT 1 FROM retrieval_llm_calls AS d
+                WHERE d.task_id = c.task_id AND d.call_type = c.call_type AND d.item = c.item AND d.id > c.id)
+            AND NOT EXISTS (SELECT 1 FROM events AS e
+                WHERE e.task_id = substr(c.task_id, 1, instr(c.task_id, ':') - 1) AND e.kind = 'resumed')
+            AND {OF_ENDED_RUN.format("c.task_id")}
+        ORDER BY c.id""",  # noqa: S608
+    ),
+    (
+        "run {0} is complete, and its pass {1} has no end",
+        """SELECT r.task_id, t.task_id FROM orchestrator_runs AS r
+        JOIN orchestrator_passes AS p ON p.orchestrator_run_id = r.id JOIN task_runs AS t ON t.id = p.task_run_id
+        WHERE r.status = 'complete' AND t.completed_at IS NULL ORDER BY t.id""",
+    ),
+    (
+        "run {0} has the branch {1} and no result",
+        """SELECT task_id, branch FROM orchestrator_runs WHERE branch <> '' AND result_commit = '' ORDER BY id""",
+    ),
 )
+ENDINGS = """
+SELECT r.task_id, r.command, r.status, r.branch, r.result_commit,
+    EXISTS (SELECT 1 FROM events AS e WHERE e.task_id = r.task_id AND e.kind = 'discarded'),
+    EXISTS (SELECT 1 FROM session_archives AS s WHERE s.task_id = r.task_id)
+FROM orchestrator_runs AS r ORDER BY r.id
+"""
+MADE = "SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name"
+PROMPTS = "SELECT id, system_prompt, prompt, prompt_hash FROM retrieval_llm_calls ORDER BY id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a run ended, or that it did not."""
+
+    task_id: str
+    command: str
+    status: str
+    branch: str
+    result_commit: str
+    discarded: bool
+    archived: bool
+    """Whether its session is in the record."""
+
+
+def page_faults(conn: Connection, *, thorough: bool = False) -> tuple[str, ...]:
+    """What SQLite finds wrong with the file, a line each; `thorough` compares the indexes with their tables, too."""
+    try:
+        check = "integrity_check" if thorough else "quick_check"
+        return tuple(str(row[0]) for row in conn.execute(f"PRAGMA {check}") if row[0] != "ok")
+    except sqlite3.DatabaseError as exc:
+        return (str(exc),)
+
+
+def schema_faults(conn: Connection) -> tuple[str, ...]:
+    """In what the record's tables, indexes and triggers differ from what the program's migrations make, a line each."""
+    right = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        for migration in migrations(SCHEMA_FOLDER / "raw")[: version_of(conn)]:
+            for statement in migration.statements():
+                right.execute(statement)
+        wanted = {(row[0], row[1]): row[2] for row in right.execute(MADE)}
+    finally:
+        right.close()
+    found = {(row[0], row[1]): row[2] for row in conn.execute(MADE)}
+    missing = [f"the {kind} {name} is missing" for kind, name in sorted(wanted.keys() - found.keys())]
+    foreign = [
+        f"the {kind} {name} is not the program's" for kind, name in sorted(found.keys() - wanted.keys())
+    ]
+    changed = [
+        f"the {key[0]} {key[1]} is not as the program makes it"
+        for key in sorted(wanted.keys() & found.keys())
+        if wanted[key] != found[key]
+    ]
+    return (*missing, *foreign, *changed)
+
+
+def prompt_faults(conn: Connection, hash_of: Callable[[str, str], str]) -> tuple[str, ...]:
+    """Calls whose prompt is not the one that was hashed when it was sent, a line each; `hash_of` takes system and prompt."""
+    return tuple(
+        f"the prompt of call {row[0]} is not the one that was sent"
+        for row in conn.execute(PROMPTS)
+        if hash_of(row[1], row[2]) != row[3]
+    )
+
+
+def list_endings(conn: Connection) -> tuple[Ending, ...]:
+    """How every run ended, the oldest first."""
+    return tuple(
+        Ending(
+            task_id=row[0],
+            command=row[1],
+            status=row[2],
+            branch=row[3],
+            result_commit=row[4],
+            discarded=bool(row[5]),
+            archived=bool(row[6]),
+        )
+        for row in conn.execute(ENDINGS)
+    )
+
+
+def chain_faults(conn: Connection) -> tuple[str, ...]:
+    """Where the chain from a change to its reasons is broken, a line each."""
+    dangling = [
+        f"row {row[1]} of {row[0]} refers to a row of {row[2]} that does not exist"
+        for row in conn.execute("PRAGMA foreign_key_check")
+    ]
+    broken = [message.format(*row) for message, query in CHAINS for row in conn.execute(query)]
+    return (*dangling, *broken)
 
 
 def record_faults(conn: Connection) -> tuple[str, ...]:
     """What is wrong with the record, a line each; nothing where it is sound. Whose file it is, the opening checked."""
     try:
-        pages = [str(row[0]) for row in conn.execute("PRAGMA quick_check") if row[0] != "ok"]
-        if pages:
-            return tuple(pages)
-        dangling = [
-            f"row {row[1]} of {row[0]} refers to a row of {row[2]} that does not exist"
-            for row in conn.execute("PRAGMA foreign_key_check")
-        ]
-        broken = [message.format(*row) for message, query in CHAINS for row in conn.execute(query)]
+        return page_faults(conn) or (*schema_faults(conn), *chain_faults(conn))
     except sqlite3.DatabaseError as exc:
         return (str(exc),)
-    return (*dangling, *broken)

@@ -44,6 +44,11 @@ def list_decisions(conn: Connection, task_id: str) -> tuple[DecisionRow, ...]:
     return DECISIONS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 
 
+def list_decisions_of_pass(conn: Connection, pass_id: str) -> tuple[DecisionRow, ...]:
+    """The decisions of exactly this pass, by id."""
+    return DECISIONS.select(conn, "WHERE task_id = ? ORDER BY id", (pass_id,))
+
+
 def list_decisions_about(conn: Connection, task_id: str, path: str) -> tuple[DecisionRow, ...]:
     """All decisions of a task and its passes about one file and its symbols, by id."""
     return DECISIONS.select(conn, f"WHERE {OF_TASK} AND path = ? ORDER BY id", (*task_range(task_id), path))

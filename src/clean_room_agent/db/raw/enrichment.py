@@ -1,11 +1,16 @@
 """What a model said of a file when `cra enrich` asked."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from clean_room_agent.db.rows import Connection, Table
 
 NEWEST = "WHERE id IN (SELECT max(id) FROM enrichment_outputs GROUP BY path, content_hash) ORDER BY path, id"
+
+BY_ID = "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY path, id"
+DESCRIBED_BY = "described_by"
+"""The event that holds the ids of the descriptions which the index of a run had, as a JSON list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +73,8 @@ def list_enrichments(conn: Connection) -> tuple[EnrichmentRow, ...]:
 def list_descriptions(conn: Connection) -> tuple[DescriptionRow, ...]:
     """The newest description of each content of each path, by path, the newest of a path last."""
     return DESCRIPTIONS.select(conn, NEWEST)
+
+
+def get_descriptions(conn: Connection, ids: Iterable[int]) -> tuple[DescriptionRow, ...]:
+    """These descriptions, by path."""
+    return DESCRIPTIONS.select(conn, BY_ID, (json.dumps(sorted(ids)),))

@@ -25,6 +25,11 @@ def append_event(conn: Connection, row: EventRow) -> int:
     return EVENTS.insert(conn, row)
 
 
+def append_event_once(conn: Connection, row: EventRow) -> int:
+    """The event is stored, unless the task or pass has the same; its id."""
+    return EVENTS.insert_once(conn, row, "task_id", "kind", "detail")
+
+
 def list_events(conn: Connection, task_id: str) -> tuple[EventRow, ...]:
     """All events of a task and its passes, by id."""
     return EVENTS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))

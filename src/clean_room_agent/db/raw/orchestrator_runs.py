@@ -127,6 +127,11 @@ def list_orchestrator_runs(conn: Connection, *, limit: int = 100) -> tuple[Orche
     return ORCHESTRATOR_RUNS.select(conn, "ORDER BY timestamp DESC, id DESC LIMIT ?", (limit,))
 
 
+def list_running(conn: Connection) -> tuple[OrchestratorRunRow, ...]:
+    """The runs that stand as running, by id: some of them may have died."""
+    return ORCHESTRATOR_RUNS.select(conn, "WHERE status = 'running' ORDER BY id")
+
+
 def list_passes(conn: Connection, run_id: int) -> tuple[PassRow, ...]:
     """The run's passes, in their order."""
     return PASSES.select(conn, "WHERE orchestrator_run_id = ? ORDER BY sequence_order, id", (run_id,))

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from clean_room_agent.db.connection import connect_file, transaction
+from clean_room_agent.db.room import room_hint
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold
@@ -158,7 +159,8 @@ class Record:
         except (sqlite3.Error, OSError, RecordError) as exc:
             for item in group:
                 if item.error is None:
-                    self._fail(item, RecordError(f"the record cannot be written: {exc}"), exc)
+                    hint = getattr(exc, "hint", "") or room_hint(exc, self._lock)
+                    self._fail(item, RecordError(f"the record cannot be written: {exc}", hint=hint), exc)
 
     def _carry_out_one(self, item: _Item) -> None:
         if item.done is not None and self._lost is not None:
@@ -168,7 +170,8 @@ class Record:
         try:
             item.result = item.event(self._conn)
         except sqlite3.Error as exc:
-            self._fail(item, RecordError(f"the record refused an event: {exc}"), exc)
+            hint = room_hint(exc, self._lock)
+            self._fail(item, RecordError(f"the record refused an event: {exc}", hint=hint), exc)
         except BaseException as exc:  # noqa: BLE001 - it is its submitter's to handle, in the submitter's thread
             self._fail(item, exc)
         if item.error is not None:
@@ -181,7 +184,7 @@ class Record:
             error.__cause__ = cause
         item.error = error
         if item.done is None and self._lost is None:
-            self._lost = RecordError(f"a posted event was lost: {error}")
+            self._lost = RecordError(f"a posted event was lost: {error}", hint=getattr(error, "hint", ""))
             self._lost.__cause__ = error
 
     def _answer(self, item: _Item) -> None:

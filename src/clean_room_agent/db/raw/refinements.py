@@ -36,13 +36,13 @@ RECOVERY_DECISIONS = Table("recovery_decisions", RecoveryRow)
 
 
 def append_refinement(conn: Connection, row: RefinementRow) -> int:
-    """The refinement is stored; its id."""
-    return REFINEMENTS.insert(conn, row)
+    """The refinement is stored; its id. One that is (a resumed run) is left as it is."""
+    return REFINEMENTS.insert_once(conn, row, "task_id", "request")
 
 
 def append_recovery_decision(conn: Connection, row: RecoveryRow) -> int:
-    """The decision is stored; its id."""
-    return RECOVERY_DECISIONS.insert(conn, row)
+    """The decision is stored; its id. One that is (a resumed run) is left as it is."""
+    return RECOVERY_DECISIONS.insert_once(conn, row, "task_id", "rule", "action")
 
 
 def list_refinements(conn: Connection, task_id: str) -> tuple[RefinementRow, ...]:

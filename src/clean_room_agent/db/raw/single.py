@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from clean_room_agent.db.connection import connect_file, transaction
+from clean_room_agent.db.room import room_hint
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace, hold
@@ -34,4 +35,5 @@ def write_event(
             with transaction(conn):
                 return event(conn, *args, **kwargs)
         except sqlite3.Error as exc:
-            raise RecordError(f"the record cannot be written: {exc}") from exc
+            hint = room_hint(exc, workspace.raw)
+            raise RecordError(f"the record cannot be written: {exc}", hint=hint) from exc

@@ -187,7 +187,7 @@ CREATE TABLE orchestrator_runs (
     program_version TEXT NOT NULL DEFAULT '',
     base_commit TEXT NOT NULL DEFAULT '',   -- the user's HEAD
     snapshot_commit TEXT NOT NULL DEFAULT '',  -- updatable while ''; what the user saw: HEAD, changes, untracked files
-    snapshot TEXT NOT NULL DEFAULT '',      -- updatable while ''; JSON: dirty, untracked and excluded paths
+    snapshot TEXT NOT NULL DEFAULT '',      -- updatable while ''; JSON: dirty, untracked, excluded and absent paths
     branch TEXT NOT NULL DEFAULT '',        -- updatable; '' while nothing has landed
     result_commit TEXT NOT NULL DEFAULT '', -- updatable; the branch's tip when it was made
     reason TEXT NOT NULL DEFAULT ''         -- updatable; why the status is not complete, in one line

@@ -1,0 +1,162 @@
+"""`cra check --record`: whether the record is the program's, undamaged, private, and tells each run whole."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.db.connection import connect_file, get_connection
+from clean_room_agent.db.raw.check import (
+    Ending,
+    chain_faults,
+    list_endings,
+    page_faults,
+    prompt_faults,
+    schema_faults,
+)
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import CraError, GitError
+from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.llm.exchange import prompt_hash
+from clean_room_agent.workspace import Workspace, is_held
+
+ENDED = frozenset({"complete", "failed"})
+"""A run that ended so never goes on: its session belongs into the record."""
+DAMAGED = "move raw.sqlite away, and its -wal with it: the next task begins a new record; the old one may be saved in parts"
+CHANGED = "another program has changed the record: take it back from a copy, or move it away"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at: all of it is right, or one fault."""
+
+    name: str
+    text: str
+    ok: bool = True
+    remedy: str = ""
+
+
+def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Finding]:
+    """What was looked at, in order, a line for each fault; where the file itself is damaged, nothing else is asked."""
+    yield from _all_or("private", "others can read nothing of it", _open_files(workspace))
+    if not workspace.raw.exists():
+        yield Finding(name="file", text="nothing has been recorded here yet")
+        return
+    try:
+        conn = get_connection("raw", repo_path=workspace.repo, read_only=True)
+    except CraError as error:
+        yield Finding(name="file", ok=False, text=error.message, remedy=error.hint)
+        return
+    with contextlib.closing(conn):
+        pages = page_faults(conn, thorough=thorough)
+        size = workspace.raw.stat().st_size
+        yield from _all_or("file", f"undamaged, {size / 1e6:.1f} MB", pages, DAMAGED)
+        if pages:
+            return
+        yield from _all_or(
+            "schema", "as the program makes it, with every trigger", schema_faults(conn), CHANGED
+        )
+        yield from _all_or("prompts", "as they were sent", prompt_faults(conn, prompt_hash), CHANGED)
+        yield from _all_or("chains", _counted(conn), chain_faults(conn), CHANGED)
+        endings = list_endings(conn)
+    yield from _all_or("runs", "none is left without a process", _left_alone(workspace, endings))
+    yield from _all_or("sessions", "archived where their task has ended", _sessions(workspace, endings))
+    yield from _all_or("results", "in git, as far as they were not discarded", _results(workspace, endings))
+
+
+def _all_or(
+    name: str, good: str, faults: tuple[str, ...] | tuple[tuple[str, str], ...], remedy: str = ""
+) -> Iterator[Finding]:
+    """`good` where there is no fault, else a finding for each; a fault may bring its own remedy."""
+    if not faults:
+        yield Finding(name=name, text=good)
+    for fault in faults:
+        text, own = (fault, remedy) if isinstance(fault, str) else fault
+        yield Finding(name=name, ok=False, text=text, remedy=own)
+
+
+def _open_files(workspace: Workspace) -> tuple[tuple[str, str], ...]:
+    paths = (workspace.folder, *sorted(workspace.folder.rglob("*")))
+    return tuple(
+        (f"others can read {path}", f"chmod go= {path}; the next command that writes does it, too")
+        for path in paths
+        if path.exists() and not path.is_symlink() and path.stat().st_mode & 0o077
+    )
+
+
+def _counted(conn: Connection) -> str:
+    tables = ("orchestrator_runs", "task_runs", "retrieval_llm_calls", "run_attempts", "validation_results")
+    counts = [conn.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables]  # noqa: S608 - names from above
+    words = ("runs", "passes", "calls", "attempts", "test runs")
+    return "whole: " + ", ".join(f"{count:,} {word}" for count, word in zip(counts, words, strict=True))
+
+
+def _left_alone(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (
+            f"run {short_id(ending.task_id)} is said to be running, and no process does",
+            f"cra solve --resume {short_id(ending.task_id)}, or `cra discard {short_id(ending.task_id)}`",
+        )
+        for ending in endings
+        if ending.status == "running"
+        and not ending.discarded
+        and not is_held(workspace.task_lock(ending.task_id))
+    )
+
+
+def _sessions(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[str, str], ...]:
+    found: list[tuple[str, str]] = []
+    for ending in endings:
+        run = short_id(ending.task_id)
+        if ending.status in ENDED and workspace.session(ending.task_id).exists():
+            if is_held(workspace.task_lock(ending.task_id)):
+                continue
+            found.append(
+                (f"run {run} has ended, and its session is not archived", f"`cra discard {run}` archives it")
+            )
+        elif ending.status in ENDED and not ending.archived:
+            found.append((f"run {run} has ended, and its session is lost", "its calls are still on record"))
+    for path in sorted(workspace.sessions.glob("session_*.sqlite")):
+        fault = _session_fault(path)
+        if fault:
+            found.append((f"{path}: {fault}", "move it away: the task cannot go on, its record stays"))
+    return tuple(found)
+
+
+def _session_fault(path: Path) -> str:
+    try:
+        with contextlib.closing(connect_file("session", path, read_only=True)) as conn:
+            return "; ".join(page_faults(conn))
+    except CraError as error:
+        return error.message
+
+
+def _results(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[str, str], ...]:
+    kept = [
+        ending for ending in endings if ending.branch and not ending.discarded and ending.command != "replay"
+    ]
+    if not kept:
+        return ()
+    try:
+        repo = open_repository(workspace.repo)
+    except CraError as error:
+        return ((error.message, error.hint),)
+    return tuple(fault for ending in kept if (fault := _result_fault(repo, ending)))
+
+
+def _result_fault(repo: Repository, ending: Ending) -> tuple[str, str] | None:
+    run = short_id(ending.task_id)
+    try:
+        standing = repo.git("for-each-ref", "--count=1", "--contains", ending.result_commit)
+    except GitError:
+        return (
+            f"git no longer has the result of run {run}",
+            f"`cra show {run} --diff` still has its diff; `cra discard {run}` notes that the rest is gone",
+        )
+    if standing.strip():
+        return None
+    return (
+        f"no branch holds the result of run {run}: git will throw it away",
+        f"git branch {ending.branch} {ending.result_commit}, or `cra discard {run}`",
+    )
