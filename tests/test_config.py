@@ -55,3 +55,12 @@ def test_a_wrong_value_is_named_with_its_key(table: object, said: str) -> None:
 def test_an_unknown_table_suggests_the_nearest() -> None:
     with pytest.raises(ConfigError, match="did you mean 'testing'"):
         refuse_unknown_tables({"tseting": {}}, ("models", "testing"), source="f")
+
+
+@pytest.mark.parametrize("text", ["x = " + "9" * 5000, "x = " + "[" * 5000], ids=["digits", "nesting"])
+def test_a_file_that_the_parser_gives_up_on_is_an_error_of_the_configuration(
+    text: str, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text(text)
+    with pytest.raises(ConfigError, match="is not valid TOML"):
+        read_toml(tmp_path / "config.toml")

@@ -35,7 +35,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"no configuration at {path}", hint="run `cra init` in the repository") from exc
     except (OSError, UnicodeDecodeError) as exc:
         raise ConfigError(f"cannot read {path}: {exc}") from exc
-    except tomllib.TOMLDecodeError as exc:
+    except (
+        ValueError,
+        RecursionError,
+    ) as exc:  # tomllib lets numbers of many digits and deep nesting through
         raise ConfigError(
             f"{path} is not valid TOML: {exc}", hint="mend the line that the message names"
         ) from exc

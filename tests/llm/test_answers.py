@@ -1,5 +1,6 @@
 import json
 import math
+import time
 
 import pytest
 from hypothesis import given
@@ -170,3 +171,10 @@ def test_empty_free_text_is_a_fault() -> None:
     answer = TextAnswer(str.upper).read(" \n")
     assert isinstance(answer, BadAnswer)
     assert answer.kind == "empty"
+
+
+@pytest.mark.parametrize("piece", ["{", '{"a":', "{}"])
+def test_an_answer_of_many_braces_is_read_in_no_time(piece: str) -> None:
+    started = time.process_time()
+    READER.read(piece * (100_000 // len(piece)))
+    assert time.process_time() - started < 2

@@ -1,17 +1,14 @@
 """Every fault of a real model server: what the caller sees, and what the record holds."""
 
-import json
-from dataclasses import dataclass
-
 import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Colour, Note, Waits, model_client, models_config
 from tests.fakes.ollama_script import Answer, Answerer, busy
 from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.server_faults import COMMON, IMPATIENT, LONG, Fault, check_fault
 
 from clean_room_agent.errors import (
     DegenerateOutput,
-    ModelError,
     ModelNotFound,
     ServerBusy,
     ServerFailed,
@@ -21,22 +18,10 @@ from clean_room_agent.errors import (
 from clean_room_agent.llm.transports.ollama import connect
 
 SKY = Note(text="sky")
-LONG = "abcdefgh " * 40
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """An answer that goes wrong, and what must come of it."""
-
-    answer: Answer
-    error: type[ModelError]
-    said: str
-    hint: str
-    kept: str = ""
-    """The start of the response that the record holds."""
 
 
 FAULTS = {
+    **COMMON,
     "error before the stream": Fault(
         answer=Answer(status=500, error="llama runner process has unexpectedly stopped"),
         error=ServerFailed,
@@ -72,13 +57,6 @@ FAULTS = {
         hint="another seed",
         kept="ha ha ha ha",
     ),
-    "abrupt close in the answer": Fault(
-        answer=Answer(text=LONG, close="in_answer"),
-        error=ServerFailed,
-        said="broke off in the middle of coder:3b's answer",
-        hint="may have died",
-        kept="abcdefgh abcdefgh",
-    ),
     "abrupt close in a line": Fault(
         answer=Answer(text=LONG, close="in_line"),
         error=ServerFailed,
@@ -86,29 +64,11 @@ FAULTS = {
         hint="may have died",
         kept="abcdefgh abcdefgh",
     ),
-    "abrupt close without a byte": Fault(
-        answer=Answer(close="before_headers"),
-        error=ServerUnreachable,
-        said="broke before the first token",
-        hint="run out of memory",
-    ),
-    "abrupt close before the first token": Fault(
-        answer=Answer(close="before_token"),
-        error=ServerUnreachable,
-        said="broke before the first token",
-        hint="run out of memory",
-    ),
     "busy": Fault(
         answer=busy(),
         error=ServerBusy,
         said="server busy, please try again.  maximum pending",
         hint="OLLAMA_MAX_QUEUE",
-    ),
-    "load too slow": Fault(
-        answer=Answer(text="late", load_seconds=5),
-        error=ServerTimeout,
-        said="did not begin to answer within 0.3 s",
-        hint="raise first_byte",
     ),
     "silence in the answer": Fault(
         answer=Answer(text=LONG, pause_seconds=5),
@@ -138,24 +98,14 @@ def test_a_fault_is_an_error_with_a_remedy_and_a_row_with_what_came(name: str) -
     fault = FAULTS[name]
     sink = MemorySink()
     with OllamaServer([fault.answer]) as server:
-        config = models_config(server.base_url, timeouts={"first_byte": 0.3, "idle": 0.2})
+        config = models_config(server.base_url, timeouts=IMPATIENT)
         with pytest.raises(fault.error) as caught:
             model_client(connect(config), sink, config=config).ask(
                 SHOUT, SKY, pass_id="t:p", max_answer_tokens=500
             )
         assert len(server.calls) == 1
         sent = server.requests[-1]
-    assert type(caught.value) is fault.error
-    assert fault.said.format(port=server.base_url.rsplit(":", 1)[1]) in caught.value.message
-    assert fault.hint in caught.value.hint
-    assert caught.value.exit_code == 3
-    (row,) = sink.asked()
-    assert row.finish == f"error:{fault.error.__name__}"
-    assert row.error == caught.value.message
-    assert row.response.startswith(fault.kept)
-    assert bool(row.response) == bool(fault.kept)
-    assert json.loads(row.request_body) == sent
-    assert sink.readings == []
+    check_fault(fault, caught, sink, base_url=server.base_url, sent=sent)
 
 
 def test_nobody_listening_is_told_with_the_address_and_recorded() -> None:

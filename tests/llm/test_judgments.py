@@ -39,7 +39,6 @@ def test_answers_in_reverse_order_are_judgments_in_the_order_of_the_items() -> N
         judged = client.judge(
             RELEVANT, range(COUNT), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p"
         )
-        assert server.peak >= COUNT - 1
     assert order == [*reversed(range(COUNT))]
     assert [item for item, _, _ in judged.verdicts] == list(range(COUNT))
     for item, verdict, call_id in judged.verdicts:

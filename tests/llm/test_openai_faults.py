@@ -1,16 +1,13 @@
 """Every fault of a server of OpenAI's API: what the caller sees, and what the record holds."""
 
-import json
-from dataclasses import dataclass
-
 import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Colour, Note, Waits, model_client, models_config
 from tests.fakes.ollama_script import Answer
 from tests.fakes.openai_server import WINDOW, Kind, OpenAiServer, shout_of
+from tests.fakes.server_faults import COMMON, IMPATIENT, LONG, Fault, check_fault
 
 from clean_room_agent.errors import (
-    ModelError,
     ModelNotFound,
     ServerBusy,
     ServerFailed,
@@ -23,23 +20,11 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.transports.openai import connect
 
 SKY = Note(text="sky")
-LONG = "abcdefgh " * 40
 MANY = Note(text="internationalisation " * 1500)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """An answer that goes wrong, and what must come of it."""
-
-    answer: Answer
-    error: type[ModelError]
-    said: str
-    hint: str
-    kept: str = ""
-    """The start of the response that the record holds."""
-
-
 FAULTS = {
+    **COMMON,
     "error before the stream": Fault(
         answer=Answer(status=500, error="CUDA out of memory"),
         error=ServerFailed,
@@ -84,31 +69,12 @@ FAULTS = {
         said="before the first token",
         hint="streaming = false in [models] makes it say why",
     ),
-    "abrupt close in the answer": Fault(
-        answer=Answer(text=LONG, close="in_answer"),
-        error=ServerFailed,
-        said="broke off in the middle of coder:3b's answer",
-        hint="may have died",
-        kept="abcdefgh abcdefgh",
-    ),
     "abrupt close in a line": Fault(
         answer=Answer(text=LONG, close="in_line"),
         error=ServerFailed,
         said="broke off in the middle",
         hint="may have died",
         kept="abcdefgh",
-    ),
-    "abrupt close without a byte": Fault(
-        answer=Answer(close="before_headers"),
-        error=ServerUnreachable,
-        said="broke before the first token",
-        hint="run out of memory",
-    ),
-    "abrupt close before the first token": Fault(
-        answer=Answer(close="before_token"),
-        error=ServerUnreachable,
-        said="broke before the first token",
-        hint="run out of memory",
     ),
     "loading": Fault(
         answer=Answer(status=503, error="Loading model"),
@@ -121,12 +87,6 @@ FAULTS = {
         error=ServerBusy,
         said="is busy: slow down",
         hint="more slots",
-    ),
-    "load too slow": Fault(
-        answer=Answer(text="late", load_seconds=5),
-        error=ServerTimeout,
-        said="did not begin to answer within 0.3 s",
-        hint="raise first_byte",
     ),
     "silence in the answer": Fault(
         answer=Answer(text=LONG, pause_seconds=5),
@@ -168,22 +128,13 @@ def test_a_fault_is_an_error_with_a_remedy_and_a_row_with_what_came(name: str) -
     fault = FAULTS[name]
     sink = MemorySink()
     with OpenAiServer([fault.answer]) as server:
-        client = client_of(server, sink, timeouts={"first_byte": 0.3, "idle": 0.2})
+        client = client_of(server, sink, timeouts=IMPATIENT)
         with pytest.raises(fault.error) as caught:
             client.ask(SHOUT, SKY, pass_id="t:p", max_answer_tokens=500)
         assert len(server.calls) == 1
         sent = server.requests[-1]
-    assert type(caught.value) is fault.error
-    assert fault.said.format(port=server.base_url.rsplit(":", 1)[1]) in caught.value.message
-    assert fault.hint in caught.value.hint
-    (row,) = sink.asked()
-    assert row.finish == f"error:{fault.error.__name__}"
-    assert row.error == caught.value.message
-    assert row.response.startswith(fault.kept)
-    assert bool(row.response) == bool(fault.kept)
-    assert json.loads(row.request_body) == sent
-    assert (row.provider, row.model_digest) == ("openai", "")
-    assert sink.readings == []
+    check_fault(fault, caught, sink, base_url=server.base_url, sent=sent)
+    assert (sink.calls[0].provider, sink.calls[0].model_digest) == ("openai", "")
 
 
 def test_a_model_that_the_server_does_not_list_is_told_before_any_prompt_is_sent() -> None:
@@ -345,7 +296,7 @@ def test_a_server_that_can_count_is_asked_before_a_prompt_is_sent_that_may_not_f
         rooms = [body["max_tokens"] for body in server.requests[1:]]
     assert rooms[:2] == [40, 40]
     assert rooms[2:] in ([30], [31])
-    assert "raise token_factor" in caught.value.hint
+    assert "reserved_tokens" in caught.value.hint
     assert [call.finish for call in sink.asked()] == ["stop"] * 3
 
 

@@ -7,6 +7,7 @@ from tests.fakes.ollama_server import OllamaServer
 
 from clean_room_agent.errors import TruncatingServer, WindowExceeded
 from clean_room_agent.llm.transports.ollama import connect
+from clean_room_agent.llm.transports.overflow import read_refusal
 
 SKY = Note(text="sky")
 
@@ -38,7 +39,7 @@ def test_a_prompt_that_was_estimated_too_short_is_refused_and_recorded(overflow:
         client = model_client(connect(models_config(server.base_url)), sink)
         with pytest.raises(WindowExceeded, match=said) as caught:
             client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
-    assert "raise token_factor" in caught.value.hint
+    assert "reserved_tokens" in caught.value.hint
     assert sink.asked()[0].finish == "error:WindowExceeded"
 
 
@@ -85,3 +86,9 @@ def test_a_server_that_is_allowed_to_cut_is_watched_at_every_call() -> None:
         ):
             client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
     assert [call.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
+
+
+def test_a_figure_of_many_digits_is_no_figure() -> None:
+    refusal = read_refusal(f"maximum context length is {'9' * 5000} tokens")
+    assert refusal is not None
+    assert refusal.window is None

@@ -27,6 +27,8 @@ VERDICT_SCHEMA: JsonSchema = {
 }
 VERDICT_SCHEMA_WORDS = ' Write {"verdict": "yes"} or {"verdict": "no"}.'
 """The schema in words: a server does not show it to the model."""
+MAX_BRACES = 500
+"""Each may be the beginning of an object, and reading on from each to the end takes the square of the text's length."""
 MAX_FAULTS = 5
 """Schema faults named to the model; more would drown the first."""
 
@@ -202,10 +204,12 @@ def _schema_of(model: type[BaseModel]) -> JsonSchema:
 
 
 def _objects(text: str) -> Iterator[str]:
-    """The outermost JSON objects of the text, in order, as they are written."""
+    """The outermost JSON objects of the text, in order, as they are written; none after `MAX_BRACES` looked at."""
     decoder = json.JSONDecoder()
     start = text.find("{")
-    while start != -1:
+    for _ in range(MAX_BRACES):
+        if start == -1:
+            return
         try:
             _, end = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):

@@ -30,6 +30,8 @@ OWN_FIELDS = frozenset(
 )
 """Fields of a request that `[models.extra_body]` must leave alone."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
+_NUMERIC = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+))*\.?")
 
 
 class PerRole(ConfigSlice, Generic[ValueT]):
@@ -225,11 +227,19 @@ class BudgetConfig(RoleBudget):
 
 def is_loopback(url: str) -> bool:
     """Whether the URL's host is this machine by its very name; nothing is looked up."""
-    host = urlsplit(url).hostname or ""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
+    host = host_of(url)
+    return host == "localhost" or host.endswith(".localhost") or is_loopback_address(host)
+
+
+def host_of(url: str) -> str:
+    """The URL's host, in lower case; "" where it has none."""
+    return urlsplit(url).hostname or ""
+
+
+def is_loopback_address(text: str) -> bool:
+    """Whether the text is a numeric address of this machine alone."""
     try:
-        address = ipaddress.ip_address(host)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return False
     mapped = getattr(address, "ipv4_mapped", None)
@@ -243,4 +253,15 @@ def _is_server_address(url: str) -> bool:
     except ValueError:
         return False
     plain = url.isascii() and url.isprintable() and not set(url) & set("@\\?# ")
-    return plain and parts.scheme in {"http", "https"} and bool(parts.hostname) and port != 0
+    plain = plain and ("[" in parts.netloc) == (":" in (parts.hostname or ""))
+    return plain and parts.scheme in {"http", "https"} and _is_host(parts.hostname or "") and port != 0
+
+
+def _is_host(host: str) -> bool:
+    """Whether it is a name, or an address in its usual form: other forms mean different hosts to different programs."""
+    if ":" not in host and not _NUMERIC.fullmatch(host):
+        return _NAME.fullmatch(host) is not None
+    try:
+        return ipaddress.ip_address(host) is not None
+    except ValueError:
+        return False

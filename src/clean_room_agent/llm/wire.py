@@ -180,7 +180,8 @@ class Wire:
         raise WindowExceeded(
             f"prompt {question.name} has {counted} tokens by the server's count, and {question.max_tokens} are for its "
             f"answer; {model.tag} has a window of {model.window}",
-            hint=f"the estimate was {question.estimated}: raise token_factor in [models], or context_window in [budget]",
+            hint=f"the estimate was {question.estimated}: raise reserved_tokens or context_window in [budget] (or "
+            "token_factor in [models], while few calls of this model are known)",
         )
 
     def _require_refusal(self, model: ModelConfig, place: Place) -> None:

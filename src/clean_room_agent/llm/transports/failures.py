@@ -199,8 +199,8 @@ def too_long(target: Target, refusal: Refusal) -> WindowExceeded:
     window = "its window" if refusal.window is None else f"its window of {refusal.window}"
     return WindowExceeded(
         f"{target.server} refused a prompt{size} as too long for {target.tag}: it exceeds {window}",
-        hint="the estimate was too low: raise token_factor in [models], or lower context_window in [budget] to the "
-        "window that the server gives this model",
+        hint="lower context_window in [budget] to the window that the server gives this model; where that is what it is, "
+        "the estimate was too low: raise reserved_tokens (or token_factor, while few calls of this model are known)",
     )
 
 

@@ -4,14 +4,14 @@ The only module that opens connections; import it where a server is about to be 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 import httpx
 from pydantic import BaseModel, ValidationError
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.config import ModelsConfig, Timeouts, is_loopback
+from clean_room_agent.llm.config import ModelsConfig, Timeouts, is_loopback, is_loopback_address
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import Target
 from clean_room_agent.llm.transports.ndjson import LineSplitter, LineTooLongError
@@ -148,15 +148,42 @@ def open_client(config: ModelsConfig, base_url: str, *, key: str = "") -> httpx.
     """A client for the server; nothing is sent yet. `key` goes into a header of each request.
 
     Without kept connections: a server may close one after a stream without saying so, and the next call on it fails.
-    Proxy settings of the environment are ignored for this machine, or local prompts would leave it.
+    Redirections are not followed. Proxy settings of the environment are ignored for this machine, or local prompts
+    would leave it.
     """
+    local, verify = is_loopback(config.base_url), config.base_url.startswith("https:")
+    limits = httpx.Limits(max_keepalive_connections=0)
     return httpx.Client(
         base_url=base_url,
         headers={"authorization": f"Bearer {key}"} if key else {},
-        trust_env=not is_loopback(config.base_url),
-        verify=config.base_url.startswith("https:"),
-        limits=httpx.Limits(max_keepalive_connections=0),
+        trust_env=not local,
+        verify=verify,
+        limits=limits,
+        transport=LoopbackTransport(verify=verify, limits=limits) if local else None,
     )
+
+
+class LoopbackTransport(httpx.HTTPTransport):
+    """Sends nothing where the server's name stands for another machine: "localhost" is what a file or a name server says."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """The response.
+
+        Raises:
+            ConnectError: the connection was to another machine; it was closed before a byte was sent.
+        """
+        request.extensions["trace"] = _stay_here
+        return super().handle_request(request)
+
+
+def _stay_here(event: str, info: Mapping[str, Any]) -> None:
+    if event != "connection.connect_tcp.complete":
+        return
+    stream = info["return_value"]
+    address = str(stream.get_extra_info("server_addr")[0])
+    if not is_loopback_address(address):
+        stream.close()
+        raise httpx.ConnectError(f"its name stands for {address} here, which is not this machine")
 
 
 def _bounded_text(response: httpx.Response) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from clean_room_agent.llm.exchange import Refusal
 
+MAX_DIGITS = 12
 _MOST = r"maximum context length is (?P<window>\d+)(?: tokens)?"
 _WORDINGS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -64,7 +65,7 @@ def _embedded(message: str) -> dict[str, Any]:
 
 
 def _number(digits: str | None) -> int | None:
-    return None if digits is None else int(digits)
+    return None if digits is None or len(digits) > MAX_DIGITS else int(digits)
 
 
 def _count(value: object) -> int | None:

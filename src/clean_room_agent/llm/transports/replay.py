@@ -42,6 +42,8 @@ class RecordedCall:
     prompt_tokens: int | None
     completion_tokens: int | None
     model_digest: str = ""
+    model: str = ""
+    """Its tag; "" in recordings of older programs."""
 
 
 class ReplayTransport:
@@ -147,6 +149,47 @@ class ReplayThenLive:
     def count(self, tag: str, system: str, prompt: str) -> int | None:
         """The server's."""
         return self._server.count(tag, system, prompt)
+
+
+class RecordThenLive:
+    """Answers what a resumed run asked before from its record, and asks a server for all else.
+
+    A call that failed is asked again, unless the run went on after it.
+    """
+
+    live = True
+
+    def __init__(self, calls: Iterable[RecordedCall], server: Transport) -> None:
+        self._calls = {call.identity: call for call in calls if call.identity.prompt != PROBE_NAME}
+        self._recording = ReplayTransport(self._calls.values())
+        self._server = server
+
+    @property
+    def provider(self) -> str:
+        """The server's; what comes from the record is not recorded again."""
+        return self._server.provider
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """The recorded answer or the server's."""
+        call = self._calls.get(request.identity)
+        if call is None or not self._is_same(call, request) or (call.error and not self._went_on(call)):
+            return self._server.send(request)
+        return self._recording.send(request)
+
+    def window(self, tag: str) -> int | None:
+        """The server's."""
+        return self._server.window(tag)
+
+    def count(self, tag: str, system: str, prompt: str) -> int | None:
+        """The server's."""
+        return self._server.count(tag, system, prompt)
+
+    def _is_same(self, call: RecordedCall, request: ChatRequest) -> bool:
+        return (call.prompt_hash, call.model) == (request.prompt_hash, request.model.tag)
+
+    def _went_on(self, call: RecordedCall) -> bool:
+        again = self._calls.get(replace(call.identity, attempt=call.identity.attempt + 1))
+        return again is not None and again.prompt_hash == call.prompt_hash
 
 
 def dump_calls(calls: Iterable[RecordedCall]) -> str:
