@@ -8,6 +8,7 @@ import pytest
 from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.orchestrator.testing import environment
+from clean_room_agent.orchestrator.testing.commands import runs_node_tests
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
 
@@ -36,7 +37,8 @@ def run(project: Path, tmp_path: Path) -> Runner:
     inherited["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # tiny projects start quicker without our plugins
 
     def run(command: str = PYTEST, *, timeout: float = 60.0, bound: int = 1_000_000) -> TestRun:
-        env = environment.test_environment(inherited, project, project, report)
+        node_tests = runs_node_tests(command, "")
+        env = environment.test_environment(inherited, project, project, report, node_tests=node_tests)
         return run_tests(command, cwd=project, env=env, timeout=timeout, report=report, bound=bound)
 
     return run

@@ -7,6 +7,7 @@ import pytest
 from clean_room_agent import proc
 from clean_room_agent.orchestrator.testing import environment
 from clean_room_agent.orchestrator.testing.config import How
+from clean_room_agent.orchestrator.testing.guarding import GUARD
 from clean_room_agent.orchestrator.testing.links import prepare_links
 from clean_room_agent.orchestrator.testing.run import run_tests
 
@@ -127,5 +128,5 @@ def test_import_roots_are_the_worktree_s_and_come_first(trees: tuple[Path, Path]
     inherited = {"PYTHONPATH": f"{user}/extra:/opt/site", "PATH": f"{user}/bin:/usr/bin"}
     env = environment.test_environment(inherited, worktree, user, REPORT)
     roots = [f"{worktree}/src", str(worktree), f"{worktree}/extra"]
-    assert env["PYTHONPATH"].split(":") == [*roots, f"{user}/extra", "/opt/site"]
+    assert env["PYTHONPATH"].split(":") == [str(GUARD), *roots, f"{user}/extra", "/opt/site"]
     assert env["PATH"] == f"{user}/bin:/usr/bin", "what the worktree lacks stays"

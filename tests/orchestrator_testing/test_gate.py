@@ -58,13 +58,13 @@ def test_what_passed_must_pass_again(outcome: Outcome) -> None:
     assert not judge_final(before, after, "no-new-failures").complete
 
 
-def test_a_missing_test_fails_unless_the_plan_deletes_its_file() -> None:
+def test_a_missing_test_fails_unless_the_plan_changes_or_deletes_its_file() -> None:
     before, after = pytest_run(a="passed"), pytest_run(b="passed")
     assert judge_step(before, after).newly_failing == ("t.py::a",)
-    assert not judge_step(before, after, deleted=("sub/t.py",)).passed
-    assert judge_step(before, after, deleted=("t.py",)).passed
-    assert judge_final(before, after, "all-pass", deleted=("t.py",)).complete
-    assert judge_final(before, after, "no-new-failures", deleted=("t.py",)).complete
+    assert not judge_step(before, after, planned=("sub/t.py",)).passed
+    assert judge_step(before, after, planned=("t.py",)).passed
+    assert judge_final(before, after, "all-pass", planned=("t.py",)).complete
+    assert judge_final(before, after, "no-new-failures", planned=("t.py",)).complete
 
 
 def test_runs_of_two_commands_are_compared_by_the_tests_that_both_know() -> None:
@@ -142,7 +142,7 @@ def test_where_only_failures_have_names_the_counts_must_hold() -> None:
     assert judge_step(counted_run(3, "x"), counted_run(3, "x")).passed
     assert judge_step(counted_run(3, "x"), counted_run(2, "x", "y")).newly_failing == ("y",)
     assert not judge_step(counted_run(3), counted_run(2)).passed
-    assert judge_step(counted_run(3), counted_run(2), deleted=("gone.js",)).passed
+    assert judge_step(counted_run(3), counted_run(2), planned=("gone.js",)).passed
     assert judge_final(counted_run(3, "x"), counted_run(4), "all-pass").fixed == ("x",)
     assert not judge_final(counted_run(3), counted_run(2), "all-pass").complete
     assert not judge_final(counted_run(3, "x"), counted_run(2, "x"), "no-new-failures").complete

@@ -1,4 +1,8 @@
+import os
+import time
 from pathlib import Path
+
+import pytest
 
 from clean_room_agent.orchestrator.testing.junit import read_report
 
@@ -18,3 +22,24 @@ def test_the_nameless_test_under_which_pytest_broke_is_no_result(tmp_path: Path)
     assert not reading.whole
     assert "" not in reading.outcomes
     assert reading.outcomes["tests/test_a.py::test_one"] == "passed"
+
+
+@pytest.mark.parametrize("encoding", ["no-such", "utf-16", "euc_jp", "idna"])
+def test_a_report_that_declares_another_encoding_is_read_or_refused(encoding: str, tmp_path: Path) -> None:
+    report = tmp_path / "results.xml"
+    report.write_text(BROKEN_OFF.replace("utf-8", encoding), encoding="utf-8")
+    assert not read_report(report, lambda _path: True).whole
+
+
+def test_numbers_and_names_without_end_are_bounded(tmp_path: Path) -> None:
+    report = tmp_path / "results.xml"
+    text = BROKEN_OFF.replace('line="0"', f'line="{"9" * 5000}"').replace("tests.test_a", "a." * 50_000)
+    report.write_text(text, encoding="utf-8")
+    started = time.process_time()
+    read_report(report, lambda _path: False)
+    assert time.process_time() - started < 2
+
+
+def test_a_report_that_is_no_file_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "results.xml")
+    assert "cannot be read" in read_report(tmp_path / "results.xml", lambda _path: True).problem

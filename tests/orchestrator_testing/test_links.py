@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.orchestrator.testing.links import prepare_links
+from clean_room_agent.orchestrator.testing.config import How
+from clean_room_agent.orchestrator.testing.links import copy_included, prepare_links
 from clean_room_agent.orchestrator.testing.run import run_tests
 
 
@@ -51,8 +52,18 @@ def test_a_folder_that_is_itself_a_link_stays_one(trees: tuple[Path, Path], tmp_
 def test_what_stands_in_the_worktree_stays(trees: tuple[Path, Path]) -> None:
     user, worktree = trees
     (worktree / "node_modules").mkdir()
+    (worktree / "node_modules/own").touch()
     assert prepare_links(worktree, user, ("node_modules",), how="copy") == ()
-    assert list((worktree / "node_modules").iterdir()) == []
+    assert [path.name for path in (worktree / "node_modules").iterdir()] == ["own"]
+
+
+@pytest.mark.parametrize("how", ["copy", "link"])
+def test_an_empty_folder_is_filled_by_a_copy(trees: tuple[Path, Path], how: How) -> None:
+    user, worktree = trees
+    (worktree / "node_modules").mkdir()
+    assert prepare_links(worktree, user, ("node_modules",), how=how) == ("node_modules: copied",)
+    assert not (worktree / "node_modules").is_symlink()
+    assert any((worktree / "node_modules").iterdir())
 
 
 @pytest.mark.parametrize("name", ["../other", "/etc", "."])
@@ -72,3 +83,32 @@ def test_a_script_in_the_worktree_finds_its_dependency(
     (worktree / "t.js").write_text("if (require('dep') !== 'dep') process.exit(1)\n")
     path = {"PATH": str(Path(shutil.which("node") or "").parent)}
     assert run_tests("node t.js", cwd=worktree, env=path, timeout=30, report=tmp_path / "r").returncode == 0
+
+
+@pytest.mark.parametrize("how", ["copy", "link"])
+def test_what_a_link_of_the_repository_would_lead_out_is_left_out(
+    how: How, trees: tuple[Path, Path], tmp_path: Path
+) -> None:
+    user, worktree = trees
+    (user / "packages/venv").mkdir(parents=True)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (worktree / "packages").symlink_to(outside)
+    (said,) = prepare_links(worktree, user, ("packages/venv",), how=how)
+    assert "left out" in said
+    assert list(outside.iterdir()) == []
+
+
+def test_an_included_file_goes_neither_through_links_nor_into_other_names(tmp_path: Path) -> None:
+    user, worktree, outside = tmp_path / "user", tmp_path / "w1", tmp_path / "outside"
+    for folder in (user / "a", user / "b", worktree, outside):
+        folder.mkdir(parents=True)
+    for name in ("a/x", "b/x", "y"):
+        (user / name).write_text("new")
+    (worktree / "a").symlink_to(outside)
+    (outside / "y").write_text("old")
+    (worktree / "y").hardlink_to(outside / "y")
+    (user / "linked").symlink_to(outside)
+    copy_included(worktree, user, ("a/x", "b/x", "y", "linked/y", "gone"))
+    assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("y", "old")]
+    assert (worktree / "b/x").read_text() == (worktree / "y").read_text() == "new"

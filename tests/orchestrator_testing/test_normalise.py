@@ -1,3 +1,4 @@
+import time
 from pathlib import Path
 
 import pytest
@@ -56,3 +57,16 @@ def test_no_text_breaks_it_and_no_escape_survives(text: str) -> None:
     assert "\x1b" not in once
     assert strip_escapes(once) == once
     normalise(text, ROOTS)
+
+
+@pytest.mark.parametrize("piece", ["a/", "/a", "\0", "x="])
+def test_a_word_without_end_is_normalised_in_no_time(piece: str) -> None:
+    started = time.process_time()
+    normalise(piece * 40_000, [])
+    assert time.process_time() - started < 2
+
+
+def test_the_end_of_a_word_may_be_a_temporary_folder() -> None:
+    assert normalise("x=/tmp/pytest-of-me/pytest-3/a", []) == "x=<tmp>/a"
+    assert normalise("/tmp/pytest-of-me/pytest-3/a", []) == "<tmp>/a"
+    assert normalise("(/usr/lib/python3.11/site-packages/x.py)", []) == "(site-packages/x.py)"

@@ -14,6 +14,7 @@ USER = 1000
 """The number that the user has inside, also when it is root outside."""
 NAME = "cra"
 GIT = Path("/run/cra-git")
+OBJECTS = Path("/run/cra-objects")
 ETC = (
     "alternatives",
     "ca-certificates",
@@ -47,6 +48,7 @@ VARIABLES = frozenset(
         *("PATH", "LANG", "LANGUAGE", "TZ", "TERM", "COLUMNS", "LINES", "CI", "NO_COLOR", "FORCE_COLOR"),
         *("VIRTUAL_ENV", "JAVA_HOME", "GOROOT", "NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "MAKEFLAGS"),
         *("DJANGO_SETTINGS_MODULE", "FLASK_APP", "RAILS_ENV", "OMP_NUM_THREADS", "TQDM_DISABLE"),
+        "CRA_TEST_REPORTS",
     }
 )
 VARIABLE_BEGINNINGS = ("LC_", "PYTHON", "PYTEST_", "COVERAGE_", "HYPOTHESIS_")
@@ -62,6 +64,8 @@ class GitFolder:
     """The name below `worktrees`."""
     config: bytes
     """In place of the configuration, which may hold passwords."""
+    alternates: tuple[Path, ...] = ()
+    """Object folders of other repositories that this one borrows from, theirs included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,8 +232,24 @@ def _git(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
         ),
         _Step(at=link, arguments=("--ro-bind-data", str(data(pointer)), str(link))),
     ]
+    steps += _alternates(policy.git, data)
     own = GIT / "config.worktree"
     if (policy.git.common / own.name).exists():
         steps.append(_Step(at=own, arguments=("--ro-bind-data", str(data(b"")), str(own))))
     hidden = [GIT / name for name in ("modules", "hooks") if (policy.git.common / name).is_dir()]
     return [*steps, *(_Step(at=path, arguments=("--tmpfs", str(path))) for path in hidden)]
+
+
+def _alternates(git: GitFolder, data: Callable[[bytes], int]) -> list[_Step]:
+    """The borrowed objects read-only, and a list of them that holds the places where they stand inside."""
+    list_file = Path("info/alternates")
+    if not (git.common / "objects" / list_file).exists():
+        return []
+    places = {OBJECTS / str(number): source for number, source in enumerate(git.alternates)}
+    written = {GIT / "objects" / list_file: "".join(f"{place}\n" for place in places)}
+    written |= {place / list_file: "" for place, source in places.items() if (source / list_file).exists()}
+    shown = [_Step(at=at, arguments=("--ro-bind", str(source), str(at))) for at, source in places.items()]
+    return shown + [
+        _Step(at=at, arguments=("--ro-bind-data", str(data(text.encode())), str(at)))
+        for at, text in written.items()
+    ]

@@ -1,12 +1,15 @@
 """The environment that tests run in: the worktree's code is imported, not the user's, and nothing of git leaks in."""
 
+import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from clean_room_agent.orchestrator.testing.guarding import FOLDER, GUARD, guard_folder
+
 SOURCE_FOLDERS = ("src", "lib")
 VENV_FOLDERS = (".venv", "venv")
-DROPPED = ("GIT_", "PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "PYTEST_VERSION")
+DROPPED = ("GIT_", "CRA_TEST_", "PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "PYTEST_VERSION")
 """Beginnings of names: git's own variables, and those of a pytest that we may ourselves be running under."""
 
 REPORT_OPTIONS = ("-o", "junit_family=xunit1", "-o", "junit_logging=no", "--continue-on-collection-errors")
@@ -15,21 +18,28 @@ and a file that cannot be imported must not hide the results of all others: such
 
 
 def test_environment(
-    inherited: Mapping[str, str], worktree: Path, repo_top: Path, report: Path
+    inherited: Mapping[str, str],
+    worktree: Path,
+    repo_top: Path,
+    report: Path,
+    *,
+    node_tests: bool = False,  # noqa: PT028 - no test
 ) -> dict[str, str]:
     """`inherited` made fit for tests in `worktree`, a copy of `repo_top`.
 
-    PYTHONPATH has the worktree's import roots first; pytest, should the command run it, leaves its results at
-    `report`; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
+    PYTHONPATH has the guard, then the worktree's import roots first; pytest, should the command run it, leaves its results at
+    `report`; jest, vitest and mocha leave theirs beside it, and, with `node_tests`, Node's own runner; PATH and VIRTUAL_ENV that point into the user's tree point into the worktree where the same is there; no
     bytecode is written (a retry within a second could be taken for the attempt before it); hashes of strings are the
     same in each run unless the user set otherwise, so that messages are.
     """
     env = {name: value for name, value in inherited.items() if not name.startswith(DROPPED)}
     roots = import_roots(inherited, worktree, repo_top)
     others = [entry for entry in env.get("PYTHONPATH", "").split(":") if entry]
-    env["PYTHONPATH"] = ":".join(_once([*map(str, roots), *others]))
+    env["PYTHONPATH"] = ":".join(_once([str(GUARD), *map(str, roots), *others]))
+    env[FOLDER] = str(guard_folder(report))
     options = shlex.join((f"--junitxml={report}", *REPORT_OPTIONS))
     env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {options}".strip()
+    env["NODE_OPTIONS"] = " ".join(filter(None, (env.get("NODE_OPTIONS", ""), *_node_options(node_tests))))
     env["PYTHONDONTWRITEBYTECODE"] = "1"
     env.setdefault("PYTHONHASHSEED", "0")
     if "PATH" in env:
@@ -37,6 +47,15 @@ def test_environment(
     if "VIRTUAL_ENV" in env:
         env["VIRTUAL_ENV"] = _moved(env["VIRTUAL_ENV"], worktree, repo_top)
     return env
+
+
+def _node_options(node_tests: bool) -> tuple[str, ...]:
+    quoted = {name: json.dumps(str(GUARD / name)) for name in ("preload.cjs", "node-reporter.cjs")}
+    options = [f"--require {quoted['preload.cjs']}"]
+    if node_tests:
+        options += ["--test-reporter=spec --test-reporter-destination=stdout"]
+        options += [f"--test-reporter={quoted['node-reporter.cjs']} --test-reporter-destination=stderr"]
+    return tuple(options)
 
 
 def import_roots(inherited: Mapping[str, str], worktree: Path, repo_top: Path) -> tuple[Path, ...]:

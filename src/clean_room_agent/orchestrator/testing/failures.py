@@ -15,12 +15,14 @@ MAX_LINES = 8
 MAX_LINE_LENGTH = 300
 
 PYTEST_FRAME = re.compile(
-    r"(?P<path>[^\s:<][^:\n]*):(?P<line>\d+): ?(?:in (?P<function>\S+)|[A-Za-z_][\w.]*)?"
+    r"(?P<path>[^\s:<][^:\n]*):(?P<line>\d{1,9}): ?(?:in (?P<function>\S+)|[A-Za-z_][\w.]*)?"
 )
-TRACEBACK_FRAME = re.compile(r'\s*File "(?P<path>[^"\n]+)", line (?P<line>\d+)(?:, in (?P<function>\S+))?')
+TRACEBACK_FRAME = re.compile(
+    r'\s*File "(?P<path>[^"\n]+)", line (?P<line>\d{1,9})(?:, in (?P<function>\S+))?'
+)
 SCRIPT_FRAME = re.compile(
     r"\s+(?:at |❯ )(?:async )?(?:(?P<function>[^\s()]+)(?: \[as \S+\])? )?"  # noqa: RUF001 - vitest's arrow
-    r"\(?(?P<path>[^\s():]+):(?P<line>\d+):\d+\)?"
+    r"\(?(?P<path>[^\s():]+):(?P<line>\d{1,9}):\d+\)?"
 )
 DEFINITION = re.compile(r">?\s*(?:async )?def (\w+)")
 NOTE = re.compile(r"\n?\[[^\[\]]*full report in element text\]\Z")

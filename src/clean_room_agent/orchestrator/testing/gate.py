@@ -1,18 +1,26 @@
 """The gate: from two runs of the tests to a verdict. Pure; nothing here runs anything.
 
 An exit code of 0 is not "tests pass". What counts is the pass set: each test that passed before passes now, by a
-report that is whole. `deleted` are files that the plan deletes: their tests may go. `unstable` are names that
-`rerun.unstable` found to come and go by themselves: they are out of the gate, and the report names them.
+report that is whole. `planned` are test files that the plan changes or deletes: tests of theirs that passed may go,
+and the verdict names them; what failed before may not, as that would hide it. `unstable` are names that were found to
+come and go by themselves: they are out of the gate, and the report names them.
 """
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from clean_room_agent.orchestrator.testing.config import Accept
+from clean_room_agent.orchestrator.testing.guarding import newly_replaced
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 SHOWN_NAMES = 5
+HOLDER = re.compile(
+    r"^[^:>]*\.(?:py|[cm]?[jt]sx?)\Z|\b_FailedTest\b|\.(?:setUp|tearDown)(?:Class|Module)\Z"
+    r'|"(?:before|after) (?:all|each)" hook\b'
+)
+"""Names under which runners report what failed around tests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,10 +44,14 @@ class FinalVerdict:
     fixed: tuple[str, ...] = ()
     """Failed at the baseline and pass now."""
     still_failing: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    """Ran at the baseline and are not there now."""
+    skipped: tuple[str, ...] = ()
+    """Passed or failed at the baseline and are skipped now, or expected to fail."""
 
 
 def judge_step(
-    before: TestRun, after: TestRun, *, deleted: Collection[str] = (), unstable: Collection[str] = ()
+    before: TestRun, after: TestRun, *, planned: Collection[str] = (), unstable: Collection[str] = ()
 ) -> StepVerdict:
     """Passed when `after` was whole and nothing fails that passed in `before`, the last accepted state's run.
 
@@ -49,14 +61,14 @@ def judge_step(
     """
     problem = _unfit(before, after)
     if problem:
-        seen = tuple(name for name in newly_failing(before, after, deleted) if name in after.outcomes)
+        seen = tuple(name for name in newly_failing(before, after, planned) if name in after.outcomes)
         return StepVerdict(passed=False, newly_failing=seen, reason=problem)
     if after.runner == "unknown":
         return _by_exit_code(before, after)
-    newly = tuple(name for name in newly_failing(before, after, deleted) if name not in unstable)
+    newly = tuple(name for name in newly_failing(before, after, planned) if name not in unstable)
     if newly:
         return StepVerdict(passed=False, newly_failing=newly, reason=f"newly failing: {_some(newly)}")
-    reason = _unexplained(before, after) or _lost(before, after, deleted)
+    reason = _unexplained(before, after) or _lost(before, after, planned)
     if reason:
         return StepVerdict(passed=False, reason=reason)
     red = len(after.red())
@@ -68,7 +80,7 @@ def judge_final(
     final: TestRun,
     accept: Accept,
     *,
-    deleted: Collection[str] = (),
+    planned: Collection[str] = (),
     unstable: Collection[str] = (),
 ) -> FinalVerdict:
     """Complete by the rule that `[testing].accept` names.
@@ -78,7 +90,7 @@ def judge_final(
     exit code that they cause, do not count, but the reason names them. For a runner that cannot be read, exit 0.
     """
     red = final.red()
-    newly = set(newly_failing(baseline, final, deleted)) | (red - baseline.red() if final.named else set())
+    newly = set(newly_failing(baseline, final, planned)) | (red - baseline.red() if final.named else set())
     newly -= set(unstable)
     reason = _unfit(baseline, final)
     if not reason and final.runner == "unknown":
@@ -89,7 +101,7 @@ def judge_final(
         reason = f"newly failing: {_some(sorted(newly))}"
     elif not reason:
         fault = _all_pass_fault if accept == "all-pass" else _no_new_fault
-        reason = fault(baseline, final, red - set(unstable), deleted)
+        reason = fault(baseline, final, red - set(unstable), planned)
     wobbling = sorted(red & set(unstable))
     return FinalVerdict(
         complete=not reason,
@@ -97,10 +109,41 @@ def judge_final(
         newly_failing=tuple(sorted(newly)),
         fixed=tuple(sorted(name for name in baseline.red() if _is_green(final, name))),
         still_failing=tuple(sorted(red & baseline.red())),
+        gone=_gone(baseline, final),
+        skipped=_skipped(baseline, final),
     )
 
 
-def newly_failing(before: TestRun, after: TestRun, deleted: Collection[str] = ()) -> tuple[str, ...]:
+def judge_restored(
+    baseline: TestRun,
+    final: TestRun,
+    restored: TestRun,
+    *,
+    planned: Collection[str] = (),
+    unstable: Collection[str] = (),
+) -> StepVerdict:
+    """Passed when the result still passes with the base's tests and test configuration.
+
+    Each test that passed at the baseline, or failed there and passed in `final`, passes in `restored` too, unless it
+    belongs to one of `planned`, the test files that the plan changes or deletes. New tests and the exit code say
+    nothing here. For a runner that cannot be read, exit 0.
+    """
+    problem = _unfit(final, restored)
+    if problem:
+        return StepVerdict(passed=False, reason=problem)
+    if restored.runner == "unknown":
+        reason = "" if restored.returncode == 0 else f"exit {restored.returncode}"
+        return StepVerdict(passed=not reason, reason=reason)
+    if not (baseline.named and final.named and restored.named):
+        lost = tuple(sorted(restored.red() - final.red() - set(unstable)))
+        reason = f"failing: {_some(lost)}" if lost else _lost(baseline, restored, planned)
+        return StepVerdict(passed=not reason, newly_failing=lost, reason=reason)
+    due = baseline.green() | (baseline.red() & final.green())
+    lost = tuple(sorted(name for name in due - restored.green() - set(unstable) if not is_in(name, planned)))
+    return StepVerdict(passed=not lost, newly_failing=lost, reason=f"failing: {_some(lost)}" if lost else "")
+
+
+def newly_failing(before: TestRun, after: TestRun, planned: Collection[str] = ()) -> tuple[str, ...]:
     """The tests that passed in `before` and do not in `after`, sorted; one that is missing does not pass.
 
     Where a runner names only what fails, these are the names that fail now and did not before; after a run that was
@@ -115,7 +158,7 @@ def newly_failing(before: TestRun, after: TestRun, deleted: Collection[str] = ()
         sorted(
             name
             for name in before.green()
-            if name not in green and (same or name in after.outcomes) and not is_in(name, deleted)
+            if name not in green and (name in after.outcomes or (same and not is_in(name, planned)))
         )
     )
 
@@ -141,11 +184,24 @@ def _unfit(before: TestRun, after: TestRun) -> str:
     """Why `after` cannot be judged; "" when it can."""
     if after.timed_out or not after.whole:
         return after.problem or "the tests did not come to their end"
+    watched = _unwatched(before, after)
+    if watched:
+        return watched
     if before.runner not in {"unknown", after.runner}:
         return f"the tests were run by {before.runner} before; this output is not {before.runner}'s"
     if after.runner != "unknown" and not after.outcomes and not after.collected:
         return f"no tests were collected (exit {after.returncode})"
     return ""
+
+
+def _unwatched(before: TestRun, after: TestRun) -> str:
+    """What the processes of the tests did to escape judgement, where those of `before` did not."""
+    if before.watched.ended is not False and after.watched.ended is False:
+        return "the process of the tests ended before its time (a call of os._exit, or a signal), so its report counts for nothing"
+    if before.watched.ended and after.watched.ended is None and before.command == after.command:
+        return "the tests no longer run as a Python process that can be watched"
+    replaced = newly_replaced(before.watched.replaced, after.watched.replaced)
+    return f"the code under test replaces parts of the test runner: {_some(replaced)}" if replaced else ""
 
 
 def _by_exit_code(before: TestRun, after: TestRun) -> StepVerdict:
@@ -165,41 +221,60 @@ def _unexplained(before: TestRun, after: TestRun) -> str:
     return ""
 
 
-def _lost(before: TestRun, after: TestRun, deleted: Collection[str]) -> str:
+def _lost(before: TestRun, after: TestRun, planned: Collection[str]) -> str:
     """Fewer tests pass, where the runner does not say which."""
-    comparable = before.command == after.command and not deleted and not (before.named and after.named)
+    comparable = before.command == after.command and not planned and not (before.named and after.named)
     if comparable and after.passed < before.passed:
         return f"{before.passed} tests passed before, {after.passed} now; the runner does not name them"
     return ""
 
 
-def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], deleted: Collection[str]) -> str:
+def _all_pass_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
     if red:
         return f"failing: {_some(sorted(red))}"
     if final.returncode != 0 and not final.red():
         return f"the command exits with {final.returncode} though no test failed"
     if final.passed == 0:
         return "no test passed: all were skipped, or expected to fail"
-    return _lost(baseline, final, deleted)
+    hidden = sorted(name for name in baseline.red() & {*_gone(baseline, final), *_skipped(baseline, final)})
+    if hidden:
+        return f"failed at the start, and no longer run: {_some(hidden)}"
+    return _lost(baseline, final, planned)
 
 
-def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], deleted: Collection[str]) -> str:
+def _no_new_fault(baseline: TestRun, final: TestRun, red: frozenset[str], planned: Collection[str]) -> str:
     if not baseline.whole and (red or final.returncode != 0):
         return f"the run at the start was not whole, so nothing excuses what fails: {_some(sorted(red))}"
     return (
-        _unexplained(baseline, final) or _fewer(baseline, final, deleted) or _lost(baseline, final, deleted)
+        _unexplained(baseline, final) or _fewer(baseline, final, planned) or _lost(baseline, final, planned)
     )
 
 
-def _fewer(baseline: TestRun, final: TestRun, deleted: Collection[str]) -> str:
+def _fewer(baseline: TestRun, final: TestRun, planned: Collection[str]) -> str:
     if baseline.named and final.named:
         had = sum(
-            outcome != "skipped" and not is_in(name, deleted) for name, outcome in baseline.outcomes.items()
+            outcome != "skipped" and not is_in(name, planned) for name, outcome in baseline.outcomes.items()
         )
         has = sum(outcome != "skipped" for outcome in final.outcomes.values())
     else:
-        had, has = (0 if deleted else baseline.collected or 0), final.collected or 0
+        had, has = (0 if planned else baseline.collected or 0), final.collected or 0
     return f"{had} tests ran at the start, {has} now" if has < had else ""
+
+
+def _gone(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
+    """The tests that ran at the baseline and are missing, sorted; what failed there as a whole file, a class or a hook
+    that could not be loaded has given way to its tests.
+    """
+    if not (baseline.named and final.named and baseline.command == final.command):
+        return ()
+    ran = (name for name, outcome in baseline.outcomes.items() if outcome not in {"skipped", "xfailed"})
+    return tuple(sorted(name for name in ran if name not in final.outcomes and not HOLDER.search(name)))
+
+
+def _skipped(baseline: TestRun, final: TestRun) -> tuple[str, ...]:
+    """The tests that passed or failed at the baseline and do neither now, sorted."""
+    ran = baseline.green() | baseline.red()
+    return tuple(sorted(name for name in ran if final.outcomes.get(name) in {"skipped", "xfailed"}))
 
 
 def _is_green(run: TestRun, name: str) -> bool:

@@ -13,17 +13,17 @@ TREE_MARK = re.compile(
 )
 SUITE = re.compile(r"(?P<indent> {2,})(?P<title>\S.*)")
 
-MOCHA_COUNT = re.compile(r"^ +(\d+) (passing|pending|failing)(?: \([^)\n]*\))?$", re.MULTILINE)
+MOCHA_COUNT = re.compile(r"^ +(\d{1,9}) (passing|pending|failing)(?: \([^)\n]*\))?$", re.MULTILINE)
 MOCHA_BLOCK = re.compile(r"^  \d+\) ", re.MULTILINE)
-JEST_TESTS = re.compile(r"^Tests: +(?:.*, )?(\d+) total$", re.MULTILINE)
+JEST_TESTS = re.compile(r"^Tests: +(?:.*, )?(\d{1,9}) total$", re.MULTILINE)
 JEST_SUITES = re.compile(r"^Test Suites: .*\d+ total$", re.MULTILINE)
 JEST_FILE = re.compile(r"(?:FAIL|PASS) (?:\S+ )??(?P<file>\S+\.\w+)(?: \(.*\))?")
 JEST_FAILURE = re.compile(r"  ● (?P<title>.+)")
-VITEST_TESTS = re.compile(r"^ +Tests +(?P<counts>.*?) \((?P<total>\d+)\)$", re.MULTILINE)
-VITEST_FILES = re.compile(r"^ Test Files +(?P<counts>.*?) \((?P<total>\d+)\)$", re.MULTILINE)
+VITEST_TESTS = re.compile(r"^ +Tests +(?P<counts>.*?) \((?P<total>\d{1,9})\)$", re.MULTILINE)
+VITEST_FILES = re.compile(r"^ Test Files +(?P<counts>.*?) \((?P<total>\d{1,9})\)$", re.MULTILINE)
 VITEST_FAILURE = re.compile(r" FAIL  (?P<title>.+)")
 VITEST_LISTED = re.compile(r" (?P<mark>[✓×↓]) (?P<title>\S+ > .*?)(?: \d+m?s)?")  # noqa: RUF001 - vitest's mark
-NUMBERED = re.compile(r"(\d+) (\w+)")
+NUMBERED = re.compile(r"\b(\d{1,9}) (\w+)")
 
 
 def read_mocha(text: str) -> Reading | None:

@@ -4,9 +4,13 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
 
+from clean_room_agent.beneath import read_bytes
 from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, merge, worst
 
 MAX_REPORT_BYTES = 100_000_000
+MAX_DIGITS = 10
+MAX_DEPTH = 50
+"""Folders of a test file that is looked for."""
 
 
 def read_report(report: Path, exists: Callable[[str], bool]) -> Reading:
@@ -14,13 +18,17 @@ def read_report(report: Path, exists: Callable[[str], bool]) -> Reading:
 
     `exists` knows the files below the folder that the tests ran in, by relative path.
     """
-    if report.stat().st_size > MAX_REPORT_BYTES:
+    try:
+        data = read_bytes(report.parent, report.name, max_bytes=MAX_REPORT_BYTES + 1)
+    except OSError as exc:
+        return _unreadable(f"pytest's report cannot be read: {exc.strerror}")
+    if len(data) > MAX_REPORT_BYTES:
         return _unreadable(f"pytest's report is larger than {MAX_REPORT_BYTES} bytes")
-    data = report.read_bytes()
     if b"<!DOCTYPE" in data[:1000] or b"<!ENTITY" in data[:1000]:
         return _unreadable("the report is not one that pytest writes")
     try:
-        root = ET.fromstring(data)  # noqa: S314 - see above; expat expands nothing without a document type
+        # pytest writes UTF-8; what another encoding is declared, or is not one, is no report of its.
+        root = ET.fromstring(data, ET.XMLParser(encoding="utf-8"))  # noqa: S314 - without a document type, nothing is expanded
     except ET.ParseError:
         return _unreadable("pytest's report is cut short: its process ended before the report was complete")
     return _read(root, exists)
@@ -79,7 +87,7 @@ def _failures(case: ET.Element, node: str) -> list[Failure]:
             detail=child.text or "",
             message=child.get("message", ""),
             path=case.get("file", ""),
-            line=int(zero_based) + 1 if zero_based.isdecimal() else 0,
+            line=int(zero_based) + 1 if zero_based.isdecimal() and len(zero_based) < MAX_DIGITS else 0,
         )
         for child in case
         if child.tag in {"failure", "error"}
@@ -100,7 +108,7 @@ def node_id(classname: str, name: str, file: str, exists: Callable[[str], bool])
         classes = classname[len(dotted) + 1 :]
         return "::".join((file, *filter(None, classes.split(".")), name))
     parts = classname.split(".")
-    for count in range(len(parts), 0, -1):
+    for count in range(min(len(parts), MAX_DEPTH), 0, -1):
         path = "/".join(parts[:count]) + ".py"
         if exists(path):
             return "::".join((path, *parts[count:], name))

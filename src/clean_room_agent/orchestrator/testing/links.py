@@ -1,18 +1,32 @@
 """Ignored folders that tests need (virtual environments, node_modules), brought into the worktree."""
 
+import errno
 import os
 import re
 import shutil
+import stat
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from clean_room_agent import proc
+from clean_room_agent.beneath import (
+    NOT_A_FILE,
+    copy_file,
+    hold_parent,
+    is_empty_folder,
+    is_file,
+    make_link,
+    read_bytes,
+    status,
+    write_bytes,
+)
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.orchestrator.testing.config import How
 
 COPY_TIMEOUT_S = 600.0
 MAX_SCRIPT_BYTES = 1_000_000
+LEFT_OUT = NOT_A_FILE | {errno.ENOENT, errno.EISDIR}
 
 
 def prepare_links(
@@ -21,9 +35,11 @@ def prepare_links(
     """Each of `names` that the user's tree has stands in the worktree too; what was done, in words, in that order.
 
     "copy": the worktree has its own; a virtual environment's scripts and editable installs are turned to the
-    worktree, unless `turn` is False because it will stand in the repository's place. "link": a symbolic link, so what tests write there is written in the user's tree, and what such a folder
-    refers to by relative links (workspace packages) is the user's. What stands there already stays. The user's tree
-    is not changed. Calling it again after the worktree was cleaned restores what went.
+    worktree, unless `turn` is False because it will stand in the repository's place. "link": a symbolic link, so what
+    tests write there is written in the user's tree, and what such a folder refers to by relative links (workspace
+    packages) is the user's. What stands there already stays, but for an empty folder, such as a submodule's, which is
+    filled by a copy in any case: a reset would undo a link. The user's tree is not changed. Calling it again after the
+    worktree was cleaned restores what went.
 
     Raises:
         RepositoryError: a name leads out of the repository.
@@ -31,38 +47,42 @@ def prepare_links(
     """
     done: list[str] = []
     for name in names:
-        source, target = repo_top / name, worktree / name
-        _refuse_outside(name)
-        if not os.path.lexists(source) or os.path.lexists(target):
+        source, path = repo_top / name, _inside(name)
+        hollow = is_empty_folder(worktree, path)
+        if not os.path.lexists(source) or (os.path.lexists(worktree / path) and not hollow):
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_symlink():
-            target.symlink_to(source.resolve())
-            done.append(f"{name}: linked to {source.resolve()}, as in your tree")
-        elif how == "link":
-            target.symlink_to(source)
-            done.append(f"{name}: linked to yours; tests can change it")
-        else:
-            _copy(source, target)
-            turned = _turn(target, repo_top, worktree) if turn else 0
-            done.append(f"{name}: copied" + (f", {turned} files turned to the worktree" if turned else ""))
+        try:
+            if source.is_symlink() and not hollow:
+                make_link(worktree, path, source.resolve())
+                done.append(f"{name}: linked to {source.resolve()}, as in your tree")
+            elif how == "link" and not hollow:
+                make_link(worktree, path, source)
+                done.append(f"{name}: linked to yours; tests can change it")
+            else:
+                _copy(source, worktree, path)
+                turned = _turn(worktree, path, repo_top) if turn else 0
+                done.append(
+                    f"{name}: copied" + (f", {turned} files turned to the worktree" if turned else "")
+                )
+        except OSError as exc:
+            done.append(f"{name}: left out ({exc.strerror}: a link of the repository may be in the way)")
     return tuple(done)
 
 
 def links_to_mount(worktree: Path, repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, Path], ...]:
     """Those of `names` that the user's tree has and the worktree has not, each with where it really stands.
 
-    What would be reached by way of a link in the worktree is left out.
+    An empty folder, such as a submodule's, is nothing. What would be reached by way of a link in the worktree is left out.
 
     Raises:
         RepositoryError: a name leads out of the repository.
     """
     found: list[tuple[str, Path]] = []
     for name in names:
-        _refuse_outside(name)
-        target = worktree / name
+        target = worktree / _inside(name)
         above = target.parent.resolve() == worktree.resolve() / Path(name).parent
-        if (repo_top / name).exists() and not os.path.lexists(target) and above:
+        room = not os.path.lexists(target) or is_empty_folder(worktree, _inside(name))
+        if (repo_top / name).exists() and room and above:
             found.append((name, (repo_top / name).resolve()))
     return tuple(found)
 
@@ -72,51 +92,64 @@ def copy_included(worktree: Path, repo_top: Path, paths: Sequence[str]) -> None:
     there are left out, and so is what would be reached by way of a link in the worktree.
     """
     for path in paths:
-        source, target = repo_top / path, worktree / path
-        if source.is_symlink() or not source.is_file() or target.is_symlink():
+        if (worktree / path).is_symlink():
             continue
-        if not target.parent.resolve().is_relative_to(worktree.resolve()):
-            continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(source, target)
+        try:
+            copy_file(repo_top, worktree, path)
+        except OSError as exc:
+            if exc.errno not in LEFT_OUT:
+                raise RepositoryError(
+                    f"cannot copy {path}, which .worktreeinclude names: {exc.strerror}",
+                    hint="mend the file's permissions, or take it out of .worktreeinclude",
+                ) from exc
 
 
-def _refuse_outside(name: str) -> None:
-    if Path(name).is_absolute() or ".." in Path(name).parts or name in {"", "."}:
+def _inside(name: str) -> str:
+    """The name as a path beneath the repository's top."""
+    if Path(name).is_absolute() or ".." in Path(name).parts or not Path(name).parts:
         raise RepositoryError(
             f"[worktree].link names {name!r}, which is not inside the repository",
             hint="name folders relative to the repository's top",
         )
+    return Path(name).as_posix()
 
 
-def _copy(source: Path, target: Path) -> None:
+def _copy(source: Path, worktree: Path, path: str) -> None:
     """A copy with links kept as links, sharing blocks where the file system can."""
-    if sys.platform == "linux":
-        command = ("cp", "-a", "--reflink=auto", "--", str(source), str(target))
-        proc.run(command, cwd=target.parent, timeout=COPY_TIMEOUT_S, contain=False)
-    elif source.is_dir():
-        shutil.copytree(source, target, symlinks=True)
-    else:
-        shutil.copy2(source, target)
+    with hold_parent(worktree, path) as folder:
+        target = folder / source.name
+        if sys.platform == "linux":
+            command = ("cp", "-a", "--reflink=auto", "-T", "--", str(source), str(target))
+            proc.run(command, cwd=worktree, timeout=COPY_TIMEOUT_S, contain=False)
+        elif source.is_dir():
+            shutil.copytree(source, target, symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy2(source, target)
 
 
-def _turn(folder: Path, repo_top: Path, worktree: Path) -> int:
-    """In the copied virtual environment `folder`, paths of the user's tree become the worktree's; how many files.
+def _turn(worktree: Path, path: str, repo_top: Path) -> int:
+    """In the virtual environment copied to `path`, paths of the user's tree become the worktree's; how many files.
 
     Only where tools write absolute paths: scripts in `bin`, and the files by which an editable install is found.
     """
-    if not (folder / "pyvenv.cfg").is_file():
+    folder = worktree / path
+    if not is_file(worktree, f"{path}/pyvenv.cfg"):
         return 0
     ours = re.compile(re.escape(os.fsencode(repo_top)) + rb"(?=[/\s'\"]|\Z)")
     packages = "lib/python3*/site-packages/"
     turned = 0
     for pattern in ("bin/*", packages + "*.pth", packages + "*.egg-link", packages + "__editable__*"):
         for file in sorted(folder.glob(pattern)):
-            if file.is_symlink() or not file.is_file() or file.stat().st_size > MAX_SCRIPT_BYTES:
+            inner = file.relative_to(worktree).as_posix()
+            if not is_file(worktree, inner):
                 continue
-            data = file.read_bytes()
-            moved = data if b"\0" in data else ours.sub(lambda _: os.fsencode(worktree), data)
+            data = read_bytes(worktree, inner, max_bytes=MAX_SCRIPT_BYTES + 1)
+            if len(data) > MAX_SCRIPT_BYTES or b"\0" in data:
+                continue
+            moved = ours.sub(lambda _: os.fsencode(worktree), data)
             if moved != data:
-                file.write_bytes(moved)
+                write_bytes(
+                    worktree, inner, moved, mode=stat.S_IMODE(status(worktree, inner).st_mode) & 0o777
+                )
                 turned += 1
     return turned

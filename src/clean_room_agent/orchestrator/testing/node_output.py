@@ -1,12 +1,12 @@
 """Reading what Node's own test runner prints: TAP, or its spec reporter."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, merge
 
 SEPARATOR = " > "
-COUNT = re.compile(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d+)$", re.MULTILINE)  # noqa: RUF001
+COUNT = re.compile(r"^(?:#|ℹ) (tests|pass|fail|cancelled|skipped|todo) (\d{1,9})$", re.MULTILINE)  # noqa: RUF001
 TAP_OPEN = re.compile(r"(?P<indent> *)# Subtest: (?P<title>.*)")
 TAP_RESULT = re.compile(
     r"(?P<indent> *)(?P<word>ok|not ok) \d+ - (?P<title>.*?)(?: # (?P<directive>SKIP|TODO).*)?"
@@ -63,19 +63,19 @@ def _tap(lines: list[str]) -> Iterator[tuple[str, Outcome, str]]:
             depth = len(result["indent"]) // 4
             if leaf or depth == len(stack):
                 name = SEPARATOR.join((*stack[:depth], result["title"]))
-                yield name, _outcome(result["word"] == "ok", result["directive"]), _yaml(lines[index + 1 :])
+                yield name, _outcome(result["word"] == "ok", result["directive"]), _yaml(lines, index + 1)
             del stack[depth:]
             leaf = False
 
 
-def _yaml(lines: Iterable[str]) -> str:
-    """The indented block between `---` and `...`, its stack as frames."""
+def _yaml(lines: list[str], start: int) -> str:
+    """The indented block between `---` and `...` from line `start` on, its stack as frames."""
     block: list[str] = []
-    for line in lines:
+    for line in (lines[at] for at in range(start, len(lines))):
         if line.strip() == "...":
             break
         if not line.strip().startswith(("---", "duration_ms", "failureType", "code:", "type:", "location:")):
-            block.append(re.sub(r"^( +)(.*\(?\S+:\d+:\d+\)?)$", r"\1at \2", line))
+            block.append(re.sub(r"^( +)(.*\S:\d+:\d+\)?)$", r"\1at \2", line))
         if not line.startswith(" "):
             return ""
     return "\n".join(block)

@@ -27,9 +27,13 @@ HEADER = re.compile(
     r"|-+ generated xml file: .* -+)"
 )
 CARETS = re.compile(r"(?:E {3})?[ \t]{4,}[~^]*\^[~^ ]*")
-CODE_HOME = re.compile(r"[^\s\"'(=<>:,]*/lib/python3\.\d+/(?:(site|dist)-packages/)?")
+CODE_HOME = re.compile(r"(?<![^\s\"'(=<>:,])[^\s\"'(=<>:,]*/lib/python3\.\d+/(?:(site|dist)-packages/)?")
 REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?:/[^\s\"':]*)?/pytest-of-[^/\s]+/pytest-(?:\d+|current)"), "<tmp>"),
+    # From the beginning of a word alone: begun at each slash, a long word would take the square of its length.
+    (
+        re.compile(r"(?<![^\s\"':])([^\s\"':/]*)(?:/[^\s\"':]*)?/pytest-of-[^/\s]+/pytest-(?:\d+|current)"),
+        r"\1<tmp>",
+    ),
     (re.compile(r"(?:/private)?/(?:var/)?tmp/(?:tmp[a-z0-9_]{8}|[\w.]+-[A-Za-z0-9]{6})\b"), "<tmp>"),
     (re.compile(r"/(?:private/)?var/folders/[^/\s]+/[^/\s]+/T\b"), "<tmp>"),
     (re.compile(r"\bat 0x[0-9a-fA-F]+"), "at 0x…"),

@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from clean_room_agent.artifacts.edits import FailingTest
 from clean_room_agent.artifacts.tasks import StackFrame
+from clean_room_agent.orchestrator.testing.guarding import Watched
 
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed"]
 Runner = Literal["pytest", "unittest", "mocha", "jest", "vitest", "node", "unknown"]
@@ -77,6 +78,7 @@ class TestRun:
     """Files that could not be collected first, then by name."""
     frames: tuple[StackFrame, ...] = ()
     """Of the failures, in their order, innermost first, each once; only files of the tree."""
+    watched: Watched = field(default_factory=Watched)
 
     def red(self) -> frozenset[str]:
         """The names that failed or broke."""

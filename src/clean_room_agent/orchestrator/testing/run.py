@@ -1,17 +1,26 @@
 """Running the repository's test command and reading what it says."""
 
+import dataclasses
 import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from clean_room_agent import proc
+from clean_room_agent.beneath import is_file
 from clean_room_agent.orchestrator.testing.failures import describe, frames_of, once
+from clean_room_agent.orchestrator.testing.guarding import Watched, clear, read_watched
 from clean_room_agent.orchestrator.testing.javascript import read_jest, read_mocha, read_vitest
 from clean_room_agent.orchestrator.testing.junit import read_report
 from clean_room_agent.orchestrator.testing.node_output import read_node
-from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name, strip_escapes
-from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, Failure, Reading, TestRun, merge
+from clean_room_agent.orchestrator.testing.normalise import (
+    normalise,
+    normalise_name,
+    relative_paths,
+    strip_escapes,
+)
+from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, RED, Failure, Reading, TestRun, merge
+from clean_room_agent.orchestrator.testing.script_report import read_script_reports
 from clean_room_agent.orchestrator.testing.unittest_output import read_unittest
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 
@@ -20,9 +29,13 @@ READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)
 
 PYTEST_WORD = re.compile(r"(?:^|[\s/;&|(])(?:py\.test|pytest)(?=\s|$|[;&|)])")
 UNITTEST_WORD = re.compile(r"-m unittest(?=\s|$)")
+VERBOSITY = re.compile(r"(?<=\s)(?:-[a-z]*[vq][a-z]*|--verbose|--quiet)(?=\s|$)")
 PYTEST_TRACE = re.compile(
     r"^=+ test session starts =+$|^(?:=+ )?(?:\d+ \w+, )*\d+ \w+ in [\d.]+s.*$", re.MULTILINE
 )
+
+PYTEST_SUMMARY = re.compile(r"^(?:=+ )?(?:\d+ \w+, )*\d+ \w+ in [\d.]+s.*$", re.MULTILINE)
+PYTEST_RED = re.compile(r"\d+ (?:failed|errors?)\b")
 
 
 def run_tests(
@@ -38,7 +51,7 @@ def run_tests(
 ) -> TestRun:
     """`command` has run in `cwd` by the shell, and none of its processes is left.
 
-    `env` comes from `environment.test_environment` with the same `report`, the file that pytest, if the command runs
+    unittest is asked to name each test. `env` comes from `environment.test_environment` with the same `report`, the file that pytest, if the command runs
     it, leaves its results in; an older file there is deleted first. `timeout` is in seconds, `bound` in bytes a stream.
     Paths below `cwd` and `roots` (the user's own tree) are normalised to relative ones. With a `sandbox`, it runs in
     there, where `cwd` stands wherever the sandbox shows it.
@@ -48,10 +61,12 @@ def run_tests(
     """
     report.parent.mkdir(parents=True, exist_ok=True)
     _remove(report)
+    clear(report)
+    asked = naming(command)
     if sandbox is None:
-        done = proc.run(command, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound)
+        done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound)
     else:
-        done = sandbox.run(command, env=env, timeout=timeout, bound=bound)
+        done = sandbox.run(asked, env=env, timeout=timeout, bound=bound)
     streams = [proc.marked(done.stdout, done.stdout_cut), proc.marked(done.stderr, done.stderr_cut)]
     output = "\n".join(stream.decode("utf-8", "replace") for stream in streams if stream)
     reading = _read(command, done.returncode, strip_escapes(output), report, cwd)
@@ -64,7 +79,17 @@ def run_tests(
         reading = _cut_short(
             reading, f"stopped for its use of {done.exceeded} ([sandbox].{key}); all its processes were ended"
         )
-    return _settle(command, done, output, reading, (cwd, *roots))
+    watched = read_watched(report)
+    shown = tuple((name, relative_paths(file, (cwd, *roots))) for name, file in watched.replaced)
+    run = _settle(command, done, output, reading, (cwd, *roots))
+    return dataclasses.replace(run, watched=Watched(ended=watched.ended, replaced=shown))
+
+
+def naming(command: str) -> str:
+    """`command`, with unittest told to name its tests where it was not told anything of the kind."""
+    if len(UNITTEST_WORD.findall(command)) != 1 or VERBOSITY.search(command):
+        return command
+    return UNITTEST_WORD.sub("-m unittest -v", command)
 
 
 def _remove(report: Path) -> None:
@@ -76,8 +101,12 @@ def _remove(report: Path) -> None:
 
 
 def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:
-    if report.is_file() and not report.is_symlink():
-        return read_report(report, lambda path: (cwd / path).is_file())
+    scripts = read_script_reports(report)
+    if is_file(report.parent, report.name):
+        told = _believed(read_report(report, lambda path: is_file(cwd, path)), text)
+        return told if scripts is None else _together(told, scripts)
+    if scripts is not None and not PYTEST_WORD.search(command):
+        return scripts
     if PYTEST_WORD.search(command) or PYTEST_TRACE.search(text):
         return Reading(runner="pytest", whole=False, problem=_without_report(returncode, text))
     for reader in READERS:
@@ -87,6 +116,30 @@ def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> 
     if UNITTEST_WORD.search(command):
         return Reading(runner="unittest", whole=False, problem="unittest ended before it printed its summary")
     return Reading(runner="unknown")
+
+
+def _together(first: Reading, second: Reading) -> Reading:
+    """What two runners of one command say; it counts as the first's."""
+    return Reading(
+        runner=first.runner,
+        outcomes={**second.outcomes, **first.outcomes},
+        collected=(first.collected or 0) + (second.collected or 0),
+        passed=first.passed + second.passed,
+        named=first.named and second.named,
+        failures=(*first.failures, *second.failures),
+        whole=first.whole and second.whole,
+        problem=first.problem or second.problem,
+    )
+
+
+def _believed(reading: Reading, text: str) -> Reading:
+    """`reading`, unless pytest's last words speak of failures of which its report has none."""
+    summaries = PYTEST_SUMMARY.findall(text)
+    if not summaries or not PYTEST_RED.search(summaries[-1]) or RED & set(reading.outcomes.values()):
+        return reading
+    return _cut_short(
+        reading, f"pytest's report has no failure, and its last line says {summaries[-1].strip(' =')!r}"
+    )
 
 
 def _without_report(returncode: int, text: str) -> str:
@@ -121,7 +174,7 @@ def _settle(
     shown = normalise(output, roots)
 
     def exists(path: str) -> bool:
-        return (roots[0] / path).is_file()
+        return is_file(roots[0], path)
 
     described = [describe(failure, roots, exists) for failure in sorted(reading.failures, key=_order)]
     frames = once(frame for _, frames in described for frame in frames)

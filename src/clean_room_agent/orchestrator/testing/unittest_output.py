@@ -4,9 +4,9 @@ import re
 
 from clean_room_agent.orchestrator.testing.results import RED, Failure, Outcome, Reading, merge
 
-RAN = re.compile(r"^Ran (\d+) tests? in [\d.]+s$", re.MULTILINE)
+RAN = re.compile(r"^Ran (\d{1,9}) tests? in [\d.]+s$", re.MULTILINE)
 VERDICT = re.compile(r"^(?:OK|FAILED|NO TESTS RAN)(?: \((?P<counts>[^)]*)\))?$", re.MULTILINE)
-COUNT = re.compile(r"([a-z ]+)=(\d+)")
+COUNT = re.compile(r"([a-z ]+)=(\d{1,9})(?!\d)")
 RULE = "=" * 70
 THIN_RULE = "-" * 70
 HEADING = re.compile(
@@ -88,9 +88,7 @@ def _listed(text: str) -> list[tuple[str, Outcome]]:
             name = test_name(test["method"], test["where"])
         status = STATUS.fullmatch(line.strip())
         if status and name:
-            outcome = WORDS[
-                status["word"].partition(" '")[0] if "skipped" in status["word"] else status["word"]
-            ]
+            outcome = WORDS["skipped" if status["word"].startswith("skipped") else status["word"]]
             found.append((name, outcome))
             if outcome not in RED:
                 name = ""

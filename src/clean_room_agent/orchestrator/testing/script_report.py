@@ -1,0 +1,153 @@
+"""Reading the reports that the guard asks jest, vitest, mocha and Node's own runner for, one file a process."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from clean_room_agent import beneath
+from clean_room_agent.orchestrator.testing.guarding import guard_folder
+from clean_room_agent.orchestrator.testing.normalise import strip_escapes
+from clean_room_agent.orchestrator.testing.results import SEVERITY, Failure, Outcome, Reading, Runner
+
+SEPARATOR = " > "
+RUNNERS: tuple[Runner, ...] = ("jest", "vitest", "mocha", "node")
+MAX_BYTES = 100_000_000
+
+
+class _Foreign(BaseModel):
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+
+class _Assertion(_Foreign):
+    """One test in the form of jest and vitest."""
+
+    ancestors: list[str] = Field(default_factory=list, alias="ancestorTitles")
+    title: str
+    status: str
+    failures: list[str] | None = Field(default=None, alias="failureMessages")
+
+
+class _File(_Foreign):
+    name: str
+    status: str
+    message: str | None = ""
+    tests: list[_Assertion] = Field(default_factory=list, alias="assertionResults")
+
+
+class _Jest(_Foreign):
+    files: list[_File] = Field(alias="testResults")
+    interrupted: bool = Field(default=False, alias="wasInterrupted")
+
+
+class _Test(_Foreign):
+    """One test in the guard's own form."""
+
+    file: str
+    name: list[str]
+    suite: bool = False
+    outcome: Outcome
+    message: str = ""
+    detail: str = ""
+
+
+class _Guards(_Foreign):
+    tests: list[_Test]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    name: str
+    outcome: Outcome
+    file: str
+    message: str = ""
+    detail: str = ""
+
+
+def read_script_reports(report: Path) -> Reading | None:
+    """What the runners that a command started say together; None where the guard saw none start.
+
+    Names are `file > suite > test`; a file that broke is its path. Equal names are numbered, the worst first. Not
+    whole when a runner started and left no report that can be read, or says that it was interrupted.
+    """
+    folder = guard_folder(report)
+    started = [
+        (runner, place.stem) for runner in RUNNERS for place in sorted(folder.glob(f"{runner}-*.started"))
+    ]
+    if not started:
+        return None
+    told: list[_Told] = []
+    problem = ""
+    for runner, stem in started:
+        found = _read(folder, f"{stem}.json", runner)
+        if isinstance(found, str):
+            problem = problem or found
+        else:
+            told += found
+    numbered = list(_numbered(told))
+    return Reading(
+        runner=started[0][0],
+        outcomes=dict(sorted((name, one.outcome) for name, one in numbered)),
+        collected=len(numbered),
+        passed=sum(one.outcome == "passed" for one in told),
+        named=True,
+        failures=tuple(
+            Failure(
+                name=name, detail=strip_escapes(one.detail), message=strip_escapes(one.message), path=one.file
+            )
+            for name, one in numbered
+            if one.outcome in {"failed", "error"}
+        ),
+        whole=not problem,
+        problem=problem,
+    )
+
+
+def _read(folder: Path, name: str, runner: Runner) -> list[_Told] | str:
+    """The tests, or why the run cannot be judged."""
+    try:
+        data = beneath.read_bytes(folder, name, max_bytes=MAX_BYTES)
+        if runner in {"jest", "vitest"}:
+            answer = _Jest.model_validate_json(data)
+            if answer.interrupted:
+                return f"{runner} was interrupted"
+            return [one for file in answer.files for one in _of_file(file)]
+        return list(_of_guard(_Guards.model_validate_json(data)))
+    except OSError:
+        return f"{runner} left no report: its process ended before the tests did"
+    except (ValidationError, json.JSONDecodeError):
+        return f"{runner}'s report is cut short, or not one that it writes"
+
+
+def _of_file(file: _File) -> Iterator[_Told]:
+    for test in file.tests:
+        name = SEPARATOR.join((file.name, *filter(None, test.ancestors), test.title))
+        outcome = _outcome(test.status)
+        yield _Told(name=name, outcome=outcome, file=file.name, detail="\n".join(test.failures or ()))
+    if file.status == "failed" and not any(_outcome(test.status) == "failed" for test in file.tests):
+        yield _Told(name=file.name, outcome="error", file=file.name, detail=file.message or "")
+
+
+def _outcome(status: str) -> Outcome:
+    return cast("Outcome", status) if status in {"passed", "failed"} else "skipped"
+
+
+def _of_guard(answer: _Guards) -> Iterator[_Told]:
+    """Suites are there for their own failures alone, as a hook's that broke: those of their tests stand by themselves."""
+    for test in answer.tests:
+        if test.suite and (test.outcome != "failed" or "subtest" in test.message):
+            continue
+        titles = [title for title in test.name if title and title != test.file]
+        name = SEPARATOR.join(filter(None, (test.file, *titles)))
+        yield _Told(name=name, outcome=test.outcome, file=test.file, message=test.message, detail=test.detail)
+
+
+def _numbered(told: Iterable[_Told]) -> Iterator[tuple[str, _Told]]:
+    """(name, test), equal names told apart by numbers; of these the worst comes first, so that numbers stay."""
+    seen: dict[str, int] = {}
+    for one in sorted(told, key=lambda test: (test.name, -SEVERITY.index(test.outcome))):
+        seen[one.name] = seen.get(one.name, 0) + 1
+        yield (one.name if seen[one.name] == 1 else f"{one.name} #{seen[one.name]}"), one

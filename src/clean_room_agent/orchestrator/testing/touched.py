@@ -1,0 +1,102 @@
+"""The files of a result that decide whether tests pass, and which of them the user's own versions replace to judge it."""
+
+import posixpath
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from clean_room_agent.execute.edits.paths import (
+    is_ci,
+    is_test_configuration,
+    is_test_module,
+    is_test_path,
+    shadows_runner,
+)
+from clean_room_agent.execute.edits.rules import tool_settings
+from clean_room_agent.git.commits import FileChange
+from clean_room_agent.git.history import changed_paths, file_mode, read_blob
+from clean_room_agent.git.repository import Repository
+
+Kind = Literal["test", "test configuration", "CI"]
+Change = Literal["created", "changed", "deleted"]
+CHANGES: Mapping[str, Change] = {"A": "created", "D": "deleted", "M": "changed", "T": "changed"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Touched:
+    """One file of a result that decides whether tests pass."""
+
+    path: str
+    kind: Kind
+    change: Change
+    asked: bool
+    """Whether the user named it: in the task, or in a plan that was given."""
+
+    @property
+    def left_out(self) -> bool:
+        """Whether the last judging run goes without this change.
+
+        It does without new tests, and without test configuration that only the model's own plan names. Tests that the
+        plan changes or deletes stay as they are, and so do files beside the tests, which nothing collects.
+        """
+        if self.kind == "test":
+            return self.change == "created" and is_test_module(self.path)
+        return self.kind == "test configuration" and not self.asked
+
+
+def touched_files(
+    repo: Repository, base: str, head: str, *, scripts: Collection[str], asked: Collection[str], task: str
+) -> tuple[Touched, ...]:
+    """Those between `base` and `head`, sorted by path.
+
+    `scripts` are what the test commands run, `asked` the paths of a plan that the user gave.
+    """
+    found = []
+    for one in changed_paths(repo, base, head):
+        change = CHANGES[one.status]
+        kind = _kind(repo, base, head, one.path, change, scripts)
+        if kind is not None:
+            named = one.path in asked or names_file(task, one.path)
+            found.append(Touched(path=one.path, kind=kind, change=change, asked=named))
+    return tuple(sorted(found, key=lambda touched: touched.path))
+
+
+def names_file(words: str, path: str) -> bool:
+    """Whether `words` name the file, by its path or by its name."""
+    name = re.escape(posixpath.basename(path))
+    return path in words or re.search(rf"(?<![\w/.-]){name}(?![\w/-])", words) is not None
+
+
+def restored_changes(
+    repo: Repository, base: str, touched: Collection[Touched]
+) -> dict[str, FileChange | None]:
+    """What undoes those of `touched` that are left out; empty when there is nothing to undo."""
+    return {one.path: _at(repo, base, one.path) for one in touched if one.left_out}
+
+
+def _at(repo: Repository, commit: str, path: str) -> FileChange | None:
+    data, mode = read_blob(repo, commit, path), file_mode(repo, commit, path)
+    return None if data is None or mode is None else FileChange(data=data, mode=mode)
+
+
+def _kind(
+    repo: Repository, base: str, head: str, path: str, change: Change, scripts: Collection[str]
+) -> Kind | None:
+    if is_ci(path):
+        return "CI"
+    if is_test_configuration(path) or path in scripts:
+        return "test configuration"
+    if change == "created" and shadows_runner(path):
+        return "test configuration"
+    if is_test_path(path):
+        return "test"
+    settings = [tool_settings(path, _text(repo, commit, path)) for commit in (base, head)]
+    return "test configuration" if settings[0] != settings[1] else None
+
+
+def _text(repo: Repository, commit: str, path: str) -> str:
+    data = read_blob(repo, commit, path)
+    if data is None:
+        return "{}" if path.endswith(".json") else ""
+    return data.decode("utf-8", "replace")

@@ -1,0 +1,102 @@
+"""What the guard in the processes of a test command sees, and that it is not in their way."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
+
+from clean_room_agent.orchestrator.testing.gate import judge_step
+from clean_room_agent.orchestrator.testing.guarding import Watched
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.run import naming
+
+UNITTEST = f"{sys.executable} -m unittest"
+TEST = "import unittest\nfrom value import value\nclass A(unittest.TestCase):\n    def test_a(self): self.assertEqual(value(), 1)\n"
+VALUE = "def value(): return 1\n"
+MEDDLE = "import unittest\nunittest.TestCase.assertEqual = lambda *args: None\n"
+COMMANDS = {"pytest": PYTEST, "unittest": UNITTEST, "xdist": f"{PYTEST} -p xdist -n 2"}
+
+
+def to_its_end(run: Runner, command: str) -> TestRun:
+    """Once in some hundred runs on a busy machine, pytest-xdist waits for ever at its end; then it is run again."""
+    got = run(command)
+    return run(command) if got.timed_out else got
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_code_that_replaces_a_part_of_the_runner_is_named(name: str, write: Write, run: Runner) -> None:
+    write({"test_a.py": TEST, "value.py": VALUE})
+    before = to_its_end(run, COMMANDS[name])
+    assert (before.passed, before.watched) == (1, Watched(ended=True)), before.output
+    write({"value.py": MEDDLE + "def value(): return 2\n"})
+    after = to_its_end(run, COMMANDS[name])
+    assert after.watched.replaced == (("unittest.case.TestCase.assertEqual", "value.py"),)
+    verdict = judge_step(before, after)
+    assert not verdict.passed
+    assert (
+        "replaces parts of the test runner: unittest.case.TestCase.assertEqual by value.py" in verdict.reason
+    )
+    assert judge_step(after, after).passed, "what was so before is not the result's doing"
+
+
+@pytest.mark.parametrize("name", ["pytest", "unittest"])
+def test_a_runner_that_ended_early_is_known_whatever_it_left(name: str, write: Write, run: Runner) -> None:
+    write({"test_a.py": TEST, "value.py": VALUE})
+    before = run(COMMANDS[name])
+    write({"value.py": "import atexit, os\natexit.register(os._exit, 0)\n" + VALUE})
+    after = run(COMMANDS[name])
+    assert (after.passed, after.returncode, after.watched.ended) == (1, 0, False)
+    assert "ended before its time" in judge_step(before, after).reason
+    assert judge_step(after, after).passed, "some projects' runners always end so"
+
+
+def test_the_project_s_own_sitecustomize_is_loaded(write: Write, run: Runner) -> None:
+    write(
+        {
+            "sitecustomize.py": "import sys\nsys.ours = 1\n",
+            "test_a.py": "import sys\ndef test_a(): assert sys.ours\n",
+        }
+    )
+    assert run(PYTEST).passed == 1
+
+
+def test_processes_that_tests_start_are_not_taken_for_the_runner(write: Write, run: Runner) -> None:
+    inner = f"import os, subprocess\ndef test_a(): subprocess.run(['{sys.executable}', '-m', 'unittest', 'gone'], check=False)\n"
+    write({"test_a.py": inner, "gone.py": "import os; os._exit(0)\n"})
+    got = run(PYTEST)
+    assert (got.passed, got.watched) == (1, Watched(ended=True))
+
+
+def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write, run: Runner) -> None:
+    forge = (
+        "import atexit, os, re\n"
+        "path = re.search(r'--junitxml=(\\S+)', os.environ['PYTEST_ADDOPTS'])[1]\n"
+        'good = \'<testsuites><testcase classname="test_a" name="test_a" file="test_a.py"/></testsuites>\'\n'
+        "atexit.register(lambda: open(path, 'w').write(good))\n"
+    )
+    write({"test_a.py": forge + "def test_a(): assert 0\n"})
+    got = run(PYTEST)
+    assert not got.whole
+    assert "its last line says '1 failed" in got.problem
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [
+        ("python -m unittest", "python -m unittest -v"),
+        ("python3 -m unittest discover -s t", "python3 -m unittest -v discover -s t"),
+        ("python -m unittest -v", "python -m unittest -v"),
+        ("python -m unittest -q a", "python -m unittest -q a"),
+        ("python -m unittest a && python -m unittest b", "python -m unittest a && python -m unittest b"),
+        ("pytest", "pytest"),
+    ],
+)
+def test_unittest_is_asked_for_names(command: str, asked: str) -> None:
+    assert naming(command) == asked
+
+
+def test_what_an_earlier_command_left_is_gone(tmp_path: Path, write: Write, run: Runner) -> None:
+    write({"test_a.py": "def test_a(): pass\n"})
+    assert run(PYTEST).watched.ended
+    assert run("true").watched == Watched()

@@ -1,0 +1,225 @@
+"""Reports of jest, vitest, mocha and Node's runner: recorded from tiny projects, and, where there is one, asked anew."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.orchestrator_testing.tiny_project import Runner, Write
+
+from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
+from clean_room_agent.orchestrator.testing.guarding import clear, guard_folder
+from clean_room_agent.orchestrator.testing.results import Reading
+from clean_room_agent.orchestrator.testing.script_report import read_script_reports
+
+RECORDED = Path(__file__).parents[1] / "assets" / "runner_reports"
+A = "/tree/a.test.js"
+JEST = {
+    f"{A} > outer > doubles 1": "passed",
+    f"{A} > outer > doubles 2": "passed",
+    f"{A} > outer > fails": "failed",
+    f"{A} > outer > inner > same": "passed",
+    f"{A} > outer > inner > same #2": "passed",
+    f"{A} > outer > later": "skipped",
+    f"{A} > outer > passes": "passed",
+    f"{A} > outer > some day": "skipped",
+    f"{A} > top": "passed",
+    "/tree/b.test.js": "error",
+}
+OUTCOMES = {
+    "jest": JEST,
+    "vitest": JEST,
+    "mocha": {
+        '/tree/test/a.js > outer > hooked > "before all" hook for "never"': "failed",
+        "/tree/test/a.js > outer > fails": "failed",
+        "/tree/test/a.js > outer > inner > same": "passed",
+        "/tree/test/a.js > outer > inner > same #2": "passed",
+        "/tree/test/a.js > outer > later": "skipped",
+        "/tree/test/a.js > outer > passes": "passed",
+        "/tree/test/a.js > outer > some day": "skipped",
+    },
+    "node": {
+        f"{A} > outer > fails": "failed",
+        f"{A} > outer > inner > same": "passed",
+        f"{A} > outer > inner > same #2": "passed",
+        f"{A} > outer > later": "skipped",
+        f"{A} > outer > passes": "passed",
+        f"{A} > outer > some day": "xfailed",
+        f"{A} > top": "passed",
+        f"{A} > top > sub": "passed",
+        "/tree/b.test.js": "failed",
+        "/tree/c.test.js": "passed",
+    },
+}
+
+
+def reading(tmp_path: Path, *reports: tuple[str, str | None]) -> Reading | None:
+    """What stands in `reports`: (runner, text); None: it started, and left nothing."""
+    report = tmp_path / "report.xml"
+    clear(report)
+    for number, (runner, text) in enumerate(reports):
+        place = guard_folder(report) / f"{runner}-{number}"
+        place.with_suffix(".started").touch()
+        if text is not None:
+            place.with_suffix(".json").write_text(text)
+    return read_script_reports(report)
+
+
+@pytest.mark.parametrize("runner", sorted(OUTCOMES))
+def test_a_recorded_report_names_every_test(runner: str, tmp_path: Path) -> None:
+    got = reading(tmp_path, (runner, (RECORDED / f"{runner}.json").read_text()))
+    assert got is not None
+    assert dict(got.outcomes) == OUTCOMES[runner]
+    assert (got.runner, got.named, got.whole) == (runner, True, True)
+    assert got.passed == list(OUTCOMES[runner].values()).count("passed")
+    failures = {failure.name: failure for failure in got.failures}
+    (fails,) = [failure for name, failure in failures.items() if name.endswith("> fails")]
+    assert "2" in fails.message + fails.detail
+    assert "\x1b" not in fails.detail
+
+
+@pytest.mark.parametrize("runner", sorted(OUTCOMES))
+def test_a_runner_that_was_killed_half_way_leaves_no_whole_run(runner: str, tmp_path: Path) -> None:
+    text = (RECORDED / f"{runner}.json").read_text()
+    for left in (None, "", text[: len(text) // 2], "[]", '{"tests": 1}'):
+        got = reading(tmp_path, (runner, left))
+        assert got is not None
+        assert not got.whole
+        assert runner in got.problem
+
+
+def test_the_reports_of_several_processes_are_one_run(tmp_path: Path) -> None:
+    text = (RECORDED / "jest.json").read_text()
+    other = json.dumps(
+        {"runner": "mocha", "tests": [{"file": "/tree/m.js", "name": ["m"], "outcome": "passed"}]}
+    )
+    got = reading(tmp_path, ("jest", text), ("mocha", other))
+    assert got is not None
+    assert dict(got.outcomes) == JEST | {"/tree/m.js > m": "passed"}
+    twice = reading(tmp_path, ("jest", text), ("jest", text))
+    assert twice is not None
+    assert twice.outcomes[f"{A} > top #2"] == "passed"
+    half = reading(tmp_path, ("jest", text), ("mocha", None))
+    assert half is not None
+    assert not half.whole
+
+
+def test_where_no_runner_started_there_is_nothing_to_read(tmp_path: Path) -> None:
+    assert reading(tmp_path) is None
+
+
+node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+NODE_CASES = """
+const {test} = require('node:test');
+const {value} = require('./value.js');
+test('one', () => { if (value() !== 1) throw new Error('not one'); });
+test('two', () => {});
+"""
+VALUE = "exports.value = () => 1;\n"
+
+
+@node
+def test_nodes_own_runner_is_asked_for_a_report(write: Write, run: Runner) -> None:
+    write({"a.test.js": NODE_CASES, "value.js": VALUE})
+    got = run("node --test")
+    assert dict(got.outcomes) == {"a.test.js > one": "passed", "a.test.js > two": "passed"}
+    assert got.problem == ""
+    assert "tests 2" in got.output
+
+
+@node
+@pytest.mark.parametrize(
+    "value",
+    [
+        "process.exit(0);",
+        "console.log('TAP version 13\\nok 1 - one\\nok 2 - two\\n1..2\\n# tests 2\\n# pass 2\\n# fail 0'); process.exit(0);",
+        "process.kill(process.pid, 'SIGKILL');",
+        "process.kill(process.ppid, 'SIGKILL');",
+    ],
+)
+def test_code_that_ends_nodes_runner_early_does_not_pass(value: str, write: Write, run: Runner) -> None:
+    write({"a.test.js": NODE_CASES, "value.js": VALUE})
+    before = run("node --test")
+    write({"value.js": value})
+    after = run("node --test")
+    assert not judge_step(before, after).passed
+    assert not judge_final(before, after, "all-pass").complete
+
+
+SUITES = {
+    "jest": {
+        "a.test.js": "const {value} = require('./value.js');\ntest('one', () => { expect(value()).toBe(1); });\n"
+    },
+    "vitest": {
+        "a.test.js": "import {test, expect} from 'vitest';\nimport {value} from './value.js';\n"
+        "test('one', () => { expect(value()).toBe(1); });\n"
+    },
+    "mocha": {
+        "a.test.js": "const {value} = require('./value.js');\n"
+        "it('one', () => { if (value() !== 1) throw new Error('not one'); });\n"
+    },
+}
+COMMANDS = {"jest": "npx jest", "vitest": "npx vitest run", "mocha": "npx mocha a.test.js"}
+INSTALLED = os.environ.get("CRA_NODE_RUNNERS", "")
+"""A folder that holds `jest`, `vitest` and `mocha`, each with a `node_modules` of its own."""
+
+
+@pytest.mark.skipif(not INSTALLED, reason="needs CRA_NODE_RUNNERS")
+@pytest.mark.parametrize("runner", sorted(SUITES))
+@pytest.mark.parametrize("by_script", [False, True])
+def test_an_installed_runner_is_asked_for_a_report(
+    runner: str, by_script: bool, project: Path, write: Write, run: Runner
+) -> None:
+    (project / "node_modules").symlink_to(Path(INSTALLED) / runner / "node_modules")
+    command = COMMANDS[runner].removeprefix("npx ")
+    package = json.dumps({"name": "tiny", "private": True, "scripts": {"test": command}})
+    value = "export const value = () => 1;\n" if runner == "vitest" else VALUE
+    write({**SUITES[runner], "value.js": value, "package.json": package})
+    command = "npm test" if by_script else COMMANDS[runner]
+    before = run(command)
+    assert (before.runner, dict(before.outcomes)) == (runner, {"a.test.js > one": "passed"}), (
+        before.problem + before.output
+    )
+    assert judge_final(before, before, "all-pass").complete
+    exits = "export const value = () => process.exit(0);\n" if runner == "vitest" else "process.exit(0);\n"
+    write({"value.js": exits})
+    assert not judge_step(before, run(command)).passed
+    kills = "process.kill(process.pid, 'SIGKILL');\n"
+    write({"value.js": kills + value})
+    assert not judge_step(before, run(command)).passed
+
+
+PROJECTS = {
+    "jest": {"package.json": json.dumps({"private": True, "jest": {"projects": ["<rootDir>/packages/*"]}})},
+    "vitest": {
+        "package.json": '{"private": true, "type": "module"}',
+        "vitest.config.js": "export default {test: {projects: ['packages/*']}};\n",
+    },
+}
+
+
+@pytest.mark.skipif(not INSTALLED, reason="needs CRA_NODE_RUNNERS")
+@pytest.mark.parametrize("runner", sorted(PROJECTS))
+def test_a_runner_with_several_projects_leaves_one_report(
+    runner: str, project: Path, write: Write, run: Runner
+) -> None:
+    (project / "node_modules").symlink_to(Path(INSTALLED) / runner / "node_modules")
+    value = "export const value = () => 1;\n" if runner == "vitest" else VALUE
+    kind = ', "type": "module"' if runner == "vitest" else ""
+    for name in ("one", "two"):
+        suite = {f"packages/{name}/{path}": text for path, text in SUITES[runner].items()}
+        package = f'{{"name": "{name}"{kind}}}'
+        write({**suite, f"packages/{name}/package.json": package, f"packages/{name}/value.js": value})
+    write(PROJECTS[runner])
+    before = run(COMMANDS[runner])
+    assert dict(before.outcomes) == {
+        "packages/one/a.test.js > one": "passed",
+        "packages/two/a.test.js > one": "passed",
+    }, before.problem + before.output
+    assert judge_final(before, before, "all-pass").complete
+    write({"packages/two/value.js": value.replace("1;", "2;")})
+    after = run(COMMANDS[runner])
+    assert after.outcomes["packages/two/a.test.js > one"] == "failed"
+    assert after.outcomes["packages/one/a.test.js > one"] == "passed"
+    assert not judge_step(before, after).passed
