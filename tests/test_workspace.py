@@ -1,6 +1,7 @@
 import multiprocessing
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,30 @@ def test_create_closes_a_folder_that_others_could_read_and_keeps_what_is_in_it(t
     assert mode_of(workspace.folder) == 0o700
     assert workspace.config.read_text() == "[models]\n"
     assert (workspace.folder / ".gitignore").read_text() == "mine\n"
+
+
+def test_files_of_other_runs_may_come_and_go_meanwhile(tmp_path: Path) -> None:
+    workspace = Workspace(repo=tmp_path)
+    workspace.create()
+    stop = threading.Event()
+
+    def come_and_go() -> None:
+        while not stop.is_set():
+            for number in range(50):
+                (workspace.sessions / f"{number}.part-journal").touch()
+            for number in range(50):
+                (workspace.sessions / f"{number}.part-journal").unlink()
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        for _ in range(60):
+            workspace.create()
+    finally:
+        stop.set()
+        other.join()
+    assert list(workspace.sessions.iterdir()) == []
+    assert mode_of(workspace.sessions) == 0o700
 
 
 def test_create_refuses_a_folder_that_is_a_link(tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ from pathlib import Path
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.errors import RecordError, UsageError
+from clean_room_agent.whole_file import sync_folder, write_whole
 
 FOLDER = ".clean_room"
 LOCK_TIMEOUT = 10.0
 LOCK_POLL = 0.001
 PID_WIDTH = 20
+KEY_BYTES = 32
 TASK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
@@ -53,6 +55,11 @@ class Workspace:
         return self.folder / "raw.lock"
 
     @property
+    def redaction_key(self) -> Path:
+        """What secrets are hashed with where they are shown: the same secret looks the same each time."""
+        return self.folder / "redaction.key"
+
+    @property
     def index_lock(self) -> Path:
         """Held by whoever indexes."""
         return self.folder / "index.lock"
@@ -85,6 +92,12 @@ class Workspace:
         name = re.sub(r"[^A-Za-z0-9._-]", "_", self.repo.resolve().name) or "repository"
         return cache / "worktrees" / f"{name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
 
+    def secret_key(self) -> bytes:
+        """The key that secrets are hashed with, made where it is missing; the folder must exist."""
+        if not self.redaction_key.exists():
+            write_whole(self.redaction_key, os.urandom(KEY_BYTES), private=True)
+        return self.redaction_key.read_bytes()
+
     def create(self) -> None:
         """The folders exist, readable by the user alone, and git ignores them; the user's .gitignore is untouched.
 
@@ -96,16 +109,36 @@ class Workspace:
                 f"{self.folder} is a link", hint="remove it: the record belongs into the repository itself"
             )
         try:
+            if not self.folder.exists():
+                make_private(self.folder)
+                sync_folder(self.repo)
             for folder in (self.folder, self.sessions):
                 make_private(folder)
+                close_files(folder)
             ignore = self.folder / ".gitignore"
             if not ignore.exists():
-                ignore.touch(mode=0o600)
-                ignore.write_text("*\n", encoding="utf-8")
+                write_whole(ignore, "*\n", private=True)
         except OSError as exc:
             raise UsageError(
                 f"cannot make {self.folder}: {exc}", hint="the repository's folder must be writable"
             ) from exc
+
+
+def close_files(folder: Path) -> None:
+    """Only the user can read the files that stand in `folder`, however they came there."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(FileNotFoundError):  # a journal may go with its database at any time
+                if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & 0o077:
+                    Path(entry.path).chmod(0o600)
+
+
+def private_folder(folder: Path) -> Path:
+    """The folder, made with what leads to it where it is missing; others cannot look into one that was made here."""
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
+    return folder
 
 
 def make_private(folder: Path) -> None:
@@ -129,10 +162,8 @@ def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterat
     Raises:
         RecordError: another process, or another `hold` of this one, kept it all the time.
     """
-    flags = os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT
-    handle = os.open(lock, flags | os.O_CLOEXEC, 0o600)
+    handle = _acquire(lock, timeout, what)
     try:
-        _acquire(handle, lock, timeout, what)
         if not lock.is_dir():
             with contextlib.suppress(OSError):  # on a full disk the lock holds without the holder's name
                 os.pwrite(handle, f"{os.getpid():<{PID_WIDTH}}".encode(), 0)
@@ -141,8 +172,38 @@ def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterat
         os.close(handle)
 
 
-def _acquire(handle: int, lock: Path, timeout: float, what: str) -> None:
+def is_held(lock: Path) -> bool:
+    """Whether a process holds `lock` now; nobody holds one that does not exist."""
+    try:
+        handle = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _acquire(lock: Path, timeout: float, what: str) -> int:
+    """A descriptor that holds the lock; the one that a file removed meanwhile had would hold nothing."""
     deadline = time.monotonic() + timeout
+    while True:
+        flags = os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT
+        handle = os.open(lock, flags | os.O_CLOEXEC, 0o600)
+        try:
+            _lock(handle, lock, deadline, what)
+            if _names(lock, handle):
+                return handle
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def _lock(handle: int, lock: Path, deadline: float, what: str) -> None:
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -155,6 +216,14 @@ def _acquire(handle: int, lock: Path, timeout: float, what: str) -> None:
             time.sleep(LOCK_POLL)
         else:
             return
+
+
+def _names(lock: Path, handle: int) -> bool:
+    """Whether the path still leads to the open file."""
+    try:
+        return os.path.samestat(lock.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
 
 
 def _holder(handle: int, lock: Path) -> str:

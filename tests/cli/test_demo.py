@@ -2,6 +2,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.fakes.states.hostile import canary, canary_program
 
 from clean_room_agent.cli.demo import SAID
 from clean_room_agent.cli.main import run as cra
@@ -42,7 +43,28 @@ def test_the_sample_has_the_same_commits_everywhere(tmp_path: Path) -> None:
     sample = load_sample()
     heads = []
     for name in ("one", "two"):
-        top = make_repository(sample, tmp_path / name, {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)})
+        top = make_repository(sample, tmp_path / name)
         found = subprocess.run(("git", "rev-parse", "HEAD"), cwd=top, capture_output=True, check=True)
         heads.append(found.stdout)
     assert heads[0] == heads[1]
+
+
+def test_the_project_is_made_without_the_user_s_hooks_and_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = canary_program(tmp_path, tmp_path / "program")
+    hooks = tmp_path / "template/hooks"
+    hooks.mkdir(parents=True)
+    for name in ("pre-commit", "post-commit", "reference-transaction", "post-index-change"):
+        canary_program(tmp_path, hooks / name)
+    (tmp_path / "attributes").write_text("* filter=x\n")
+    (tmp_path / ".gitconfig").write_text(
+        f"[core]\n\tfsmonitor = {program}\n\tattributesFile = {tmp_path}/attributes\n"
+        f"[init]\n\ttemplateDir = {tmp_path}/template\n[commit]\n\tgpgSign = true\n"
+        f'[gpg]\n\tprogram = {program}\n[filter "x"]\n\tclean = {program}\n'
+    )
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("GIT_TRACE", str(tmp_path / "trace"))
+    make_repository(load_sample(), tmp_path / "made")
+    assert canary(tmp_path) == ()
+    assert not (tmp_path / "trace").exists()

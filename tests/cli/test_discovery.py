@@ -118,3 +118,16 @@ def test_a_server_of_openais_api_is_found_with_what_it_needs_and_the_window_that
 def test_of_two_failures_the_one_of_the_named_protocol_is_told() -> None:
     with OllamaServer([]) as server, pytest.raises(ModelError, match="does not speak OpenAI's protocol"):
         find_server(Wanted(base_url=server.base_url, provider="openai"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "tool = 1\n"), ("pyproject.toml", "x = " + "9" * 5000), ("package.json", "[1]"), ("package.json", "[" * 99_999),
+        ("package.json", '{"scripts": 1}'), ("package.json", '{"scripts": {"test": 1}}'),
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_a_project_file_of_another_shape_tells_nothing(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert find_test_command(tmp_path) is None

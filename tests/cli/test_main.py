@@ -132,6 +132,20 @@ def test_a_bug_is_told_in_words_and_its_traceback_kept(
     assert "in broken" in log.read_text()
 
 
+def test_modules_of_the_folder_where_it_is_started_are_not_loaded(tmp_path: Path) -> None:
+    for name in ("click", "httpx", "rich", "sqlite3", "tomllib"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('this is not yours')\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "clean_room_agent", "index"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "not a git repository" in done.stderr
+
+
 def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(_path: Path) -> None:
         raise KeyboardInterrupt

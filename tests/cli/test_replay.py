@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.describing import DescribingModel
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.openai_server import OpenAiServer
-from tests.fakes.repositories import git
+from tests.fakes.repositories import commit, git
 from tests.fakes.solving import Project, Script, serving
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
@@ -34,6 +35,30 @@ def recorded(till: Project, column: str, where: str) -> list[Any]:
             row[0]
             for row in conn.execute(f"SELECT {column} FROM retrieval_llm_calls WHERE {where} ORDER BY id")
         ]
+
+
+def enrich_and_promote(till: Project, model: DescribingModel) -> None:
+    with OllamaServer(model) as server:
+        till.configure(server.base_url)
+        assert till.cra("enrich", "--promote").code == 0
+
+
+def test_a_replay_has_the_descriptions_that_the_run_had_and_no_others(till: Project) -> None:
+    commit(till.top, {"weather/rain.py": "def umbrella():\n    return 1\n"}, "Mind the rain")
+    enrich_and_promote(till, DescribingModel())
+    with serving(till) as server:
+        till.configure(server.base_url)
+        told = till.cra("solve", till.task)
+        assert told.code == 0, told.err
+    assert told.recorded.run is not None
+    task = told.recorded.run.task_id
+    assert "described by the concept 'cents'" in till.cra("show", task[:8], "--why", "weather/rain.py").out
+    git(till.top, "commit", "-q", "--allow-empty", "-m", "Something else")
+    (till.top / "till/money.py").write_text("# begun anew\n")
+    enrich_and_promote(till, DescribingModel())
+    again = answers(till, task[:8])
+    assert again["same"] is True
+    assert answers(till, again["task_id"][:8])["same"] is True, "a replay can be replayed"
 
 
 def test_another_model_that_says_the_same_agrees_everywhere(till: Project, solved: str) -> None:

@@ -186,7 +186,10 @@ def test_replay_says_where_it_first_asks_something_else(till: Project, solved: s
     assert "of the prompt was" in told.err
 
 
-def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(till: Project) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(
+    till: Project, number: signal.Signals
+) -> None:
     slow = f"echo begun > {till.home / 'begun'}; sleep 30"
     with serving(till) as server:
         till.configure(server.base_url, testing={"test_command": slow})
@@ -201,10 +204,10 @@ def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(till: 
         until = time.monotonic() + 30
         while not (till.home / "begun").exists() and time.monotonic() < until:
             time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out) == (130, "")
-    assert err.endswith("error: interrupted\n")
+    assert "error: interrupted\n  -> go on with: cra solve --resume " in err
     assert refs(till) == [ref for ref in refs(till) if ref.endswith("/base")]
     told = till.cra("runs", "--json")
     assert told.recorded.ending == ("interrupted", "interrupted")

@@ -1,5 +1,7 @@
 import contextlib
+import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,12 +10,14 @@ from tests.fakes.repositories import make_repository
 
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.main import run as cra
-from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.connection import connect_file, get_connection
+from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrations, version_of
 from clean_room_agent.db.raw.attempts import ValidationRow, append_validation
 from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.db.raw.orchestrator_runs import RunOutcome, append_orchestrator_run, set_outcome
 from clean_room_agent.db.raw.task_runs import append_task_run
 from clean_room_agent.report.runs import age, first_line
+from clean_room_agent.workspace import Workspace
 
 OTHER = "9e9e9e9e-7c7e-4a5c-9a53-0f2f0a6f0d11"
 ALONE = "77777777-7c7e-4a5c-9a53-0f2f0a6f0d11"
@@ -71,6 +75,47 @@ def test_escapes_in_recorded_words_do_not_reach_the_terminal(
     out = capsys.readouterr().out
     assert "\x1b" not in out
     assert "no plan: \\x1b[2Jno answer" in out
+
+
+def test_json_holds_no_character_that_steers_a_terminal(
+    top: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    hidden = "\x9b2J\u202e\u2028\u200b\U000e0041"
+    with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
+        row = dataclasses.replace(
+            run(f"{OTHER[:-1]}2"), task_description=f"{hidden} naïve 🐍", status=RunStatus.COMPLETE
+        )
+        append_orchestrator_run(conn, row)
+    assert cra(("runs", "--repo", str(top), "--json")) == 0
+    out = capsys.readouterr().out
+    assert not set(hidden[:1] + hidden[3:]) & set(out)
+    assert "naïve 🐍" in out
+    assert f"{hidden} naïve 🐍" in {entry["task_description"] for entry in json.loads(out)}
+    assert cra(("runs", "--repo", str(top))) == 0
+    out = capsys.readouterr().out
+    assert "\\x9b2J\\u202e\\u2028\\u200b\\U000e0041 naïve 🐍" in out.replace("\n", "")
+
+
+def test_a_record_of_an_older_schema_is_brought_up_and_a_newer_one_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    top = make_repository(tmp_path / "project", {"a.py": "x = 1\n"})
+    workspace = Workspace(repo=top)
+    workspace.create()
+    first = Path(shutil.copytree(SCHEMA_FOLDER, tmp_path / "schema"))
+    for later in (first / "raw").glob("000[2-9]_*.sql"):
+        later.unlink()
+    with contextlib.closing(connect_file("raw", workspace.raw, schema=first)) as conn:
+        append_orchestrator_run(conn, run())
+    for command in (("runs",), ("show", TASK[:8])):
+        assert cra((*command, "--repo", str(top))) == 0
+        assert TASK[:8] in capsys.readouterr().out
+    with contextlib.closing(connect_file("raw", workspace.raw)) as conn:
+        assert version_of(conn) == len(migrations(SCHEMA_FOLDER / "raw"))
+        conn.execute("PRAGMA user_version = 99")
+    assert cra(("runs", "--repo", str(top))) == 2
+    assert "has schema 99" in capsys.readouterr().err
 
 
 def test_limit_keeps_the_newest(top: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from clean_room_agent.beneath import is_file, read_bytes
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.db.raw import events
@@ -11,8 +12,8 @@ from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError
+from clean_room_agent.git.applying import apply_to_tree
 from clean_room_agent.git.history import changed_paths, read_blob
-from clean_room_agent.git.landing import apply_to_tree
 from clean_room_agent.git.repository import Repository, open_repository
 
 
@@ -62,8 +63,8 @@ def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: 
 def _stands_already(repository: Repository, base: str, commit: str) -> bool:
     """Whether every file that the run changed is as the run left it, line ends aside."""
     for changed in changed_paths(repository, base, commit):
-        stored, file = read_blob(repository, commit, changed.path), repository.top / changed.path
-        present = file.read_bytes() if file.is_file() else None
+        stored, there = read_blob(repository, commit, changed.path), is_file(repository.top, changed.path)
+        present = read_bytes(repository.top, changed.path) if there else None
         if _with_plain_ends(stored) != _with_plain_ends(present):
             return False
     return True

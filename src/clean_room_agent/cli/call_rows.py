@@ -12,15 +12,21 @@ from clean_room_agent.orchestrator.meter import Meter
 
 
 class RecordSink:
-    """Hands model calls to the record, and counts them."""
+    """Hands model calls to the record, and counts them; what a resumed run asked before stands there already."""
 
-    def __init__(self, record: Record, meter: Meter, router: ModelRouter) -> None:
+    def __init__(
+        self, record: Record, meter: Meter, router: ModelRouter, *, read: frozenset[int] | None = None
+    ) -> None:
+        """`read`: the calls of a resumed run that were read before; None for a run that begins."""
         self._record = record
         self._meter = meter
         self._router = router
+        self._read = read
 
     def record(self, call: CallRecord) -> int:
         """The call is committed; its id."""
+        if self._read is not None and call.replayed_from is not None:
+            return call.replayed_from
         # A refused or broken call has no count of its own, and the probe is meant not to fit.
         answered = not call.error
         self._meter.add(
@@ -33,6 +39,8 @@ class RecordSink:
 
     def reading(self, call_id: int, reading: Reading, fault: str) -> None:
         """The reading is queued; what is written later is committed after it."""
+        if self._read is not None and call_id in self._read:
+            return
         row = calls.ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=self._record.now())
         self._record.post(calls.append_reading, row)
 
@@ -87,6 +95,7 @@ def recorded_calls(conn: Connection, task_id: str) -> tuple[RecordedCall, ...]:
             error=row.error,
             prompt_tokens=row.prompt_tokens,
             completion_tokens=row.completion_tokens,
+            model=row.model,
         )
         for row in calls.list_calls(conn, task_id)
     )

@@ -12,14 +12,15 @@ from pathlib import Path
 import click
 from pydantic import BaseModel
 
-from clean_room_agent import proc
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.model_server import open_server
+from clean_room_agent.cli.reaping import reap
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
+from clean_room_agent.git.command import git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
 from clean_room_agent.llm.answers import YES_NO_TOKENS, JsonAnswer, Verdict, YesNo
@@ -31,7 +32,7 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
 from clean_room_agent.sandbox.config import Mode
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import Workspace, private_folder
 
 MIN_GIT = (2, 31)
 
@@ -91,22 +92,47 @@ class Line:
 @click.option(
     "--sandbox", is_flag=True, help="Try to get out of the sandbox, in every way that is known here."
 )
-def command(repo: Path, as_json: bool, sandbox: bool) -> int:
+@click.option("--record", is_flag=True, help="Look whether the record is sound and whole.")
+@click.option("--thorough", is_flag=True, help="With --record: compare its indexes with its tables, too.")
+@click.option("--repair", is_flag=True, help="Put away what runs whose process is gone left behind.")
+def command(repo: Path, as_json: bool, sandbox: bool, record: bool, thorough: bool, repair: bool) -> int:
     """Check git, the model server and its models, the window, the test command and the index."""
+    if sandbox + record + repair > 1:
+        raise UsageError("--sandbox, --record and --repair exclude one another")
+    if repair:
+        return _repair(wiring.workspace_of(repo), as_json=as_json)
     lines = []
-    for line in try_sandbox() if sandbox else run_checks(repo):
+    checks = _record_checks(repo, thorough=thorough) if record else run_checks(repo)
+    for line in try_sandbox() if sandbox else checks:
         lines.append(line)
         if not as_json:
             mark = click.style("ok  ", fg="green") if line.ok else click.style("FAIL", fg="red", bold=True)
-            click.echo(f"{mark} {line.name}: {output.visible(line.text)}")
+            click.echo(f"{mark} {line.name}: {output.safe(line.text)}")
             if line.remedy and not line.ok:
-                click.echo(f"       -> {output.visible(line.remedy)}")
+                click.echo(f"       -> {output.safe(line.remedy)}")
     code = next((line.exit_code for line in lines if not line.ok), 0)
     if as_json:
         output.answer_json(
             {"ok": code == 0, "exit_code": code, "checks": [as_object(line) for line in lines]}
         )
     return code
+
+
+def _record_checks(repo: Path, *, thorough: bool) -> Iterator[Line]:
+    from clean_room_agent.cli.record_check import check_record
+
+    for found in check_record(wiring.workspace_of(repo), thorough=thorough):
+        yield Line(name=found.name, ok=found.ok, text=found.text, remedy=found.remedy, exit_code=1)
+
+
+def _repair(workspace: Workspace, *, as_json: bool) -> int:
+    settings = load_settings(workspace.config, Overrides(), optional=True)
+    done = reap(workspace, open_repository(workspace.repo), wiring.worktrees_folder(workspace, settings))
+    if as_json:
+        output.answer_json({"repaired": done})
+    else:
+        output.answer("\n".join(done) or "nothing was left behind")
+    return 0
 
 
 def as_object(line: Line) -> dict[str, object]:
@@ -224,7 +250,7 @@ def _attempt(name: str, work: Callable[[], str]) -> Line:
 
 
 def _git() -> str:
-    words = proc.run(("git", "--version"), cwd=Path("/"), timeout=10, contain=False).stdout.decode().split()
+    words = git("version", cwd=Path("/")).decode().split()
     number = tuple(int(part) for part in words[2].split(".")[:2])
     if number < MIN_GIT:
         raise UsageError(
@@ -235,7 +261,7 @@ def _git() -> str:
 
 def _worktree(workspace: Workspace) -> str:
     repo = open_repository(workspace.repo)
-    where = workspace.worktrees(wiring.cache_folder()) / f"check-{new_task_id()[:8]}"
+    where = private_folder(workspace.worktrees(wiring.cache_folder())) / f"check-{new_task_id()[:8]}"
     remove_worktree(add_worktree(repo, repo.head, where, "check"))
     return f"can be made and removed below {where.parent}"
 

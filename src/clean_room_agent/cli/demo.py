@@ -1,6 +1,5 @@
 """`cra demo`: the tour, on a small project with a real bug."""
 
-import os
 import shlex
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from clean_room_agent.llm.config import Provider
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
 from clean_room_agent.report.summary import render
+from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
 RECORDING = ASSETS / "recording.jsonl"
@@ -70,7 +70,7 @@ def command(
     intro = SAID if not live else f"Models: {coding} and {reasoning} at {base_url}."
     output.answer(f"cra demo. {intro}\n")
     output.answer(f"1. A small project with a history and a bug, in {home / sample.name}")
-    workspace = Workspace(repo=make_repository(sample, home, os.environ).resolve())
+    workspace = Workspace(repo=make_repository(sample, home).resolve())
     quoted = "\n".join(f"   | {line}" for line in sample.task.splitlines())
     output.answer(f"   The task:\n{quoted}\n")
     output.answer("2. cra init: the configuration")
@@ -98,7 +98,7 @@ def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> 
         output.answer(f"   no plan: {reason}")
     else:
         path = workspace.folder / "plan.json"
-        path.write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        write_whole(path, plan.model_dump_json(indent=2) + "\n")
         for file in plan.affected_files:
             output.answer(
                 f"   {file.role} {file.path}: {'; '.join(change.description for change in file.changes)}"

@@ -145,9 +145,10 @@ def _uses_pytest(top: Path) -> bool:
     if project.is_file():
         try:
             data = tomllib.loads(_text(project))
-        except tomllib.TOMLDecodeError:
+        except (ValueError, RecursionError):
             data = {}
-        if "pytest" in data.get("tool", {}):
+        tools = data.get("tool")
+        if isinstance(tools, dict) and "pytest" in tools:
             return True
     setup = top / "setup.cfg"
     if setup.is_file() and "[tool:pytest]" in _text(setup):
@@ -177,10 +178,12 @@ def _has_npm_test(top: Path) -> bool:
     if not package.is_file():
         return False
     try:
-        scripts = json.loads(_text(package)).get("scripts", {})
-    except (ValueError, AttributeError):
+        data = json.loads(_text(package))
+    except (ValueError, RecursionError):
         return False
-    return "test" in scripts and "no test specified" not in scripts["test"]
+    scripts = data.get("scripts") if isinstance(data, dict) else None
+    test = scripts.get("test") if isinstance(scripts, dict) else None
+    return isinstance(test, str) and "no test specified" not in test
 
 
 def _text(path: Path) -> str:

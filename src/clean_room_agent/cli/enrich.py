@@ -218,7 +218,7 @@ class _View:
         self._timer = timer
         self._began = timer()
         self._done = 0
-        self._bar = output.ProgressBar(output.visible(f"{model} describes"))
+        self._bar = output.ProgressBar(output.safe(f"{model} describes"))
         self.tick()
 
     def answered(self, described: Described) -> None:
@@ -246,7 +246,7 @@ class _View:
     def say(self, text: str) -> None:
         """A line that stays."""
         self._bar.close()
-        click.echo(output.visible(text), err=True)
+        output.aside(text)
 
     def _time_left(self) -> str:
         if not self._done:

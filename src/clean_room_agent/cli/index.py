@@ -79,7 +79,7 @@ def _tell(what: str, files: Sequence[tuple[str, str]]) -> None:
     for name, why in files[:NAMED]:
         click.echo(output.one_line(f"{what} {name}: {why}"), err=True)
     if len(files) > NAMED:
-        click.echo(f"{what} {len(files) - NAMED} more; `cra index --json` names all", err=True)
+        output.aside(f"{what} {len(files) - NAMED} more; `cra index --json` names all")
 
 
 def _bounds(workspace: Workspace, digest: str) -> Bounds:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -15,6 +14,7 @@ from clean_room_agent.errors import ModelError, UsageError
 from clean_room_agent.llm.config import Provider
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.sandbox.config import Mode
+from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
 RESERVE = 4
@@ -50,7 +50,7 @@ class _Answers:
         if self._ask:
             return click.prompt(what, default=found, type=type(found) if found is not None else str, err=True)
         if self._accept and found is not None:
-            click.echo(f"{what}: {found}", err=True)
+            output.aside(f"{what}: {found}")
             return found
         self.found_more = self.found_more or found is not None
         self.missing.append(f"{flag} ({what}" + (f"; found: {found})" if found is not None else ")"))
@@ -139,10 +139,10 @@ def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, d
     try:
         server = discovery.find_server(given.server)
     except ModelError as error:
-        click.echo(error.message, err=True)
+        output.aside(error.message)
     else:
         names = ", ".join(model.tag for model in server.models) or "none"
-        click.echo(f"model server {server.base_url}, {server.version}; models: {names}", err=True)
+        output.aside(f"model server {server.base_url}, {server.version}; models: {names}")
     suggested = discovery.suggest_models(server.models) if server else None
     coding = answers.settle("--coding", "coding model", given.coding, suggested[0] if suggested else None)
     reasoning = answers.settle(
@@ -180,9 +180,9 @@ def _sandbox(given: Mode | None, answers: _Answers) -> Mode:
         return given
     found = working_bubblewrap(os.environ)
     if isinstance(found, Bubblewrap):
-        click.echo(f"sandbox: bubblewrap {found.version}", err=True)
+        output.aside(f"sandbox: bubblewrap {found.version}")
         return "bwrap"
-    click.echo(f"no sandbox for the tests: {found.reason}; {found.remedy}", err=True)
+    output.aside(f"no sandbox for the tests: {found.reason}; {found.remedy}")
     return "none" if answers.agrees("run them with your rights, with a warning each time") else "auto"
 
 
@@ -197,9 +197,4 @@ def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
 def write_config(workspace: Workspace, values: dict[str, dict[str, Any]]) -> None:
     """The configuration stands in its file, whole, or not at all."""
     workspace.create()
-    handle, name = tempfile.mkstemp(dir=workspace.folder, prefix=".config-")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(render_config(values))
-        file.flush()
-        os.fsync(file.fileno())
-    Path(name).replace(workspace.config)
+    write_whole(workspace.config, render_config(values), private=True)

@@ -1,5 +1,6 @@
 """The `cra` command: a table of commands that are imported when they are used, and the one place that catches errors."""
 
+import errno
 import gc
 import importlib
 import os
@@ -12,6 +13,7 @@ from typing import Any
 
 import click
 
+from clean_room_agent.cli.display import Display
 from clean_room_agent.errors import CraError
 
 
@@ -101,37 +103,45 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def run(args: Sequence[str] | None = None) -> int:
     """The exit code of one command line: errors are told on standard error and mapped to codes here alone."""
+    display = Display(os.environ)
     try:
         result: Any = cra.main(
-            args=list(args) if args is not None else None, prog_name="cra", standalone_mode=False
+            args=list(args) if args is not None else None,
+            prog_name="cra",
+            standalone_mode=False,
+            obj=display,
         )
     except (click.Abort, KeyboardInterrupt):
-        _tell("interrupted", "")
-        return 130
+        _tell("interrupted", "", display)
+        result = 130
     except Exception as error:  # noqa: BLE001 - the last door: a bug is reported, never shown raw
-        return _told(error)
+        result = _told(error, display)
+    if note := display.note():
+        click.echo(note, err=True)
     return result if isinstance(result, int) else 0
 
 
-def _told(error: Exception) -> int:
+def _told(error: Exception, display: Display) -> int:
     """The exit code for what a command raised, told on standard error."""
     code = 2 if isinstance(error, click.ClickException) else 1
     match error:
         case CraError():
-            _tell(error.message, error.hint)
+            _tell(error.message, error.hint, display)
             code = error.exit_code
         case click.exceptions.Exit():
             code = error.exit_code
         case click.exceptions.NoArgsIsHelpError():
             error.show()
         case click.ClickException():
-            _tell(error.format_message(), _where_to_read(error))
+            _tell(error.format_message(), _where_to_read(error), display)
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            _tell(f"the disk is full: {error}", "make room, then give the command again", display)
         case BrokenPipeError():
             # The reader of our output went away; nothing is left to tell it, and the interpreter must not try.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         case _:
-            hint = f"the details are in {_write_traceback(error)}"
-            _tell(f"this is a bug in cra: {type(error).__name__}: {error}", hint)
+            hint = f"the details are in {_write_traceback(error, display)}"
+            _tell(f"this is a bug in cra: {type(error).__name__}: {error}", hint, display)
     return code
 
 
@@ -141,19 +151,17 @@ def _where_to_read(error: click.ClickException) -> str:
     return f"{context.command_path} --help" if context else ""
 
 
-def _tell(message: str, hint: str) -> None:
-    from clean_room_agent.cli.output import visible
-
-    click.echo(click.style("error: ", fg="red", bold=True) + visible(message), err=True)
+def _tell(message: str, hint: str, display: Display) -> None:
+    click.echo(click.style("error: ", fg="red", bold=True) + display.safe(message), err=True)
     if hint:
-        click.echo(click.style("  -> ", fg="cyan") + visible(hint), err=True)
+        click.echo(click.style("  -> ", fg="cyan") + display.safe(hint), err=True)
 
 
-def _write_traceback(error: Exception) -> Path:
+def _write_traceback(error: Exception, display: Display) -> Path:
     import tempfile
     import traceback
 
     handle, name = tempfile.mkstemp(prefix="cra-bug-", suffix=".log")
     with os.fdopen(handle, "w", encoding="utf-8") as file:
-        traceback.print_exception(error, file=file)
+        file.write(display.redact("".join(traceback.format_exception(error))))
     return Path(name)

@@ -6,18 +6,41 @@ from typing import Any, TypeVar
 
 import click
 
+from clean_room_agent.cli.display import Display
 from clean_room_agent.errors import UsageError
 from clean_room_agent.workspace import Workspace
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
+
+def _remember_repo(context: click.Context, _parameter: click.Parameter, value: Path) -> Path:
+    display = context.find_object(Display)
+    if display is not None:
+        display.repo = value
+    return value
+
+
+def _remember_exact(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    display = context.find_object(Display)
+    if display is not None:
+        display.exact, display.offers_exact = value, True
+
+
 repo_option = click.option(
     "--repo",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
+    callback=_remember_repo,
     help="The repository; here by default.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer with one JSON object.")
+exact_option = click.option(
+    "--exact",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_exact,
+    help="Secrets too; else [secret:...] stands for each.",
+)
 verbose_option = click.option("-v", "--verbose", count=True, help="-v: decisions; -vv: requests.")
 task_argument = click.argument("task", required=False)
 issue_option = click.option(

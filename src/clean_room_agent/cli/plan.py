@@ -10,6 +10,8 @@ import click
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.run_copy import index_for_run
+from clean_room_agent.cli.run_parts import run_parts
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.cli.solve import watching
 from clean_room_agent.errors import CraError
@@ -17,6 +19,7 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.only_plan import make_plan
+from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
 NEEDED = ("models", "budget", "stages", "solve", "testing")
@@ -35,6 +38,7 @@ NEEDED = ("models", "budget", "stages", "solve", "testing")
     help="Write the plan to a file.",
 )
 @options.json_option
+@options.exact_option
 @options.verbose_option
 def command(
     task: str | None,
@@ -66,8 +70,8 @@ def command(
         )
     text = plan.model_dump_json(indent=2) + "\n"
     if target is not None:
-        target.write_text(text, encoding="utf-8")
-        click.echo(f"wrote {target}; follow it with: cra solve --plan {target}", err=True)
+        write_whole(target, text)
+        output.aside(f"wrote {target}; follow it with: cra solve --plan {target}")
     if target is None or as_json:
         output.answer(text.rstrip("\n"))
     return code
@@ -86,10 +90,10 @@ def run_plan(
     task_id = task_id or new_task_id()
     repo = open_repository(workspace.repo)
     with wiring.open_desk(workspace, settings, task_id, transport) as desk, contextlib.ExitStack() as stack:
-        index = stack.enter_context(wiring.index_for_run(desk, repo, task_id, None))
+        index = stack.enter_context(index_for_run(desk, repo, task_id, None))
         parts = stack.enter_context(
-            wiring.run_parts(desk, repo, task_id, task, observer, command="plan", index_path=index)
+            run_parts(desk, repo, task_id, task, observer, command="plan", index_path=index)
         )
         made = make_plan(task_id, task, parts)
-        desk.session.archive(desk.record)
+        desk.end_task()
     return (0 if made.plan else 1), made.plan, made.reason or f"see cra show {short_id(task_id)}"

@@ -3,26 +3,25 @@
 import contextlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from clean_room_agent.artifacts.ids import new_task_id, short_id
-from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.call_rows import recorded_calls
+from clean_room_agent.cli.display import current_display
+from clean_room_agent.cli.resuming import given_to, recorded_config
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.cli.solve import SolveRequest, run_solve, watching
 from clean_room_agent.cli.what_if import as_object, ask_other, render
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.decisions import list_decisions
-from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.raw.runs import find_task
-from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.landing import delete_ref, list_refs
@@ -36,8 +35,8 @@ from clean_room_agent.llm.transports.replay import (
     load_calls,
 )
 from clean_room_agent.orchestrator.run import PlanGiven
-from clean_room_agent.orchestrator.solve import META_PLAN_GIVEN, PLAN_GIVEN
 from clean_room_agent.report.summary import RunSummary
+from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
 HELP = """Run RUN again with its recorded answers and no model server. Leaves no branch.
@@ -83,6 +82,7 @@ class Recording:
 )
 @options.repo_option
 @options.json_option
+@options.exact_option
 @options.verbose_option
 def command(
     run: str,
@@ -228,7 +228,15 @@ def _export(workspace: Workspace, prefix: str, target: Path, *, as_json: bool) -
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         task_id = find_task(conn, prefix)
         calls = recorded_calls(conn, task_id)
-    target.write_text(dump_calls(calls), encoding="utf-8")
+    shown = current_display().redacted(calls)
+    write_whole(target, dump_calls(shown), private=True)
+    if any(
+        (one.response, one.thinking) != (two.response, two.thinking)
+        for one, two in zip(shown, calls, strict=True)
+    ):
+        output.aside(
+            "answers that held secrets are not the recorded ones, so it may not play; --exact keeps them"
+        )
     if as_json:
         output.answer_json({"task_id": task_id, "calls": len(calls), "file": str(target)})
     else:
@@ -249,9 +257,7 @@ def _again(
         task=row.task_description,
         given=found.given,
         command="replay",
-        replay_of=wiring.RecordedState(
-            task_id=row.task_id, head=row.base_commit, snapshot=row.snapshot_commit
-        ),
+        replay_of=wiring.recorded_state(row),
     )
     repository = open_repository(workspace.repo)
     task_id = new_task_id()
@@ -297,13 +303,7 @@ def _recorded(workspace: Workspace, prefix: str) -> Recording:
             raise UsageError(
                 f"{prefix} is not a solve that began", hint="`cra runs` lists what can be replayed"
             )
-        return Recording(row=row, calls=recorded_calls(conn, task_id), given=_given(conn, task_id))
-
-
-def _given(conn: Connection, task_id: str) -> PlanGiven:
-    kept = {event.kind: event.detail for event in list_events(conn, task_id)}
-    single, meta = kept.get(PLAN_GIVEN), kept.get(META_PLAN_GIVEN)
-    return PlanGiven(
-        single=PartPlan.model_validate_json(single) if single else None,
-        meta_plan=MetaPlan.model_validate_json(meta) if meta else None,
-    )
+        row = replace(
+            row, config=json.dumps(recorded_config(conn, row))
+        )  # a resumed run ended with the newest
+        return Recording(row=row, calls=recorded_calls(conn, task_id), given=given_to(conn, task_id))

@@ -33,6 +33,7 @@ RESERVED_SHARE = 4
 @click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to show the package.")
 @click.option("--no-model", is_flag=True, help="Judge by score alone; needs no model server.")
 @options.json_option
+@options.exact_option
 def command(
     task: str | None,
     repo: Path,
@@ -119,7 +120,7 @@ def _with_plain_budget(settings: Settings) -> Settings:
     assumed = {"context_window": window, "reserved_tokens": reserved}
     flags = [f"--{key.replace('_', '-')} {assumed[key]}" for key in assumed if key not in given]
     if flags:
-        click.echo(f"no window is configured; taken: {' '.join(flags)}", err=True)
+        output.aside(f"no window is configured; taken: {' '.join(flags)}")
     return Settings(source=settings.source, data={**settings.data, "budget": {**given, **assumed}})
 
 
@@ -131,7 +132,7 @@ def show(found: Retrieved, rows: tuple[decisions.DecisionRow, ...], form: str) -
     elif form == "markdown":
         output.answer(as_markdown(package))
     elif form == "prompt":
-        click.echo(package.to_prompt_text(), nl=False)
+        output.hand_on(package.to_prompt_text())
     else:
         from clean_room_agent.report.package_table import as_table
 

@@ -1,11 +1,10 @@
 """The sample project of the demo: a small repository with a history and a real bug."""
 
 import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent import proc
+from clean_room_agent.git.command import git
 
 ASSETS = Path(__file__).with_name("demo_assets")
 AUTHOR = ("Sam Sample", "sam@example.org")
@@ -32,33 +31,29 @@ def load_sample(path: Path = ASSETS / "sample.toml") -> Sample:
     return Sample(name=data["name"], task=data["task"].strip(), commits=commits)
 
 
-def make_repository(sample: Sample, folder: Path, environment: Mapping[str, str]) -> Path:
+def make_repository(sample: Sample, folder: Path) -> Path:
     """Create the sample's repository in `folder / sample.name` and return its path.
 
     Authors and dates are fixed, so the commits have the same names on every machine.
     """
     top = folder / sample.name
     top.mkdir(parents=True)
-    _git(top, environment, 0, "init", "--quiet", "--initial-branch=main")
-    _git(top, environment, 0, "config", "user.name", AUTHOR[0])
-    _git(top, environment, 0, "config", "user.email", AUTHOR[1])
+    _git(top, 0, "init", "--quiet", "--template=", "--initial-branch=main")
+    _git(top, 0, "config", "user.name", AUTHOR[0])
+    _git(top, 0, "config", "user.email", AUTHOR[1])
     for number, (message, files) in enumerate(sample.commits):
         for name, text in sorted(files.items()):
             path = top / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8", newline="\n")
-        _git(top, environment, number, "add", "--all")
-        _git(top, environment, number, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message)
+        _git(top, number, "add", "--all")
+        _git(top, number, "commit", "--quiet", "--no-verify", "--no-gpg-sign", "-m", message)
     return top
 
 
-def _git(top: Path, environment: Mapping[str, str], number: int, *args: str) -> None:
+def _git(top: Path, number: int, *args: str) -> None:
+    """One call that nothing of the user's configuration has a part in."""
     date = f"{FIRST_COMMIT_TIME + number * DAY} +0000"
-    env = {key: value for key, value in environment.items() if not key.startswith("GIT_")}
     dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
-    proc.run(
-        ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.autocrlf=false", *args),
-        cwd=top,
-        env={**env, **dates},
-        timeout=60,
-    )
+    plain = ("-c", "core.autocrlf=false", "-c", "core.attributesFile=/dev/null")
+    git(*plain, *args, cwd=top, pins=dates)

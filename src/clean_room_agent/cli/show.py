@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ from clean_room_agent.report.texts import (
     render_prompts,
     render_responses,
 )
+from clean_room_agent.report.touched import TestsTouched, render_touched, touched_on_record
 from clean_room_agent.report.trace import Chosen, RunTrace, choose, read_trace
 from clean_room_agent.report.validation import render_validations, validation_lines
 from clean_room_agent.report.why import render_why, why
@@ -101,6 +103,7 @@ class Section(Generic[DataT]):
 @click.option("--decisions", is_flag=True, help="Every candidate: in or out, and why.")
 @click.option("--full", is_flag=True, help="With --tests: all that they printed.")
 @options.json_option
+@options.exact_option
 def command(
     where: str,
     repo: Path,
@@ -135,12 +138,20 @@ def command(
     if as_json:
         output.answer_json({"task_id": trace.task_id, **{part.key: part.data for part in sections}})
         return 0
+    if [part.key for part in sections] == ["diff"] and _is_patch(sections[0].data):
+        output.hand_on(sections[0].data[0].diff)
+        return 0
     console = output.console()
     for number, part in enumerate(sections):
         if number:
             console.print()
         console.print(part.show(), highlight=False)
     return 0
+
+
+def _is_patch(diffs: tuple[AttemptDiff, ...]) -> bool:
+    """Whether all that is shown is a whole run's change, and shown to a program: then it can be applied."""
+    return not sys.stdout.isatty() and len(diffs) == 1 and not diffs[0].place
 
 
 def chosen_sections(
@@ -167,6 +178,9 @@ def chosen_sections(
         sections.append(
             Section(key="tests", data=lines, render=lambda data: render_validations(data, whole=wanted.full))
         )
+        touched = touched_on_record(trace.events)
+        if not chosen.place and touched != TestsTouched():
+            sections.append(Section(key="tests_touched", data=touched, render=render_touched))
     return sections or _glance(conn, trace, chosen)
 
 

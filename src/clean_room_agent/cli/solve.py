@@ -14,21 +14,33 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.apply import bring
-from clean_room_agent.cli.neutral import NeutralView, neutral
+from clean_room_agent.cli.display import current_display
+from clean_room_agent.cli.going_on import note_beginning
+from clean_room_agent.cli.listening import listening
+from clean_room_agent.cli.neutral import NeutralView, RedactedView, neutral
+from clean_room_agent.cli.reaping import reap
+from clean_room_agent.cli.resuming import flags_text, resumable, with_earlier_flags
+from clean_room_agent.cli.run_copy import index_for_run
+from clean_room_agent.cli.run_parts import run_parts
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.cli.verbose import RecordView
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import ArtifactError, RepositoryError, UsageError
-from clean_room_agent.execute.edits.paths import is_test_configuration, is_test_path
 from clean_room_agent.execute.plan import load_plan, plan_from_artifact
 from clean_room_agent.git.history import diff_stat
+from clean_room_agent.git.landing import with_room
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
+from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
+from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.run import PlanGiven
-from clean_room_agent.orchestrator.solve import Solved, solve
+from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
 from clean_room_agent.report.summary import RunSummary, TestCounts, render
+from clean_room_agent.report.touched import touched_of
 from clean_room_agent.workspace import Workspace
 
 EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, RunStatus.NEEDS_HUMAN: 4}
@@ -44,6 +56,11 @@ class SolveRequest:
     apply: bool = False
     command: str = "solve"
     replay_of: wiring.RecordedState | None = None
+    resume: bool = False
+    """The task began before, and goes on; the words are the record's."""
+    hint: str = ""
+    flags: str = ""
+    """What the command line says over the configuration, as JSON; "" for nothing."""
 
 
 @click.command()
@@ -64,6 +81,10 @@ class SolveRequest:
     help="Start at the parts of a reviewed plan.",
 )
 @click.option("--apply", "apply_result", is_flag=True, help="Bring a complete result into the working tree.")
+@click.option(
+    "--resume", "resumed", metavar="RUN", help="Go on with a run that was interrupted or is partial."
+)
+@click.option("--hint", metavar="TEXT", help="With --resume: what every pass from here on is told as well.")
 @click.option("--max-attempts", type=click.IntRange(min=1), help="Attempts at one step.")
 @click.option(
     "--max-refinement-loops",
@@ -76,6 +97,7 @@ class SolveRequest:
     help="A line of JSON per event, to a file or `-`.",
 )
 @options.json_option
+@options.exact_option
 @options.verbose_option
 def command(
     task: str | None,
@@ -88,6 +110,8 @@ def command(
     plan_file: Path | None,
     meta_file: Path | None,
     apply_result: bool,
+    resumed: str | None,
+    hint: str | None,
     max_attempts: int | None,
     max_refinement_loops: int | None,
     events: IO[str] | None,
@@ -104,19 +128,52 @@ def command(
         max_attempts=max_attempts,
         max_refinement_loops=max_refinement_loops,
     )
+    task_id: str | None = None
+    if resumed is not None:
+        if task is not None or issue is not None or plan_file is not None or meta_file is not None:
+            raise UsageError(
+                "--resume goes on with the run's own task and plan: give no TASK, --issue, --plan or --meta-plan",
+                hint="to say more, use --hint",
+            )
+        task_id, request, overrides = request_again(workspace, resumed, overrides, hint=hint or "")
+        request = dataclasses.replace(request, apply=apply_result)
+    else:
+        if hint is not None:
+            raise UsageError("--hint goes with --resume", hint="say it in the task itself")
+        given, planned_task = plan_given(plan_file, meta_file)
+        words = (
+            planned_task
+            if task is None and issue is None and planned_task
+            else options.task_text(task, issue)
+        )
+        flags = flags_text(overrides)
+        request = SolveRequest(task=words, given=given, apply=apply_result, flags=flags)
     settings = load_settings(workspace.config, overrides)
-    given, planned_task = plan_given(plan_file, meta_file)
-    words = (
-        planned_task if task is None and issue is None and planned_task else options.task_text(task, issue)
-    )
-    request = SolveRequest(task=words, given=given, apply=apply_result)
     with watching(events, verbose=verbose, workspace=workspace) as observer:
-        code, summary = run_solve(workspace, settings, request, observer)
+        code, summary = run_solve(workspace, settings, request, observer, task_id=task_id)
     if as_json:
         output.answer_json(as_object(summary))
     else:
         output.console().print(render(neutral(summary)), highlight=False, soft_wrap=True)
     return code
+
+
+def request_again(
+    workspace: Workspace, prefix: str, overrides: Overrides, *, hint: str
+) -> tuple[str, SolveRequest, Overrides]:
+    """The task that begins with `prefix`, what is to be gone on with, and its flags with those of now over them.
+
+    Raises:
+        UsageError: no run begins so, or it cannot go on.
+    """
+    options.require_record(workspace)
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        task_id = find_task(conn, prefix)
+        row = resumable(conn, task_id)
+        request = SolveRequest(
+            task=row.task_description, resume=True, hint=hint.strip(), flags=flags_text(overrides)
+        )
+        return task_id, request, with_earlier_flags(conn, task_id, overrides)
 
 
 def plan_given(plan_file: Path | None, meta_file: Path | None) -> tuple[PlanGiven, str]:
@@ -159,14 +216,21 @@ def run_solve(
     settings.require(*NEEDED)
     started = time.monotonic()
     task_id = task_id or new_task_id()
-    repo = open_repository(workspace.repo)
-    with wiring.open_desk(workspace, settings, task_id, transport, request.replay_of) as desk:
+    repo = with_room(open_repository(workspace.repo), BRANCHES)
+    reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
+    with (
+        listening(task_id) as interrupts,
+        wiring.open_desk(
+            workspace, settings, task_id, transport, request.replay_of, resume=request.resume
+        ) as desk,
+    ):
         fullest = _Fullest()
         watched = Broadcast((observer, fullest))
+        given = note_beginning(desk, watched, request.given, hint=request.hint, flags=request.flags)
         with contextlib.ExitStack() as stack:
-            index = stack.enter_context(wiring.index_for_run(desk, repo, task_id, request.replay_of))
+            index = stack.enter_context(index_for_run(desk, repo, task_id, request.replay_of))
             parts = stack.enter_context(
-                wiring.run_parts(
+                run_parts(
                     desk,
                     repo,
                     task_id,
@@ -175,9 +239,11 @@ def run_solve(
                     command=request.command,
                     index_path=index,
                     replay_of=request.replay_of,
+                    hints=given.hints,
+                    interrupts=interrupts,
                 )
             )
-            solved = solve(task_id, request.task, parts, request.given)
+            solved = solve(task_id, request.task, parts, given)
         code = EXIT_CODES.get(solved.result.status, 1)
         applied: tuple[str, ...] | None = None
         not_applied = ""
@@ -186,27 +252,32 @@ def run_solve(
                 applied = _apply(repo, desk, solved)
             except RepositoryError as error:
                 code, not_applied = error.exit_code, error.message
-        if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED}:
-            desk.session.archive(desk.record)
-        spent = desk.meter.read()
-        files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
-        summary = RunSummary(
-            result=solved.result,
-            files=files,
-            flagged=tuple(
-                file.path for file in files if is_test_path(file.path) or is_test_configuration(file.path)
-            ),
-            before=counts(solved.baseline),
-            after=counts(solved.final) if solved.final else None,
-            calls=spent.calls,
-            tokens=spent.tokens,
-            seconds=time.monotonic() - started,
-            fullest=fullest.value,
-            carries_uncommitted=solved.base_commit != repo.head,
-            applied=applied,
-            not_applied=not_applied,
-        )
-    return code, summary
+        seconds = seconds_used(desk.session)
+        if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED} or request.replay_of is not None:
+            with interrupts.closing():
+                desk.end_task()
+        summary = _summary(desk, repo, solved, fullest.value, max(seconds, time.monotonic() - started))
+    return code, dataclasses.replace(summary, applied=applied, not_applied=not_applied)
+
+
+def _summary(
+    desk: wiring.Desk, repo: Repository, solved: Solved, fullest: tuple[int, int], seconds: float
+) -> RunSummary:
+    spent = desk.meter.read()
+    files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
+    return RunSummary(
+        result=solved.result,
+        files=files,
+        touched=touched_of(solved),
+        before=counts(solved.baseline),
+        after=counts(solved.final) if solved.final else None,
+        restored=counts(solved.restored) if solved.restored else None,
+        calls=spent.calls,
+        tokens=spent.tokens,
+        seconds=seconds,
+        fullest=fullest,
+        carries_uncommitted=solved.base_commit != (desk.resumed.base_commit if desk.resumed else repo.head),
+    )
 
 
 def _apply(repo: Repository, desk: wiring.Desk, solved: Solved) -> tuple[str, ...] | None:
@@ -233,7 +304,14 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "reason": result.reason,
         "branch": result.branch,
         "files": output.plain(summary.files),
-        "tests": {"before": output.plain(summary.before), "after": output.plain(summary.after)},
+        "tests": {
+            "before": output.plain(summary.before),
+            "after": output.plain(summary.after),
+            "restored": output.plain(summary.restored),
+            "touched": output.plain(summary.touched.files),
+            "gone": summary.touched.gone,
+            "skipped": summary.touched.skipped,
+        },
         "parts": {"done": result.parts_completed, "total": result.total_parts},
         "steps": {"done": result.steps_completed, "total": result.total_steps},
         "passes": output.plain(result.passes),
@@ -254,11 +332,12 @@ def watching(
 ) -> Iterator[Observer]:
     """Whoever watches a run: the terminal, the file of events where one was asked for, with `verbose` the record."""
     view = TerminalView(output.progress_console())
-    observers: list[Observer] = [NeutralView(view)]
+    display = current_display()
+    observers: list[Observer] = [NeutralView(view, display)]
     if verbose and workspace is not None:
         observers.append(RecordView(workspace.raw, _write_aside, level=verbose))
     if events is not None:
-        observers.append(EventStream(lambda line: _write_line(events, line)))
+        observers.append(RedactedView(EventStream(lambda line: _write_line(events, line)), display))
     try:
         yield Broadcast(tuple(observers))
     finally:
@@ -266,7 +345,7 @@ def watching(
 
 
 def _write_aside(line: str) -> None:
-    click.secho(output.visible(line), dim=True, err=True)
+    click.secho(output.safe(line), dim=True, err=True)
 
 
 def _write_line(file: IO[str], line: str) -> None:

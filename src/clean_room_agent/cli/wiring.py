@@ -1,56 +1,45 @@
-"""The only place that builds objects: from a configuration to the parts of a command."""
+"""From a configuration to the parts of a command; those of a run stand in `run_parts.py`. Nowhere else are objects built."""
 
 import contextlib
 import json
 import os
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from clean_room_agent import secrets_names
-from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest, Role, RoomRequest
-from clean_room_agent.cli.call_rows import RecordSink
+from clean_room_agent.cli.call_rows import RecordSink, recorded_calls
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.gauges import gauges_for
+from clean_room_agent.cli.in_hand import in_hand
 from clean_room_agent.cli.indexing import index_recorded, processors
 from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Settings
-from clean_room_agent.db.connection import backup, connect_file, remove_database
-from clean_room_agent.db.raw import index_runs
+from clean_room_agent.db.connection import remove_database
+from clean_room_agent.db.raw import calls, index_runs
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.db.session import Session, has_session
+from clean_room_agent.db.session import Session, has_session, restore_session
 from clean_room_agent.errors import ConfigError, UsageError
-from clean_room_agent.git.repository import Repository, find_top
-from clean_room_agent.git.worktree import add_worktree, remove_worktree, stand_on
+from clean_room_agent.git.repository import find_top
 from clean_room_agent.indexer.build import IndexSummary, index_repository
-from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.config import is_loopback
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
 from clean_room_agent.llm.gauge import Gauge
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
-from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.meter import Meter
-from clean_room_agent.orchestrator.run import RunLimits
-from clean_room_agent.orchestrator.setup import RunParts, status_of
-from clean_room_agent.orchestrator.shelter import Ground
+from clean_room_agent.llm.transports.replay import RecordThenLive
+from clean_room_agent.orchestrator.endings import status_of
+from clean_room_agent.orchestrator.meter import Meter, spent_of
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.registry import STAGES
 from clean_room_agent.retrieval.retriever import Retriever
-from clean_room_agent.sandbox.bubblewrap import find_bubblewrap
 from clean_room_agent.workspace import Workspace
 
 Progress = Callable[[int, int], None]
-TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
 def workspace_of(path: Path) -> Workspace:
@@ -62,6 +51,11 @@ def cache_folder() -> Path:
     """The user's cache folder for this program."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "cra"
+
+
+def worktrees_folder(workspace: Workspace, settings: Settings) -> Path:
+    """Where the repository's work trees stand."""
+    return settings.worktree.root or workspace.worktrees(cache_folder())
 
 
 def live_transport(settings: Settings) -> Transport:
@@ -110,28 +104,6 @@ def router_of(settings: Settings, learned: Mapping[str, Gauge] | None = None) ->
     return router
 
 
-class LocalContext:
-    """The `ContextPort` of a run: retrieval over the run's own copy of the index."""
-
-    def __init__(self, make_retriever: Callable[[], Retriever], index: Connection) -> None:
-        self._make_retriever = make_retriever
-        self._retriever = make_retriever()
-        self._index = index
-
-    def retrieve(self, request: RoomRequest) -> ContextPackage:
-        """As the port says."""
-        return self._retriever.retrieve(request)
-
-    def refine(self, request: RefinementRequest, room: RoomRequest) -> ContextPackage:
-        """As the port says."""
-        return self._retriever.refine(request, room)
-
-    def refresh(self, root: Path, paths: Sequence[str]) -> None:
-        """As the port says; a retriever knows one state of the index, so there is a new one afterwards."""
-        update_paths(self._index, root, paths)
-        self._retriever = self._make_retriever()
-
-
 def refresh_index(
     workspace: Workspace,
     settings: Settings,
@@ -178,6 +150,18 @@ class RecordedState:
     """The commit that HEAD was."""
     snapshot: str
     """The commit that held its files."""
+    absent: tuple[str, ...] = ()
+    """Those of its files that the user's tree did not show, and that the index so did not know."""
+
+
+def recorded_state(run: OrchestratorRunRow) -> RecordedState:
+    """What the run began with, as the record knows it."""
+    return RecordedState(
+        task_id=run.task_id,
+        head=run.base_commit,
+        snapshot=run.snapshot_commit,
+        absent=tuple(json.loads(run.snapshot).get("absent", ())) if run.snapshot else (),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +181,13 @@ class Desk(Asking):
     workspace: Workspace
     settings: Settings
     session: Session
+    resumed: OrchestratorRunRow | None = None
+    """How the run stood before, where it goes on."""
+
+    def end_task(self) -> None:
+        """The task is over: its session is in the record, and its copy of the index is gone."""
+        self.session.archive(self.record)
+        remove_database(self.workspace.run_copy(self.session.task_id))
 
 
 @contextlib.contextmanager
@@ -207,20 +198,29 @@ def open_asking(
     *,
     task_id: str = "",
     measured_as: str = "",
+    resume: bool = False,
 ) -> Iterator[Asking]:
     """Record and model client of a command that keeps nothing in mind between its calls.
 
     Prompts are measured as those of the task `measured_as` or of an earlier run of `task_id` were, where the record
-    knows of it, else by what was learned from all calls; the record then says so for `task_id`.
+    knows of it, else by what was learned from all calls; the record then says so for `task_id`. With `resume`, what the
+    task asked before is answered from the record, and counted once.
     """
     router = router_of(settings)
     meter = Meter()
     with Record.open(workspace.repo, clock=utc_now) as record:
         way = transport(settings)
+        read: frozenset[int] = frozenset()
+        if resume:
+            meter.begin(spent_of(record.write(calls.total_of_task, task_id)))
+            way = RecordThenLive(record.write(recorded_calls, task_id), way)
+            read = frozenset(row.call_id for row in record.write(calls.list_readings, task_id))
         router = router_of(
             settings, gauges_for(record, router, task_id=task_id, measured_as=measured_as, live=way.live)
         )
-        models = ModelClient(router, way, RecordSink(record, meter, router), utc_now)
+        models = ModelClient(
+            router, way, RecordSink(record, meter, router, read=read if resume else None), utc_now
+        )
         yield Asking(record=record, router=router, models=models, meter=meter)
 
 
@@ -231,71 +231,54 @@ def open_desk(
     task_id: str,
     transport: Callable[[Settings], Transport] = live_transport,
     replay_of: RecordedState | None = None,
+    *,
+    resume: bool = False,
 ) -> Iterator[Desk]:
-    """Record, session and model client of one task, which may replay another.
+    """Record, session and model client of one task, which may replay another, or go on (`resume`).
 
-    The session is kept unless the command archives it, or ends by an error after which nothing can go on.
+    Nobody else has the task in hand meanwhile. The session is kept unless the command archives it, or ends by an error
+    after which nothing can go on.
+
+    Raises:
+        UsageError: another process has the task in hand, or it cannot go on.
     """
     measured_as = replay_of.task_id if replay_of else ""
     retrieval_config(settings)  # a stage that there is not is refused before anything is written
     with (
-        open_asking(workspace, settings, transport, task_id=task_id, measured_as=measured_as) as asking,
-        Session.open(workspace.repo, task_id, clock=utc_now) as session,
+        in_hand(workspace, task_id),
+        open_asking(
+            workspace, settings, transport, task_id=task_id, measured_as=measured_as, resume=resume
+        ) as asking,
+        contextlib.ExitStack() as stack,
     ):
+        # Read again, now that nobody else can end it.
+        resumed = _resumed(asking.record, task_id) if resume else None
+        if resume:
+            restore_session(workspace.repo, asking.record, task_id)
+        session = stack.enter_context(Session.open(workspace.repo, task_id, clock=utc_now))
+        desk = Desk(
+            workspace=workspace,
+            settings=settings,
+            record=asking.record,
+            session=session,
+            router=asking.router,
+            models=asking.models,
+            meter=asking.meter,
+            resumed=resumed,
+        )
         try:
-            yield Desk(
-                workspace=workspace,
-                settings=settings,
-                record=asking.record,
-                session=session,
-                router=asking.router,
-                models=asking.models,
-                meter=asking.meter,
-            )
+            yield desk
         except BaseException as error:
-            if status_of(error) is RunStatus.FAILED and has_session(workspace.repo, task_id):
-                session.archive(asking.record)
+            over = status_of(error) is RunStatus.FAILED and resumed is None
+            if over and has_session(workspace.repo, task_id):
+                desk.end_task()
             raise
 
 
-@contextlib.contextmanager
-def index_for_run(
-    desk: Desk, repo: Repository, task_id: str, replay_of: RecordedState | None
-) -> Iterator[Path]:
-    """A run's own copy of the curated database, gone afterwards.
+def _resumed(record: Record, task_id: str) -> OrchestratorRunRow:
+    from clean_room_agent.cli.resuming import resumable
 
-    It is a copy of the repository's, refreshed first; for a replay it is built anew from the recorded snapshot, because
-    files and history may have gone on since.
-    """
-    path = desk.workspace.run_copy(task_id)
-    try:
-        if replay_of is None:
-            refresh_index(desk.workspace, desk.settings, desk.record)
-            with contextlib.closing(
-                connect_file("curated", desk.workspace.curated, read_only=True)
-            ) as source:
-                backup(source, path)
-        else:
-            _index_recorded(desk, repo, task_id, replay_of, path)
-        yield path
-    finally:
-        remove_database(path)
-
-
-def _index_recorded(desk: Desk, repo: Repository, task_id: str, state: RecordedState, target: Path) -> None:
-    """`target` is an index of the recorded snapshot's files with the history that HEAD had then."""
-    where = desk.workspace.worktrees(cache_folder()) / f"{short_id(task_id)}-index"
-    worktree = add_worktree(repo, state.snapshot, where, task_id)
-    try:
-        stand_on(worktree, state.head)
-        index_repository(
-            where, config=desk.settings.index, jobs=processors(), progress=lambda _done, _total: None
-        )
-        built = Workspace(repo=where).curated
-        with contextlib.closing(connect_file("curated", built, read_only=True)) as source:
-            backup(source, target)
-    finally:
-        remove_worktree(worktree)
+    return record.write(resumable, task_id)
 
 
 def retriever_over(desk: Desk, index: Connection, root: Path, *, use_model: bool = True) -> Retriever:
@@ -308,67 +291,6 @@ def retriever_over(desk: Desk, index: Connection, root: Path, *, use_model: bool
         session=desk.session,
         config=retrieval_config(desk.settings, use_model=use_model),
     )
-
-
-@contextlib.contextmanager
-def run_parts(
-    desk: Desk,
-    repo: Repository,
-    task_id: str,
-    task: str,
-    observer: Observer,
-    *,
-    command: str,
-    index_path: Path,
-    replay_of: RecordedState | None = None,
-) -> Iterator[RunParts]:
-    """The parts of a run, over the copy of the index at `index_path`."""
-    settings = desk.settings
-    header = RunHeader(
-        task_id=task_id,
-        task=task,
-        repo_path=str(repo.top),
-        command=command,
-        config=json.dumps(settings.data, default=str, sort_keys=True),
-        stages=",".join(settings.stages.names()),
-        program_version=program_version(),
-        base_commit=repo.head,
-    )
-    worktrees = settings.worktree.root or desk.workspace.worktrees(cache_folder())
-    with contextlib.ExitStack() as stack:
-        reading = stack.enter_context(contextlib.closing(connect_file("curated", index_path, read_only=True)))
-        writing = stack.enter_context(contextlib.closing(connect_file("curated", index_path)))
-        yield RunParts(
-            repo=repo,
-            models=desk.models,
-            model_lines=tuple(
-                (role, desk.router.resolve(role, role).tag, desk.router.window(role).context)
-                for role in TOLD_ROLES
-                if role != "classifier" or settings.models.classifier is not None
-            ),
-            local_only=is_loopback(settings.models.base_url),
-            session=desk.session,
-            chronicle=Chronicle(
-                header=header, record=desk.record, router=desk.router, meter=desk.meter, observer=observer
-            ),
-            observer=observer,
-            meter=desk.meter,
-            limits=RunLimits(solve=settings.solve, orchestrator=settings.orchestrator, edit=settings.edit),
-            ground=Ground(
-                config=settings.sandbox,
-                testing=settings.testing,
-                worktree=settings.worktree,
-                home=Path.home(),
-                find=find_bubblewrap,
-            ),
-            worktree_path=worktrees / short_id(task_id),
-            report=worktrees / f"{short_id(task_id)}-reports" / "results.xml",
-            environment=dict(os.environ),
-            is_secret=secrets_names.is_secret_name,
-            open_context=lambda root: LocalContext(lambda: retriever_over(desk, reading, root), writing),
-            monotonic=time.monotonic,
-            replay_of=replay_of.snapshot if replay_of else None,
-        )
 
 
 def program_version() -> str:

@@ -12,6 +12,7 @@ from clean_room_agent.execute.plan import Planned, adjust
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
 from clean_room_agent.orchestrator.planning import plan_limits
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
@@ -28,32 +29,32 @@ def adjust_part(
     rounds = run.limits.orchestrator.max_adjustment_rounds
     if rounds == 0:
         return left
-    pass_id = adjustment_pass(run.task_id, part.id, newest.step.id)
-    opened = run.chronicle.open_pass(
-        PassType.ADJUST,
-        pass_id,
-        f"what remains of {part.id}",
-        mode="plan",
-        role="reasoning",
-        now=run.monotonic(),
+    which = PlanPass(
+        kind=PassType.ADJUST,
+        pass_id=adjustment_pass(run.task_id, part.id, newest.step.id),
+        title=f"what remains of {part.id}",
         part_id=part.id,
         step_id=newest.step.id,
     )
-    planned = _revise(run, part, (*earlier, newest), left, pass_id)
+    inputs = (run.progress.head, newest.detail, *(step.model_dump_json() for step in left))
+    end = plan_pass(run, which, inputs, lambda: _adjusted(run, part, (*earlier, newest), left, which.pass_id))
+    if end.plan is None:
+        return left
+    plan = PlanAdjustment.model_validate_json(end.plan)
+    run.session.set_state(f"adjustment:{part.id}:after_{newest.step.id}", plan.model_dump(mode="json"))
+    return plan.revised_steps
+
+
+def _adjusted(
+    run: Run, part: Part, outcomes: tuple[StepOutcome, ...], left: tuple[PlanStep, ...], pass_id: str
+) -> PassEnd:
+    planned = _revise(run, part, outcomes, left, pass_id)
     for note in (*planned.notes, *planned.faults):
         run.chronicle.event(pass_id, "plan_note", note)
     plan = planned.value
     if plan is None:
-        detail = f"kept as it was: {'; '.join(planned.faults)}"
-    else:
-        left = plan.revised_steps
-        detail = _changes(plan, remaining)
-        run.session.set_state(f"adjustment:{part.id}:after_{newest.step.id}", plan.model_dump(mode="json"))
-    text = None if plan is None else plan.model_dump_json()
-    run.chronicle.close_pass(
-        opened, PassEnd(success=plan is not None, detail=detail, plan=text), now=run.monotonic()
-    )
-    return left
+        return PassEnd(success=False, detail=f"kept as it was: {'; '.join(planned.faults)}")
+    return PassEnd(success=True, detail=_changes(plan, left), plan=plan.model_dump_json())
 
 
 def _revise(
@@ -69,7 +70,7 @@ def _revise(
         part,
         left,
         outcomes,
-        task=run.task,
+        task=run.words,
         pass_id=pass_id,
         exists=known.__contains__,
         diff=diff(run.repo, run.base, run.progress.head),
@@ -88,7 +89,7 @@ def _room(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> Con
             pass_id=pass_id,
             mode="plan",
             role="reasoning",
-            task=run.task,
+            task=run.words,
             focus=part.description,
             files=tuple(sorted(files)),
             evidence=evidence_of(accepted) if accepted is not None else Evidence(),

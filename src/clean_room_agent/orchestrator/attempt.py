@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe
+from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (
     AttemptSummary,
@@ -20,16 +21,17 @@ from clean_room_agent.execute.implement import (
     raised_answer_tokens,
 )
 from clean_room_agent.git.commits import commit_files
-from clean_room_agent.git.history import diff
-from clean_room_agent.git.landing import update_ref
+from clean_room_agent.git.history import changed_paths, diff
+from clean_room_agent.git.landing import keep_commit
 from clean_room_agent.git.repository import author_of
 from clean_room_agent.llm.exchange import Sampling
 from clean_room_agent.orchestrator.missing import missing_after_refusal, missing_after_tests
 from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.stability import unstable_tests
+from clean_room_agent.orchestrator.testing.commands import scripts_of
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
-from clean_room_agent.orchestrator.testing.rerun import unstable
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.tree import Tree
 
@@ -47,6 +49,8 @@ class StepJob:
     step: PlanStep
     constraints: str
     """What the part's plan says beyond its steps."""
+    last: bool = False
+    """Whether no step of the run is left after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,11 +69,19 @@ class Tried:
     missing: RefinementRequest | None = None
     feedback: str = ""
     """What the next attempt is told."""
+    unfinished: bool = False
+    """Whether it may stay, and a better one is worth trying: the run would end without having turned a test green."""
+
+    def judged(self) -> AttemptOutcome:
+        """The outcome in the eyes of what comes next: of an attempt that is not accepted yet, that of its red tests."""
+        if not self.unfinished:
+            return self.outcome
+        return AttemptOutcome.INSUFFICIENT_CONTEXT if self.missing else AttemptOutcome.TESTS_FAILED
 
     def summary(self) -> AttemptSummary:
         """This attempt as the next one's prompt shows it."""
         return AttemptSummary(
-            outcome=self.outcome.value,
+            outcome=self.judged().value,
             edits=self.answer.step.edits,
             feedback=self.feedback or self.detail,
         )
@@ -88,7 +100,7 @@ def try_once(
     """One attempt (`number` is 1-based); afterwards the worktree holds what was tested, the run's head is unchanged."""
     at = run.progress
     instruction = StepInstruction(
-        task=run.task,
+        task=run.words,
         part=job.part.description,
         step=job.step,
         constraints=job.constraints,
@@ -162,9 +174,10 @@ def _apply(
         message = (
             f"{job.step.description.strip() or run.task}\n\nCra-Task: {run.task_id}\nCra-Step: {pass_id}\n"
         )
-        commit = commit_files(run.repo, commit, changes, message, author_of(run.repo))
         ref = f"refs/cra/{run.task_id}/attempts/{job.part.id}/{job.step.id}/{number}"
-        update_ref(run.repo, ref, commit, expected="")
+        with run.interrupts.shield():
+            made = commit_files(run.repo, commit, changes, message, author_of(run.repo))
+            commit = keep_commit(run.repo, ref, made)
     tried = Tried(
         outcome=AttemptOutcome.APPLIED_AND_PASSED,
         detail="",
@@ -185,7 +198,8 @@ def _edited(
         targets=job.step.target_files,
         planned=tuple(sorted(run.progress.planned_files)),
         protected=run.limits.edit.protected,
-        uneditable=tuple(sorted(uneditable)),
+        scripts=scripts_of(run.bench.commands, tree.paths),
+        uneditable=uneditable,
     )
     return apply_edits(edits, texts, room, rules)
 
@@ -207,21 +221,24 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
     tests = run.bench.run_step()
     before = run.progress.accepted
     assert before is not None, "the baseline runs before the first step"
-    deleted = tuple(target.path for target in job.step.target_files if target.role == "delete")
-    verdict = judge_step(before, tests, deleted=deleted)
+    planned = tuple(
+        one.path
+        for one in changed_paths(run.repo, run.progress.head, tried.commit)
+        if one.status == "D" or is_test_path(one.path)
+    )
+    verdict = judge_step(before, tests, planned=planned)
     if verdict.newly_failing:
-        wobbling = _unstable(run, tests, verdict.newly_failing, tried.commit)
+        wobbling = unstable_tests(run, tests, verdict.newly_failing, tried.commit)
         if wobbling:
-            run.chronicle.event(run.task_id, "unstable_tests", ", ".join(wobbling))
-            verdict = judge_step(before, tests, deleted=deleted, unstable=wobbling)
-    if verdict.passed:
-        outcome, missing = AttemptOutcome.APPLIED_AND_PASSED, None
-    else:
+            verdict = judge_step(before, tests, planned=planned, unstable=wobbling)
+    unfinished = verdict.passed and job.last and _turned_nothing(run, tests)
+    missing = None
+    if unfinished or not verdict.passed:
         missing = missing_after_tests(evidence_of(tests), room, run.tree().paths)
-        outcome = _failed_outcome(tests, missing)
+    outcome = AttemptOutcome.APPLIED_AND_PASSED if verdict.passed else _failed_outcome(tests, missing)
     return Tried(
         outcome=outcome,
-        detail=verdict.reason,
+        detail=verdict.reason + (": none turned green" if unfinished else ""),
         answer=tried.answer,
         fingerprint=tried.fingerprint,
         commit=tried.commit,
@@ -230,8 +247,16 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
         tests=tests,
         verdict=verdict,
         missing=missing,
-        feedback="" if verdict.passed else _failure_words(tests, verdict),
+        feedback=_failure_words(tests, verdict) if unfinished or not verdict.passed else "",
+        unfinished=unfinished,
     )
+
+
+def _turned_nothing(run: Run, tests: TestRun) -> bool:
+    """Whether each test that was red at the base still is, where all have to pass in the end."""
+    base = run.progress.at_base
+    red = frozenset() if base is None else base.red()
+    return run.bench.config.accept == "all-pass" and bool(red) and red <= tests.red()
 
 
 def _failed_outcome(tests: TestRun, missing: RefinementRequest | None) -> AttemptOutcome:
@@ -240,26 +265,13 @@ def _failed_outcome(tests: TestRun, missing: RefinementRequest | None) -> Attemp
     return AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.TESTS_FAILED
 
 
-def _unstable(run: Run, tests: TestRun, names: tuple[str, ...], commit: str) -> tuple[str, ...]:
-    """Those of `names` that come and go by themselves; the worktree holds `commit` again afterwards."""
-
-    def here(name: str) -> bool | None:
-        run.bench.checkout(commit)
-        return run.bench.run_one(tests, name)
-
-    def at_base(name: str) -> bool | None:
-        run.bench.checkout(run.base)
-        return run.bench.run_one(tests, name)
-
-    found = unstable(names, here, at_base)
-    run.bench.checkout(commit)
-    return found
-
-
 def _failure_words(tests: TestRun, verdict: StepVerdict) -> str:
-    """What the next attempt has to know: the reason, then each newly failing test with its assertion lines."""
+    """What the next attempt has to know: the reason, then each newly failing test, or where none is, each failing one,
+    with its assertion lines.
+    """
     newly = set(verdict.newly_failing)
-    lines = [f"The edits were applied, the tests refused them, and they were undone: {verdict.reason}"]
+    judged = "they broke nothing and mended nothing" if verdict.passed else "the tests refused them"
+    lines = [f"The edits were applied, {judged}, and they were undone: {verdict.reason}"]
     chosen = [test for test in tests.failing if test.name in newly] or list(tests.failing)
     lines += [
         f"- {test.name}" + (f"\n{test.message}".replace("\n", "\n  ") if test.message else "")

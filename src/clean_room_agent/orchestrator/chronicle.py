@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.tasks import Mode, RefinementRequest, Role
-from clean_room_agent.db.raw import attempts, events, orchestrator_runs, refinements, task_runs
+from clean_room_agent.db.raw import attempts, calls, events, orchestrator_runs, refinements, task_runs
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.events import Observer, PassFinished, PassStarted
-from clean_room_agent.orchestrator.meter import Meter, Spent
+from clean_room_agent.orchestrator.meter import Meter, Spent, spent_of
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
 
 RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
@@ -44,6 +44,8 @@ class OpenPass:
     role: Role
     spent_before: Spent
     started_at: float
+    known: bool
+    """Whether it was done before this process began, and is only read again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +62,16 @@ class Chronicle:
     """One run's side of the record; also tells the observer of passes, so that both say the same."""
 
     def __init__(
-        self, *, header: RunHeader, record: Record, router: ModelRouter, meter: Meter, observer: Observer
+        self,
+        *,
+        header: RunHeader,
+        record: Record,
+        router: ModelRouter,
+        meter: Meter,
+        observer: Observer,
+        resumed: orchestrator_runs.OrchestratorRunRow | None = None,
     ) -> None:
-        """The run stands in the record, as running."""
+        """The run stands in the record, as running; `resumed` is how it stood there before."""
         self._header = header
         self.task = header.task
         self._record = record
@@ -71,6 +80,13 @@ class Chronicle:
         self._observer = observer
         self.passes: list[PassResult] = []
         self._open: OpenPass | None = None
+        self._resumed = resumed is not None
+        self.landed = (resumed.branch, resumed.result_commit) if resumed is not None else ("", "")
+        """The branch and the commit that the run ended with the last time."""
+        if resumed is not None:
+            self._run_id = resumed.id
+            self._write_outcome(RunStatus.RUNNING)
+            return
         self._run_id = record.write(
             orchestrator_runs.append_orchestrator_run,
             orchestrator_runs.OrchestratorRunRow(
@@ -107,6 +123,11 @@ class Chronicle:
         """The record knows how the run ended; a pass that was under way ended with it."""
         if self._open is not None:
             self._finish(self._open, PassEnd(success=False, detail=f"broken off: {reason}"))
+        self._write_outcome(status, reason=reason, branch=branch, commit=commit)
+
+    def _write_outcome(
+        self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = ""
+    ) -> None:
         self._record.write(
             orchestrator_runs.set_outcome,
             self._run_id,
@@ -114,8 +135,8 @@ class Chronicle:
                 status=status,
                 completed_at=None if status in RESUMABLE else self._record.now(),
                 reason=reason,
-                branch=branch,
-                result_commit=commit,
+                branch=branch or self.landed[0],
+                result_commit=commit or self.landed[1],
             ),
         )
 
@@ -130,8 +151,9 @@ class Chronicle:
         now: float,
         part_id: str = "",
         step_id: str = "",
+        known: bool = False,
     ) -> OpenPass:
-        """The pass stands in the record; `now` is the monotonic time in seconds."""
+        """The pass stands in the record; `now` is the monotonic time in seconds. One that is `known` is not told of."""
         window = self._router.window(role)
         row = task_runs.TaskRunRow(
             task_id=pass_id,
@@ -156,8 +178,9 @@ class Chronicle:
                 timestamp=self._record.now(),
             ),
         )
-        self._meter.take_fullest()
-        self._observer.notice(PassStarted(pass_type=pass_type, pass_id=pass_id, title=title))
+        if not known:
+            self._meter.take_fullest()
+            self._observer.notice(PassStarted(pass_type=pass_type, pass_id=pass_id, title=title))
         self._open = OpenPass(
             pass_type=pass_type,
             pass_id=pass_id,
@@ -166,14 +189,20 @@ class Chronicle:
             title=title,
             row_id=row_id,
             role=role,
-            spent_before=self._meter.read(),
+            spent_before=self._meter.read().since(self._spent_on(pass_id)),
             started_at=now,
+            known=known,
         )
         return self._open
 
+    def _spent_on(self, pass_id: str) -> Spent:
+        """What the pass had spent before this process began."""
+        return spent_of(self._record.write(calls.total_of_pass, pass_id)) if self._resumed else Spent()
+
     def close_pass(self, opened: OpenPass, end: PassEnd, *, now: float) -> None:
         """The pass's outcome stands in the record, and the observer knows it."""
-        spent = self._finish(opened, end)
+        spent = Spent() if self._stands(opened, end) else self._finish(opened, end)
+        self._open = None
         self.passes.append(
             PassResult(
                 pass_type=opened.pass_type,
@@ -184,6 +213,8 @@ class Chronicle:
                 detail=end.detail,
             )
         )
+        if opened.known:
+            return
         tokens, window = self._meter.take_fullest()
         self._observer.notice(
             PassFinished(
@@ -198,6 +229,13 @@ class Chronicle:
                 seconds=now - opened.started_at,
             )
         )
+
+    def _stands(self, opened: OpenPass, end: PassEnd) -> bool:
+        """Whether the record has the pass's outcome already."""
+        if not opened.known:
+            return False
+        row = self._record.write(task_runs.get_task_run, opened.pass_id)
+        return row is not None and (row.success, row.detail) == (end.success, end.detail)
 
     def _finish(self, opened: OpenPass, end: PassEnd) -> Spent:
         """The pass's outcome stands in the record; what it spent."""
@@ -218,9 +256,9 @@ class Chronicle:
         )
         return spent
 
-    def attempt(self, row: attempts.AttemptRow) -> int:
-        """The attempt stands in the record; its id."""
-        return self._record.write(attempts.append_attempt, row)
+    def attempt(self, row: attempts.AttemptRow, judged: attempts.ValidationRow | None) -> int:
+        """The attempt stands in the record with the test run that judged it, both or neither; its id."""
+        return self._record.write(attempts.append_judged, row, judged)
 
     def validation(self, row: attempts.ValidationRow) -> int:
         """The test run stands in the record; its id."""
@@ -257,7 +295,8 @@ class Chronicle:
     def event(self, pass_id: str, kind: str, detail: str) -> None:
         """The record knows something that happened beside the passes."""
         row = events.EventRow(task_id=pass_id, kind=kind, detail=detail, timestamp=self._record.now())
-        self._record.write(events.append_event, row)
+        # A pass that is done again says again what it said.
+        self._record.write(events.append_event_once if self._resumed else events.append_event, row)
 
     def now(self) -> str:
         """The record's time."""

@@ -14,8 +14,8 @@ class RunStarted:
     task: str
     models: tuple[tuple[str, str, int], ...]
     """(role, model tag, window in tokens)."""
-    local_only: bool
-    """Whether no prompt leaves this machine."""
+    remote: str
+    """The host that prompts go to; "" where none leaves this machine."""
     base_commit: str
     uncommitted: tuple[str, ...]
     """Paths of uncommitted work that the snapshot carries."""

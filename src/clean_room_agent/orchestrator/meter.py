@@ -3,6 +3,8 @@
 import threading
 from dataclasses import dataclass
 
+from clean_room_agent.db.raw.calls import CallTotals
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spent:
@@ -28,6 +30,16 @@ class Spent:
         return self.prompt_tokens + self.completion_tokens
 
 
+def spent_of(total: CallTotals) -> Spent:
+    """Recorded calls as the meter counts them."""
+    return Spent(
+        calls=total.calls,
+        prompt_tokens=total.prompt_tokens,
+        completion_tokens=total.completion_tokens,
+        latency_ms=total.latency_ms,
+    )
+
+
 class Meter:
     """Counts calls from any thread."""
 
@@ -35,6 +47,11 @@ class Meter:
         self._lock = threading.Lock()
         self._spent = Spent()
         self._fullest = (0, 0)
+
+    def begin(self, spent: Spent) -> None:
+        """What a run spent before it was resumed counts too."""
+        with self._lock:
+            self._spent = spent
 
     def add(self, *, prompt_tokens: int, completion_tokens: int, latency_ms: int, window: int) -> None:
         """Count one call."""

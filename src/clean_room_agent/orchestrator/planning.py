@@ -12,22 +12,28 @@ from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, m
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
 from clean_room_agent.orchestrator.run import Run
 
 
 def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
     """The task in parts; None where no valid plan came, and the run's reason then says why."""
-    pass_id = meta_plan_pass(run.task_id)
-    opened = run.chronicle.open_pass(
-        PassType.META_PLAN, pass_id, "plan", mode="plan", role="reasoning", now=run.monotonic()
-    )
+    which = PlanPass(kind=PassType.META_PLAN, pass_id=meta_plan_pass(run.task_id), title="plan")
+    end = plan_pass(run, which, (run.base,), lambda: _plan_parts(run, which.pass_id, evidence))
+    if end.plan is None:
+        run.progress.no_plan_reason = end.detail
+        return None
+    return MetaPlan.model_validate_json(end.plan)
+
+
+def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
     room = _room(
         run,
         RoomRequest(
             pass_id=pass_id,
             mode="plan",
             role="reasoning",
-            task=run.task,
+            task=run.words,
             evidence=evidence,
             extra_reserved=_extra_reserved(run, evidence),
         ),
@@ -44,17 +50,10 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
     _note(run, pass_id, planned)
     plan = planned.value
     if plan is None:
-        run.progress.no_plan_reason = f"no valid plan: {'; '.join(planned.faults)}"
-        detail = run.progress.no_plan_reason
-    else:
-        detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: " + ", ".join(
-            part.id for part in plan.parts
-        )
-    text = None if plan is None else plan.model_dump_json()
-    run.chronicle.close_pass(
-        opened, PassEnd(success=plan is not None, detail=detail, plan=text), now=run.monotonic()
-    )
-    return plan
+        return PassEnd(success=False, detail=f"no valid plan: {'; '.join(planned.faults)}")
+    names = ", ".join(part.id for part in plan.parts)
+    detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}"
+    return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,22 +70,29 @@ def plan_part(
     run: Run, meta: MetaPlan, part: Part, evidence: Evidence, failed: FailedPlan | None = None
 ) -> PartPlan | None:
     """The part in steps; None where no valid plan came. After a `failed` plan, its steps have names of their own."""
-    pass_id = part_plan_pass(run.task_id, part.id, failed.number if failed else 0)
-    opened = run.chronicle.open_pass(
-        PassType.PART_PLAN,
-        pass_id,
-        f"plan of part {part.id}",
-        mode="plan",
-        role="reasoning",
-        now=run.monotonic(),
+    which = PlanPass(
+        kind=PassType.PART_PLAN,
+        pass_id=part_plan_pass(run.task_id, part.id, failed.number if failed else 0),
+        title=f"plan of part {part.id}",
         part_id=part.id,
     )
+    inputs = (run.progress.head, part.model_dump_json(), *(failed.faults if failed else ()))
+    end = plan_pass(run, which, inputs, lambda: _plan_part(run, meta, part, evidence, failed, which.pass_id))
+    if end.plan is None:
+        run.progress.no_plan_reason = run.progress.no_plan_reason or f"part {part.id}: {end.detail}"
+        return None
+    return PartPlan.model_validate_json(end.plan)
+
+
+def _plan_part(
+    run: Run, meta: MetaPlan, part: Part, evidence: Evidence, failed: FailedPlan | None, pass_id: str
+) -> PassEnd:
     known = run.tree().paths
     request = RoomRequest(
         pass_id=pass_id,
         mode="plan",
         role="reasoning",
-        task=run.task,
+        task=run.words,
         focus=part.description,
         files=tuple(path for path in part.affected_files if path in known),
         evidence=evidence,
@@ -111,15 +117,9 @@ def plan_part(
     if plan is not None and failed is not None:
         plan = _with_own_names(plan, f"-{failed.number + 1}")
     if plan is None:
-        detail = f"no valid plan: {'; '.join(planned.faults)}"
-        run.progress.no_plan_reason = run.progress.no_plan_reason or f"part {part.id}: {detail}"
-    else:
-        detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}"
-    text = None if plan is None else plan.model_dump_json()
-    run.chronicle.close_pass(
-        opened, PassEnd(success=plan is not None, detail=detail, plan=text), now=run.monotonic()
-    )
-    return plan
+        return PassEnd(success=False, detail=f"no valid plan: {'; '.join(planned.faults)}")
+    detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}"
+    return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
 
 
 def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:
@@ -136,7 +136,7 @@ def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:
 
 def _extra_reserved(run: Run, evidence: Evidence, focus: str = "") -> int:
     """What the plan's prompt needs beyond the configured reserve, so that its code never has to go for it."""
-    need = planning_tokens(run.models, run.task, evidence, focus)
+    need = planning_tokens(run.models, run.words, evidence, focus)
     return max(0, need - run.models.window("reasoning").reserved)
 
 

@@ -17,5 +17,8 @@ class ContextPort(Protocol):
     def refine(self, request: RefinementRequest, room: RoomRequest) -> ContextPackage:
         """The package of `room` with what `request` names added, judged and assembled again."""
 
-    def refresh(self, root: Path, paths: Sequence[str]) -> None:
-        """Make the index say what `paths` (relative to the worktree `root`) hold now."""
+    def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
+        """Make the index say what `paths` (relative to the worktree `root`) hold now; it then describes `commit`."""
+
+    def described(self) -> str:
+        """The commit of the run that the index describes; "" before the first refresh."""

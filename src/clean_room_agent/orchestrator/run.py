@@ -13,11 +13,19 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.chronicle import Chronicle
 from clean_room_agent.orchestrator.config import OrchestratorConfig, SolveConfig
 from clean_room_agent.orchestrator.events import Observer
+from clean_room_agent.orchestrator.hints import Hint, Hints
+from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.journal import Journal
 from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.ports import ContextPort
 from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.tree import Tree
+
+HINT, HINT_SHOWN = "hint", "hint_shown"
+"""Kinds of events: what the user said to a resumed run, and under a pass, that it is the first which was shown it."""
+RESUMED, RESUMED_WITH = "resumed", "resumed_with"
+"""Kinds of events: that the run went on, with what differed in words; and its whole configuration then, as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +62,11 @@ class Progress:
     head: str
     """The newest accepted commit; the snapshot at first."""
     kept_head: str = ""
-    """What `refs/cra/<task>/head` names; "" while it does not exist."""
+    """What `refs/cra/<task>/head` names; "" while it does not exist. A resumed run is behind it until it goes on."""
+    at_base: TestRun | None = None
+    """The test run of the snapshot, by the command that judges steps: None until the baseline ran."""
     accepted: TestRun | None = None
-    """The test run of `head`: None until the baseline ran."""
+    """The test run of `head`, by the same command."""
     done: list[StepDone] = field(default_factory=list)
     failed: list[StepFailed] = field(default_factory=list)
     parts_done: int = 0
@@ -97,12 +107,26 @@ class Run:
     monotonic: Callable[[], float]
     """Seconds."""
     started_at: float
+    """So many seconds ago, by `monotonic`, as the run has taken: a resumed one began earlier than its process."""
     progress: Progress
+    journal: Journal
+    hints: Hints
+    interrupts: Interrupts
 
     @property
     def root(self) -> Path:
         """The worktree's folder."""
         return self.worktree.path
+
+    @property
+    def words(self) -> str:
+        """The task as a pass is told it: the user's words, and the hints given since."""
+        return self.hints.with_task(self.task)
+
+    def hear_hints(self, pass_id: str, *, known: bool) -> None:
+        """The pass that begins is shown the hints that are due; the record says from which pass on each is."""
+        for text in self.hints.begin(pass_id, known=known):
+            self.chronicle.event(pass_id, HINT_SHOWN, text)
 
     def tree(self) -> Tree:
         """The files as the newest accepted commit has them."""
@@ -121,7 +145,9 @@ class Run:
         return ""
 
     def report_progress(self) -> None:
-        """The record has the counts of now."""
+        """The record has the counts of now; while a resumed run is behind, those of before stand."""
+        if self.journal.behind:
+            return
         at = self.progress
         self.chronicle.progress(
             total_parts=at.total_parts,
@@ -134,8 +160,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanGiven:
-    """What a reviewed file of the user decides in advance; both None: the run plans by itself."""
+    """What the user decides beside the task: by a reviewed file (both None: the run plans by itself), or by hints."""
 
     meta_plan: MetaPlan | None = None
     single: PartPlan | None = None
     """A plan followed as one atomic step."""
+    hints: tuple[Hint, ...] = ()

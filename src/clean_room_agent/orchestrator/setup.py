@@ -1,20 +1,28 @@
 """Beginning and ending a run: the snapshot, the worktree, what tests need in it, and taking it all down again."""
 
 import contextlib
+import json
+import shutil
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
 from clean_room_agent.db.session import Session
-from clean_room_agent.errors import BudgetSpent, CraError, Interrupted
+from clean_room_agent.git.history import changed_paths
 from clean_room_agent.git.included import INCLUDE_FILE, included_files
+from clean_room_agent.git.landing import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.snapshot import Snapshot, snapshot
-from clean_room_agent.git.worktree import Worktree, add_worktree, remove_worktree
+from clean_room_agent.git.worktree import Worktree, add_worktree, remove_leftovers, remove_worktree
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.chronicle import Chronicle
+from clean_room_agent.orchestrator.endings import reason_of, status_of
 from clean_room_agent.orchestrator.events import Note, Observer, RunStarted
+from clean_room_agent.orchestrator.hints import Hint, Hints
+from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.journal import Journal, seconds_used
+from clean_room_agent.orchestrator.kept_context import KeptContext
 from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.ports import ContextPort
 from clean_room_agent.orchestrator.run import Progress, Run, RunLimits
@@ -31,8 +39,8 @@ class RunParts:
     models: ModelClient
     model_lines: tuple[tuple[str, str, int], ...]
     """(role, model tag, window in tokens), for the first line that a person sees."""
-    local_only: bool
-    """Whether the model server is this machine."""
+    remote: str
+    """The host that prompts go to; "" where none leaves this machine."""
     session: Session
     chronicle: Chronicle
     observer: Observer
@@ -48,6 +56,10 @@ class RunParts:
     monotonic: Callable[[], float]
     replay_of: str | None = None
     """The snapshot commit to start from again, in a replay; None: take a snapshot."""
+    resumed: OrchestratorRunRow | None = None
+    """How the run stood before, where it goes on."""
+    hints: tuple[Hint, ...] = ()
+    interrupts: Interrupts = field(default_factory=Interrupts)
 
 
 @contextlib.contextmanager
@@ -56,17 +68,25 @@ def opened_run(task_id: str, task: str, parts: RunParts) -> Iterator[Run]:
 
     When the body raises, the record says how the run ended before the exception goes on.
     """
-    started_at = parts.monotonic()
     try:
-        taken = _take_snapshot(task_id, parts)
-        worktree = add_worktree(parts.repo, taken.commit, parts.worktree_path, task_id)
-        try:
-            yield _assemble(task_id, task, parts, taken, worktree, started_at)
-        finally:
-            remove_worktree(worktree)
+        with contextlib.ExitStack() as stack:
+            with parts.interrupts.shield():
+                taken = _take_snapshot(task_id, parts)
+                if parts.resumed is not None:
+                    remove_leftovers(parts.repo, task_id, parts.worktree_path)
+                worktree = add_worktree(parts.repo, taken.commit, parts.worktree_path, task_id)
+                stack.callback(_remove, worktree, parts)
+            yield _assemble(task_id, task, parts, taken, worktree)
     except BaseException as error:
-        parts.chronicle.ended(status_of(error), reason=_reason_of(error))
+        with parts.interrupts.closing():
+            parts.chronicle.ended(status_of(error), reason=reason_of(error))
         raise
+
+
+def _remove(worktree: Worktree, parts: RunParts) -> None:
+    with parts.interrupts.closing():
+        remove_worktree(worktree)
+        shutil.rmtree(parts.report.parent, ignore_errors=True)
 
 
 def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
@@ -74,62 +94,111 @@ def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
         taken = Snapshot(
             commit=parts.replay_of, tree="", dirty_tracked=(), untracked=(), excluded=(), reshaped=()
         )
+    elif parts.resumed is not None and parts.resumed.snapshot_commit:
+        taken = _taken_before(parts.resumed)
     else:
+        base = f"refs/cra/{task_id}/base"
+        if parts.resumed is not None and base in list_refs(parts.repo, base):
+            delete_ref(parts.repo, base)  # the record does not know what is in it, so nothing came of it
         taken = snapshot(
             parts.repo,
             task_id,
             secrets=parts.is_secret,
             max_untracked_bytes=parts.limits.orchestrator.max_untracked_bytes,
         )
-    account = {"tracked": taken.dirty_tracked, "untracked": taken.untracked, "excluded": taken.excluded}
-    parts.chronicle.snapshot_taken(taken.commit, account)
+    if parts.resumed is None or not parts.resumed.snapshot_commit:
+        account = {
+            "tracked": taken.dirty_tracked,
+            "untracked": taken.untracked,
+            "excluded": taken.excluded,
+            "absent": taken.absent,
+        }
+        parts.chronicle.snapshot_taken(taken.commit, account)
     parts.observer.notice(
         RunStarted(
             task_id=task_id,
             task=parts.chronicle.task,
             models=parts.model_lines,
-            local_only=parts.local_only,
+            remote=parts.remote,
             base_commit=taken.commit,
             uncommitted=tuple(sorted({*taken.dirty_tracked, *taken.untracked})),
             excluded=taken.excluded,
         )
     )
+    for text in _differences(taken):
+        tell(parts.chronicle, parts.observer, task_id, text)
     return taken
 
 
-def _assemble(
-    task_id: str, task: str, parts: RunParts, taken: Snapshot, worktree: Worktree, started_at: float
-) -> Run:
-    shelter = make_shelter(parts.ground, worktree, parts.environment, parts.report)
-    included = included_files(parts.repo)
-    for text in shelter.told:
-        tell(parts.chronicle, parts.observer, task_id, text)
-    if included:
-        text = f"{INCLUDE_FILE}: {len(included)} ignored file{'s' if len(included) > 1 else ''} copied in for the tests"
-        tell(parts.chronicle, parts.observer, task_id, text)
-        copy_included(worktree.path, parts.repo.top, included)
-    bench = TestBench(
-        config=parts.ground.testing,
-        worktree=worktree,
-        repo_top=parts.repo.top,
-        inherited=parts.environment,
-        report=parts.report,
-        keep=parts.ground.worktree.link,
-        observer=parts.observer,
-        sandbox=shelter.sandbox,
-        included=included,
+def _differences(taken: Snapshot) -> list[str]:
+    """In words, how the worktree differs from what the user sees, beside what the first lines say."""
+    said = (
+        ("filter drivers do not run here; tests see what is committed (of LFS: pointers)", taken.converted),
+        ("other line ends in the worktree than in your tree", taken.reshaped),
+        ("left out by your sparse checkout, yet in the worktree", taken.absent),
     )
+    return [f"{words}: {_several(paths)}" for words, paths in said if paths]
+
+
+def _hollow(parts: RunParts, worktree: Worktree) -> list[str]:
+    """In words, the submodules that the user's tree has and the worktree has not."""
+    brought = {name.rstrip("/") for name in parts.ground.worktree.link}
+    missing = tuple(
+        name
+        for name in worktree.submodules
+        if name not in brought and (parts.repo.top / name).is_dir() and any((parts.repo.top / name).iterdir())
+    )
+    remedy = "submodules are empty in the worktree; [worktree] link brings them in for the tests"
+    return [f"{remedy}: {_several(missing)}"] if missing else []
+
+
+def _several(paths: tuple[str, ...]) -> str:
+    return paths[0] if len(paths) == 1 else f"{len(paths)} ({paths[0]}, ...)"
+
+
+def _taken_before(run: OrchestratorRunRow) -> Snapshot:
+    account = json.loads(run.snapshot)
+    return Snapshot(
+        commit=run.snapshot_commit,
+        tree="",
+        dirty_tracked=tuple(account["tracked"]),
+        untracked=tuple(account["untracked"]),
+        excluded=tuple((path, reason) for path, reason in account["excluded"]),
+        reshaped=(),
+        absent=tuple(account.get("absent", ())),
+    )
+
+
+def _assemble(task_id: str, task: str, parts: RunParts, taken: Snapshot, worktree: Worktree) -> Run:
+    bench = _bench(task_id, parts, worktree, taken.commit)
     context = parts.open_context(worktree.path)
-    if taken.excluded:
+    if not context.described():
         # The index describes the user's tree; what the snapshot leaves out is not in the worktree.
-        context.refresh(worktree.path, tuple(path for path, _ in taken.excluded))
+        context.refresh(worktree.path, tuple(path for path, _ in taken.excluded), taken.commit)
+    head = f"refs/cra/{task_id}/head"
+    progress = Progress(head=taken.commit, kept_head=list_refs(parts.repo, head).get(head, ""))
+    started_at = parts.monotonic() - seconds_used(parts.session)
+    journal = Journal(
+        parts.session,
+        resumed=parts.resumed is not None,
+        seconds=lambda: parts.monotonic() - started_at,
+    )
+
+    def get_ready() -> None:
+        with parts.interrupts.shield():
+            bench.checkout(progress.head)
+            described = context.described()
+            if described != progress.head:
+                changed = changed_paths(parts.repo, described, progress.head)
+                context.refresh(worktree.path, tuple(each.path for each in changed), progress.head)
+
     return Run(
         task_id=task_id,
         task=task,
         repo=parts.repo,
         base=taken.commit,
         worktree=worktree,
-        context=context,
+        context=KeptContext(context, journal, get_ready),
         bench=bench,
         models=parts.models,
         session=parts.session,
@@ -139,7 +208,34 @@ def _assemble(
         limits=parts.limits,
         monotonic=parts.monotonic,
         started_at=started_at,
-        progress=Progress(head=taken.commit),
+        progress=progress,
+        journal=journal,
+        hints=Hints(parts.hints),
+        interrupts=parts.interrupts,
+    )
+
+
+def _bench(task_id: str, parts: RunParts, worktree: Worktree, commit: str) -> TestBench:
+    """The place where tests run; whoever watches is told what it is."""
+    shelter = make_shelter(parts.ground, worktree, parts.environment, parts.report)
+    included = included_files(parts.repo)
+    for text in (*shelter.told, *_hollow(parts, worktree)):
+        tell(parts.chronicle, parts.observer, task_id, text)
+    if included:
+        text = f"{INCLUDE_FILE}: {len(included)} ignored file{'s' if len(included) > 1 else ''} copied in for the tests"
+        tell(parts.chronicle, parts.observer, task_id, text)
+        copy_included(worktree.path, parts.repo.top, included)
+    return TestBench(
+        config=parts.ground.testing,
+        worktree=worktree,
+        repo_top=parts.repo.top,
+        inherited=parts.environment,
+        report=parts.report,
+        keep=parts.ground.worktree.link,
+        observer=parts.observer,
+        sandbox=shelter.sandbox,
+        included=included,
+        clean_at=commit,
     )
 
 
@@ -147,16 +243,3 @@ def tell(chronicle: Chronicle, observer: Observer, task_id: str, text: str) -> N
     """The record and whoever watches know `text`."""
     chronicle.event(task_id, "note", text)
     observer.notice(Note(text=text))
-
-
-def status_of(error: BaseException) -> RunStatus:
-    """How a run stands that the error ended."""
-    if isinstance(error, KeyboardInterrupt | Interrupted):
-        return RunStatus.INTERRUPTED
-    return RunStatus.PARTIAL if isinstance(error, BudgetSpent) else RunStatus.FAILED
-
-
-def _reason_of(error: BaseException) -> str:
-    if isinstance(error, CraError):
-        return error.message
-    return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from clean_room_agent import proc
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.git.included import bare_configuration
+from clean_room_agent.git.included import alternate_folders, bare_configuration
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
+from clean_room_agent.orchestrator.testing.guarding import GUARD
 from clean_room_agent.orchestrator.testing.links import links_to_mount, prepare_links
 from clean_room_agent.sandbox.bubblewrap import MIB, OTHER_REMEDY, Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
@@ -96,6 +97,7 @@ def _sandbox(
     )
     inside = test_environment(environment, top, top, report)
     read = [
+        GUARD,
         *(ground.home / path.removeprefix("~/") for path in config.read),
         *tool_places(inside, [command for command in commands if command]),
     ]
@@ -112,6 +114,7 @@ def _sandbox(
             common=worktree.repo.common_dir,
             worktree=worktree.git_dir.name,
             config=bare_configuration(worktree.repo),
+            alternates=alternate_folders(worktree.repo),
         ),
         scratch_bytes=config.scratch_mb * MIB,
     )

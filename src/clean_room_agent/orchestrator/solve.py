@@ -1,28 +1,24 @@
 """The order of passes: baseline, meta-plan, and for each part its plan, its steps and their adjustments; then the end."""
 
 import re
-from dataclasses import dataclass
 
-from clean_room_agent.artifacts.ids import short_id
-from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
+from clean_room_agent.artifacts.ids import part_plan_pass
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.artifacts.tasks import Evidence
-from clean_room_agent.db.raw.attempts import ValidationKind, ValidationRow
 from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.execute.one_call import StepOutcome
 from clean_room_agent.execute.validate import in_order
 from clean_room_agent.git.history import diff
-from clean_room_agent.git.landing import create_branch, update_ref
 from clean_room_agent.orchestrator.adjusting import adjust_part
 from clean_room_agent.orchestrator.attempt import StepJob
-from clean_room_agent.orchestrator.events import RunFinished
+from clean_room_agent.orchestrator.finishing import Solved, finish, keep_head
 from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.run import PlanGiven, Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.setup import RunParts, opened_run, tell
-from clean_room_agent.orchestrator.steps import run_step
+from clean_room_agent.orchestrator.steps import has_attempt, run_step
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
-from clean_room_agent.orchestrator.testing.gate import FinalVerdict, judge_final
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.validations import note_tests
 
 MAX_REPLANS = 5
 """Of a run."""
@@ -37,19 +33,6 @@ NOT_STARTED = frozenset({126, 127})
 """What a shell exits with when it cannot start a program."""
 NO_RUNNER = re.compile(r"No module named '?(?:pytest|unittest)'?\s*\Z")
 """Python's last words when it lacks the runner that it was to start."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Solved:
-    """A run's result with the test runs that frame it."""
-
-    result: OrchestratorResult
-    baseline: TestRun
-    final: TestRun | None
-    verdict: FinalVerdict | None
-    base_commit: str
-    result_commit: str
-    """"" where nothing was accepted."""
 
 
 def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
@@ -76,7 +59,7 @@ def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
                 raise
             run.progress.stop_reason = error.message
             tell(run.chronicle, run.observer, task_id, f"{error.message} ({error.hint})")
-        return _finish(run, baseline)
+        return finish(run, baseline, given)
 
 
 def _baseline(run: Run) -> TestRun:
@@ -85,25 +68,39 @@ def _baseline(run: Run) -> TestRun:
     Raises:
         ConfigError: a test command cannot be started, so that nothing could be judged.
     """
-    tests = run.bench.run_all("baseline")
-    _note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
-    _require_started(run, tests, "test_command")
+
+    def run_all() -> TestRun:
+        found = run.bench.run_all("baseline")
+        if not _has_started(found):
+            note_tests(run, found, "baseline", success=False)
+        _require_started(run, found, "test_command")
+        return found
+
+    def run_step() -> TestRun:
+        run.bench.checkout(run.base)
+        found = run.bench.run_step()
+        _require_started(run, found, "step_test_command")
+        return found
+
+    tests = run.journal.once(run.task_id, "baseline", TestRun, run_all)
+    note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
     if tests.runner != "unknown" and tests.whole and not tests.collected and not tests.outcomes:
         tell(run.chronicle, run.observer, run.task_id, NO_TESTS)
-    run.bench.checkout(run.base)
     if not run.bench.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.
-        tests_of_step = run.bench.run_step()
-        _require_started(run, tests_of_step, "step_test_command")
-        run.bench.checkout(run.base)
-    run.progress.accepted = tests if run.bench.step_is_full else tests_of_step
+        tests_of_step = run.journal.once(run.task_id, "baseline_of_steps", TestRun, run_step)
+    run.progress.at_base = run.progress.accepted = tests if run.bench.step_is_full else tests_of_step
     return tests
 
 
+def _has_started(tests: TestRun) -> bool:
+    return tests.returncode not in NOT_STARTED and not NO_RUNNER.search(tests.output.strip())
+
+
 def _require_started(run: Run, tests: TestRun, key: str) -> None:
-    said = tests.output.strip()
-    if tests.returncode not in NOT_STARTED and not NO_RUNNER.search(said):
+    if _has_started(tests):
         return
+    said = tests.output.strip()
     raise ConfigError(
         f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.returncode}: {said[-300:]}",
         hint=f"mend {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in"
@@ -118,7 +115,8 @@ def _follow(run: Run, plan: PartPlan) -> None:
     _note_planned(run, plan)
     run.report_progress()
     for step in plan.steps:
-        _try_step(run, StepJob(part=part, step=step, constraints=plan.rationale))
+        last = step is plan.steps[-1]
+        _try_step(run, StepJob(part=part, step=step, constraints=plan.rationale, last=last))
     run.progress.parts_done = int(not run.progress.failed)
     run.report_progress()
 
@@ -131,7 +129,8 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
     run.progress.planned_files.update(path for part in meta.parts for path in part.affected_files)
     run.report_progress()
     unfinished: set[str] = set()
-    for part in _in_order(meta.parts):
+    parts = _in_order(meta.parts)
+    for part in parts:
         if run.progress.stopped():
             return
         blocked = sorted(unfinished & set(part.depends_on))
@@ -139,13 +138,15 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
             unfinished.add(part.id)
             run.chronicle.event(run.task_id, "part_blocked", f"{part.id} needs {', '.join(blocked)}")
             continue
-        if not _do_part(run, meta, part):
+        if not _do_part(run, meta, part, last=part is parts[-1]):
             unfinished.add(part.id)
         run.report_progress()
 
 
-def _do_part(run: Run, meta: MetaPlan, part: Part) -> bool:
-    """Whether every step of the part's plan was accepted; one that failed is made again once, from what failed."""
+def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
+    """Whether every step of the part's plan was accepted; one that failed is made again from what failed: once, and once
+    more for each hint of the user.
+    """
     failed: FailedPlan | None = None
     while True:
         evidence = evidence_of(run.progress.accepted) if run.progress.accepted else Evidence()
@@ -155,21 +156,23 @@ def _do_part(run: Run, meta: MetaPlan, part: Part) -> bool:
         if failed is not None:  # what the new plan is to make good no longer counts against the run
             run.progress.failed = [lost for lost in run.progress.failed if lost.part_id != part.id]
         _note_planned(run, plan)
-        if _do_steps(run, part, plan):
+        if _do_steps(run, part, plan, last=last):
             run.progress.parts_done += 1
             return True
-        if failed is not None or run.progress.stopped() or run.progress.replans >= MAX_REPLANS:
+        number = failed.number + 1 if failed else 1
+        hinted = run.hints.by(part_plan_pass(run.task_id, part.id, number))
+        if number > 1 + hinted or run.progress.stopped() or run.progress.replans >= MAX_REPLANS:
             return False
         run.progress.replans += 1
         lost = [one for one in run.progress.failed if one.part_id == part.id]
         failed = FailedPlan(
-            plan=plan, faults=tuple(f"step {one.step.id} failed: {one.why}" for one in lost), number=1
+            plan=plan, faults=tuple(f"step {one.step.id} failed: {one.why}" for one in lost), number=number
         )
         run.chronicle.event(run.task_id, "replan", f"{part.id}: {'; '.join(failed.faults)}")
 
 
-def _do_steps(run: Run, part: Part, plan: PartPlan) -> bool:
-    """Whether every step was accepted."""
+def _do_steps(run: Run, part: Part, plan: PartPlan, *, last: bool) -> bool:
+    """Whether every step was accepted; `last`: of the run's last part."""
     remaining = list(_steps_in_order(plan.steps))
     run.progress.total_steps += len(remaining)
     outcomes: list[StepOutcome] = []
@@ -181,7 +184,8 @@ def _do_steps(run: Run, part: Part, plan: PartPlan) -> bool:
             _give_up(run, part, step, f"blocked: needs {', '.join(blocked)}")
             given_up.add(step.id)
             continue
-        accepted = _try_step(run, StepJob(part=part, step=step, constraints=plan.rationale))
+        job = StepJob(part=part, step=step, constraints=plan.rationale, last=last and not remaining)
+        accepted = _try_step(run, job)
         if not accepted:
             given_up.add(step.id)
         if run.progress.stopped():
@@ -199,7 +203,7 @@ def _do_steps(run: Run, part: Part, plan: PartPlan) -> bool:
 
 def _try_step(run: Run, job: StepJob) -> bool:
     """Whether the step was accepted; a run whose budget is spent stops here."""
-    spent = run.budget_spent()
+    spent = "" if has_attempt(run, job) else run.budget_spent()
     if spent:
         run.progress.stop_reason = f"budget spent: {spent}"
         _give_up(run, job.part, job.step, run.progress.stop_reason)
@@ -213,8 +217,8 @@ def _try_step(run: Run, job: StepJob) -> bool:
     run.progress.done.append(StepDone(part_id=job.part.id, step=job.step, commit=end.accepted.commit))
     key = f"step_result:{job.part.id}:{job.step.id}"
     run.session.set_state(key, {"commit": end.accepted.commit, "detail": end.accepted.detail})
-    update_ref(run.repo, f"refs/cra/{run.task_id}/head", run.progress.head, expected=run.progress.kept_head)
-    run.progress.kept_head = run.progress.head
+    if not run.journal.behind:
+        keep_head(run)
     run.session.set_state("cumulative_diff", diff(run.repo, run.base, run.progress.head))
     run.report_progress()
     return True
@@ -225,92 +229,9 @@ def _give_up(run: Run, part: Part, step: PlanStep, why: str) -> None:
     run.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": why})
 
 
-def _finish(run: Run, baseline: TestRun) -> Solved:
-    """The final test run, the verdict, the branch, and the last words of the record."""
-    at = run.progress
-    final: TestRun | None = None
-    verdict: FinalVerdict | None = None
-    if at.done:
-        run.bench.checkout(at.head)
-        final = run.bench.run_all("final")
-        deleted = [t.path for done in at.done for t in done.step.target_files if t.role == "delete"]
-        verdict = judge_final(baseline, final, run.bench.config.accept, deleted=deleted)
-        _note_tests(run, final, "final", success=verdict.complete, newly_failing=verdict.newly_failing)
-    status, reason = _status(run, verdict)
-    changed = at.head != run.base
-    branch = ""
-    if changed and status in {RunStatus.COMPLETE, RunStatus.PARTIAL}:
-        branch = f"cra/{short_id(run.task_id)}"
-        create_branch(run.repo, branch, at.head)
-    result = OrchestratorResult(
-        task_id=run.task_id,
-        status=status,
-        reason=reason,
-        total_parts=at.total_parts,
-        total_steps=at.total_steps,
-        parts_completed=at.parts_done,
-        steps_completed=len(at.done),
-        cumulative_diff=diff(run.repo, run.base, at.head) if changed else "",
-        branch=branch,
-        passes=tuple(run.chronicle.passes),
-    )
-    run.report_progress()
-    commit = at.head if changed else ""
-    run.chronicle.ended(status, reason=reason, branch=branch, commit=commit)
-    run.observer.notice(RunFinished(result=result))
-    return Solved(
-        result=result,
-        baseline=baseline,
-        final=final,
-        verdict=verdict,
-        base_commit=run.base,
-        result_commit=commit,
-    )
-
-
-def _status(run: Run, verdict: FinalVerdict | None) -> tuple[RunStatus, str]:
-    at = run.progress
-    if at.stop_reason:
-        return RunStatus.PARTIAL, at.stop_reason
-    if verdict is None:
-        why = f"{at.failed[0].step.id}: {at.failed[0].why}" if at.failed else ""
-        return RunStatus.FAILED, why or at.no_plan_reason or "nothing was changed"
-    if at.failed:
-        first = at.failed[0]
-        return RunStatus.PARTIAL, f"step {first.part_id}/{first.step.id} was given up: {first.why}"
-    if at.parts_done < at.total_parts:
-        return RunStatus.PARTIAL, f"{at.total_parts - at.parts_done} of {at.total_parts} parts are not done"
-    if not verdict.complete:
-        return RunStatus.PARTIAL, verdict.reason
-    return RunStatus.COMPLETE, ""
-
-
 def _note_planned(run: Run, plan: PartPlan) -> None:
     run.session.set_state(f"part_plan:{plan.part_id}", plan.model_dump(mode="json"))
     run.progress.planned_files.update(target.path for step in plan.steps for target in step.target_files)
-
-
-def _note_tests(
-    run: Run, tests: TestRun, kind: ValidationKind, *, success: bool, newly_failing: tuple[str, ...] = ()
-) -> None:
-    run.chronicle.validation(
-        ValidationRow(
-            attempt_id=None,
-            success=success,
-            test_output=tests.output,
-            failing_tests=tests.failing,
-            newly_failing=newly_failing,
-            task_id=run.task_id,
-            kind=kind,
-            command=tests.command,
-            exit_code=tests.returncode,
-            timed_out=tests.timed_out,
-            tests_run=tests.collected,
-            tests_passed=tests.passed,
-            duration_ms=tests.duration_ms,
-            timestamp=run.chronicle.now(),
-        )
-    )
 
 
 def _in_order(parts: tuple[Part, ...]) -> tuple[Part, ...]:

@@ -9,15 +9,19 @@ from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, RoomRe
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import raised_answer_tokens, usual_answer_tokens
-from clean_room_agent.git.history import changed_paths
+from clean_room_agent.git.history import changed_paths, has_commit
 from clean_room_agent.orchestrator.attempt import StepJob, Tried, try_once
 from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.missing import is_new
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, Limits, decide
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
+
+ATTEMPT, ACTION = "attempt", "action"
+"""Names in the journal, under the pass of an attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,47 +35,117 @@ class StepEnd:
 
 
 def run_step(run: Run, job: StepJob) -> StepEnd:
-    """The step is done and is the run's head, or the worktree is back at the head as it was."""
+    """The step is done and is the run's head, or the worktree is back at the head as it was.
+
+    An attempt that may stay and is unfinished is accepted only when no other does better.
+    """
     room: ContextPackage | None = None
     tries: list[Tried] = []
     seen: list[AttemptSeen] = []
     refinements: list[RefinementRequest] = []
     action = Action(kind="retry", rule="first attempt")
+    kept: Tried | None = None
     while True:
         number = len(tries) + 1
         pass_id = implement_pass(run.task_id, job.part.id, job.step.id, number)
-        opened = _open(run, job, pass_id, number)
+        inputs = (run.progress.head, job.step.model_dump_json(), *(earlier.commit for earlier in tries))
+        known = _known(run, pass_id, inputs)
+        opened = _open(run, job, pass_id, number, known=known is not None)
         try:
             room = _room(run, job, room, pass_id, action, refinements)
-            run.observer.notice(PassProgress(doing="writing the edits"))
-            tried = try_once(
-                run,
-                job,
-                room,
-                pass_id=pass_id,
-                number=number,
-                failures=[earlier.summary() for earlier in tries],
-                action=action,
-            )
+            attempted = known or _attempt(run, job, room, tries, action, pass_id, inputs)
         except WindowExceeded as error:
-            return _too_large(run, opened, error)
+            given_up = _too_large(run, opened, error)
+            return given_up if kept is None else _fall_back(run, kept, known=False)
+        tried = attempted.tried
         tries.append(tried)
-        _record(run, opened, tried, number)
-        if tried.outcome is AttemptOutcome.APPLIED_AND_PASSED:
-            _accept(run, tried)
-            return StepEnd(accepted=tried)
-        run.bench.checkout(run.progress.head)
+        with run.interrupts.shield():
+            _record(run, opened, attempted, number)
+            passed = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED
+            if passed and not tried.unfinished:
+                _accept(run, tried, known=known is not None)
+                return StepEnd(accepted=tried)
+            if known is None:
+                run.bench.checkout(run.progress.head)
+        kept = kept or (tried if passed else None)
         missing = tried.missing if tried.missing and is_new(tried.missing, refinements) else None
-        seen.append(AttemptSeen(outcome=tried.outcome, fingerprint=tried.fingerprint, missing=missing))
-        action = decide(seen, _limits(run, number, len(refinements)))
-        run.chronicle.recovery(pass_id, seen[-1], action)
+        seen.append(AttemptSeen(outcome=tried.judged(), fingerprint=tried.fingerprint, missing=missing))
+        action = _decide(run, pass_id, seen, _limits(run, number, len(refinements)))
         run.session.for_pass(pass_id).set_state("retry_context", {"feedback": tried.feedback})
         if action.kind == "refine" and missing is not None:
             refinements.append(missing)
         if action.kind in {"skip", "stop"}:
+            if kept is not None:
+                return _fall_back(run, kept, known=known is not None)
             return StepEnd(
                 accepted=None, why=f"{tried.outcome.value}: {tried.detail}", stop=action.kind == "stop"
             )
+
+
+def _fall_back(run: Run, kept: Tried, *, known: bool) -> StepEnd:
+    """The attempt that was kept is accepted after all."""
+    with run.interrupts.shield():
+        _accept(run, kept, known=known)
+    return StepEnd(accepted=kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempted:
+    """An attempt, with what informs about an accepted one and decides nothing."""
+
+    tried: Tried
+    lint: str | None = None
+    types: str | None = None
+
+
+def _known(run: Run, pass_id: str, inputs: tuple[str, ...]) -> Attempted | None:
+    """The attempt as it was made before the run was resumed; None where git lost its commit in a power cut."""
+    known = run.journal.recall(pass_id, ATTEMPT, Attempted, inputs)
+    return (
+        None
+        if known is None or (known.tried.commit and not has_commit(run.repo, known.tried.commit))
+        else known
+    )
+
+
+def _attempt(
+    run: Run,
+    job: StepJob,
+    room: ContextPackage,
+    tries: list[Tried],
+    action: Action,
+    pass_id: str,
+    inputs: tuple[str, ...],
+) -> Attempted:
+    run.observer.notice(PassProgress(doing="writing the edits"))
+    tried = try_once(
+        run,
+        job,
+        room,
+        pass_id=pass_id,
+        number=len(tries) + 1,
+        failures=[earlier.summary() for earlier in tries],
+        action=action,
+    )
+    accepted = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED
+    lint, types = run.bench.inform() if accepted and tried.tests is not None else (None, None)
+    attempted = Attempted(tried=tried, lint=lint, types=types)
+    return run.journal.keep(pass_id, ATTEMPT, Attempted, attempted, inputs)
+
+
+def _decide(run: Run, pass_id: str, seen: list[AttemptSeen], limits: Limits) -> Action:
+    """What happens after the newest attempt. What was decided stands, but for a budget that may have been raised."""
+    inputs = (as_text(seen[-1]),)
+    action = run.journal.recall(pass_id, ACTION, Action, inputs) or decide(seen, limits)
+    run.chronicle.recovery(pass_id, seen[-1], action)
+    if action.kind != "stop":
+        run.journal.note(pass_id, ACTION, Action, action, inputs)
+    return action
+
+
+def has_attempt(run: Run, job: StepJob) -> bool:
+    """Whether the step was tried before the run was resumed."""
+    return run.journal.has(implement_pass(run.task_id, job.part.id, job.step.id), ATTEMPT)
 
 
 def _too_large(run: Run, opened: OpenPass, error: WindowExceeded) -> StepEnd:
@@ -88,7 +162,7 @@ def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
         pass_id=pass_id,
         mode="implement",
         role="coding",
-        task=run.task,
+        task=run.words,
         focus=job.step.description,
         files=tuple(target.path for target in job.step.target_files if target.role != "create"),
         symbols=job.step.target_symbols,
@@ -96,8 +170,9 @@ def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
     )
 
 
-def _open(run: Run, job: StepJob, pass_id: str, number: int) -> OpenPass:
+def _open(run: Run, job: StepJob, pass_id: str, number: int, *, known: bool) -> OpenPass:
     at = run.progress
+    run.hear_hints(pass_id, known=known)
     count = f"step {len(at.done) + len(at.failed) + 1}/{max(at.total_steps, 1)}"
     title = f"{count} {job.part.id}/{job.step.id}" + (f", attempt {number}" if number > 1 else "")
     return run.chronicle.open_pass(
@@ -109,6 +184,7 @@ def _open(run: Run, job: StepJob, pass_id: str, number: int) -> OpenPass:
         now=run.monotonic(),
         part_id=job.part.id,
         step_id=job.step.id,
+        known=known,
     )
 
 
@@ -157,10 +233,11 @@ def _limits(run: Run, attempts: int, refinements: int) -> Limits:
     )
 
 
-def _record(run: Run, opened: OpenPass, tried: Tried, number: int) -> None:
+def _record(run: Run, opened: OpenPass, attempted: Attempted, number: int) -> None:
     """The attempt and its test run stand in the record, then the pass is closed."""
+    tried = attempted.tried
     success = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED
-    attempt_id = run.chronicle.attempt(
+    run.chronicle.attempt(
         AttemptRow(
             task_run_id=opened.row_id,
             attempt=number,
@@ -176,30 +253,9 @@ def _record(run: Run, opened: OpenPass, tried: Tried, number: int) -> None:
             call_id=tried.answer.call_id,
             commit_hash=tried.commit,
             error="" if success else tried.detail,
-        )
+        ),
+        _judged_by(run, opened, attempted),
     )
-    if tried.tests is not None and tried.verdict is not None:
-        lint, types = run.bench.inform() if success else (None, None)
-        run.chronicle.validation(
-            ValidationRow(
-                attempt_id=attempt_id,
-                success=success,
-                test_output=tried.tests.output,
-                lint_output=lint,
-                type_check_output=types,
-                failing_tests=tried.tests.failing,
-                newly_failing=tried.verdict.newly_failing,
-                task_id=opened.pass_id,
-                kind="attempt",
-                command=tried.tests.command,
-                exit_code=tried.tests.returncode,
-                timed_out=tried.tests.timed_out,
-                tests_run=tried.tests.collected,
-                tests_passed=tried.tests.passed,
-                duration_ms=tried.tests.duration_ms,
-                timestamp=run.chronicle.now(),
-            )
-        )
     detail = tried.detail if success else f"{tried.outcome.value.replace('_', ' ')}: {tried.detail}"
     run.session.for_pass(opened.pass_id).set_state(
         "attempt_summary", {"outcome": tried.outcome.value, "detail": tried.detail, "commit": tried.commit}
@@ -209,15 +265,42 @@ def _record(run: Run, opened: OpenPass, tried: Tried, number: int) -> None:
     )
 
 
-def _accept(run: Run, tried: Tried) -> None:
-    """The attempt's commit is the run's head, and the index knows what it changed.
+def _judged_by(run: Run, opened: OpenPass, attempted: Attempted) -> ValidationRow | None:
+    """The test run of an attempt; None where none was made."""
+    tried = attempted.tried
+    if tried.tests is None or tried.verdict is None:
+        return None
+    return ValidationRow(
+        attempt_id=None,
+        success=tried.outcome is AttemptOutcome.APPLIED_AND_PASSED,
+        test_output=tried.tests.output,
+        lint_output=attempted.lint,
+        type_check_output=attempted.types,
+        failing_tests=tried.tests.failing,
+        newly_failing=tried.verdict.newly_failing,
+        task_id=opened.pass_id,
+        kind="attempt",
+        command=tried.tests.command,
+        exit_code=tried.tests.returncode,
+        timed_out=tried.tests.timed_out,
+        tests_run=tried.tests.collected,
+        tests_passed=tried.tests.passed,
+        duration_ms=tried.tests.duration_ms,
+        timestamp=run.chronicle.now(),
+    )
+
+
+def _accept(run: Run, tried: Tried, *, known: bool) -> None:
+    """The attempt's commit is the run's head, and the index knows what it changed; for a `known` one, as soon as that is
+    needed.
 
     Rooms are read from the worktree, in which tests ran: it is put back first, so that they show the commit.
     """
     before = run.progress.head
     run.progress.head = tried.commit
     run.progress.accepted = tried.tests
+    if known:
+        return
     run.bench.checkout(tried.commit)
     changed = tuple(changed.path for changed in changed_paths(run.repo, before, tried.commit))
-    if changed:
-        run.context.refresh(run.root, changed)
+    run.context.refresh(run.root, changed, tried.commit)

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent import proc
+from clean_room_agent import beneath, proc
 from clean_room_agent.artifacts.edits import ValidationResult
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsStarted
+from clean_room_agent.orchestrator.testing.commands import runs_node_tests
 from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
 from clean_room_agent.orchestrator.testing.links import copy_included
@@ -16,6 +17,9 @@ from clean_room_agent.orchestrator.testing.rerun import passed_alone, rerun_comm
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
 from clean_room_agent.sandbox.bubblewrap import Sandbox
+
+MAX_PACKAGE = 1_000_000
+"""Bytes looked at of package.json."""
 
 
 @dataclass(kw_only=True)
@@ -57,6 +61,15 @@ class TestBench:
         """The run of the command that judges attempts: the quick one where there is one."""
         return self._observed(self.config.step_test_command or self.config.test_command, "")
 
+    def run_again(self, run: TestRun) -> TestRun:
+        """Another run of the command of `run`."""
+        return self._observed(run.command, "")
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that judge."""
+        return tuple(filter(None, (self.config.test_command, self.config.step_test_command)))
+
     @property
     def step_is_full(self) -> bool:
         """Whether attempts are judged by the full command."""
@@ -75,7 +88,7 @@ class TestBench:
         if command is None:
             return None
         self.clean_at = ""
-        env, timeout, bound = self._environment(), self.config.timeout, self.config.output_bound
+        env, timeout, bound = self._environment(command), self.config.timeout, self.config.output_bound
         if self.sandbox is None:
             done = proc.run(
                 command, cwd=self.worktree.path, env=env, timeout=timeout, check=False, bound=bound
@@ -106,7 +119,7 @@ class TestBench:
         return run_tests(
             command,
             cwd=self.worktree.path,
-            env=self._environment(),
+            env=self._environment(command),
             timeout=self.config.timeout,
             report=self.report,
             roots=(self.repo_top,),
@@ -114,9 +127,21 @@ class TestBench:
             sandbox=self.sandbox,
         )
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, command: str) -> dict[str, str]:
         stands_at = self.worktree.path if self.sandbox is None else self.repo_top
-        return test_environment(self.inherited, stands_at, self.repo_top, self.report)
+        try:
+            package = beneath.read_bytes(self.worktree.path, "package.json", max_bytes=MAX_PACKAGE).decode(
+                "utf-8", "replace"
+            )
+        except OSError:
+            package = ""
+        return test_environment(
+            self.inherited,
+            stands_at,
+            self.repo_top,
+            self.report,
+            node_tests=runs_node_tests(command, package),
+        )
 
 
 def validation(run: TestRun, *, success: bool, newly_failing: tuple[str, ...] = ()) -> ValidationResult:

@@ -29,7 +29,7 @@ class Tree:
         """The file's text and form.
 
         Raises:
-            NotTextError: it is no regular file, binary, or does not survive a round trip.
+            NotTextError: it is no regular file, a pointer of LFS, binary, or does not survive a round trip.
         """
         mode = file_mode(self.repo, self.commit, path)
         if mode not in REGULAR_MODES:

@@ -1,0 +1,33 @@
+"""Who has a task in hand."""
+
+import contextlib
+from collections.abc import Iterator
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.db.session import has_session
+from clean_room_agent.errors import RecordError, UsageError
+from clean_room_agent.workspace import Workspace, hold
+
+PATIENCE = 2.0
+"""Seconds: a process that was killed may leave children that take so long to notice."""
+
+
+@contextlib.contextmanager
+def in_hand(workspace: Workspace, task_id: str, *, patience: float = PATIENCE) -> Iterator[None]:
+    """No other process has the task in hand meanwhile; the lock's file goes with the task's session.
+
+    Raises:
+        UsageError: another one has.
+    """
+    workspace.create()
+    lock = workspace.task_lock(task_id)
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(hold(lock, timeout=patience, what=f"run {short_id(task_id)}"))
+        except RecordError as exc:
+            raise UsageError(exc.message, hint="it is being run: wait until that ends, or end it") from exc
+        try:
+            yield
+        finally:
+            if not has_session(workspace.repo, task_id):
+                lock.unlink(missing_ok=True)

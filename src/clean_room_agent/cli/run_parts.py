@@ -1,0 +1,109 @@
+"""The parts of a run of `cra solve` or `cra plan`, built for the orchestrator."""
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from clean_room_agent import secrets_names
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.cli.local_context import LocalContext
+from clean_room_agent.cli.wiring import (
+    Desk,
+    RecordedState,
+    program_version,
+    retriever_over,
+    worktrees_folder,
+)
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.git.repository import Repository
+from clean_room_agent.llm.config import host_of, is_loopback
+from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
+from clean_room_agent.orchestrator.events import Observer
+from clean_room_agent.orchestrator.hints import Hint
+from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.run import RunLimits
+from clean_room_agent.orchestrator.setup import RunParts
+from clean_room_agent.orchestrator.shelter import Ground
+from clean_room_agent.sandbox.bubblewrap import find_bubblewrap
+from clean_room_agent.workspace import private_folder
+
+TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
+
+
+@contextlib.contextmanager
+def run_parts(
+    desk: Desk,
+    repo: Repository,
+    task_id: str,
+    task: str,
+    observer: Observer,
+    *,
+    command: str,
+    index_path: Path,
+    replay_of: RecordedState | None = None,
+    hints: tuple[Hint, ...] = (),
+    interrupts: Interrupts | None = None,
+) -> Iterator[RunParts]:
+    """The parts of a run, over the copy of the index at `index_path`."""
+    settings = desk.settings
+    header = _header(desk, repo, task, command)
+    worktrees = private_folder(worktrees_folder(desk.workspace, settings))
+    with contextlib.ExitStack() as stack:
+        reading = stack.enter_context(contextlib.closing(connect_file("curated", index_path, read_only=True)))
+        writing = stack.enter_context(contextlib.closing(connect_file("curated", index_path)))
+        yield RunParts(
+            repo=repo,
+            models=desk.models,
+            model_lines=tuple(
+                (role, desk.router.resolve(role, role).tag, desk.router.window(role).context)
+                for role in TOLD_ROLES
+                if role != "classifier" or settings.models.classifier is not None
+            ),
+            remote="" if is_loopback(settings.models.base_url) else host_of(settings.models.base_url),
+            session=desk.session,
+            chronicle=Chronicle(
+                header=header,
+                record=desk.record,
+                router=desk.router,
+                meter=desk.meter,
+                observer=observer,
+                resumed=desk.resumed,
+            ),
+            observer=observer,
+            meter=desk.meter,
+            limits=RunLimits(solve=settings.solve, orchestrator=settings.orchestrator, edit=settings.edit),
+            ground=Ground(
+                config=settings.sandbox,
+                testing=settings.testing,
+                worktree=settings.worktree,
+                home=Path.home(),
+                find=find_bubblewrap,
+            ),
+            worktree_path=worktrees / short_id(task_id),
+            report=worktrees / f"{short_id(task_id)}-reports" / "results.xml",
+            environment=dict(os.environ),
+            is_secret=secrets_names.is_secret_name,
+            open_context=lambda root: LocalContext(lambda: retriever_over(desk, reading, root), writing),
+            monotonic=time.monotonic,
+            replay_of=replay_of.snapshot if replay_of else None,
+            resumed=desk.resumed,
+            hints=hints,
+            interrupts=interrupts or Interrupts(),
+        )
+
+
+def _header(desk: Desk, repo: Repository, task: str, command: str) -> RunHeader:
+    return RunHeader(
+        task_id=desk.session.task_id,
+        task=task,
+        repo_path=str(repo.top),
+        command=command,
+        config=json.dumps(desk.settings.data, default=str, sort_keys=True),
+        stages=",".join(desk.settings.stages.names()),
+        program_version=program_version(),
+        base_commit=repo.head,
+    )

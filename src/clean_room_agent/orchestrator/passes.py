@@ -1,0 +1,41 @@
+"""A pass that ends with a plan: begun, done and closed once, however often its run is resumed."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.orchestrator.chronicle import PassEnd
+from clean_room_agent.orchestrator.run import Run
+
+NAME = "pass"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPass:
+    """Which pass it is."""
+
+    kind: PassType
+    pass_id: str
+    title: str
+    part_id: str = ""
+    step_id: str = ""
+
+
+def plan_pass(run: Run, which: PlanPass, inputs: tuple[str, ...], do: Callable[[], PassEnd]) -> PassEnd:
+    """How the pass ended: now, or before the run was resumed, then from the same `inputs`."""
+    known = run.journal.recall(which.pass_id, NAME, PassEnd, inputs)
+    run.hear_hints(which.pass_id, known=known is not None)
+    opened = run.chronicle.open_pass(
+        which.kind,
+        which.pass_id,
+        which.title,
+        mode="plan",
+        role="reasoning",
+        now=run.monotonic(),
+        part_id=which.part_id,
+        step_id=which.step_id,
+        known=known is not None,
+    )
+    end = known or run.journal.keep(which.pass_id, NAME, PassEnd, do(), inputs)
+    run.chronicle.close_pass(opened, end, now=run.monotonic())
+    return end

@@ -1,0 +1,33 @@
+"""Tests that come and go by themselves leave the gate; tests that the result breaks, also by their order, do not."""
+
+from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.testing.rerun import unstable
+from clean_room_agent.orchestrator.testing.results import RED, TestRun
+from clean_room_agent.orchestrator.validations import note_tests
+
+
+def unstable_tests(run: Run, tests: TestRun, names: tuple[str, ...], commit: str) -> tuple[str, ...]:
+    """Those of `names` (newly failing in `tests`, a run of `commit`) that are unstable, sorted; the record has them.
+
+    A test that passes alone, and fails again when all of them run, is broken by what runs before it, and is not
+    unstable. The worktree holds `commit` afterwards.
+    """
+
+    def here(name: str) -> bool | None:
+        run.bench.checkout(commit)
+        return run.bench.run_one(tests, name)
+
+    def at_base(name: str) -> bool | None:
+        run.bench.checkout(run.base)
+        return run.bench.run_one(tests, name)
+
+    found = unstable(names, here, at_base)
+    run.bench.checkout(commit)
+    if found:
+        again = run.bench.run_again(tests)
+        run.bench.checkout(commit)
+        found = tuple(name for name in found if again.whole and again.outcomes.get(name) not in {None, *RED})
+        note_tests(run, again, "recheck", success=bool(found))
+    if found:
+        run.chronicle.event(run.task_id, "unstable_tests", ", ".join(found))
+    return found

@@ -1,0 +1,89 @@
+"""Repositories that borrow objects from others: git works in the sandbox, and nothing else is shown by that way."""
+
+from pathlib import Path
+
+import pytest
+from tests.fakes.repositories import commit, git, make_repository
+from tests.fakes.sandboxes import installed
+
+from clean_room_agent.git.included import alternate_folders
+from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.git.worktree import add_worktree
+from clean_room_agent.orchestrator.shelter import Ground, make_shelter
+from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.sandbox.bubblewrap import Sandbox
+from clean_room_agent.sandbox.config import SandboxConfig
+
+ENV = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+HISTORY = "git log -p --format=%s && git cat-file -p HEAD:b.py && git status --porcelain"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A repository, one that borrows from it, and one that borrows from that."""
+    home = tmp_path / "home"
+    source = make_repository(home / "sour ce", {"a.py": "first\n"})
+    git(home, "clone", "-q", "--shared", str(source), "middle")
+    git(home, "clone", "-q", "--shared", str(home / "middle"), "project")
+    top = home / "project"
+    git(top, "config", "user.name", "Ada")
+    git(top, "config", "user.email", "ada@example.org")
+    commit(top, {"b.py": "second\n"}, "Second")
+    return home
+
+
+def shelter(repo: Repository, tmp_path: Path) -> Sandbox:
+    tree = add_worktree(repo, repo.head, tmp_path / "cache/tree", "task")
+    ground = Ground(
+        config=SandboxConfig(mode="bwrap"),
+        testing=TestingConfig(test_command="true"),
+        worktree=WorktreeConfig(),
+        home=repo.top.parent,
+        find=installed,
+    )
+    found = make_shelter(ground, tree, ENV, tmp_path / "cache/reports/results.xml").sandbox
+    assert found is not None
+    return found
+
+
+def test_history_is_whole_in_the_sandbox_of_a_repository_that_borrows_objects(
+    home: Path, tmp_path: Path
+) -> None:
+    repo = open_repository(home / "project")
+    sandbox = shelter(repo, tmp_path)
+    done = sandbox.run(HISTORY, env=ENV, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"+first" in done.stdout
+    assert b"+second" in done.stdout
+    written = sandbox.run("touch /run/cra-objects/0/pack/x || ls -A ~", env=ENV, timeout=60)
+    assert b"Read-only" in written.stderr
+    assert written.stdout == b"project\n"
+
+
+def test_borrowed_are_the_folders_that_git_would_use(home: Path) -> None:
+    expected = (home / "middle/.git/objects", home / "sour ce/.git/objects")
+    assert alternate_folders(open_repository(home / "project")) == expected
+    assert alternate_folders(open_repository(home / "sour ce")) == ()
+    listed = home / "project/.git/objects/info/alternates"
+    listed.write_text(
+        '# a remark\n\n../../../middle/.git/objects\n"../../../sour\\040ce/.git/objects"\n/gone\n'
+    )
+    assert alternate_folders(open_repository(home / "project")) == expected
+
+
+def test_a_folder_of_something_else_is_not_shown(home: Path, tmp_path: Path) -> None:
+    secrets = home / "secrets"
+    secrets.mkdir()
+    (secrets / "id_rsa").write_text("key\n")
+    with (home / "project/.git/objects/info/alternates").open("a") as file:
+        file.write(f"{secrets}\n")
+    repo = open_repository(home / "project")
+    assert secrets not in alternate_folders(repo)
+    done = shelter(repo, tmp_path).run("grep -r key /run/cra-objects; git log -1", env=ENV, timeout=60)
+    assert b"id_rsa" not in done.stdout
+    assert done.returncode == 0
+
+
+def test_a_circle_of_borrowing_ends(home: Path) -> None:
+    (home / "sour ce/.git/objects/info/alternates").write_text(f"{home}/middle/.git/objects\n")
+    assert len(alternate_folders(open_repository(home / "project"))) == 2

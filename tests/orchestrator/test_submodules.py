@@ -1,0 +1,50 @@
+"""Submodules: empty in the worktree and said so, or brought in by `[worktree] link`."""
+
+from pathlib import Path
+
+import pytest
+from tests.fakes import repositories
+from tests.fakes.repositories import git
+from tests.fakes.sandboxes import installed
+from tests.fakes.solving import MONEY_TESTS, TILL, Project, make_project
+
+NEEDING = (
+    MONEY_TESTS
+    + """
+    def test_library(self):
+        self.assertEqual(open("vendor/library/value").read(), "1")
+"""
+)
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Project:
+    library = repositories.make_repository(tmp_path / "library", {"value": "1"})
+    till = make_project(tmp_path, {**TILL, "tests/test_money.py": NEEDING})
+    git(till.top, "submodule", "-q", "add", str(library), "vendor/library")
+    git(till.top, "commit", "-q", "-m", "Add library")
+    return till
+
+
+def test_an_empty_submodule_is_said_with_the_remedy(till: Project) -> None:
+    told = till.solve_scripted()
+    assert (told.code, told.traces) == (4, {}), told.err
+    said = (
+        "submodules are empty in the worktree; [worktree] link brings them in for the tests: vendor/library"
+    )
+    assert said in told.err
+    assert "4 passed, 1 failed" in told.out
+
+
+@pytest.mark.parametrize(
+    ("mode", "how"), [("none", "copy"), ("none", "link"), ("bwrap", "mount"), ("bwrap", "copy")]
+)
+def test_a_linked_submodule_is_there_in_every_attempt(till: Project, mode: str, how: str) -> None:
+    if mode == "bwrap":
+        installed()
+    key = "in_sandbox" if mode == "bwrap" else "without_sandbox"
+    told = till.solve_scripted(None, sandbox={"mode": mode}, worktree={"link": ["vendor/library"], key: how})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert "submodules are empty" not in told.err
+    assert "5 passed, 0 failed" in told.out
+    assert git(till.top, "ls-tree", told.branches[0], "vendor/library").startswith("160000 commit")
