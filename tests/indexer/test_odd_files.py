@@ -5,7 +5,7 @@ import pytest
 from tests.fakes.repositories import commit, git, make_repository, write
 from tests.indexer.dump import dump_of, index
 
-from clean_room_agent.indexer.extract import extract
+from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.run import Failed
 
 NAMES = [
@@ -18,6 +18,7 @@ NAMES = [
     "a'; DROP TABLE files.py",
     "x.PY",
 ]
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n"
 
 
 def paths(top: Path) -> set[object]:
@@ -49,6 +50,8 @@ def test_what_is_no_text_or_not_to_be_read_is_left_out(tmp_path: Path) -> None:
             "ignored/a.py": "x = 1\n",
             "latin.txt": "Größe\n".encode("latin-1"),
             "empty.py": "",
+            "model.txt": POINTER,
+            "large.py": POINTER,
         },
     )
     (top / "link.py").symlink_to("good.py")
@@ -82,6 +85,14 @@ def test_what_cannot_be_opened_is_a_failure_with_its_reason(tmp_path: Path) -> N
         assert found == Failed(path=name, message=f"cannot be read: {reason}")
 
 
+def test_a_file_behind_a_link_is_not_read(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "r", {"good.py": "x = 1\n", "folder/a.py": "x = 1\n"})
+    (top / "folder").rename(tmp_path / "outside")
+    (top / "folder").symlink_to(tmp_path / "outside")
+    index(top)
+    assert paths(top) == {"good.py"}
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission_is_an_error(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "r", {"a.py": "x = 1\n"})
@@ -98,3 +109,11 @@ def test_syntax_errors_are_marked_and_the_rest_is_there(tmp_path: Path) -> None:
     assert str(errors["a.py"]).startswith("line 3")
     assert str(errors["b.js"]).startswith("line 2")
     assert {row[1] for row in dump_of(top)["symbols"]} >= {"f", "ok"}
+
+
+def test_an_error_that_stands_at_no_node_is_told_with_a_line(tmp_path: Path) -> None:
+    lines = 'class Box:\n    """One."""\n\n    def open(self) -> int:\n        return x\n\n``    def close(self):\n        return None\n'
+    (tmp_path / "a.py").write_text(lines)
+    found = extract(tmp_path, "a.py", max_bytes=1000)
+    assert isinstance(found, FileFacts)
+    assert str(found.file.parse_error).startswith("line ")

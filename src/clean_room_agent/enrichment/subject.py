@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from clean_room_agent.beneath import read_bytes
 from clean_room_agent.db.curated.dependencies import DependencyRow
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.query.knowledge import KnowledgeBase
@@ -88,11 +89,8 @@ def look_at(kb: KnowledgeBase, root: Path, path: str) -> Subject | None:
 
 
 def _bytes_of(root: Path, path: str) -> bytes | None:
-    place = (root / path).resolve()
-    if not place.is_relative_to(root.resolve()):
-        return None
     try:
-        return place.read_bytes()
+        return read_bytes(root, path)
     except OSError:
         return None
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tree_sitter import Node, Query, QueryCursor
 
 from clean_room_agent import syntax, textfile
+from clean_room_agent.beneath import NOT_A_FILE, open_file
 from clean_room_agent.db.curated.files import NOT_PARSED, NewFile, SkippedStamp
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
@@ -65,13 +66,13 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
     """
     grammar = syntax.grammar_of(path)
     try:
-        with open(f"{root}/{path}", "rb") as file:  # noqa: PTH123 - a third of the time of Path.open, for each file
+        with open_file(root, path) as file:
             status = os.fstat(file.fileno())
             head = file.read(HEAD)
             binary = b"\0" in head and not head.startswith(MARKS)
             data = head if binary else head + file.read(max(max_bytes + 1 - len(head), 0))
     except OSError as exc:
-        return Failed(path, f"cannot be read: {exc.strerror}")
+        return _unread(path, exc)
     skipped = SkippedStamp(path, status.st_size, status.st_mtime_ns, status.st_ino, "")
     if binary or len(data) > max_bytes:
         return skipped if grammar is None else skipped._replace(reason="binary: it holds NUL bytes")
@@ -80,7 +81,7 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
     except textfile.NotTextError as exc:
         if grammar is None:
             return skipped
-        if b"\0" in data:
+        if b"\0" in data or textfile.is_pointer(data):
             return skipped._replace(reason=str(exc))
         return Failed(path, f"cannot be decoded: {exc}")
     source = text.encode()
@@ -112,6 +113,13 @@ def extract(root: Path, path: str, *, max_bytes: int) -> FileFacts | SkippedStam
             comments=[comment[2] for comment in comments],
         ),
     )
+
+
+def _unread(path: str, exc: OSError) -> SkippedStamp | Failed:
+    if exc.errno not in NOT_A_FILE:
+        return Failed(path, f"cannot be read: {exc.strerror}")
+    reason = "a link stands there, or leads to it" if syntax.grammar_of(path) else ""
+    return SkippedStamp(path, 0, 0, 0, reason)
 
 
 def prepare(grammars: Iterable[str]) -> None:
@@ -156,7 +164,11 @@ def _imports_text(imports: Iterable[RawImport]) -> str:
 def _first_error(root: Node) -> str:
     node = root
     while not (node.is_error or node.is_missing):
-        node = next(child for child in node.children if child.has_error)
+        # A node can have an error that none of its children has.
+        inner = next((child for child in node.children if child.has_error), None)
+        if inner is None:
+            break
+        node = inner
     row, column = node.start_point
     return f"line {row + 1}, column {column + 1}"
 

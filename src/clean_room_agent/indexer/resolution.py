@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from clean_room_agent.beneath import read_bytes
 from clean_room_agent.db.curated import names, symbols
 from clean_room_agent.db.curated.dependencies import DependencyTuple
 from clean_room_agent.db.curated.names import ANYWHERE, StoredNames
@@ -101,7 +102,7 @@ class StoredWorld:
 def read_config(root: Path, path: str) -> str | None:
     """The text of a configuration file that steers how imports resolve; None where it cannot be read."""
     try:
-        return (root / path).read_text(encoding="utf-8")
+        return read_bytes(root, path).decode("utf-8")
     except (OSError, UnicodeDecodeError):
         return None
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clean_room_agent.beneath import open_file
 from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated import files, names, state
 from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
@@ -125,7 +126,7 @@ def _is_same(conn: Connection, root: Path, path: str, known: FileStamp | Skipped
     if not isinstance(known, FileStamp):
         return False
     try:
-        with (root / path).open("rb") as file:
+        with open_file(root, path) as file:
             status = os.fstat(file.fileno())
             same = status.st_size == known.size_bytes and (
                 hashlib.file_digest(file, "sha256").hexdigest() == known.content_hash

@@ -32,7 +32,9 @@ WEIGHTS: Mapping[str, float] = {
 """What each signal counts at most."""
 KIND_WEIGHTS: Mapping[FileKind, float] = {"code": 1.0, "test": 0.1, "side": 0.3}
 """What a file counts of a kind that the task does not ask for."""
-READ_FILES = 20
+TERMS = 20
+"""Terms of a question that are looked for in files, those that tell most."""
+READ_FILES = 16
 """Files, the best by their fields, whose definitions are looked at."""
 REASONED = 100
 """Files, best first, that get reasons."""
@@ -87,11 +89,8 @@ class Ranking:
 
     def find(self, question: Question) -> tuple[Signal, ...]:
         """All that speaks for files, in the order of `WEIGHTS`."""
-        terms = {
-            term: self._fields.gains(term, weight)
-            for term, weight in question.terms.items()
-            if self._fields.is_telling(term)
-        }
+        weights = self._telling(question)
+        terms = {term: self._fields.gains(term, question.terms[term]) for term in weights}
         by_fields = signals.by_fields(self._fields, question, terms)
         likely = {
             file_id: value for file_id, value in by_fields.values.items() if self._kinds[file_id] != "side"
@@ -101,7 +100,6 @@ class Ranking:
             likely,
             key=lambda file_id: (-likely[file_id] * KIND_WEIGHTS[self._kinds[file_id]], file_id),
         )
-        weights = {term: weight * self._fields.rarity(term) for term, weight in question.terms.items()}
         near = self._chunks.near({file_id: self._paths[file_id] for file_id in read}, weights)
         named = {file_id: (1.0, "") for file_id, path in self._paths.items() if path in question.paths}
         scope, names = self._names.in_scope(question.text), self._names.mentioned(question.text)
@@ -115,6 +113,16 @@ class Ranking:
             signals.named("scope", scope, "the task begins with the scope {!r}"),
             signals.by_company(self._paths, self._past.companions(likely)),
         )
+
+    def _telling(self, question: Question) -> dict[str, float]:
+        """The terms that tell files apart best, with their weight and rarity in one, by term."""
+        weights = {
+            term: weight * self._fields.rarity(term)
+            for term, weight in question.terms.items()
+            if self._fields.is_telling(term)
+        }
+        best = heapq.nsmallest(TERMS, weights, key=lambda term: (-weights[term], term))
+        return {term: weights[term] for term in sorted(best)}
 
 
 def _reasons(file_id: int, found: Sequence[Signal]) -> tuple[str, ...]:

@@ -92,8 +92,9 @@ class _Room:
 def assemble(context: StageContext, source: RepositorySource, window: Window, models: Judge) -> Assembled:
     """The package: primary first, then supporting, then signatures; within each by tier and score.
 
-    What does not fit is left out whole, lowest first, and recorded. Fill of target files comes after supporting
-    code of up to a quarter of the room, and before the rest of it.
+    What does not fit is left out whole, lowest first, and recorded. Of the fill of target files, the best piece of each
+    (its imports) comes next after primary; the rest after supporting code of up to a quarter of the room, and before the
+    rest of that.
 
     Raises:
         WindowExceeded: code that has to be changed is alone too large for the room, or none of it fits.
@@ -105,8 +106,11 @@ def assemble(context: StageContext, source: RepositorySource, window: Window, mo
     gone = _add_primary(wanted, room, context, models)
     fill = [draft for draft in drafts if draft.selection.fill]
     others = [draft for draft in drafts if draft.selection.detail != "primary"]
+    leads, further = _fill_order(fill)
+    for draft in leads:
+        _add_fill(draft, room, source)
     late = _add_references(others, room, bound=room.tokens // REFERENCE_SHARE if fill else room.tokens)
-    for draft in _fill_order(fill):
+    for draft in further:
         _add_fill(draft, room, source)
     for draft in gone:
         if draft.selection.outline:
@@ -209,15 +213,16 @@ def _add_references(others: Sequence[_Draft], room: _Room, *, bound: int) -> lis
     return late
 
 
-def _fill_order(fill: Sequence[_Draft]) -> list[_Draft]:
-    """The best few of each target file first, so that none is left out of sight; then by rank."""
+def _fill_order(fill: Sequence[_Draft]) -> tuple[list[_Draft], list[_Draft]]:
+    """The best piece of each target file; then all others, first further ones of each, so that none is out of sight."""
     places: Counter[str] = Counter()
     keyed = []
     for draft in fill:
         place = places[draft.item.path]
         places[draft.item.path] += 1
         keyed.append((min(place, FIRST_OF_EACH), draft.rank, draft))
-    return [draft for _, _, draft in sorted(keyed, key=lambda entry: entry[:2])]
+    keyed.sort(key=lambda entry: entry[:2])
+    return [draft for place, _, draft in keyed if not place], [draft for place, _, draft in keyed if place]
 
 
 def _add_fill(draft: _Draft, room: _Room, source: RepositorySource) -> None:

@@ -62,7 +62,12 @@ def score_pieces(
 def is_named(piece: Piece, names: frozenset[str]) -> bool:
     """Whether any of the plain or dotted names means the piece (or, for a head, its class)."""
     own = definition_name(piece)
-    return bool(own) and any(own == name or own.endswith("." + name) for name in names)
+    return bool(own) and is_meant(own, names)
+
+
+def is_meant(own: str, names: frozenset[str]) -> bool:
+    """Whether any of the plain or dotted names means the definition with the qualified name `own`."""
+    return any(own == name or own.endswith("." + name) for name in names)
 
 
 def holds_frame(path: str, piece: Piece, frames: Sequence[StackFrame]) -> bool:

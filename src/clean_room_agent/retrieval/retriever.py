@@ -1,12 +1,13 @@
 """One retrieval: task analysis, candidates, the stages in the caller's order, assembly; all of it on record."""
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
-from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions
+from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions, list_decisions_of_pass
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import UsageError
@@ -71,6 +72,8 @@ class Retriever:
         self._record = record
         self._session = session
         self._config = config
+        self._standing: dict[str, Counter[DecisionRow]] = {}
+        """What the record held of a pass, and has not been decided again since: a resumed run does a pass once more."""
 
     def retrieve(self, request: RoomRequest) -> ContextPackage:
         """The package that `look_up` makes."""
@@ -141,7 +144,7 @@ class Retriever:
         memory.remember_outputs(states, context)
         assembled = assemble(context, source, self._window(request), judge)
         rows = self._rows(request.pass_id, assembled.decisions)
-        self._record.write(append_decisions, rows)
+        self._record.write(append_decisions, self._without_standing(request.pass_id, rows))
         memory.remember_package(states, assembled.package)
         return assembled.package
 
@@ -176,9 +179,24 @@ class Retriever:
         return Window(context=window.context, reserved=reserved)
 
     def _keep(self, pass_id: str, decisions: Iterable[Decision]) -> None:
-        rows = self._rows(pass_id, decisions)
+        rows = self._without_standing(pass_id, self._rows(pass_id, decisions))
         if rows:
             self._record.post(append_decisions, rows)
+
+    def _without_standing(self, pass_id: str, rows: Iterable[DecisionRow]) -> tuple[DecisionRow, ...]:
+        """The rows that do not stand in the record from an earlier, unfinished try at the pass."""
+        if pass_id not in self._standing:
+            known = self._record.write(list_decisions_of_pass, pass_id)
+            self._standing[pass_id] = Counter(replace(row, id=0, timestamp="") for row in known)
+        standing = self._standing[pass_id]
+        new = []
+        for row in rows:
+            content = replace(row, timestamp="")
+            if standing[content] > 0:
+                standing[content] -= 1
+            else:
+                new.append(row)
+        return tuple(new)
 
     def _rows(self, pass_id: str, decisions: Iterable[Decision]) -> tuple[DecisionRow, ...]:
         now = self._record.now()

@@ -4,6 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from clean_room_agent.beneath import NOT_A_FILE, read_bytes
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.secrets_names import is_secret_name
 from clean_room_agent.textfile import NotTextError, decode
@@ -55,14 +56,15 @@ class RoomFiles:
     def _load(self, path: str, indexed_hash: str) -> FileText | NotEditable:
         if is_secret_name(path):
             return NotEditable(path=path, reason="not shown: its name says that it holds secrets")
-        place = (self._root / path).resolve()
-        if not place.is_relative_to(self._root):
-            return NotEditable(path=path, reason="it leads out of the repository")
         try:
-            data = place.read_bytes()
+            data = read_bytes(self._root, path)
         except FileNotFoundError as exc:
             raise RepositoryError(f"{path} was indexed and is gone", hint=REFRESH) from exc
         except OSError as exc:
+            if exc.errno in NOT_A_FILE:
+                return NotEditable(
+                    path=path, reason="it is no file of the repository: a link stands there, or leads to it"
+                )
             raise RepositoryError(f"cannot read {path}: {exc}", hint=REFRESH) from exc
         digest = hashlib.sha256(data).hexdigest()
         if digest != indexed_hash:

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from clean_room_agent.retrieval.pieces import Piece, enclosing_head, file_header
-from clean_room_agent.retrieval.relevance import Hints, PieceKey, holds_frame, is_named
+from clean_room_agent.retrieval.pieces import VALUES, Piece, enclosing_head, file_header
+from clean_room_agent.retrieval.relevance import Hints, PieceKey, holds_frame, is_meant, is_named
 from clean_room_agent.retrieval.source import FileView
 from clean_room_agent.retrieval.stage import Candidate, Selection
 
@@ -14,32 +14,45 @@ HEAD_SCORE = 0.95
 """Heads of classes come before all other code that nobody asked for, after the file's imports."""
 
 
-def choose_whole(sizes: Mapping[str, int], room: int) -> frozenset[str]:
+def choose_whole(sizes: Mapping[str, int], asked: Mapping[str, int], room: int) -> frozenset[str]:
     """The files that are shown whole: from the smallest on, each that fits an even share of what is left.
 
-    `sizes` are tokens by path; a large file so cannot push out a small one, nor the other way round.
+    A large file so cannot push out a small one, nor the other way round; and no file pushes out what the plan names in
+    another.
+
+    Args:
+        sizes: tokens of each file, by path.
+        asked: of these, tokens of the pieces that are in without asking.
+        room: tokens.
     """
     whole: set[str] = set()
-    left = room
-    waiting = sorted(sizes, key=lambda path: (sizes[path], path))
+    more = {path: size + FRAME_TOKENS - asked.get(path, 0) for path, size in sizes.items()}
+    left = room - sum(asked.values())
+    waiting = sorted(sizes, key=lambda path: (more[path], path))
     while waiting:
         path = waiting.pop(0)
-        need = sizes[path] + FRAME_TOKENS
-        if need > left // (len(waiting) + 1):
+        if more[path] > left // (len(waiting) + 1):
             break
         whole.add(path)
-        left -= need
+        left -= more[path]
     return frozenset(whole)
 
 
 def asked_pieces(view: FileView, hints: Hints) -> dict[PieceKey, str]:
     """The pieces that are in without asking, with the reason."""
     asked = {}
+    values = [
+        entry for entry in view.definitions if entry.kind in VALUES and is_meant(entry.name, hints.planned)
+    ]
     for piece in view.pieces:
+        key = (view.row.path, piece.start_line)
+        held = [entry.name for entry in values if piece.start_line <= entry.start_line <= piece.end_line]
         if is_named(piece, hints.planned):
-            asked[view.row.path, piece.start_line] = "named by the plan"
+            asked[key] = "named by the plan"
+        elif piece.kind == "code" and held:
+            asked[key] = f"holds {held[0]}, named by the plan"
         elif holds_frame(view.row.path, piece, hints.frames):
-            asked[view.row.path, piece.start_line] = "in a stack trace"
+            asked[key] = "in a stack trace"
     return asked
 
 

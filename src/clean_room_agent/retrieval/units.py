@@ -14,7 +14,7 @@ from clean_room_agent.retrieval.relevance import Hints, PieceKey, score_pieces
 from clean_room_agent.retrieval.room_files import NotEditable
 from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import Candidate, Option, StageContext
-from clean_room_agent.retrieval.targets import choose_whole
+from clean_room_agent.retrieval.targets import FRAME_TOKENS, asked_pieces, choose_whole
 
 TOKENS_PER_LINE = 16
 """On the high side: a definition that might not fit the room is divided where it can be."""
@@ -120,17 +120,15 @@ def lay_out(
         wants_tests=asks_for_tests(task),
     )
     terms = _terms(context.request, task, tests)
-    sizes = {
-        entry.path: source.count(view.text.span(1, len(view.text.lines)))
-        for entry, view in views
-        if entry.tier == 0
-    }
+    targets = [view for entry, view in views if entry.tier == 0]
+    sizes = {view.row.path: source.count(view.text.span(1, len(view.text.lines))) for view in targets}
+    asked = {view.row.path: _asked_tokens(view, hints, source) for view in targets}
     desk = Desk(
         views=tuple(views),
         scores=score_pieces([view for _, view in views], terms, hints),
         hints=hints,
         tests=tests,
-        whole=choose_whole(sizes, context.room_tokens),
+        whole=choose_whole(sizes, asked, context.room_tokens),
         max_lines=max_lines,
     )
     return desk, tuple(unreadable)
@@ -159,6 +157,16 @@ def units_of(
         for piece, score in zip(view.pieces, own, strict=True)
         if piece is not header or not any(other.kind != "code" for other in view.pieces)
     ]
+
+
+def _asked_tokens(view: FileView, hints: Hints, source: RepositorySource) -> int:
+    asked = asked_pieces(view, hints)
+    spans = [
+        view.text.span(piece.start_line, piece.end_line)
+        for piece in view.pieces
+        if (view.row.path, piece.start_line) in asked
+    ]
+    return sum(source.count(span) + FRAME_TOKENS for span in spans)
 
 
 def _terms(request: RoomRequest, task: TaskQuery, tests: Sequence[TestCode]) -> dict[str, float]:
