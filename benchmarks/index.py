@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.commit_trees import git
-from benchmarks.index_floor import PROCESSES, parsed_files
+from benchmarks.index_floor import PROCESSES, changed_files, parsed_files
 from benchmarks.index_places import (
     Edit,
     Edits,
@@ -27,7 +27,7 @@ from benchmarks.index_places import (
     forget,
 )
 from benchmarks.index_processes import CRA, Peak, Spent, environment, peak, pin, spend
-from benchmarks.index_table import Contents, Figures, read_contents, render
+from benchmarks.index_table import FLOOR, PULL_FLOOR, Contents, Figures, read_contents, render
 from benchmarks.report import write_section
 
 from clean_room_agent.workspace import FOLDER, Workspace
@@ -123,7 +123,7 @@ def prepare(bench: Bench, source: Path) -> Place:
     shutil.rmtree(former, ignore_errors=True)
     shutil.copytree(pulled / FOLDER, former)
     files = tuple(parsed_files(top))
-    changed = set(git(top, "diff", "--name-only", "-z", older, head).split("\0")) & set(files)
+    changed = changed_files(top, older)
     (folder / "files").write_text("\0".join(files), encoding="utf-8")
     (folder / "tag_files").write_text("".join(f"{path}\n" for path in files), encoding="utf-8")
     return Place(
@@ -144,7 +144,7 @@ def prepare(bench: Bench, source: Path) -> Place:
 
 def measure(bench: Bench, place: Place) -> None:
     """Every row once."""
-    bench.note(place, "floor", floor(bench, place))
+    bench.note(place, FLOOR, floor(bench, place.top))
     forget(place.top)
     bench.note(place, "cold", bench.cra(place.top))
     bench.note(place, "nothing changed", bench.cra(place.top))
@@ -158,13 +158,14 @@ def measure(bench: Bench, place: Place) -> None:
         bench.note(place, row, after_edit(bench, place, edit))
     go_back(bench, place)
     git(place.pulled, "checkout", "-q", "--force", place.head)
+    bench.note(place, PULL_FLOOR, floor(bench, place.pulled, place.older))
     bench.note(place, "commits pulled", bench.cra(place.pulled))
     measure_peers(bench, place)
 
 
-def floor(bench: Bench, place: Place) -> Spent:
-    """The work on files alone: neither the start of Python nor its imports."""
-    command = (sys.executable, "-m", "benchmarks.index_floor", place.top)
+def floor(bench: Bench, top: Path, *older: str) -> Spent:
+    """The work on files alone, all or those that changed since a commit: neither the start of Python nor its imports."""
+    command: tuple[str | Path, ...] = (sys.executable, "-m", "benchmarks.index_floor", top, *older)
     spent = spend(command, cwd=Path.cwd(), env=bench.env)
     return Spent(wall=float(spent.said), processor=spent.processor, said="")
 

@@ -1,8 +1,8 @@
 """The floor: two processes read the files that `cra index` parses, parse them, and do nothing with the trees.
 
-    python -m benchmarks.index_floor REPOSITORY
+    python -m benchmarks.index_floor REPOSITORY [COMMIT]
 
-prints the seconds between the start of Python, imports included, and its end: what remains is work on files.
+of all its files, or of those that are not as they were in COMMIT, prints the seconds between the start of Python, imports included, and its end: what remains is work on files.
 """
 
 import multiprocessing
@@ -29,6 +29,14 @@ def parsed_files(top: Path) -> list[str]:
     return sorted(path for path in listed if grammar_of(path) and _is_parsed(top / path))
 
 
+def changed_files(top: Path, older: str) -> list[str]:
+    """Those of the parsed files that differ from what they were in the commit `older`, or are new."""
+    listed = subprocess.run(
+        ("git", "diff", "--name-only", "-z", older), cwd=top, capture_output=True, check=True, text=True
+    ).stdout.split("\0")
+    return sorted(set(listed).intersection(parsed_files(top)))
+
+
 def read_and_parse(paths: Iterable[str]) -> None:
     """Each file was read and parsed, without any of the bounds that a program must set."""
     parsers: dict[str, Parser] = {}
@@ -43,7 +51,8 @@ def read_and_parse(paths: Iterable[str]) -> None:
 def main() -> None:
     began = time.perf_counter()
     top = Path(sys.argv[1])
-    paths = [f"{top}/{path}" for path in parsed_files(top)]
+    files = changed_files(top, sys.argv[2]) if len(sys.argv) > 2 else parsed_files(top)
+    paths = [f"{top}/{path}" for path in files]
     batches = [paths[start : start + BATCH] for start in range(0, len(paths), BATCH)]
     with multiprocessing.get_context("fork").Pool(PROCESSES) as pool:
         for _ in pool.imap_unordered(read_and_parse, batches):

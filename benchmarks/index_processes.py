@@ -1,5 +1,6 @@
 """Whole processes seen from outside: their seconds, and the processor time and the memory of all their descendants."""
 
+import contextlib
 import ctypes
 import os
 import re
@@ -8,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ PERIOD_S = 0.01
 PSS = re.compile(rb"^(Pss|Pss_File):\s+(\d+) kB$", re.MULTILINE)
 SUBREAPER = 36
 """PR_SET_CHILD_SUBREAPER of prctl(2)."""
+IS_SUBREAPER = 37
+"""PR_GET_CHILD_SUBREAPER."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,9 +129,20 @@ def descendants(process: int) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def adopt_orphans() -> None:
-    """From now on, descendants of this process whose parents die become its children, so that none is lost sight of."""
-    if ctypes.CDLL(None, use_errno=True).prctl(SUBREAPER, 1, 0, 0, 0):
+@contextlib.contextmanager
+def adopting_orphans() -> Iterator[None]:
+    """Meanwhile, descendants of this process whose parents die become its children, so that none is lost sight of."""
+    before = ctypes.c_int()
+    _prctl(IS_SUBREAPER, ctypes.byref(before))
+    _prctl(SUBREAPER, 1)
+    try:
+        yield
+    finally:
+        _prctl(SUBREAPER, before.value)
+
+
+def _prctl(option: int, value: object) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
 
 

@@ -217,7 +217,7 @@ def sample_place(work: Path) -> Place:
     sample = load_sample()
     top = work / sample.name
     if not top.exists():
-        make_repository(sample, work, os.environ)
+        make_repository(sample, work)
     return place_of(top, "demo")
 
 

@@ -8,7 +8,6 @@ a prompt or what fills it changes; a test of the demo fails until then.
 
 import contextlib
 import json
-import os
 import tempfile
 from pathlib import Path
 
@@ -128,7 +127,7 @@ def save(workspace: Workspace, task_id: str, target: Path) -> int:
 def main() -> None:
     sample = load_sample()
     with tempfile.TemporaryDirectory() as folder:
-        workspace = Workspace(repo=make_repository(sample, Path(folder), os.environ).resolve())
+        workspace = Workspace(repo=make_repository(sample, Path(folder)).resolve())
         models = tuple(RECORDED_MODELS.values())
         with OllamaServer(DemoOracle(gold(workspace.repo)), models=models, logprobs=False) as server:
             write_config(workspace, config_values({"base_url": server.base_url, **RECORDED_MODELS}))

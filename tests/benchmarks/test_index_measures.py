@@ -17,7 +17,7 @@ from benchmarks.index_places import (
     with_name,
     with_statement,
 )
-from benchmarks.index_processes import descendants, environment, memory_of, peak, spend
+from benchmarks.index_processes import adopting_orphans, descendants, environment, memory_of, peak, spend
 from tests.fakes.repositories import commit, make_repository
 from tests.indexer.dump import index
 
@@ -55,6 +55,18 @@ def test_descendants_are_found_below_their_ancestor() -> None:
         assert memory_of(process.pid) > (0, 0)
         process.communicate(b"\n")
     assert memory_of(process.pid) == (0, 0)
+
+
+@linux
+def test_orphans_come_to_this_process_only_while_it_asks_for_them() -> None:
+    def orphan() -> int:
+        script = "sleep 0.3 > /dev/null & echo $!"
+        return int(subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, check=True).stdout)
+
+    with adopting_orphans():
+        assert os.waitpid(orphan(), 0)[1] == 0
+    with pytest.raises(ChildProcessError):
+        os.waitpid(orphan(), 0)
 
 
 def test_a_pull_brings_merged_commits_as_well(tmp_path: Path) -> None:

@@ -208,7 +208,7 @@ class Project:
 
     def cra(self, *args: str, within: Path | None = None) -> Told:
         """The command in this process, run in the repository (or `within`)."""
-        return self._observed(lambda: self._here((*args, "--repo", str(within or self.top))))
+        return self.observe(lambda: self._here((*args, "--repo", str(within or self.top))))
 
     def run_here(self, *args: str) -> tuple[int, str, str]:
         """Exit code, standard output and standard error of the command in this process; no record is looked at."""
@@ -216,7 +216,7 @@ class Project:
 
     def cra_process(self, *args: str, timeout: float = 60.0) -> Told:
         """The command in a process of its own."""
-        return self._observed(lambda: self._apart(args, timeout))
+        return self.observe(lambda: self._apart(args, timeout))
 
     def environment(self) -> dict[str, str]:
         """What every command is run with."""
@@ -237,7 +237,8 @@ class Project:
         (branch,) = self._branches()
         return repositories.read_tree(self.top, branch)[path]
 
-    def _observed(self, command: Callable[[], tuple[int, str, str]]) -> Told:
+    def observe(self, command: Callable[[], tuple[int, str, str]]) -> Told:
+        """What any command, which gives exit code, output and errors, says and does."""
         before = self._fingerprint()
         code, out, err = command()
         return Told(
@@ -248,7 +249,9 @@ class Project:
             after=self._fingerprint(),
             worktrees=self._worktrees(),
             branches=self._branches(),
-            sessions=tuple(sorted(path.name for path in Workspace(repo=self.top).sessions.glob("*.sqlite"))),
+            sessions=tuple(
+                sorted(path.name for path in Workspace(repo=self.top).sessions.glob("session_*.sqlite"))
+            ),
             recorded=self.recorded(),
         )
 

@@ -1,0 +1,71 @@
+"""A real run of `cra` that tells what it was promised: started under strace by `cuts`.
+
+    python -m benchmarks.faults.cut_run TOP ACKS SYNCHRONOUS
+
+Each line of ACKS says that something is in the record, in a file or in git, since the call that put it there returned.
+"""
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+
+from benchmarks.faults.acknowledged import acknowledging, acknowledging_states
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import TILL, Project, Script, project_at
+
+from clean_room_agent.db import connection
+from clean_room_agent.whole_file import write_whole
+
+REWRITES = 3
+
+
+def main(top: Path, acks: Path, synchronous: str) -> int:
+    """Configure, index, plan and solve; the exit code is 0 where all went well."""
+    connection.SYNCHRONOUS["raw"] = synchronous
+    handle = os.open(acks, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def acknowledge(**told: object) -> None:
+        os.write(handle, json.dumps(told).encode() + b"\n")
+
+    project = project_at(top, TILL)
+    noted = acknowledging(lambda rows: acknowledge(rows=rows))
+    kept = acknowledging_states(lambda path, key: acknowledge(session=path, key=key))
+    with noted, kept, OllamaServer(Script(project.oracle)) as server:
+        for number in range(REWRITES):
+            project.configure(server.base_url, testing={"timeout": 60.0 + number})
+            acknowledge(
+                file=str(top / ".clean_room/config.toml"), holds=_hash(top / ".clean_room/config.toml")
+            )
+        codes = [_run(project, "plan", project.task, "-o", str(top / "plan.json"))]
+        acknowledge(file=str(top / "plan.json"), holds=_hash(top / "plan.json"))
+        codes.append(_run(project, "solve", project.task))
+        for branch in _branches(project):
+            acknowledge(branch=branch)
+    write_whole(top / "plan.json", "{}\n")
+    acknowledge(file=str(top / "plan.json"), holds=_hash(top / "plan.json"))
+    return max(codes)
+
+
+def _run(project: Project, *args: str) -> int:
+    code, _, err = project.run_here(*args)
+    if code:
+        print(err, file=sys.stderr)
+    return code
+
+
+def _branches(project: Project) -> tuple[str, ...]:
+    from tests.fakes.repositories import git  # noqa: PLC0415 - beside its only use
+
+    return tuple(
+        git(project.top, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/cra/").splitlines()
+    )
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))

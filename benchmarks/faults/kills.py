@@ -1,0 +1,289 @@
+"""`kill -9` of a run: before every journal point, and at random moments; then the run goes on, is sometimes killed again, and
+must end as the one that nobody disturbed.
+"""
+
+import contextlib
+import hashlib
+import random
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from benchmarks.faults.killing import Ended, run_killed
+from benchmarks.faults.scoreboard import Effort, Figure
+from tests.fakes import repositories
+from tests.fakes.long_run import Mind, Story, long_project, newest_run, story_of
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import PROBE, USERS_REFS, Project, project_at
+
+from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.workspace import Workspace
+
+SEED = 20261121
+RANDOM_MOMENTS = {"short": 2, "full": 240}
+"""Some come when the run is over already: these do not count."""
+POINTS = {"short": 5, "full": 0}
+"""So many of the journal points, spread over the run; 0: all."""
+AGAIN = 3
+"""Of so many random moments, one is followed by another one while the run goes on."""
+MOST_TURNS = 6
+KEPT = (
+    "retrieval_llm_calls",
+    "call_readings",
+    "retrieval_decisions",
+    "run_attempts",
+    "validation_results",
+    "events",
+    "refinements",
+    "recovery_decisions",
+    "orchestrator_passes",
+    "session_archives",
+    "index_runs",
+)
+"""Tables whose rows never change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """The run that nobody disturbed."""
+
+    story: Story
+    calls: int
+    points: int
+    seconds: float
+    refs: tuple[str, ...]
+    """Without the task."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Case:
+    """One run that was killed, and what was wrong with it afterwards."""
+
+    name: str
+    kills: int = 0
+    repeated: int = 0
+    rows: int = 0
+    """Rows that stood in the record when the process was killed."""
+    lost: int = 0
+    left: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+
+
+def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
+    """What came of kills at journal points, then at random moments."""
+    with Bench(work) as bench:
+        count = bench.reference.points
+        step = max(1, count // POINTS[effort]) if POINTS[effort] else 1
+        at_points = [bench.kill_at(point) for point in range(1, count + 1, step)]
+        source = random.Random(SEED)
+        at_moments = [
+            bench.kill_sometime(number, source, again=number % AGAIN == 0)
+            for number in range(RANDOM_MOMENTS[effort])
+        ]
+    return figures(at_points, at_moments)
+
+
+def figures(at_points: Sequence[Case], at_moments: Sequence[Case]) -> tuple[Figure, ...]:
+    """The scoreboard's lines; what is wrong is told on standard error."""
+    at_points, at_moments = ([case for case in each if case.kills] for each in (at_points, at_moments))
+    cases = [*at_points, *at_moments]
+    for case in cases:
+        for fault in (*case.wrong, *case.left):
+            print(f"{case.name}: {fault}", file=sys.stderr)
+    return (
+        _figure("kill -9 before a journal point, resumed to another result", at_points, _wrong(at_points)),
+        _figure(
+            f"kill -9 at a random moment (seed {SEED}), resumed to another result",
+            at_moments,
+            _wrong(at_moments),
+        ),
+        _figure(
+            "kills after which more than one model call was repeated",
+            cases,
+            sum(c.repeated > c.kills for c in cases),
+        ),
+        _figure(
+            "runs killed that left a work tree, process, lock, session or ref",
+            cases,
+            sum(bool(c.left) for c in cases),
+        ),
+        Figure(
+            name="recorded rows lost by kill -9",
+            tried=sum(case.rows for case in cases),
+            found=sum(case.lost for case in cases),
+            target="0",
+            met=not any(case.lost for case in cases),
+        ),
+    )
+
+
+def _figure(name: str, cases: Sequence[Case], found: int) -> Figure:
+    return Figure(name=name, tried=len(cases), found=found, target="0 of all", met=found == 0)
+
+
+def _wrong(cases: Iterable[Case]) -> int:
+    return sum(bool(case.wrong) for case in cases)
+
+
+class Bench:
+    """A project to copy, a model server, and the run that nobody disturbed."""
+
+    def __init__(self, work: Path) -> None:
+        self._work = work
+        self._stack = contextlib.ExitStack()
+
+    def __enter__(self) -> Self:
+        self._template = self._work / "template"
+        project = long_project(self._template)
+        self._server = self._stack.enter_context(OllamaServer(Mind(project)))
+        project.configure(self._server.base_url, models={"parallel": 1})
+        _require(run_killed(project, ("index",)))
+        self.reference = self._undisturbed()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        shutil.rmtree(self._template, ignore_errors=True)
+
+    def kill_at(self, point: int) -> Case:
+        """A run that dies before its journal point, 1-based."""
+        case = Case(name=f"point {point}")
+        with self._project(case.name) as project:
+            before, calls = _user_of(project), self._calls()
+            ended = run_killed(project, ("solve", project.task), point=point)
+            self._note_kill(case, project, ended)
+            self._go_on(case, project, source=None)
+            self._compare(case, project, before, calls)
+        return case
+
+    def kill_sometime(self, number: int, source: random.Random, *, again: bool) -> Case:
+        """A run that dies at a moment, and with `again` once more while it goes on."""
+        case = Case(name=f"moment {number}")
+        with self._project(case.name) as project:
+            before, calls = _user_of(project), self._calls()
+            after = source.uniform(0.05, self.reference.seconds)
+            ended = run_killed(project, ("solve", project.task), after=after)
+            self._note_kill(case, project, ended)
+            self._go_on(case, project, source=source if again else None)
+            self._compare(case, project, before, calls)
+        return case
+
+    @contextlib.contextmanager
+    def _project(self, name: str) -> Iterator[Project]:
+        folder = self._work / name.replace(" ", "-")
+        shutil.copytree(self._template, folder, symlinks=True)
+        try:
+            yield project_at(folder / "till", {}, {})
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _calls(self) -> int:
+        return sum(not call.prompt.startswith(PROBE) for call in list(self._server.calls))
+
+    def _undisturbed(self) -> Reference:
+        with self._project("reference") as project:
+            calls, started = self._calls(), time.monotonic()
+            ended = _require(run_killed(project, ("solve", project.task)))
+            seconds = time.monotonic() - started
+            row = newest_run(project)
+            assert row is not None
+            return Reference(
+                story=story_of(project, row),
+                calls=self._calls() - calls,
+                points=ended.points,
+                seconds=seconds,
+                refs=_refs(project),
+            )
+
+    def _note_kill(self, case: Case, project: Project, ended: Ended) -> None:
+        case.kills += ended.code == -9
+        if ended.code not in {-9, 0}:
+            case.wrong.append(f"ended with {ended.code}: {ended.out[-500:]}")
+        if ended.left:
+            case.left.append("a process")
+        self._rows = _rows_of(project)
+
+    def _go_on(self, case: Case, project: Project, source: random.Random | None) -> None:
+        for turn in range(MOST_TURNS):
+            row = newest_run(project)
+            if row is None:
+                args: tuple[str, ...] = ("solve", project.task)
+            elif row.status is RunStatus.COMPLETE:
+                break
+            else:
+                args = ("solve", "--resume", row.task_id[:8])
+            after = source.uniform(0.05, self.reference.seconds) if source is not None and turn == 0 else None
+            ended = run_killed(project, args, after=after)
+            case.rows += len(self._rows)
+            case.lost += len(self._rows - _rows_of(project))
+            self._note_kill(case, project, ended)
+            if ended.code not in {-9, 0}:
+                return
+        ended = run_killed(project, ("check", "--repair"))
+        if ended.code != 0:
+            case.wrong.append(f"check --repair ended with {ended.code}: {ended.out[-500:]}")
+
+    def _compare(self, case: Case, project: Project, before: object, calls: int) -> None:
+        row = newest_run(project)
+        if row is None:
+            case.wrong.append("no run is in the record")
+            return
+        case.wrong += self.reference.story.differences(story_of(project, row))
+        case.repeated = self._calls() - calls - self.reference.calls
+        if _user_of(project) != before:
+            case.wrong.append("something of the user's has changed")
+        if _refs(project) != self.reference.refs:
+            case.left.append(f"refs: {_refs(project)}")
+        case.left += _left_in(project)
+
+
+def _require(ended: Ended) -> Ended:
+    if ended.code != 0:
+        raise SystemExit(f"ended with {ended.code}: {ended.out}")
+    return ended
+
+
+def _user_of(project: Project) -> object:
+    return repositories.fingerprint(project.top, refs=USERS_REFS)
+
+
+def _refs(project: Project) -> tuple[str, ...]:
+    """The refs that runs made, the task's id as `<task>`: two tasks would show."""
+    listed = repositories.git(project.top, "for-each-ref", "--format=%(refname)", *USERS_REFS).split()
+    tasks = sorted({task_of(ref.split("/")[2]) for ref in listed if ref.startswith("refs/cra/")})
+    names = {task: f"<task{number}>" for number, task in enumerate(tasks)}
+    shown = []
+    for ref in listed:
+        for task, name in names.items():
+            ref = ref.replace(task, name).replace(task[:8], name)  # noqa: PLW2901
+        shown.append(ref)
+    return tuple(sorted(shown))
+
+
+def _left_in(project: Project) -> list[str]:
+    """What a run that is over must not leave."""
+    worktrees = repositories.git(project.top, "worktree", "list", "--porcelain").count("worktree ") - 1
+    found = [f"{worktrees} work trees"] if worktrees else []
+    found += [str(path) for path in (project.home / "cache").glob("cra/worktrees/*/*")]
+    found += [str(path) for path in Workspace(repo=project.top).sessions.iterdir()]
+    return found + [str(path) for path in (project.top / ".git").rglob("*.lock")]
+
+
+def _rows_of(project: Project) -> frozenset[tuple[str, int, str]]:
+    """Every row of the tables whose rows never change, by table, id and a hash of its content."""
+    raw = Workspace(repo=project.top).raw
+    found = set()
+    if not raw.exists():
+        return frozenset()
+    with contextlib.closing(connect_file("raw", raw, read_only=True)) as conn:
+        for table in KEPT:
+            for row in conn.execute(f"SELECT * FROM {table}"):
+                content = hashlib.sha256(repr(tuple(row)).encode("utf-8", "replace")).hexdigest()
+                found.add((table, row["id"], content))
+    return frozenset(found)

@@ -1,0 +1,62 @@
+"""The figures of the scoreboard, and their place in RESULTS.md."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from benchmarks.report import RESULTS, table, write_section
+
+Effort = Literal["short", "full"]
+"""`full` tries as often as the targets ask, `short` a few times."""
+TITLE = "Faults"
+HEAD = ("part", "figure", "tried", "found", "target", "met")
+ROW = re.compile(r"^\| (\w+) \| (.+) \| ([\d,]+) \| ([\d,]+) \| (.+) \| (yes|no) \|$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One line: how often something was tried, how often what must not happen was found."""
+
+    name: str
+    """What was counted, such as "escapes not blocked, as root"; no `|`."""
+    tried: int
+    found: int
+    target: str
+    """In words, such as "0 of 45 and more"."""
+    met: bool
+
+
+def render(board: Mapping[str, Iterable[Figure]]) -> str:
+    """The board as a Markdown table, its parts in the order of the mapping."""
+    rows = [
+        (part, one.name, f"{one.tried:,}", f"{one.found:,}", one.target, "yes" if one.met else "no")
+        for part, figures in board.items()
+        for one in figures
+    ]
+    return table(HEAD, rows)
+
+
+def read_board(path: Path = RESULTS) -> dict[str, tuple[Figure, ...]]:
+    """The figures that stand in the page, by part; empty where none do."""
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    section = text.partition(f"## {TITLE}\n")[2].partition("\n## ")[0]
+    board: dict[str, tuple[Figure, ...]] = {}
+    for part, name, tried, found, target, met in ROW.findall(section):
+        figure = Figure(
+            name=name, tried=_number(tried), found=_number(found), target=target, met=met == "yes"
+        )
+        board[part] = (*board.get(part, ()), figure)
+    return board
+
+
+def write_board(board: Mapping[str, Iterable[Figure]], *, order: Sequence[str], path: Path = RESULTS) -> None:
+    """The page's section holds the board, its parts in `order`."""
+    text = "`python -m benchmarks.faults --write`; `found` counts what must not happen, unless the figure says otherwise."
+    body = render({part: board[part] for part in order if part in board})
+    write_section(TITLE, f"{text}\n\n{body}", path=path)
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))

@@ -1,0 +1,37 @@
+"""A short run of the fuzzer that `python -m benchmarks.faults fuzz` runs for long."""
+
+from pathlib import Path
+
+import pytest
+from benchmarks.faults import fuzz
+from benchmarks.faults.fuzz_targets import Broken, Target
+
+SHORT = 1_500
+
+
+def test_no_fuzzed_input_raises_breaks_a_promise_or_takes_long(tmp_path: Path) -> None:
+    findings = list(fuzz.fuzz(range(SHORT), tmp_path))
+    fuzz.report(findings)
+    assert findings == []
+
+
+def test_an_input_is_the_same_each_time_it_is_made(tmp_path: Path) -> None:
+    desk = fuzz.Desk(tmp_path)
+    for number in range(50):
+        first, second = desk.case(number), desk.case(number)
+        assert (first.target, first.text) == (second.target, second.text)
+
+
+@pytest.mark.parametrize(
+    ("raised", "kind"),
+    [(ValueError("x"), "exception"), (Broken("x"), "promise"), (fuzz.StuckError(), "slow")],
+)
+def test_what_a_reader_raises_is_found(raised: BaseException, kind: str, tmp_path: Path) -> None:
+    def read(_text: str, _rng: object) -> None:
+        raise raised
+
+    desk = fuzz.Desk(tmp_path)
+    desk.targets = (Target(name="x", weight=1, seeds=("a",), words=("b",), read=read),)
+    finding = desk.try_one(1)
+    assert finding is not None
+    assert (finding.target, finding.kind) == ("x", kind)

@@ -1,0 +1,30 @@
+"""Processes that try to outlive their command: a few of the scoreboard's tricks."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from benchmarks.faults.leftovers import SHORT, End, Mode, leftovers, marked, wait_until
+from tests.fakes.sandboxes import installed
+
+
+@pytest.mark.parametrize("mode", ["bwrap", "none"])
+@pytest.mark.parametrize(("name", "end"), SHORT)
+def test_nothing_is_left(mode: Mode, name: str, end: End, tmp_path: Path) -> None:
+    if mode == "bwrap":
+        installed()
+    assert leftovers(tmp_path / "case", mode, name, end) == 0
+
+
+def test_what_is_left_would_be_found() -> None:
+    mark = f"mark-of-{os.getpid()}"
+    process = subprocess.Popen((sys.executable, "-c", "import time; time.sleep(60)", mark))
+    try:
+        # Just after the exec, the kernel has no command line yet.
+        assert wait_until(lambda: marked(mark) == (process.pid,), seconds=10)
+    finally:
+        process.kill()
+        process.wait()
+    assert marked(mark) == ()

@@ -1,0 +1,344 @@
+"""Runs that were broken off go on: with what they had, and with what the user says since."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from tests.fakes import repositories
+from tests.fakes.long_run import GOLD, Mind, long_project, newest_run, story_of
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import PROBE, Project, Script, Told, edit, make_project, serving
+
+from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.cli.in_hand import in_hand
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw.events import list_events
+from clean_room_agent.errors import UsageError
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.workspace import Workspace
+
+DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
+Fault = Callable[[ChatCall], Answer | None]
+
+
+@dataclass(slots=True)
+class Faulty:
+    """The mind of the long run, with one fault at the n-th question (from 1) that asks for edits."""
+
+    mind: Mind
+    fault: Fault
+    nth: int
+    asked: list[ChatCall] = field(default_factory=list)
+
+    def __call__(self, call: ChatCall) -> Answer | str:
+        if not call.prompt.startswith(PROBE):
+            self.asked.append(call)
+        if (
+            call.title == IMPLEMENT.title
+            and [each.title for each in self.asked].count(IMPLEMENT.title) == self.nth
+        ):
+            found = self.fault(call)
+            if found is not None:
+                return found
+        return self.mind(call)
+
+
+def press(_: ChatCall) -> None:
+    """Ctrl-C while the model writes."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def dead(_: ChatCall) -> Answer:
+    return DEAD
+
+
+def configured(project: Project, server: OllamaServer, **tables: dict[str, object]) -> None:
+    project.configure(server.base_url, **{"models": {"parallel": 1}, **tables})  # type: ignore[arg-type]
+
+
+def run_of(told: Told) -> str:
+    assert told.recorded.run is not None
+    return told.recorded.run.task_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokenOff:
+    """A long run that met its fault, and what `cra solve` told then."""
+
+    project: Project
+    mind: Faulty
+    server: OllamaServer
+    told: Told
+
+    @property
+    def short(self) -> str:
+        return run_of(self.told)[:8]
+
+    def resume(self, *more: str) -> Told:
+        return self.project.cra("solve", "--resume", self.short, *more)
+
+
+@contextlib.contextmanager
+def broken_off(
+    folder: Path, fault: Fault, nth: int, *flags: str, **tables: dict[str, object]
+) -> Iterator[BrokenOff]:
+    """The server answers as long as this is open, from here on without a fault."""
+    project = long_project(folder)
+    mind = Faulty(Mind(project), fault, nth)
+    with OllamaServer(mind) as server:
+        configured(project, server, **tables)
+        told = project.cra("solve", project.task, *flags)
+        yield BrokenOff(project=project, mind=mind, server=server, told=told)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, int]:
+    """The long run when nothing happens, and how many questions it asks."""
+    project = long_project(tmp_path_factory.mktemp("undisturbed"))
+    mind = Faulty(Mind(project), dead, 0)
+    with OllamaServer(mind) as server:
+        configured(project, server)
+        told = project.cra("solve", project.task)
+    assert (told.code, told.recorded.ending) == (0, ("complete", "")), told.err
+    return project, len(mind.asked)
+
+
+def check_same(project: Project, undisturbed: tuple[Project, int], told: Told) -> None:
+    reference, mine = newest_run(undisturbed[0]), newest_run(project)
+    assert reference is not None
+    assert mine is not None
+    assert story_of(undisturbed[0], reference).differences(story_of(project, mine)) == []
+    assert (told.code, told.traces, told.sessions, len(told.branches)) == (0, {}, (), 1), told.err
+    assert list(Workspace(repo=project.top).sessions.iterdir()) == []
+
+
+def test_ctrl_c_says_how_to_go_on_and_what_follows_is_as_if_it_had_not_been(
+    tmp_path: Path, undisturbed: tuple[Project, int]
+) -> None:
+    with broken_off(tmp_path, press, 3) as run:
+        assert (run.told.code, run.told.traces, run.told.branches) == (130, {}, ())
+        assert f"error: interrupted\n  -> go on with: cra solve --resume {run.short}\n" in run.told.err
+        told = run.resume()
+    check_same(run.project, undisturbed, told)
+    assert len(run.mind.asked) <= undisturbed[1] + 1
+    assert f"note: going on with {run.short}: what it has done stands" in told.err
+    again = run.resume()
+    assert (again.code, again.traces) == (2, {})
+    assert f"run {run.short} is complete: there is nothing to go on with" in again.err
+
+
+def test_a_server_that_died_is_asked_again_and_the_partial_branch_goes_on(
+    tmp_path: Path, undisturbed: tuple[Project, int]
+) -> None:
+    with broken_off(tmp_path, dead, 3) as run:
+        branch = f"cra/{run.short}"
+        assert (run.told.code, run.told.recorded.ending[0], run.told.branches) == (4, "partial", (branch,))
+        assert f"cra solve --resume {run.short}" in run.told.out
+        told = run.resume()
+    assert told.recorded.ending == ("complete", ""), told.err
+    assert (told.code, told.traces, told.branches) == (0, {}, (branch,))
+    tree = repositories.read_tree(run.project.top, branch)
+    assert {path: tree[path].decode() for path in GOLD} == GOLD
+    assert len(run.mind.asked) == undisturbed[1] + 1
+
+
+def test_a_run_that_failed_with_its_server_goes_on_too(
+    tmp_path: Path, undisturbed: tuple[Project, int]
+) -> None:
+    with broken_off(tmp_path, dead, 1) as run:
+        assert (run.told.code, run.told.recorded.ending[0], run.told.sessions) == (3, "failed", ())
+        told = run.resume()
+    assert (told.code, told.traces, told.recorded.ending) == (0, {}, ("complete", "")), told.err
+    assert len(run.mind.asked) == undisturbed[1] + 1
+
+
+def test_a_branch_that_the_user_is_on_is_left_where_it_is(tmp_path: Path) -> None:
+    with broken_off(tmp_path, dead, 3) as run:
+        top, branch = run.project.top, f"cra/{run.short}"
+        repositories.git(top, "stash", "-u")
+        repositories.git(top, "switch", "-q", branch)
+        tip = repositories.git(top, "rev-parse", branch)
+        told = run.resume()
+    assert (told.code, told.traces, told.branches) == (0, {}, (branch, f"{branch}-2")), told.err
+    assert repositories.git(top, "rev-parse", branch) == tip
+    assert told.recorded.run is not None
+    assert told.recorded.run.branch == f"{branch}-2"
+
+
+def test_a_spent_budget_that_is_raised_goes_on_and_counts_what_was_spent(
+    tmp_path: Path, undisturbed: tuple[Project, int]
+) -> None:
+    with broken_off(tmp_path, dead, 0, orchestrator={"max_calls": 18}) as run:
+        assert run.told.recorded.ending[0] == "partial"
+        same = run.resume()
+        assert same.recorded.ending[0] == "partial"
+        assert "(max_calls = 18)" in same.recorded.ending[1]
+        configured(run.project, run.server)
+        told = run.resume("--json")
+        replayed = run.project.cra("replay", run.short)
+        assert replayed.code == 0, replayed.err
+    assert told.recorded.ending == ("complete", ""), told.err
+    assert "changed since, and counts from here on: [orchestrator] max_calls: was 18, is 400" in told.err
+    # Two calls a process are probes of the server's window.
+    assert (
+        undisturbed[1] + 2
+        <= json.loads(told.out)["calls"]
+        == len(told.recorded.calls) + len(told.recorded.probes)
+    )
+
+
+@pytest.mark.parametrize("how", ["gone", "damaged"])
+def test_a_copy_of_the_index_that_is_lost_is_made_again(
+    tmp_path: Path, undisturbed: tuple[Project, int], how: str
+) -> None:
+    with broken_off(tmp_path, press, 4) as run:
+        copy = Workspace(repo=run.project.top).run_copy(run_of(run.told))
+        if how == "gone":
+            copy.unlink()
+        else:
+            copy.write_bytes(b"x" * 9000)
+        repositories.commit(run.project.top, {"till/later.py": "LATER = 1\n"}, "Something else meanwhile")
+        told = run.resume()
+    check_same(run.project, undisturbed, told)
+
+
+def test_a_hint_is_on_record_and_in_every_prompt_from_then_on(tmp_path: Path) -> None:
+    with broken_off(tmp_path, press, 3) as run:
+        asked = len(run.mind.asked)
+        told = run.resume("--hint", "Mind the cents.")
+        assert told.code == 0, told.err
+        shown = ["The user has added since: Mind the cents." in call.prompt for call in run.mind.asked]
+        assert not any(shown[:asked])
+        assert all(
+            hinted
+            for hinted, call in zip(shown[asked:], run.mind.asked[asked:], strict=True)
+            if "## Task" in call.prompt
+        )
+        assert any(shown[asked:])
+        replayed = run.project.cra("replay", run.short)
+    assert [event.detail for event in told.recorded.events if event.kind == "hint"] == ["Mind the cents."]
+    assert replayed.code == 0, replayed.err
+
+
+def test_another_test_command_is_refused_and_the_run_can_still_go_on(tmp_path: Path) -> None:
+    with broken_off(tmp_path, press, 3) as run:
+        configured(run.project, run.server, testing={"test_command": "true"})
+        told = run.resume()
+        assert (told.code, told.traces) == (2, {})
+        assert "what is done was judged by the other" in told.err
+        assert told.recorded.ending[0] == "interrupted"
+        configured(run.project, run.server)
+        assert run.resume().code == 0
+
+
+def test_an_attempt_that_was_kept_is_known_when_the_run_goes_on(till: Project) -> None:
+    share = "    share = cents // people\n"
+    harmless = edit(share, f"    # even shares\n{share}")
+    script, asked = Script(till.oracle), 0
+
+    def mind(call: ChatCall) -> Answer | str:
+        nonlocal asked
+        asked += call.title == IMPLEMENT.title
+        if call.title == IMPLEMENT.title and asked == 2:
+            press(call)
+        return harmless if call.title == IMPLEMENT.title and asked != 3 else script(call)
+
+    with OllamaServer(mind) as server:
+        configured(till, server, solve={"max_attempts": 2})
+        told = till.cra("solve", till.task)
+        assert (told.code, told.recorded.ending[0]) == (130, "interrupted"), told.err
+        assert told.recorded.outcomes == ["applied_and_passed"]
+        short = run_of(told)[:8]
+        told = till.cra("solve", "--resume", short)
+        assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
+        replayed = till.cra("replay", short)
+    assert replayed.code == 0, replayed.err
+    assert till.cra("check", "--record").code == 0
+    assert (told.recorded.ending[0], told.code, asked) == ("complete", 0, 3), told.err
+
+
+def test_what_does_not_go_with_resume_is_refused(till: Project) -> None:
+    with serving(till) as server:
+        configured(till, server)
+        assert "--hint goes with --resume" in till.cra("solve", "x", "--hint", "y").err
+        assert "nothing has been recorded here yet" in till.cra("solve", "--resume", "abcd").err
+        short = run_of(till.cra("solve", till.task))[:8]
+        assert "give no TASK" in till.cra("solve", "again", "--resume", short).err
+        assert "no task begins with 'zz'" in till.cra("solve", "--resume", "zz").err
+
+
+def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: Path) -> None:
+    project = make_project(tmp_path)
+    slow = f"touch {project.home}/begun; sleep 30"
+    with serving(project) as server:
+        project.configure(server.base_url, testing={"test_command": slow})
+        process = subprocess.Popen(
+            [sys.executable, "-m", "clean_room_agent", "solve", project.task],
+            cwd=project.top,
+            env=project.environment(),
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            until = time.monotonic() + 40
+            while not (project.home / "begun").exists() and time.monotonic() < until:
+                time.sleep(0.02)
+            row = newest_run(project)
+            assert row is not None
+            short = row.task_id[:8]
+            told = project.cra("solve", "--resume", short)
+            assert (told.code, told.recorded.ending[0]) == (2, "running")
+            assert f"process {process.pid} holds run {short}" in told.err
+            repaired = project.cra("check", "--repair")
+            assert repaired.out == "nothing was left behind\n"
+            assert any(short in path for path in repaired.worktrees)
+            os.kill(process.pid, signal.SIGKILL)
+        finally:
+            process.kill()
+            process.wait()
+        assert json.loads(project.cra("runs", "--json").out)[0]["status"] == "interrupted"
+        theirs = tmp_path / "theirs"
+        repositories.git(
+            project.top, "worktree", "add", "-q", "--lock", "--reason", "cra is nice", str(theirs)
+        )
+        repaired = project.cra("check", "--repair")
+    assert (
+        f"run {short} was interrupted: its process ended without a word; go on with: cra solve --resume {short}"
+        in (repaired.out)
+    )
+    assert "removed the work tree" in repaired.out
+    assert repaired.worktrees == (str(theirs),)
+    assert repaired.recorded.ending[0] == "interrupted"
+    assert project.cra("check", "--repair").out == "nothing was left behind\n"
+
+
+def test_one_process_has_a_task_in_hand(tmp_path: Path) -> None:
+    workspace, task = Workspace(repo=tmp_path), new_task_id()
+    with in_hand(workspace, task):
+        second = in_hand(workspace, task, patience=0)
+        with pytest.raises(UsageError, match="holds run"):
+            second.__enter__()
+    assert list(workspace.sessions.iterdir()) == []
+
+
+def test_what_was_noted_of_a_resumed_run_is_in_its_events(tmp_path: Path) -> None:
+    with broken_off(tmp_path, press, 1, "--max-attempts", "2") as run:
+        run.resume()
+    raw = Workspace(repo=run.project.top).raw
+    with contextlib.closing(connect_file("raw", raw, read_only=True)) as conn:
+        events = {event.kind: event.detail for event in list_events(conn, run_of(run.told))}
+    assert json.loads(events["flags"]) == {"max_attempts": 2}
+    assert events["resumed"] == "with nothing configured otherwise"
+    assert json.loads(events["resumed_with"])["config"]["solve"]["max_attempts"] == 2
+    shown = run.project.cra("show", run.short).out
+    assert "  resumed: with nothing configured otherwise\n" in shown
+    assert "resumed_with" not in shown
