@@ -15,7 +15,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-WATCHED = ("sqlite3.connect", "socket.connect")
+BY_FIRST = ("sqlite3.connect", "socket.getaddrinfo", "socket.gethostbyname", "urllib.Request")
+"""Events whose first argument says what is meant; with the others it is the second."""
+WATCHED = (*BY_FIRST, "socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg")
 PACKAGE = "clean_room_agent"
 
 
@@ -39,7 +41,7 @@ def written_down(report: Path) -> Iterator[None]:
     def hook(event: str, args: tuple[Any, ...]) -> None:
         if event not in WATCHED or os.getpid() != process:
             return
-        target = args[0] if event == "sqlite3.connect" else args[1]
+        target = args[0] if event in BY_FIRST else args[1]
         stack = stack_of(sys._getframe(1))
         thread = threading.current_thread().name
         seen.append({"event": event, "target": str(target), "thread": thread, "stack": stack})

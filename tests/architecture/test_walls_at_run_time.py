@@ -13,18 +13,21 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import make_project
 
 from clean_room_agent.cli import wiring
+from clean_room_agent.cli.local_context import LocalContext
+from clean_room_agent.cli.run_copy import index_for_run
+from clean_room_agent.cli.run_parts import run_parts
 from clean_room_agent.cli.settings import Overrides, load_settings
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.workspace import Workspace
 
 CURATED = re.compile(r"/curated(_[0-9a-f-]+)?\.sqlite")
-PORT = "cli.wiring:LocalContext."
+PORT = "cli.local_context:LocalContext."
 MAX_HOPS = 8
 STATIONS = {
     "cli.main": "1 the command line",
     "cli.solve": "2 the command",
-    "cli.wiring": "3 the port that wiring built",
+    "cli.local_context": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",
     "retrieval.retriever": "6 a room",
@@ -70,8 +73,8 @@ def hops(modules: Sequence[str]) -> tuple[str, ...]:
 def test_the_wall_is_broken_by_whoever_opens_the_index_without_the_port() -> None:
     opening = ("db.connection:connect_file", "db.connection:_open")
     above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.steps:run_step")
-    port = ("cli.wiring:LocalContext.retrieve", "retrieval.retriever:Retriever.retrieve")
-    assert breach(("cli.main:main", "cli.wiring:run_parts", *opening)) == ""
+    port = ("cli.local_context:LocalContext.retrieve", "retrieval.retriever:Retriever.retrieve")
+    assert breach(("cli.main:main", "cli.run_parts:run_parts", *opening)) == ""
     assert breach((*above, *port, *opening)) == ""
     assert breach((*above, *opening)) == "orchestrator.solve:solve"
     assert breach((*above, "execute.plan:adjust", *port, *opening)) == "execute.plan:adjust"
@@ -138,12 +141,12 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
         repo = open_repository(project.top)
         with contextlib.ExitStack() as stack:
             desk = stack.enter_context(wiring.open_desk(workspace, settings, "wall"))
-            index = stack.enter_context(wiring.index_for_run(desk, repo, "wall", None))
+            index = stack.enter_context(index_for_run(desk, repo, "wall", None))
             parts = stack.enter_context(
-                wiring.run_parts(desk, repo, "wall", "x", Silent(), command="solve", index_path=index)
+                run_parts(desk, repo, "wall", "x", Silent(), command="solve", index_path=index)
             )
             context = parts.open_context(project.top)
-            assert isinstance(context, wiring.LocalContext)
+            assert isinstance(context, LocalContext)
             reading = context._retriever._kb._conn
             assert reading.execute("SELECT count(*) FROM files").fetchone()[0] == 5
             with pytest.raises(sqlite3.OperationalError, match="readonly database"):
@@ -151,6 +154,7 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
             reading.execute("PRAGMA query_only = OFF")
             with pytest.raises(sqlite3.OperationalError, match="readonly database"):
                 reading.execute("DELETE FROM files")
-            context.refresh(project.top, ("till/money.py",))
+            context.refresh(project.top, ("till/money.py",), "c0ffee")
+            assert context.described() == "c0ffee"
             assert context._retriever._kb._conn is reading
-            desk.session.archive(desk.record)
+            desk.end_task()

@@ -41,6 +41,10 @@ class Watched:
     def databases(self) -> tuple[Opened, ...]:
         return tuple(entry for entry in self.opened if entry.event == "sqlite3.connect")
 
+    def network(self) -> tuple[Opened, ...]:
+        """All that has to do with other machines, or could."""
+        return tuple(entry for entry in self.opened if entry.event != "sqlite3.connect")
+
     def connections(self) -> tuple[Opened, ...]:
         return tuple(entry for entry in self.opened if entry.event == "socket.connect")
 
