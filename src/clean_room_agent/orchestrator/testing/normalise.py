@@ -27,6 +27,7 @@ HEADER = re.compile(
     r"|-+ generated xml file: .* -+)"
 )
 CARETS = re.compile(r"(?:E {3})?[ \t]{4,}[~^]*\^[~^ ]*")
+DURATION = r" in \d+(?:\.\d+)?(?:s| seconds)(?: \(\d+:\d\d:\d\d\))?"
 CODE_HOME = re.compile(r"(?<![^\s\"'(=<>:,])[^\s\"'(=<>:,]*/lib/python3\.\d+/(?:(site|dist)-packages/)?")
 REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
     # From the beginning of a word alone: begun at each slash, a long word would take the square of its length.
@@ -45,7 +46,8 @@ REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?", re.MULTILINE),
         "<time>",
     ),
-    (re.compile(r" in \d+(?:\.\d+)?(?:s| seconds)(?: \(\d+:\d\d:\d\d\))?(?=[ =.\n]|$)"), ""),
+    (re.compile(rf"^=+ (.*?){DURATION} =+$", re.MULTILINE), r"=== \1 ==="),  # centred, so its marks tell the duration
+    (re.compile(rf"{DURATION}(?=[ =.\n]|$)"), ""),
     (re.compile(r" \(\d+(?:\.\d+)? ?(?:ms|s|m)\)"), ""),
     (re.compile(r"^\d+(?:\.\d+)?s (call|setup|teardown) ", re.MULTILINE), r"\1 "),
     (re.compile(r"^([ \t]*(?:# |ℹ )?duration_ms:?) [\d.]+$", re.MULTILINE), r"\1"),  # noqa: RUF001 - node prints it
