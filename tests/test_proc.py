@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE, stop_once_begun, wait_until
 
 from clean_room_agent import proc
 from clean_room_agent.capture import Capture
@@ -26,7 +27,7 @@ if os.fork() == 0:
             os.close(number)
         os.chdir("/")
         os.execve(sys.executable, [sys.executable, "-c",
-            "import os,time; open(%r,'w').write(str(os.getpid())); time.sleep(60)"], {})
+            "import os,time; open(%r,'w').write(str(os.getpid())); time.sleep(600)"], {})
     os._exit(0)
 os.wait()
 while not os.path.exists(%r) or not open(%r).read():
@@ -52,10 +53,7 @@ def zombies() -> set[int]:
 
 
 def wait_for_death(pid: int) -> None:
-    until = time.monotonic() + 5
-    while is_alive(pid):
-        assert time.monotonic() < until, "still alive"
-        time.sleep(0.01)
+    wait_until(lambda: not is_alive(pid), f"the death of {pid}")
 
 
 def daemon(pid_file: Path) -> str:
@@ -65,7 +63,11 @@ def daemon(pid_file: Path) -> str:
 @both_ways
 def test_both_streams_and_the_exit_code_come_back(tmp_path: Path, contain: bool) -> None:
     done = proc.run(
-        ("sh", "-c", "pwd; echo err >&2; exit 3"), cwd=tmp_path, timeout=20, check=False, contain=contain
+        ("sh", "-c", "pwd; echo err >&2; exit 3"),
+        cwd=tmp_path,
+        timeout=PATIENCE,
+        check=False,
+        contain=contain,
     )
     assert (done.returncode, done.stdout, done.stderr) == (3, f"{tmp_path}\n".encode(), b"err\n")
     assert (done.timed_out, done.stdout_cut, done.stderr_cut) == (False, 0, 0)
@@ -75,7 +77,9 @@ def test_both_streams_and_the_exit_code_come_back(tmp_path: Path, contain: bool)
 @both_ways
 def test_a_failure_is_an_error_that_carries_everything(tmp_path: Path, contain: bool) -> None:
     with pytest.raises(CommandError, match="exit 3: why") as caught:
-        proc.run(("sh", "-c", "echo out; echo why >&2; exit 3"), cwd=tmp_path, timeout=20, contain=contain)
+        proc.run(
+            ("sh", "-c", "echo out; echo why >&2; exit 3"), cwd=tmp_path, timeout=PATIENCE, contain=contain
+        )
     assert (caught.value.returncode, caught.value.stdout, caught.value.stderr) == (3, b"out\n", b"why\n")
     assert caught.value.command[0] == "sh"
 
@@ -83,15 +87,17 @@ def test_a_failure_is_an_error_that_carries_everything(tmp_path: Path, contain: 
 @both_ways
 def test_a_missing_program_or_folder_is_named(tmp_path: Path, contain: bool) -> None:
     with pytest.raises(CommandError, match="cannot start no-such-program: No such file") as caught:
-        proc.run(("no-such-program",), cwd=tmp_path, timeout=20, contain=contain)
+        proc.run(("no-such-program",), cwd=tmp_path, timeout=PATIENCE, contain=contain)
     assert "install no-such-program" in caught.value.hint
     with pytest.raises(CommandError, match=r"no folder .*/gone"):
-        proc.run(("true",), cwd=tmp_path / "gone", timeout=20, contain=contain)
+        proc.run(("true",), cwd=tmp_path / "gone", timeout=PATIENCE, contain=contain)
 
 
 @both_ways
 def test_death_by_signal_is_negative(tmp_path: Path, contain: bool) -> None:
-    done = proc.run(("sh", "-c", "kill -TERM $$"), cwd=tmp_path, timeout=20, check=False, contain=contain)
+    done = proc.run(
+        ("sh", "-c", "kill -TERM $$"), cwd=tmp_path, timeout=PATIENCE, check=False, contain=contain
+    )
     assert done.returncode == -signal.SIGTERM
 
 
@@ -99,7 +105,7 @@ def test_death_by_signal_is_negative(tmp_path: Path, contain: bool) -> None:
 def test_the_environment_is_what_is_given_and_nothing_else(tmp_path: Path, contain: bool) -> None:
     odd = os.fsdecode(b"\xe9=x\ny")
     done = proc.run(
-        ("/usr/bin/env", "-0"), cwd=tmp_path, env={"A": odd, "B": ""}, timeout=20, contain=contain
+        ("/usr/bin/env", "-0"), cwd=tmp_path, env={"A": odd, "B": ""}, timeout=PATIENCE, contain=contain
     )
     assert done.stdout == b"A=\xe9=x\ny\0B=\0"
 
@@ -107,21 +113,21 @@ def test_the_environment_is_what_is_given_and_nothing_else(tmp_path: Path, conta
 @both_ways
 def test_input_is_fed_and_absent_input_is_empty(tmp_path: Path, contain: bool) -> None:
     text = b"0123456789" * 300_000
-    done = proc.run(("cat",), cwd=tmp_path, timeout=20, input=text, bound=10_000_000, contain=contain)
+    done = proc.run(("cat",), cwd=tmp_path, timeout=PATIENCE, input=text, bound=10_000_000, contain=contain)
     assert done.stdout == text
-    assert proc.run(("cat",), cwd=tmp_path, timeout=20, contain=contain).stdout == b""
-    assert proc.run(("true",), cwd=tmp_path, timeout=20, input=text, contain=contain).returncode == 0
+    assert proc.run(("cat",), cwd=tmp_path, timeout=PATIENCE, contain=contain).stdout == b""
+    assert proc.run(("true",), cwd=tmp_path, timeout=PATIENCE, input=text, contain=contain).returncode == 0
 
 
 def test_a_string_is_a_shell_command(tmp_path: Path) -> None:
-    assert proc.run("echo a | tr a b && yes | head -n 1", cwd=tmp_path, timeout=20).stdout == b"b\ny\n"
-    assert proc.run("yes | head -n 1 >/dev/null", cwd=tmp_path, timeout=20).stderr == b""
+    assert proc.run("echo a | tr a b && yes | head -n 1", cwd=tmp_path, timeout=PATIENCE).stdout == b"b\ny\n"
+    assert proc.run("yes | head -n 1 >/dev/null", cwd=tmp_path, timeout=PATIENCE).stderr == b""
 
 
 @both_ways
 def test_gigabytes_neither_fill_memory_nor_block(tmp_path: Path, contain: bool) -> None:
     script = "printf HEAD; head -c 150000000 /dev/zero; head -c 150000000 /dev/zero >&2; printf TAIL"
-    done = proc.run(("sh", "-c", script), cwd=tmp_path, timeout=60, bound=1000, contain=contain)
+    done = proc.run(("sh", "-c", script), cwd=tmp_path, timeout=PATIENCE, bound=1000, contain=contain)
     assert (len(done.stdout), done.stdout_cut) == (1000, 150_000_008 - 1000)
     assert done.stdout.startswith(b"HEAD\0")
     assert done.stdout.endswith(b"\0TAIL")
@@ -141,70 +147,71 @@ def test_output_within_the_bound_is_whole() -> None:
 
 @both_ways
 def test_a_timeout_kills_the_group_and_keeps_what_was_written(tmp_path: Path, contain: bool) -> None:
-    done = proc.run(
-        ("sh", "-c", "echo $$; sleep 60 & echo $!; wait"),
-        cwd=tmp_path,
-        timeout=0.3,
-        check=False,
-        contain=contain,
+    command = ("sh", "-c", "echo $$; sleep 600 & echo $!; wait")
+    done = stop_once_begun(
+        lambda seconds: proc.run(command, cwd=tmp_path, timeout=seconds, check=False, contain=contain),
+        lambda done: done.stdout.count(b"\n") == 2,
     )
     assert done.timed_out
     assert done.returncode == -signal.SIGKILL
-    assert done.duration_s < 5
+    assert done.duration_s < PATIENCE
     pids = [int(word) for word in done.stdout.split()]
     assert len(pids) == 2
     for pid in pids:
         wait_for_death(pid)
     with pytest.raises(CommandError, match=r"stopped after 0\.1 s"):
-        proc.run(("sleep", "60"), cwd=tmp_path, timeout=0.1, contain=contain)
+        proc.run(("sleep", "600"), cwd=tmp_path, timeout=0.1, contain=contain)
 
 
 @linux
 def test_a_timeout_kills_daemons_too(tmp_path: Path) -> None:
-    script = daemon(tmp_path / "pid") + "\ntime.sleep(60)"
-    done = proc.run((sys.executable, "-c", script), cwd=tmp_path, timeout=1.0, check=False)
+    script = daemon(tmp_path / "pid") + "\ntime.sleep(600)"
+    done = stop_once_begun(
+        lambda seconds: proc.run((sys.executable, "-c", script), cwd=tmp_path, timeout=seconds, check=False),
+        lambda _: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text(),
+    )
     assert done.timed_out
     assert not is_alive(int((tmp_path / "pid").read_text()))
 
 
 @linux
 def test_a_daemon_does_not_outlive_a_command_that_succeeded(tmp_path: Path) -> None:
-    done = proc.run((sys.executable, "-c", daemon(tmp_path / "pid")), cwd=tmp_path, timeout=20)
+    done = proc.run((sys.executable, "-c", daemon(tmp_path / "pid")), cwd=tmp_path, timeout=PATIENCE)
     assert done.returncode == 0
     assert not is_alive(int((tmp_path / "pid").read_text()))
 
 
 @both_ways
-@pytest.mark.parametrize("background", ["sleep 60", "yes"])
+@pytest.mark.parametrize("background", ["sleep 600", "yes"])
 def test_a_child_that_holds_the_pipes_does_not_hold_us(
     tmp_path: Path, contain: bool, background: str
 ) -> None:
     done = proc.run(
         ("sh", "-c", f"{background} & echo $! > pid; echo done; exit 4"),
         cwd=tmp_path,
-        timeout=30,
+        timeout=PATIENCE,
         check=False,
         contain=contain,
     )
     assert done.returncode == 4
     assert b"done\n" in done.stdout
-    assert done.duration_s < 5
+    assert done.duration_s < PATIENCE
     wait_for_death(int((tmp_path / "pid").read_text()))
 
 
 @both_ways
 def test_a_command_that_closes_its_pipes_is_waited_for(tmp_path: Path, contain: bool) -> None:
     script = "exec >&- 2>&-; sleep 0.3; exit 5"
-    done = proc.run(("sh", "-c", script), cwd=tmp_path, timeout=20, check=False, contain=contain)
+    done = proc.run(("sh", "-c", script), cwd=tmp_path, timeout=PATIENCE, check=False, contain=contain)
     assert done.returncode == 5
     assert done.duration_s >= 0.3
 
 
 @linux
 def test_a_command_that_kills_its_supervisor_fails_and_dies(tmp_path: Path) -> None:
-    done = proc.run("echo $$ > pid; kill -9 $PPID; sleep 60", cwd=tmp_path, timeout=20, check=False)
+    done = proc.run("echo $$ > pid; kill -9 $PPID; sleep 600", cwd=tmp_path, timeout=PATIENCE, check=False)
     assert done.returncode != 0
-    assert done.duration_s < 10
+    assert done.duration_s < PATIENCE
     wait_for_death(int((tmp_path / "pid").read_text()))
 
 
@@ -212,7 +219,7 @@ def test_a_command_that_kills_its_supervisor_fails_and_dies(tmp_path: Path) -> N
 def test_what_runs_dies_with_the_program(tmp_path: Path) -> None:
     script = (
         "from pathlib import Path; from clean_room_agent import proc;"
-        f"proc.run('setsid sleep 60 & echo $! > {tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid; wait',"
+        f"proc.run('setsid sleep 600 & echo $! > {tmp_path}/pid.new; mv {tmp_path}/pid.new {tmp_path}/pid; wait',"
         " cwd=Path('/'), timeout=None)"
     )
     with subprocess.Popen([sys.executable, "-c", script]) as program:
@@ -232,15 +239,15 @@ def test_ctrl_c_kills_the_command_and_is_passed_on(tmp_path: Path) -> None:
     thread = threading.Thread(target=interrupt)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        proc.run("echo $$ > pid.new; mv pid.new pid; sleep 60", cwd=tmp_path, timeout=30)
+        proc.run("echo $$ > pid.new; mv pid.new pid; sleep 600", cwd=tmp_path, timeout=PATIENCE)
     thread.join()
     wait_for_death(int((tmp_path / "pid").read_text()))
 
 
 def test_runs_in_threads_leave_no_zombie_and_steal_no_child(tmp_path: Path) -> None:
     def one(number: int) -> bytes:
-        command = f"(setsid sleep 60 &) ; echo {number}"
-        return proc.run(command, cwd=tmp_path, timeout=30).stdout
+        command = f"(setsid sleep 600 &) ; echo {number}"
+        return proc.run(command, cwd=tmp_path, timeout=PATIENCE).stdout
 
     before = zombies()
     with subprocess.Popen(["sh", "-c", "sleep 0.2; exit 7"]) as other:
@@ -281,14 +288,14 @@ def test_inherited_variables_can_be_left_out(monkeypatch: pytest.MonkeyPatch) ->
     assert environment["KEPT"] == "1"
 
 
-HOLDS = "import time; held = b'x' * (300 << 20); print('held', flush=True); time.sleep(30)"
-FORKS = "import os, time\nfor _ in range(40): os.fork() or time.sleep(30)\ntime.sleep(30)"
+HOLDS = "import time; held = b'x' * (300 << 20); print('held', flush=True); time.sleep(600)"
+FORKS = "import os, time\nfor _ in range(40): os.fork() or time.sleep(600)\ntime.sleep(600)"
 
 
 @linux
 def test_what_holds_too_much_memory_is_killed_and_said_so(tmp_path: Path) -> None:
     limits = proc.Limits(memory=100 << 20)
-    done = proc.run((sys.executable, "-c", HOLDS), cwd=tmp_path, timeout=25, check=False, limits=limits)
+    done = proc.run((sys.executable, "-c", HOLDS), cwd=tmp_path, timeout=PATIENCE, check=False, limits=limits)
     assert (done.exceeded, done.timed_out, done.returncode) == ("memory", False, -signal.SIGKILL)
 
 
@@ -296,14 +303,16 @@ def test_what_holds_too_much_memory_is_killed_and_said_so(tmp_path: Path) -> Non
 def test_pages_that_children_share_are_counted_once(tmp_path: Path) -> None:
     shared = "import os, time; held = b'x' * (60 << 20)\nfor _ in range(5): os.fork() or time.sleep(2)\ntime.sleep(1)"
     limits = proc.Limits(memory=200 << 20)
-    done = proc.run((sys.executable, "-c", shared), cwd=tmp_path, timeout=25, check=False, limits=limits)
+    done = proc.run(
+        (sys.executable, "-c", shared), cwd=tmp_path, timeout=PATIENCE, check=False, limits=limits
+    )
     assert (done.exceeded, done.returncode) == ("", 0)
 
 
 @linux
 def test_too_many_processes_are_killed_and_said_so(tmp_path: Path) -> None:
     limits = proc.Limits(processes=20)
-    done = proc.run((sys.executable, "-c", FORKS), cwd=tmp_path, timeout=25, check=False, limits=limits)
+    done = proc.run((sys.executable, "-c", FORKS), cwd=tmp_path, timeout=PATIENCE, check=False, limits=limits)
     assert not done.timed_out
     assert done.exceeded == "processes" or b"BlockingIOError" in done.stderr
 
@@ -312,7 +321,7 @@ def test_too_many_processes_are_killed_and_said_so(tmp_path: Path) -> None:
 def test_a_file_does_not_grow_beyond_its_bound(tmp_path: Path) -> None:
     grow = "import os\nwith open('f', 'wb') as file: file.write(b'x' * 5_000_000)"
     limits = proc.Limits(file_size=1_000_000)
-    done = proc.run((sys.executable, "-c", grow), cwd=tmp_path, timeout=25, check=False, limits=limits)
+    done = proc.run((sys.executable, "-c", grow), cwd=tmp_path, timeout=PATIENCE, check=False, limits=limits)
     assert done.returncode != 0
     assert (tmp_path / "f").stat().st_size == 1_000_000
 
@@ -325,6 +334,7 @@ def test_an_open_file_can_be_handed_on(tmp_path: Path, contain: bool) -> None:
     code = f"import os; print(os.read({reading}, 100).decode())"
     command = (sys.executable, "-c", code)
     assert (
-        proc.run(command, cwd=tmp_path, timeout=20, contain=contain, keep=(reading,)).stdout == b"handed on\n"
+        proc.run(command, cwd=tmp_path, timeout=PATIENCE, contain=contain, keep=(reading,)).stdout
+        == b"handed on\n"
     )
     os.close(reading)

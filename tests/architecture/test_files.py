@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import git
 
 from clean_room_agent import proc
@@ -119,7 +120,9 @@ def test_what_ci_runs_is_the_command_of_the_readme(name: str) -> None:
     function = re.search(r"^readme_command\(\) \{\n.*?^\}$", script, re.MULTILINE | re.DOTALL)
     assert function is not None
     command = ("bash", "-euo", "pipefail", "-c", f'{function[0]}\nreadme_command "$0"', name)
-    extracted = proc.run(command, cwd=ROOT, env={"PATH": os.environ["PATH"]}, timeout=20).stdout.decode()
+    extracted = proc.run(
+        command, cwd=ROOT, env={"PATH": os.environ["PATH"]}, timeout=PATIENCE
+    ).stdout.decode()
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     block = re.search(rf"^<!-- {name} -->\n```sh\n(.*?)```$", readme, re.MULTILINE | re.DOTALL)
     assert block is not None

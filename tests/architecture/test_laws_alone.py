@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.ollama_script import ChatCall
+from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import fingerprint
 from tests.fakes.solving import USERS_REFS, make_project, serving, text_of
 
@@ -126,7 +127,7 @@ def test_a_run_that_is_killed_before_it_reads_an_answer_has_the_answer_on_record
     with serving(project, answer) as server:
         project.configure(server.base_url)
         command = (sys.executable, str(KILLED), prompt, "solve", project.task)
-        done = proc.run(command, cwd=project.top, env=project.environment(), timeout=60, check=False)
+        done = proc.run(command, cwd=project.top, env=project.environment(), timeout=PATIENCE, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     recorded = project.recorded()
     assert [(row.prompt, row.response) for row in recorded.calls] == said

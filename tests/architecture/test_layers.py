@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 
 from clean_room_agent import proc
 
@@ -31,7 +32,7 @@ def lint(folder: Path) -> proc.Completed:
     program = Path(sys.executable).with_name("lint-imports")
     env = proc.inherited_environment(without="PYTHON") | {"PYTHONPATH": str(folder / "src")}
     command = (str(program), "--no-cache")
-    return proc.run(command, cwd=folder, env=env, timeout=60, check=False)
+    return proc.run(command, cwd=folder, env=env, timeout=PATIENCE, check=False)
 
 
 def copy_tree(folder: Path) -> Path:

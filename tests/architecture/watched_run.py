@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.fakes.patience import PATIENCE
 from tests.fakes.solving import Project
 
 from clean_room_agent import proc
@@ -56,7 +57,7 @@ def watch(project: Project, args: Sequence[str]) -> Watched:
         (sys.executable, str(OBSERVER), str(report), *args),
         cwd=project.top,
         env=project.environment(),
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
     )
     entries = json.loads(report.read_text(encoding="utf-8"))

@@ -14,6 +14,7 @@ from typing import Any
 from tests.fakes.describing import DescribingModel
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.patience import PATIENCE
 from tests.fakes.solving import MONEY, Project, Told
 
 from clean_room_agent.db.connection import connect_file
@@ -165,7 +166,7 @@ def test_all_takes_other_text_files_after_the_others(till: Project) -> None:
 
 
 def test_several_requests_are_under_way_where_the_configuration_says_so(till: Project) -> None:
-    slow = {path: (lambda _, right: Answer(text=right, load_seconds=0.2)) for path in ORDER}
+    slow = {path: (lambda _, right: Answer(text=right, peers=3)) for path in ORDER}
     model = DescribingModel(slow)
     with OllamaServer(model) as server:
         till.configure(server.base_url, models={"parallel": 3})
@@ -185,7 +186,7 @@ def test_killed_in_the_middle_it_goes_on_where_it_stopped(till: Project) -> None
         till.configure(server.base_url, **ONE_AT_A_TIME)
         command = (sys.executable, "-m", "clean_room_agent", "enrich")
         child.append(subprocess.Popen(command, cwd=till.top, env=till.environment()))
-        assert child[0].wait(30) == -signal.SIGKILL
+        assert child[0].wait(PATIENCE) == -signal.SIGKILL
     assert [row.path for row in outputs(till)] == [MONEY_PATH]
     again = DescribingModel()
     assert enrich(till, again).code == 0
@@ -203,7 +204,7 @@ def test_ctrl_c_keeps_the_answer_that_was_under_way(till: Project) -> None:
 
 
 def test_a_second_ctrl_c_does_not_wait_for_a_slow_model(till: Project) -> None:
-    slow = Answer(text="{}", load_seconds=60)
+    slow = Answer(text="{}", load_seconds=600)
     with OllamaServer(DescribingModel({MONEY_PATH: slow})) as server:
         till.configure(server.base_url, **ONE_AT_A_TIME)
         command = (sys.executable, "-m", "clean_room_agent", "enrich", "-v")
@@ -216,7 +217,7 @@ def test_a_second_ctrl_c_does_not_wait_for_a_slow_model(till: Project) -> None:
         child.send_signal(signal.SIGINT)
         assert "waiting for the answer under way" in child.stderr.readline()
         child.send_signal(signal.SIGINT)
-        _, told = child.communicate(timeout=10)
+        _, told = child.communicate(timeout=PATIENCE)
     assert child.returncode == 130
     assert told.startswith("error: interrupted: 0 of 3 files described\n")
     assert "Traceback" not in told

@@ -9,6 +9,7 @@ import time
 import pytest
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.openai_server import OpenAiServer
+from tests.fakes.patience import PATIENCE
 from tests.fakes.solving import Project
 
 from clean_room_agent.cli.settings import Overrides, load_settings
@@ -134,7 +135,7 @@ def test_at_a_terminal_each_value_is_asked_for_with_what_was_found(till: Project
         said = _converse(
             main, ("coding model", "mine:1b\n"), ("reasoning", "\n"), ("window", "\n"), ("test", "\n")
         )
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=PATIENCE)
     os.close(main)
     assert process.returncode == 0, said
     assert out.startswith(b"wrote ")
@@ -144,7 +145,7 @@ def test_at_a_terminal_each_value_is_asked_for_with_what_was_found(till: Project
 
 def _converse(terminal: int, *turns: tuple[str, str]) -> str:
     said = ""
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     for question, answer in turns:
         heard = ""
         while f"{question}" not in heard or not heard.rstrip(" ").endswith(":"):

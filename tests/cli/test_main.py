@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 from tests.fakes.solving import Project
 
 from clean_room_agent.cli.main import COMMANDS, run
@@ -106,7 +107,7 @@ def test_a_reader_that_goes_away_is_no_bug(till: Project) -> None:
     assert process.stderr is not None
     process.stdout.close()
     told = process.stderr.read()
-    process.wait(timeout=30)
+    process.wait(timeout=PATIENCE)
     process.stderr.close()
     assert told == b""
 

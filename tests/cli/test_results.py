@@ -5,11 +5,11 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE, wait_until
 from tests.fakes.repositories import git
 from tests.fakes.solving import MENDED_MONEY, MONEY, Project, Told, serving
 
@@ -190,7 +190,7 @@ def test_replay_says_where_it_first_asks_something_else(till: Project, solved: s
 def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(
     till: Project, number: signal.Signals
 ) -> None:
-    slow = f"echo begun > {till.home / 'begun'}; sleep 30"
+    slow = f"echo begun > {till.home / 'begun'}; sleep 600"
     with serving(till) as server:
         till.configure(server.base_url, testing={"test_command": slow})
         process = subprocess.Popen(
@@ -201,11 +201,9 @@ def test_ctrl_c_during_the_tests_ends_with_130_and_leaves_only_the_record(
             stderr=subprocess.PIPE,
             text=True,
         )
-        until = time.monotonic() + 30
-        while not (till.home / "begun").exists() and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_until((till.home / "begun").exists, "the tests' beginning")
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
     assert "error: interrupted\n  -> go on with: cra solve --resume " in err
     assert refs(till) == [ref for ref in refs(till) if ref.endswith("/base")]

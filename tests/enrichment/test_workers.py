@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from tests.fakes.patience import PATIENCE
 
 from clean_room_agent.enrichment.workers import Workers
 
@@ -56,7 +57,7 @@ def test_jobs_are_taken_one_ahead_of_need() -> None:
 
 def test_no_more_jobs_are_under_way_than_there_are_threads() -> None:
     lock = threading.Lock()
-    both = threading.Barrier(2, timeout=10)
+    both = threading.Barrier(2, timeout=PATIENCE)
     running: set[int] = set()
     peak = 0
 
@@ -94,12 +95,12 @@ def test_ctrl_c_lets_what_is_under_way_come_to_its_end() -> None:
 
     def work(job: int) -> int:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
         done.append(job)
         return job
 
     def press_once() -> None:
-        assert begun.wait(10)
+        assert begun.wait(PATIENCE)
         if not told:
             raise KeyboardInterrupt
 
@@ -119,7 +120,7 @@ def test_a_second_ctrl_c_waits_for_nothing() -> None:
     told: list[int] = []
 
     def work(job: int) -> int:
-        assert go_on.wait(10)
+        assert go_on.wait(PATIENCE)
         return job
 
     results = Workers[int, int](work, count=1).run(iter((1,)), tick=Presses(1, 2), stopping=told.append)

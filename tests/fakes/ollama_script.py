@@ -56,6 +56,8 @@ class Answer:
     error_after: int = 1
     raw_body: str | None = None
     """Sent in place of all else."""
+    peers: int = 0
+    """Not before so many requests have been under way at once."""
     load_seconds: float = 0.0
     """Before the headers, which come with the first token."""
     pause_seconds: float = 0.0

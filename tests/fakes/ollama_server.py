@@ -24,6 +24,7 @@ from tests.fakes.ollama_script import (
     stream_chunks,
     stream_lines,
 )
+from tests.fakes.patience import wait_until
 
 DEFAULT_MODELS = ("coder:3b", "thinker:4b")
 DEFAULT_WINDOW = 4096
@@ -237,7 +238,11 @@ class _Handler(BaseHTTPRequestHandler):
         if answer.close == "before_headers":
             self._break()
             return
-        self.server.owner.stopping.wait(answer.load_seconds)
+        owner = self.server.owner
+        wait_until(
+            lambda: owner.peak >= answer.peers or owner.stopping.is_set(), f"{answer.peers} requests at once"
+        )
+        owner.stopping.wait(answer.load_seconds)
         self._begin()
         if answer.close == "before_token":
             self._break()

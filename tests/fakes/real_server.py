@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from tests.fakes.patience import PATIENCE
 
 PROGRAM = os.environ.get("CRA_LLAMA_SERVER", "")
 """A `llama-server`, or a python that has llama-cpp-python's server."""
@@ -18,7 +19,6 @@ MODEL = os.environ.get("CRA_LLAMA_MODEL", "")
 """A GGUF file; random weights are good enough."""
 WINDOW = 4096
 TAG = "under-test"
-STARTING_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ def _command(server: RealServer, port: int) -> list[str]:
 
 
 def _wait(server: RealServer, process: subprocess.Popen[bytes], log: Path) -> None:
-    until = time.monotonic() + STARTING_SECONDS
+    until = time.monotonic() + PATIENCE
     while time.monotonic() < until and process.poll() is None:
         with contextlib.suppress(httpx.TransportError):
             if httpx.get(f"{server.base_url}/v1/models", trust_env=False).status_code == httpx.codes.OK:

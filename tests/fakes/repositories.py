@@ -6,6 +6,8 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.fakes.patience import PATIENCE
+
 from clean_room_agent import proc
 from clean_room_agent.git.commits import FILE, FileChange, commit_files
 from clean_room_agent.git.repository import Repository
@@ -36,7 +38,7 @@ def git(top: Path, *arguments: str, feed: bytes = b"", date: int = FIRST_DATE) -
         "GIT_AUTHOR_DATE": f"{date} +0000",
         "GIT_COMMITTER_DATE": f"{date} +0000",
     }
-    done = proc.run(("git", *arguments), cwd=top, env=env, timeout=60, input=feed, contain=False)
+    done = proc.run(("git", *arguments), cwd=top, env=env, timeout=PATIENCE, input=feed, contain=False)
     return os.fsdecode(done.stdout.removesuffix(b"\n"))
 
 
@@ -141,7 +143,7 @@ def _ref_marks(top: Path, refs: tuple[str, ...]) -> dict[str, str]:
 
 
 def _blob(top: Path, name: str) -> bytes:
-    return proc.run(("git", "cat-file", "blob", name), cwd=top, timeout=60, contain=False).stdout
+    return proc.run(("git", "cat-file", "blob", name), cwd=top, timeout=PATIENCE, contain=False).stdout
 
 
 def _mark(path: Path) -> str:

@@ -48,7 +48,7 @@ COMMON: Mapping[str, Fault] = {
         hint="run out of memory",
     ),
     "load too slow": Fault(
-        answer=Answer(text="late", load_seconds=5),
+        answer=Answer(text="late", load_seconds=60),
         error=ServerTimeout,
         said="did not begin to answer within 0.3 s",
         hint="raise first_byte",

@@ -15,6 +15,7 @@ from tests.fakes.ollama_script import Answer, Answerer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import Oracle
 from tests.fakes.oracle_edits import GoldFile
+from tests.fakes.patience import PATIENCE
 from tests.fakes.recorded import Recorded, read_newest
 from tests.fakes.repositories import Files
 
@@ -179,7 +180,12 @@ class Project:
                 "coding": "coder:3b",
                 "reasoning": "thinker:4b",
                 "retries": 1,
-                "timeouts": {"connect": 2.0, "first_byte": 5.0, "idle": 5.0, "total": 30.0},
+                "timeouts": {
+                    "connect": PATIENCE,
+                    "first_byte": PATIENCE,
+                    "idle": PATIENCE,
+                    "total": PATIENCE,
+                },
             },
             "budget": {"context_window": 16384, "reserved_tokens": 4096},
             "judgments": {"route": "batch"},
@@ -214,7 +220,7 @@ class Project:
         """Exit code, standard output and standard error of the command in this process; no record is looked at."""
         return self._here((*args, "--repo", str(self.top)))
 
-    def cra_process(self, *args: str, timeout: float = 60.0) -> Told:
+    def cra_process(self, *args: str, timeout: float = PATIENCE) -> Told:
         """The command in a process of its own."""
         return self.observe(lambda: self._apart(args, timeout))
 

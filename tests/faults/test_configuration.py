@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.patience import PATIENCE
 from tests.fakes.solving import Project
 
 from clean_room_agent.workspace import Workspace
@@ -28,7 +29,7 @@ WRONG = {
         hint="`cra init --print` shows every key",
     ),
     "a wrong key in a table of a table": Wrong(
-        replace=("first_byte = 5.0", "firstbyte = 5.0"),
+        replace=(f"first_byte = {PATIENCE}", f"firstbyte = {PATIENCE}"),
         said="unknown key (did you mean 'first_byte'?)",
         hint="",
     ),

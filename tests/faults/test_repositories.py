@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.fakes import repositories
 from tests.fakes.ollama_script import ChatCall
+from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import git
 from tests.fakes.solving import (
     MENDED_MONEY,
@@ -300,7 +301,7 @@ def test_three_runs_at_once_do_not_meet(till: Project) -> None:
             )
             for _ in range(3)
         ]
-        said = [each.communicate(timeout=60) for each in begun]
+        said = [each.communicate(timeout=PATIENCE) for each in begun]
     assert [each.returncode for each in begun] == [0, 0, 0], said
     told = till.cra("index")
     assert (told.worktrees, len(told.branches), told.sessions) == ((), 3, ())

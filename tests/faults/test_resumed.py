@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +16,7 @@ from tests.fakes import repositories
 from tests.fakes.long_run import GOLD, Mind, long_project, newest_run, story_of
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.patience import wait_until
 from tests.fakes.solving import PROBE, Project, Script, Told, edit, make_project, serving
 
 from clean_room_agent.artifacts.ids import new_task_id
@@ -279,7 +279,7 @@ def test_what_does_not_go_with_resume_is_refused(till: Project) -> None:
 
 def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: Path) -> None:
     project = make_project(tmp_path)
-    slow = f"touch {project.home}/begun; sleep 30"
+    slow = f"touch {project.home}/begun; sleep 600"
     with serving(project) as server:
         project.configure(server.base_url, testing={"test_command": slow})
         process = subprocess.Popen(
@@ -289,9 +289,7 @@ def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: P
             stderr=subprocess.DEVNULL,
         )
         try:
-            until = time.monotonic() + 40
-            while not (project.home / "begun").exists() and time.monotonic() < until:
-                time.sleep(0.02)
+            wait_until((project.home / "begun").exists, "the tests' beginning")
             row = newest_run(project)
             assert row is not None
             short = row.task_id[:8]

@@ -75,14 +75,14 @@ FAULTS = {
         hint="OLLAMA_MAX_QUEUE",
     ),
     "a load beyond the limit": Fault(
-        answers=[Answer(text="late", load_seconds=5)],
+        answers=[Answer(text="late", load_seconds=60)],
         error="ServerTimeout",
         said="coder:3b at {url} did not begin to answer within 0.4 s",
         hint="raise first_byte in [models.timeouts]",
         timeouts={"first_byte": 0.4},
     ),
     "silence in the answer": Fault(
-        answers=[Answer(text=LONG, pause_seconds=5)],
+        answers=[Answer(text=LONG, pause_seconds=60)],
         error="ServerTimeout",
         said="coder:3b at {url} fell silent for 0.4 s in the middle of its answer",
         hint="raise idle in [models.timeouts]",

@@ -146,7 +146,11 @@ def test_no_model_is_loaded_twice(till: Project) -> None:
 
 @pytest.mark.parametrize("parallel", [1, 2, 3])
 def test_no_more_requests_are_under_way_than_configured(till: Project, parallel: int) -> None:
-    script = Script(till.oracle, every=lambda _, right: Answer(text=right, load_seconds=0.03))
+    judged = TITLES["scope_judgment"]
+    script = Script(
+        till.oracle,
+        every=lambda call, right: Answer(text=right, peers=parallel if call.title == judged else 0),
+    )
     with serving(till, script) as server:
         told = till.solve(
             server, models={"parallel": parallel}, judgments={"route": "each", "each_share": 0.0}

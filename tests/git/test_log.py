@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import FIRST_DATE, commit, git, make_repository
 
 from clean_room_agent.errors import GitError
@@ -122,7 +123,7 @@ def test_lines_are_counted_by_commit(top: Path) -> None:
 def test_an_answer_that_is_not_wanted_ends(top: Path) -> None:
     answer = ask_log(top, "HEAD", limit=9, partial=False)
     answer.drop()
-    answer.join(timeout=30)
+    answer.join(timeout=PATIENCE)
     assert not answer.is_alive()
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.odd_repository import NOT_UTF8, SMALL, Fate, deep_contents, make_odd_repository
+from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import commit, make_repository, write
 from tests.indexer.dump import dump_of, index
 
@@ -130,7 +131,7 @@ def test_a_file_that_grows_while_the_index_is_made_is_as_it_was_or_as_it_is(tmp_
 def test_what_is_said_of_an_odd_name_is_one_line_without_control_characters(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "r", {"a\nb\x1b[31m.py": b"# coding: ascii\nname = '\xff'\n"})
     command = (sys.executable, "-m", "clean_room_agent", "index", "--continue-on-error")
-    told = proc.run(command, cwd=top, timeout=60)
+    told = proc.run(command, cwd=top, timeout=PATIENCE)
     assert told.returncode == 0
     assert told.stderr.count(b"\n") == 1
     assert b"\x1b" not in told.stderr

@@ -105,6 +105,6 @@ def test_counts_of_prompts_that_were_cut_or_cached_teach_nothing(gauge: FittedGa
 def test_measuring_a_prompt_of_32_thousand_tokens_takes_milliseconds(gauge: FittedGauge) -> None:
     text = "\n".join(prompts(4, 120))[:110_000]
     gauge.count(text)
-    started = time.perf_counter()
+    started = time.process_time()
     gauge.count(text)
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5

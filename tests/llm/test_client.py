@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import COLOUR, NOW, RELEVANT, SHOUT, Colour, Note, model_client, models_config
+from tests.fakes.patience import PATIENCE
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.errors import WindowExceeded
@@ -211,7 +212,7 @@ def test_the_order_of_judgments_is_that_of_their_items_whichever_answer_comes_fi
 
     def script(request: ChatRequest) -> str:
         number = int(request.identity.item)
-        assert came[number + 1].wait(10)
+        assert came[number + 1].wait(PATIENCE)
         order.append(number)
         came[number].set()
         return "yes" if number % 2 else "no"

@@ -71,7 +71,7 @@ FAULTS = {
         hint="OLLAMA_MAX_QUEUE",
     ),
     "silence in the answer": Fault(
-        answer=Answer(text=LONG, pause_seconds=5),
+        answer=Answer(text=LONG, pause_seconds=60),
         error=ServerTimeout,
         said="fell silent for 0.2 s",
         hint="raise idle",
@@ -265,7 +265,7 @@ def test_no_prompt_makes_the_server_load_a_model_again() -> None:
 
 def test_no_more_requests_are_under_way_than_configured() -> None:
     sink = MemorySink()
-    with OllamaServer(lambda _: Answer(text="yes", load_seconds=0.02)) as server:
+    with OllamaServer(lambda _: Answer(text="yes", peers=3)) as server:
         config = models_config(server.base_url, parallel=3)
         client = model_client(connect(config), sink, config=config)
         judged = client.judge(RELEVANT, range(12), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p")

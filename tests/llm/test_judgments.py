@@ -7,6 +7,7 @@ from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import RELEVANT, Note, model_client, models_config
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.patience import PATIENCE
 
 from clean_room_agent.llm.transports.ollama import connect
 
@@ -27,7 +28,7 @@ def test_answers_in_reverse_order_are_judgments_in_the_order_of_the_items() -> N
         if call.title != RELEVANT.title:
             return "x"
         number = number_of(call)
-        assert came[number + 1].wait(10)
+        assert came[number + 1].wait(PATIENCE)
         order.append(number)
         came[number].set()
         return Answer(text="Yes", likely=(("Yes", 0.5), (" yes", 0.1 * (number + 1) / COUNT), ("No", 0.3)))

@@ -89,7 +89,7 @@ FAULTS = {
         hint="more slots",
     ),
     "silence in the answer": Fault(
-        answer=Answer(text=LONG, pause_seconds=5),
+        answer=Answer(text=LONG, pause_seconds=60),
         error=ServerTimeout,
         said="fell silent for 0.2 s",
         hint="raise idle",

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import commit, git, make_repository
 from tests.fakes.sandboxes import installed
 
@@ -51,11 +52,11 @@ def test_history_is_whole_in_the_sandbox_of_a_repository_that_borrows_objects(
 ) -> None:
     repo = open_repository(home / "project")
     sandbox = shelter(repo, tmp_path)
-    done = sandbox.run(HISTORY, env=ENV, timeout=60)
+    done = sandbox.run(HISTORY, env=ENV, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"+first" in done.stdout
     assert b"+second" in done.stdout
-    written = sandbox.run("touch /run/cra-objects/0/pack/x || ls -A ~", env=ENV, timeout=60)
+    written = sandbox.run("touch /run/cra-objects/0/pack/x || ls -A ~", env=ENV, timeout=PATIENCE)
     assert b"Read-only" in written.stderr
     assert written.stdout == b"project\n"
 
@@ -79,7 +80,7 @@ def test_a_folder_of_something_else_is_not_shown(home: Path, tmp_path: Path) -> 
         file.write(f"{secrets}\n")
     repo = open_repository(home / "project")
     assert secrets not in alternate_folders(repo)
-    done = shelter(repo, tmp_path).run("grep -r key /run/cra-objects; git log -1", env=ENV, timeout=60)
+    done = shelter(repo, tmp_path).run("grep -r key /run/cra-objects; git log -1", env=ENV, timeout=PATIENCE)
     assert b"id_rsa" not in done.stdout
     assert done.returncode == 0
 

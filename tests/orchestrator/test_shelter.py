@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import Files, git, make_repository
 from tests.fakes.sandboxes import installed
 from tests.fakes.solving import make_project
@@ -64,7 +65,7 @@ def without_the_mount(sandbox: Sandbox) -> Sandbox:
 
 
 def runs(sandbox: Sandbox, command: str) -> bool:
-    done = sandbox.run(command, env=ENV, timeout=60)
+    done = sandbox.run(command, env=ENV, timeout=PATIENCE)
     return done.returncode == 0
 
 
@@ -188,7 +189,7 @@ def test_git_works_inside_and_shows_no_password(tmp_path: Path) -> None:
     git(tree.repo.top, "config", "remote.origin.url", "https://me:token@example.com/x")
     sandbox = sandboxed(tree, "true")
     assert runs(sandbox, "git describe --always && git status --porcelain && git log -1")
-    done = sandbox.run("git config --list", env=ENV, timeout=60)
+    done = sandbox.run("git config --list", env=ENV, timeout=PATIENCE)
     assert b"token" not in done.stdout
     assert b"core.repositoryformatversion=0" in done.stdout
     assert not runs(sandbox, "git update-ref refs/heads/made HEAD")

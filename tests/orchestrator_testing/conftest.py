@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.orchestrator.testing import environment
@@ -36,7 +37,7 @@ def run(project: Path, tmp_path: Path) -> Runner:
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     inherited["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # tiny projects start quicker without our plugins
 
-    def run(command: str = PYTEST, *, timeout: float = 60.0, bound: int = 1_000_000) -> TestRun:
+    def run(command: str = PYTEST, *, timeout: float = PATIENCE, bound: int = 1_000_000) -> TestRun:
         node_tests = runs_node_tests(command, "")
         env = environment.test_environment(inherited, project, project, report, node_tests=node_tests)
         return run_tests(command, cwd=project, env=env, timeout=timeout, report=report, bound=bound)

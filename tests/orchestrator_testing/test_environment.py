@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 
 from clean_room_agent import proc
 from clean_room_agent.orchestrator.testing import environment
@@ -30,7 +31,7 @@ def trees(tmp_path: Path) -> tuple[Path, Path]:
 
 def make_venv(home: Path, editable: Path) -> None:
     """A virtual environment that sees our pytest, with `editable` installed as `pip install -e` does."""
-    proc.run((sys.executable, "-m", "venv", "--without-pip", str(home)), cwd=home.parent, timeout=60)
+    proc.run((sys.executable, "-m", "venv", "--without-pip", str(home)), cwd=home.parent, timeout=PATIENCE)
     packages = next(home.glob("lib/python3*/site-packages"))
     ours = next(path for path in sys.path if path.endswith("site-packages"))
     (packages / "ours.pth").write_text(ours + "\n")
@@ -52,10 +53,10 @@ def test_an_editable_install_of_the_user_s_tree_does_not_hide_the_worktree(
     make_venv(tmp_path / "venv", editable=user)
     command, report = f"{tmp_path}/venv/bin/python -m pytest {ARGS}", tmp_path / "report.xml"
     naive = {**BARE, "PYTEST_ADDOPTS": f"--junitxml={report}"}
-    trapped = run_tests(command, cwd=worktree, env=naive, timeout=60, report=report)
+    trapped = run_tests(command, cwd=worktree, env=naive, timeout=PATIENCE, report=report)
     assert set(trapped.outcomes.values()) == {"failed"}
     env = environment.test_environment(BARE, worktree, user, report)
-    assert run_tests(command, cwd=worktree, env=env, timeout=60, report=report).outcomes == {
+    assert run_tests(command, cwd=worktree, env=env, timeout=PATIENCE, report=report).outcomes == {
         "tests/test_home.py::test_home": "passed"
     }
 
@@ -76,11 +77,11 @@ def test_an_in_tree_virtual_environment_tests_the_worktree(
         tmp_path / "r",
     )
     assert env["VIRTUAL_ENV"] == f"{worktree}/.venv"
-    got = run_tests(f"pytest {ARGS}", cwd=worktree, env=env, timeout=60, report=tmp_path / "r")
+    got = run_tests(f"pytest {ARGS}", cwd=worktree, env=env, timeout=PATIENCE, report=tmp_path / "r")
     assert got.outcomes == {"tests/test_home.py::test_home": "passed"}
     if how == "copy":
         python = f"{worktree}/.venv/bin/python -c 'import pack.core; print(pack.core.HOME)'"
-        without_path = proc.run(python, cwd=tmp_path, env=BARE, timeout=60)
+        without_path = proc.run(python, cwd=tmp_path, env=BARE, timeout=PATIENCE)
         assert without_path.stdout.decode().strip() == str(worktree)
     assert checksum(user) == before
 

@@ -2,6 +2,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.orchestrator.testing.config import How
@@ -82,7 +83,10 @@ def test_a_script_in_the_worktree_finds_its_dependency(
     prepare_links(worktree, user, ("node_modules",), how="copy" if how == "copy" else "link")
     (worktree / "t.js").write_text("if (require('dep') !== 'dep') process.exit(1)\n")
     path = {"PATH": str(Path(shutil.which("node") or "").parent)}
-    assert run_tests("node t.js", cwd=worktree, env=path, timeout=30, report=tmp_path / "r").returncode == 0
+    assert (
+        run_tests("node t.js", cwd=worktree, env=path, timeout=PATIENCE, report=tmp_path / "r").returncode
+        == 0
+    )
 
 
 @pytest.mark.parametrize("how", ["copy", "link"])

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import PATIENCE
 from tests.retrieval.world import World, make_world, room_request
 
 from clean_room_agent.db.connection import connect_file
@@ -48,10 +49,10 @@ def world(tmp_path: Path) -> Iterator[World]:
         tmp_path, {"lib/application.js": EXPRESS, "bank/account.py": MODEL, "README.md": "Bank.\n"}
     )
     root = made.root
-    run(("git", "init", "-q"), cwd=root, timeout=20)
-    run(("git", "add", "lib", "bank", "README.md"), cwd=root, timeout=20)
+    run(("git", "init", "-q"), cwd=root, timeout=PATIENCE)
+    run(("git", "add", "lib", "bank", "README.md"), cwd=root, timeout=PATIENCE)
     author = ("-c", "user.name=a", "-c", "user.email=a@example.org")
-    run(("git", *author, "commit", "-q", "-m", "Begin"), cwd=root, timeout=20)
+    run(("git", *author, "commit", "-q", "-m", "Begin"), cwd=root, timeout=PATIENCE)
     index_repository(root, config=IndexConfig(), jobs=1, progress=lambda _done, _total: None)
     made.index.close()
     made.index = connect_file("curated", Workspace(repo=root).curated)

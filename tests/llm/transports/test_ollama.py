@@ -164,9 +164,9 @@ def test_fifty_calls_in_a_row_all_succeed() -> None:
 @pytest.mark.parametrize(
     ("answer", "timeouts", "key", "begun"),
     [
-        (Answer(text="x", load_seconds=5), {"first_byte": 0.15}, "first_byte", False),
-        (Answer(text="x", load_seconds=5), {"total": 0.15}, "total", False),
-        (Answer(text="x" * 90, pause_seconds=5), {"idle": 0.15}, "idle", True),
+        (Answer(text="x", load_seconds=60), {"first_byte": 0.15}, "first_byte", False),
+        (Answer(text="x", load_seconds=60), {"total": 0.15}, "total", False),
+        (Answer(text="x" * 90, pause_seconds=60), {"idle": 0.15}, "idle", True),
         (Answer(text="x" * 900, pause_seconds=0.06), {"total": 0.2}, "total", True),
     ],
 )

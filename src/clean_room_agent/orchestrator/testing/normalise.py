@@ -46,7 +46,10 @@ REPLACEMENTS: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"^\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?", re.MULTILINE),
         "<time>",
     ),
-    (re.compile(rf"^=+ (.*?){DURATION} =+$", re.MULTILINE), r"=== \1 ==="),  # centred, so its marks tell the duration
+    (
+        re.compile(rf"^=+ (.*?){DURATION} =+$", re.MULTILINE),
+        r"=== \1 ===",
+    ),  # centred, so its marks tell the duration
     (re.compile(rf"{DURATION}(?=[ =.\n]|$)"), ""),
     (re.compile(r" \(\d+(?:\.\d+)? ?(?:ms|s|m)\)"), ""),
     (re.compile(r"^\d+(?:\.\d+)?s (call|setup|teardown) ", re.MULTILINE), r"\1 "),
