@@ -1,10 +1,15 @@
+import contextlib
 import multiprocessing
 import os
+import signal
 import stat
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
+from tests.fakes.patience import wait_until
 
 from clean_room_agent.errors import RecordError, UsageError
 from clean_room_agent.workspace import Workspace, hold
@@ -121,6 +126,33 @@ def test_a_lock_is_held_once_and_free_afterwards(tmp_path: Path) -> None:
 def test_a_folder_can_be_held(tmp_path: Path) -> None:
     with hold(tmp_path), pytest.raises(RecordError), hold(tmp_path, timeout=0):
         pytest.fail("both hold it")
+
+
+def take_in_time(lock: Path) -> None:
+    with hold(lock, timeout=1):
+        pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+def test_no_time_passes_for_who_waits_for_a_lock_while_all_stand_still(tmp_path: Path) -> None:
+    lock = tmp_path / "some.lock"
+    process = multiprocessing.get_context("spawn").Process(target=take_in_time, args=(lock,))
+    with hold(lock):
+        process.start()
+        assert process.pid is not None
+        wait_until(lambda: opened_by(process.pid, lock), "the other's waiting")
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(1.5)
+        os.kill(process.pid, signal.SIGCONT)
+        time.sleep(0.05)
+    process.join()
+    assert process.exitcode == 0
+
+
+def opened_by(pid: int | None, path: Path) -> bool:
+    with contextlib.suppress(OSError):  # what it opens and closes meanwhile
+        return any(each.readlink() == path for each in Path(f"/proc/{pid}/fd").iterdir())
+    return False
 
 
 def die_holding(lock: Path) -> None:

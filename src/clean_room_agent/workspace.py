@@ -156,7 +156,8 @@ def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterat
 
     Args:
         lock: a missing file is made; it stays.
-        timeout: seconds; 0 tries once.
+        timeout: seconds of waiting; 0 tries once. While the machine, or this process, stands still, none pass: whoever
+            holds the lock may have stood still as well.
         what: what the lock protects, for the message.
 
     Raises:
@@ -189,12 +190,12 @@ def is_held(lock: Path) -> bool:
 
 def _acquire(lock: Path, timeout: float, what: str) -> int:
     """A descriptor that holds the lock; the one that a file removed meanwhile had would hold nothing."""
-    deadline = time.monotonic() + timeout
+    turns = iter(range(round(timeout / LOCK_POLL)))
     while True:
         flags = os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT
         handle = os.open(lock, flags | os.O_CLOEXEC, 0o600)
         try:
-            _lock(handle, lock, deadline, what)
+            _lock(handle, lock, turns, what)
             if _names(lock, handle):
                 return handle
         except BaseException:
@@ -203,12 +204,12 @@ def _acquire(lock: Path, timeout: float, what: str) -> int:
         os.close(handle)
 
 
-def _lock(handle: int, lock: Path, deadline: float, what: str) -> None:
+def _lock(handle: int, lock: Path, turns: Iterator[int], what: str) -> None:
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
-            if time.monotonic() >= deadline:
+            if next(turns, None) is None:
                 raise RecordError(
                     f"{_holder(handle, lock)} holds {what or lock.name} ({lock})",
                     hint="wait for it, or look for another `cra` in this repository",
