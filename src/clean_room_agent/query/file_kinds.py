@@ -3,11 +3,11 @@
 from typing import Literal
 
 FileKind = Literal["code", "test", "side"]
-"""`side`: documentation, examples, set-up files and data."""
+"""`side`: documentation, examples, set-up files, data, and what a build wrote."""
 
 TEST_FOLDERS = frozenset({"test", "tests", "testing", "__tests__", "spec", "specs"})
 SIDE_FOLDERS = frozenset(
-    {"doc", "docs", "example", "examples", "changelog", "news", ".github", "benchmarks", "bench"}
+    {"doc", "docs", "example", "examples", "changelog", "news", ".github", "benchmarks", "bench", "dist"}
 )
 SIDE_SUFFIXES = frozenset(
     {
@@ -30,14 +30,14 @@ def is_test_file(path: str) -> bool:
 
 
 def is_side_file(path: str) -> bool:
-    """Whether the path is that of documentation, an example, a set-up file or data."""
+    """Whether the path is that of documentation, an example, a set-up file, data or build output."""
     *folders, name = path.split("/")
     if not SIDE_FOLDERS.isdisjoint(folders):
         return True
     stem, dot, suffix = name.rpartition(".")
     if not dot or not stem:
         return name.isupper() or name in SIDE_NAMES  # CHANGES, LICENSE, AUTHORS
-    return f".{suffix.lower()}" in SIDE_SUFFIXES or name in SIDE_NAMES
+    return f".{suffix.lower()}" in SIDE_SUFFIXES or ".min." in name or name in SIDE_NAMES
 
 
 def kind_of(path: str) -> FileKind:
