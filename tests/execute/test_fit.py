@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client
@@ -7,6 +9,7 @@ from tests.fakes.scripted_transport import ScriptedTransport
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.fit import Fitted, Load, Retry, fit, load
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
 
 LINE = "value = compute(1, 2, 3)\n"
 DIFF = "".join(
@@ -19,6 +22,7 @@ ROOM = room(
     shown_file("b.py", LINE * 10, detail="supporting"),
     shown_symbol("c.py", LINE * 10, "C", 1, 10, detail="type_context"),
 )
+ROOM_OF_ONE = room(shown_file("a.py", LINE * 10))
 ORDER = (
     "attempt 1",
     "attempt 2",
@@ -65,6 +69,51 @@ def test_things_go_in_a_fixed_order_one_after_the_other() -> None:
         assert result.dropped == ORDER[: len(result.dropped)]
         seen.add(len(result.dropped))
     assert seen >= {0, 1, 2, 3, 4}
+
+
+def test_a_refused_answer_goes_before_code_and_its_faults_stay() -> None:
+    refused = "the answer\n" * 200
+
+    def inputs(carried: Load) -> MetaPlanInputs:
+        return MetaPlanInputs(
+            context=carried.context,
+            others=carried.others,
+            evidence="",
+            max_parts=1,
+            task="Mend it.",
+            rejected=carried.rejected,
+            faults=("part p1 is there twice",),
+        )
+
+    def fitted_to(window: int) -> Fitted[MetaPlanInputs]:
+        models = model_client(ScriptedTransport([]), MemorySink(), window=window)
+        return fit(models, META_PLAN, inputs, load(ROOM, rejected=refused), answer_tokens=100)
+
+    found = fitted_to(fitted_to(8000).need + 99)
+    assert found.dropped == ("the refused answer",)
+    assert found.inputs.rejected == ""
+    assert "part p1 is there twice" in META_PLAN.render(found.inputs)
+
+
+def test_the_heading_of_what_is_left_out_makes_room_too() -> None:
+    def inputs(carried: Load) -> MetaPlanInputs:
+        return MetaPlanInputs(
+            context=carried.context,
+            others=carried.others,
+            evidence="",
+            max_parts=1,
+            task="Mend it.",
+            rejected="",
+            faults=(),
+        )
+
+    def fitted_to(window: int, *others: str) -> Fitted[MetaPlanInputs]:
+        models = model_client(ScriptedTransport([]), MemorySink(), window=window)
+        return fit(models, META_PLAN, inputs, replace(load(ROOM_OF_ONE), others=others), answer_tokens=100)
+
+    alone = fitted_to(8000).need
+    found = fitted_to(alone + 100, "b.py")
+    assert (found.need, found.dropped) == (alone, ("path b.py",))
 
 
 def test_primary_items_never_go() -> None:

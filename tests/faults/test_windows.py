@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.fakes import repositories
 from tests.fakes.ollama_script import Answer
 from tests.fakes.ollama_server import Overflow
 from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, make_project, serving
@@ -117,3 +118,18 @@ def test_after_a_cut_answer_the_room_shrinks_to_the_code_that_the_step_needs(tmp
     assert "part_180" in first.prompt
     assert "part_180" not in second.prompt
     assert "def split" in second.prompt
+
+
+@pytest.mark.parametrize("more", range(120, 132, 3))
+def test_a_file_that_would_crowd_out_the_plan_is_narrowed_to_what_the_task_needs(
+    till: Project, more: int
+) -> None:
+    path = "till/money.py"
+    others = "".join(
+        f"\n\ndef round_by_{number}(cents: int) -> int:\n    return cents // {number + 1} * {number + 1}\n"
+        for number in range(more)
+    )
+    repositories.commit(till.top, {path: MONEY + others}, "More ways to round")
+    with serving(till) as server:
+        told = till.solve(server, budget={"context_window": 6144, "reserved_tokens": 1400})
+    assert (told.code, told.traces) == (0, {}), told.err

@@ -31,6 +31,8 @@ class Load:
     """Oldest first."""
     others: tuple[str, ...] = ()
     """Paths, best first."""
+    rejected: str = ""
+    """An earlier answer, of which only the faults have to stand in the prompt."""
 
     @property
     def context(self) -> str:
@@ -55,14 +57,17 @@ class Fitted(Generic[InputsT]):
     """What was left out, in the order in which it went."""
 
 
-def load(room: ContextPackage | None, diff: str = "", retries: tuple[Retry, ...] = ()) -> Load:
+def load(
+    room: ContextPackage | None, diff: str = "", retries: tuple[Retry, ...] = (), rejected: str = ""
+) -> Load:
     """Everything that a prompt would like to carry."""
-    return Load(items=room.items if room is not None else (), hunks=split_hunks(diff), retries=retries)
+    items = room.items if room is not None else ()
+    return Load(items=items, hunks=split_hunks(diff), retries=retries, rejected=rejected)
 
 
-def planner_load(room: ContextPackage, diff: str = "") -> Load:
+def planner_load(room: ContextPackage, diff: str = "", rejected: str = "") -> Load:
     """The same, with the paths of files that the room does not show: a plan may name them."""
-    return replace(load(room, diff), others=room.others)
+    return replace(load(room, diff, rejected=rejected), others=room.others)
 
 
 def fit(
@@ -76,8 +81,8 @@ def fit(
     """The inputs with as much of `wanted` as fits beside an answer of `answer_tokens`.
 
     Items that only fill the room go first, the lowest score first; then paths of files that are not shown, the last
-    first; then the oldest retry details, the first hunks of the diff, and the items that are not primary, the last
-    shown first. Each is left out whole.
+    first; then the oldest retry details, an earlier answer that was refused, the first hunks of the diff, and the items
+    that are not primary, the last shown first. Each is left out whole.
 
     Raises:
         WindowExceeded: the fixed text and the primary items alone do not fit; the message names them.
@@ -94,10 +99,12 @@ def fit(
         while freed < need + answer_tokens - window:
             without = _without_next(kept)
             if without is None:
-                raise _exceeded(prompt.name, kept, need=need, answer=answer_tokens, window=window)
+                break  # what was freed is counted low: headings go with what stands below them
             kept, name, text = without
             freed += max(models.count(text, prompt.role), 1)
             dropped.append(name)
+        if not freed:
+            raise _exceeded(prompt.name, kept, need=need, answer=answer_tokens, window=window)
 
 
 def _without_next(kept: Load) -> tuple[Load, str, str] | None:
@@ -108,6 +115,16 @@ def _without_next(kept: Load) -> tuple[Load, str, str] | None:
     if kept.others:
         path = kept.others[-1]
         return replace(kept, others=kept.others[:-1]), f"path {path}", path
+    if earlier := _without_earlier(kept):
+        return earlier
+    places = [index for index, item in enumerate(kept.items) if item.detail != "primary"]
+    if not places:
+        return None
+    return _without_item(kept, places[-1])
+
+
+def _without_earlier(kept: Load) -> tuple[Load, str, str] | None:
+    """The same of what the run has done so far."""
     if kept.retries:
         first = kept.retries[0]
         return (
@@ -115,13 +132,12 @@ def _without_next(kept: Load) -> tuple[Load, str, str] | None:
             f"attempt {first.number}",
             first.edits + first.feedback,
         )
+    if kept.rejected:
+        return replace(kept, rejected=""), "the refused answer", kept.rejected
     if kept.hunks:
         hunk = kept.hunks[0]
         return replace(kept, hunks=kept.hunks[1:]), f"hunk {hunk.name}", hunk.body
-    places = [index for index, item in enumerate(kept.items) if item.detail != "primary"]
-    if not places:
-        return None
-    return _without_item(kept, places[-1])
+    return None
 
 
 def _without_item(kept: Load, place: int) -> tuple[Load, str, str]:

@@ -72,11 +72,12 @@ def draft_meta_plan(
             evidence=describe_evidence(evidence),
             max_parts=max_parts,
             task=room.task,
-            rejected=rejected.text,
+            rejected=carried.rejected,
             faults=rejected.faults,
         )
 
-    fitted = fit(models, META_PLAN, build, planner_load(room), answer_tokens=META_PLAN.max_answer_tokens)
+    carried = planner_load(room, rejected=rejected.text)
+    fitted = fit(models, META_PLAN, build, carried, answer_tokens=META_PLAN.max_answer_tokens)
     reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id)
     notes = _dropped(fitted.dropped)
     if reply.value is None:
@@ -95,19 +96,34 @@ def draft_meta_plan(
     return Draft(value=plan, text=reply.text, fault="", notes=notes + _notes(renamed), call_id=reply.call_id)
 
 
-def planning_tokens(models: ModelClient, task: str, evidence: Evidence, focus: str = "") -> int:
-    """About what a planner's prompt needs beside its room and the diff, with the answer: of a part where `focus` names it."""
+def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence) -> int:
+    """What the prompt of `draft_meta_plan` needs beside its code, paths and an earlier draft, with the answer."""
     inputs = MetaPlanInputs(
         context="",
         others=(),
         evidence=describe_evidence(evidence),
         max_parts=1,
-        task=f"{task}\n{focus}\n{focus}",
+        task=task,
         rejected="",
         faults=(),
     )
-    answer = max(META_PLAN.max_answer_tokens, PART_PLAN.max_answer_tokens)
-    return models.measure(META_PLAN, inputs) + answer
+    return models.measure(META_PLAN, inputs) + META_PLAN.max_answer_tokens
+
+
+def part_plan_tokens(
+    models: ModelClient, task: str, part: Part, *, goal: str, evidence: Evidence, rejected: Rejected
+) -> int:
+    """What the prompt of `draft_part_plan` needs beside its code, paths and diff, with the answer."""
+    inputs = _part_inputs(
+        models,
+        Load(rejected=rejected.text),
+        part,
+        task=task,
+        goal=goal,
+        evidence=evidence,
+        faults=rejected.faults,
+    )
+    return models.measure(PART_PLAN, inputs) + PART_PLAN.max_answer_tokens
 
 
 def draft_part_plan(
@@ -125,23 +141,23 @@ def draft_part_plan(
     """A part in steps, as the model answers."""
 
     def build(carried: Load) -> PartPlanInputs:
-        return PartPlanInputs(
-            context=carried.context,
-            others=carried.others,
-            diff=carried.diff,
-            evidence=describe_evidence(evidence),
+        return _part_inputs(
+            models,
+            carried,
+            part,
             task=room.task,
             goal=goal,
-            part=part.description,
-            files=part.affected_files,
-            max_steps=max_steps,
-            max_lines=lines_of_an_answer(models.window(IMPLEMENT)),
-            rejected=rejected.text,
+            evidence=evidence,
             faults=rejected.faults,
+            max_steps=max_steps,
         )
 
     fitted = fit(
-        models, PART_PLAN, build, planner_load(room, diff), answer_tokens=PART_PLAN.max_answer_tokens
+        models,
+        PART_PLAN,
+        build,
+        planner_load(room, diff, rejected.text),
+        answer_tokens=PART_PLAN.max_answer_tokens,
     )
     reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id)
     notes = _dropped(fitted.dropped)
@@ -152,6 +168,33 @@ def draft_part_plan(
         part_id=part.id, task_summary=reply.value.summary, steps=steps, rationale=reply.value.analysis
     )
     return Draft(value=plan, text=reply.text, fault="", notes=notes + _notes(renamed), call_id=reply.call_id)
+
+
+def _part_inputs(
+    models: ModelClient,
+    carried: Load,
+    part: Part,
+    *,
+    task: str,
+    goal: str,
+    evidence: Evidence,
+    faults: tuple[str, ...],
+    max_steps: int = 1,
+) -> PartPlanInputs:
+    return PartPlanInputs(
+        context=carried.context,
+        others=carried.others,
+        diff=carried.diff,
+        evidence=describe_evidence(evidence),
+        task=task,
+        goal=goal,
+        part=part.description,
+        files=part.affected_files,
+        max_steps=max_steps,
+        max_lines=lines_of_an_answer(models.window(IMPLEMENT)),
+        rejected=carried.rejected,
+        faults=faults,
+    )
 
 
 def draft_adjustment(
@@ -178,11 +221,12 @@ def draft_adjustment(
             done=tuple(map(_told, outcomes)),
             remaining=steps_as_json(remaining),
             max_steps=max_steps,
-            rejected=rejected.text,
+            rejected=carried.rejected,
             faults=rejected.faults,
         )
 
-    fitted = fit(models, ADJUSTMENT, build, load(room, diff), answer_tokens=ADJUSTMENT.max_answer_tokens)
+    carried = load(room, diff, rejected=rejected.text)
+    fitted = fit(models, ADJUSTMENT, build, carried, answer_tokens=ADJUSTMENT.max_answer_tokens)
     reply = models.ask(ADJUSTMENT, fitted.inputs, pass_id=pass_id)
     notes = _dropped(fitted.dropped)
     if reply.value is None:

@@ -132,10 +132,14 @@ def make_part_plan(
             max_steps=limits.max_steps,
         )
 
-    rejected = None if failed is None else Rejected(text=steps_as_json(failed[0].steps), faults=failed[1])
     return _settled(
-        draft, lambda plan: part_plan_faults(plan, exists=exists, max_steps=limits.max_steps), rejected
+        draft, lambda plan: part_plan_faults(plan, exists=exists, max_steps=limits.max_steps), refused(failed)
     )
+
+
+def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
+    """The plan as an earlier draft; an empty one for None."""
+    return Rejected() if failed is None else Rejected(text=steps_as_json(failed[0].steps), faults=failed[1])
 
 
 def adjust(
@@ -320,10 +324,9 @@ def _finite(digits: str) -> float:
 def _settled(
     draft: Callable[[Rejected], Draft[PlanT]],
     faults_of: Callable[[PlanT], tuple[str, ...]],
-    rejected: Rejected | None = None,
+    rejected: Rejected = Rejected(),  # noqa: B008 - frozen
 ) -> Planned[PlanT]:
     """The first draft without faults; what is wrong with one goes back once, also that it cannot be read."""
-    rejected = rejected or Rejected()
     notes: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
     for _ in range(MAX_DRAFTS):

@@ -7,8 +7,8 @@ from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
-from clean_room_agent.execute.one_call import planning_tokens
-from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan
+from clean_room_agent.execute.one_call import meta_plan_tokens, part_plan_tokens
+from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan, refused
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
@@ -35,7 +35,7 @@ def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
             role="reasoning",
             task=run.words,
             evidence=evidence,
-            extra_reserved=_extra_reserved(run, evidence),
+            extra_reserved=_beyond_reserve(run, meta_plan_tokens(run.models, run.words, evidence)),
         ),
     )
     run.observer.notice(PassProgress(doing="dividing the task into parts"))
@@ -88,6 +88,10 @@ def _plan_part(
     run: Run, meta: MetaPlan, part: Part, evidence: Evidence, failed: FailedPlan | None, pass_id: str
 ) -> PassEnd:
     known = run.tree().paths
+    earlier = (failed.plan, failed.faults) if failed else None
+    need = part_plan_tokens(
+        run.models, run.words, part, goal=meta.task_summary, evidence=evidence, rejected=refused(earlier)
+    )
     request = RoomRequest(
         pass_id=pass_id,
         mode="plan",
@@ -96,7 +100,7 @@ def _plan_part(
         focus=part.description,
         files=tuple(path for path in part.affected_files if path in known),
         evidence=evidence,
-        extra_reserved=_extra_reserved(run, evidence, part.description),
+        extra_reserved=_beyond_reserve(run, need),
     )
     room = _room(run, request)
     run.observer.notice(PassProgress(doing="dividing it into steps"))
@@ -110,7 +114,7 @@ def _plan_part(
         diff=diff(run.repo, run.base, run.progress.head),
         limits=plan_limits(run),
         evidence=evidence,
-        failed=(failed.plan, failed.faults) if failed else None,
+        failed=earlier,
     )
     _note(run, pass_id, planned)
     plan = planned.value
@@ -134,9 +138,8 @@ def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:
     return plan.model_copy(update={"steps": steps})
 
 
-def _extra_reserved(run: Run, evidence: Evidence, focus: str = "") -> int:
-    """What the plan's prompt needs beyond the configured reserve, so that its code never has to go for it."""
-    need = planning_tokens(run.models, run.words, evidence, focus)
+def _beyond_reserve(run: Run, need: int) -> int:
+    """What of a prompt's `need` the configured reserve does not hold, so that its code never has to go for it."""
     return max(0, need - run.models.window("reasoning").reserved)
 
 
