@@ -235,7 +235,7 @@ def _plans(text: str, _rng: random.Random) -> None:
 
 def _planning(text: str, rng: random.Random) -> None:
     models = model_client(ScriptedTransport(lambda _: text), MemorySink(), window=32_768)
-    limits, room = PlanLimits(max_parts=3, max_steps=3), seeds.ROOMS[0]
+    limits, room = PlanLimits(max_parts=3, max_steps=3, max_lines=200), seeds.ROOMS[0]
     part, step = (
         Part(id="p1", description="x"),
         PlanStep(id="s1", description="x", target_files=seeds.TARGETS[:1]),

@@ -24,7 +24,7 @@ from clean_room_agent.execute.plan import (
 )
 
 ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")
-LIMITS = PlanLimits(max_parts=3, max_steps=3)
+LIMITS = PlanLimits(max_parts=3, max_steps=3, max_lines=200)
 PART = Part(id="p1", description="Change x.", affected_files=("a.py",))
 META = MetaPlan(task_summary="Make x two.", parts=(PART,), rationale="x is one.")
 

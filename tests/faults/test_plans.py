@@ -1,8 +1,9 @@
 """Plans that do not work out: what becomes of the part."""
 
 import json
+import re
 
-from tests.fakes.ollama_script import ChatCall
+from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.solving import Project
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
@@ -33,6 +34,24 @@ def test_a_part_whose_plan_names_the_wrong_file_is_planned_again_from_what_faile
     assert "Mend the receipt." in second.prompt
     assert "step s1 failed: no_edits" in second.prompt
     assert told.recorded.calls_of("implement")[-1].task_id.endswith(":impl:p1:s1-2")
+
+
+def test_a_step_whose_answers_are_too_long_is_planned_again_in_shorter_ones(till: Project) -> None:
+    def cut(_: ChatCall, right: str) -> Answer:
+        return Answer(text=right[: len(right) // 2], done_reason="length")
+
+    told = till.solve_scripted({IMPLEMENT.title: [cut, *["I cannot."] * 4]})
+    assert (told.code, told.traces) == (0, {})
+    first, second = told.recorded.calls_of("part_plan")
+    assert "step s1 failed: no_edits" in second.prompt
+    assert "(an answer was cut off: its edits are too long for one step)" in second.prompt
+    assert 0 < lines_allowed(second.prompt) < lines_allowed(first.prompt)
+
+
+def lines_allowed(prompt: str) -> int:
+    found = re.search(r"The edits of one step can have at most (\d+) lines", prompt)
+    assert found is not None
+    return int(found[1])
 
 
 def test_a_part_is_planned_again_once_and_no_more(till: Project) -> None:

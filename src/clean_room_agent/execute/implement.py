@@ -131,9 +131,9 @@ def raised_answer_tokens(window: Window) -> int:
     return max(window.context // RAISED_SHARE, usual_answer_tokens(window))
 
 
-def lines_of_an_answer(window: Window) -> int:
-    """How many lines of edits an answer can hold at most, for a planner: on the low side, for lines are of all lengths."""
-    return raised_answer_tokens(window) // TOKENS_PER_LINE
+def lines_of_an_answer(window: Window, *, raised: bool) -> int:
+    """How many lines of edits an answer can hold, for a planner: on the low side, for lines are of all lengths."""
+    return (raised_answer_tokens(window) if raised else usual_answer_tokens(window)) // TOKENS_PER_LINE
 
 
 def answer_fingerprint(text: str) -> str:

@@ -11,10 +11,8 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjus
 from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.execute.evidence import describe_evidence
 from clean_room_agent.execute.fit import Load, fit, load, planner_load
-from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.answers import StepAnswer
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
 from clean_room_agent.llm.client import ModelClient
@@ -115,13 +113,14 @@ def part_plan_tokens(
 ) -> int:
     """What the prompt of `draft_part_plan` needs beside its code, paths and diff, with the answer."""
     inputs = _part_inputs(
-        models,
         Load(rejected=rejected.text),
         part,
         task=task,
         goal=goal,
         evidence=evidence,
         faults=rejected.faults,
+        max_steps=1,
+        max_lines=1,
     )
     return models.measure(PART_PLAN, inputs) + PART_PLAN.max_answer_tokens
 
@@ -137,12 +136,12 @@ def draft_part_plan(
     pass_id: str,
     diff: str,
     max_steps: int,
+    max_lines: int,
 ) -> Draft[PartPlan]:
     """A part in steps, as the model answers."""
 
     def build(carried: Load) -> PartPlanInputs:
         return _part_inputs(
-            models,
             carried,
             part,
             task=room.task,
@@ -150,6 +149,7 @@ def draft_part_plan(
             evidence=evidence,
             faults=rejected.faults,
             max_steps=max_steps,
+            max_lines=max_lines,
         )
 
     fitted = fit(
@@ -171,7 +171,6 @@ def draft_part_plan(
 
 
 def _part_inputs(
-    models: ModelClient,
     carried: Load,
     part: Part,
     *,
@@ -179,7 +178,8 @@ def _part_inputs(
     goal: str,
     evidence: Evidence,
     faults: tuple[str, ...],
-    max_steps: int = 1,
+    max_steps: int,
+    max_lines: int,
 ) -> PartPlanInputs:
     return PartPlanInputs(
         context=carried.context,
@@ -191,7 +191,7 @@ def _part_inputs(
         part=part.description,
         files=part.affected_files,
         max_steps=max_steps,
-        max_lines=lines_of_an_answer(models.window(IMPLEMENT)),
+        max_lines=max_lines,
         rejected=carried.rejected,
         faults=faults,
     )

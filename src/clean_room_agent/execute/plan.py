@@ -61,6 +61,8 @@ class PlanLimits:
     max_parts: int
     max_steps: int
     """Of one part."""
+    max_lines: int
+    """Of the edits of one step, old and new together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,7 @@ def make_part_plan(
             pass_id=pass_id,
             diff=diff,
             max_steps=limits.max_steps,
+            max_lines=limits.max_lines,
         )
 
     return _settled(

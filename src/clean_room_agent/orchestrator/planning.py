@@ -7,8 +7,10 @@ from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
+from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.one_call import meta_plan_tokens, part_plan_tokens
 from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan, refused
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
@@ -64,6 +66,8 @@ class FailedPlan:
     faults: tuple[str, ...]
     """What became of the steps that were given up."""
     number: int
+    cut_off: bool
+    """Whether an answer for one of them was: the next plan's steps are to be short enough for a usual answer."""
 
 
 def plan_part(
@@ -112,7 +116,7 @@ def _plan_part(
         pass_id=pass_id,
         exists=known.__contains__,
         diff=diff(run.repo, run.base, run.progress.head),
-        limits=plan_limits(run),
+        limits=plan_limits(run, short=failed is not None and failed.cut_off),
         evidence=evidence,
         failed=earlier,
     )
@@ -148,10 +152,11 @@ def _room(run: Run, request: RoomRequest) -> ContextPackage:
     return run.context.retrieve(request)
 
 
-def plan_limits(run: Run) -> PlanLimits:
-    """The configured bounds of a plan."""
+def plan_limits(run: Run, *, short: bool = False) -> PlanLimits:
+    """The bounds of a plan: the configured ones, and what an answer can hold, for which code goes unless it is `short`."""
     bounds = run.limits.orchestrator
-    return PlanLimits(max_parts=bounds.max_parts, max_steps=bounds.max_steps_per_part)
+    lines = lines_of_an_answer(run.models.window(IMPLEMENT), raised=not short)
+    return PlanLimits(max_parts=bounds.max_parts, max_steps=bounds.max_steps_per_part, max_lines=lines)
 
 
 def _note(run: Run, pass_id: str, planned: Planned[MetaPlan] | Planned[PartPlan]) -> None:

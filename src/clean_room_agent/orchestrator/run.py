@@ -53,6 +53,14 @@ class StepFailed:
     part_id: str
     step: PlanStep
     why: str
+    cut_off: bool = False
+    """Whether an answer for it was."""
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with the step, for a planner."""
+        remark = " (an answer was cut off: its edits are too long for one step)" if self.cut_off else ""
+        return f"step {self.step.id} failed: {self.why}{remark}"
 
 
 @dataclass(kw_only=True)

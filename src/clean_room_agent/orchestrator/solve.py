@@ -166,7 +166,10 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
         run.progress.replans += 1
         lost = [one for one in run.progress.failed if one.part_id == part.id]
         failed = FailedPlan(
-            plan=plan, faults=tuple(f"step {one.step.id} failed: {one.why}" for one in lost), number=number
+            plan=plan,
+            faults=tuple(one.fault for one in lost),
+            number=number,
+            cut_off=any(one.cut_off for one in lost),
         )
         run.chronicle.event(run.task_id, "replan", f"{part.id}: {'; '.join(failed.faults)}")
 
@@ -210,7 +213,7 @@ def _try_step(run: Run, job: StepJob) -> bool:
         return False
     end = run_step(run, job)
     if end.accepted is None:
-        _give_up(run, job.part, job.step, end.why)
+        _give_up(run, job.part, job.step, end.why, cut_off=end.cut_off)
         if end.stop:
             run.progress.stop_reason = f"budget spent: {run.budget_spent()}"
         return False
@@ -224,8 +227,8 @@ def _try_step(run: Run, job: StepJob) -> bool:
     return True
 
 
-def _give_up(run: Run, part: Part, step: PlanStep, why: str) -> None:
-    run.progress.failed.append(StepFailed(part_id=part.id, step=step, why=why))
+def _give_up(run: Run, part: Part, step: PlanStep, why: str, *, cut_off: bool = False) -> None:
+    run.progress.failed.append(StepFailed(part_id=part.id, step=step, why=why, cut_off=cut_off))
     run.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": why})
 
 

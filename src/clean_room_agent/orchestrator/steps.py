@@ -30,6 +30,8 @@ class StepEnd:
 
     accepted: Tried | None
     why: str = ""
+    cut_off: bool = False
+    """Whether an answer was."""
     stop: bool = False
     """Whether the whole run has to stop."""
 
@@ -78,7 +80,10 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
             if kept is not None:
                 return _fall_back(run, kept, known=known is not None)
             return StepEnd(
-                accepted=None, why=f"{tried.outcome.value}: {tried.detail}", stop=action.kind == "stop"
+                accepted=None,
+                why=f"{tried.outcome.value}: {tried.detail}",
+                cut_off=any(one.outcome is AttemptOutcome.TRUNCATED for one in seen),
+                stop=action.kind == "stop",
             )
 
 
