@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from benchmarks.faults import kills
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(900)
 
 
 def test_a_killed_run_goes_on_to_the_same_result_and_leaves_nothing(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ TRIES = 200
 
 
 @needs_strace
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_nothing_acknowledged_is_lost_in_a_power_cut(tmp_path: Path) -> None:
     figures = cuts.run("short", tmp_path)
     assert [figure.name for figure in figures if not figure.met] == []
@@ -24,13 +24,13 @@ def test_nothing_acknowledged_is_lost_in_a_power_cut(tmp_path: Path) -> None:
 
 
 @needs_bubblewrap
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_full_disk_is_said_once_loses_nothing_acknowledged_and_the_run_goes_on(tmp_path: Path) -> None:
     figures = full_disk.run("short", tmp_path)
     assert [figure.name for figure in figures if not figure.met] == []
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_many_processes_write_without_a_busy_error(tmp_path: Path) -> None:
     figures = writers.run("short", tmp_path)
     assert [figure.name for figure in figures if not figure.met] == []

@@ -1,3 +1,5 @@
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -103,9 +105,10 @@ def test_any_text_is_read_alike_each_time(text: str) -> None:
     assert find_mentions(text) == find_mentions(text)
 
 
-@pytest.mark.timeout(5)
 @pytest.mark.parametrize(
     "unit", ["a/", "a.", "at ", "::a", "`", "```\n", 'File "', "x_", "E   a.", "a.py::", "/."]
 )
 def test_long_repetitions_are_read_quickly(unit: str) -> None:
+    started = time.process_time()
     assert find_mentions(unit * 8000) == find_mentions(unit * 8000)
+    assert time.process_time() - started < 5

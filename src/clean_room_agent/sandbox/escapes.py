@@ -28,9 +28,9 @@ FILE_SIZE = 64 * MIB
 TIMEOUT_S = 120.0
 OUTSIDE = tuple(Path(folder, MARK) for folder in ("/", "/etc", "/usr", "/opt", "/dev"))
 BOUNDS = {
-    "hold more memory than the bound": "held = b'x' * (400 << 20)\nimport time; time.sleep(20)",
-    "fork beyond the bound": "import os, time\nfor _ in range(300): os.fork() or time.sleep(20)\ntime.sleep(20)",
-    "run beyond the time": "import os, time\nif os.fork(): time.sleep(20)\nos.setsid()\nos.fork()\ntime.sleep(20)",
+    "hold more memory than the bound": "held = b'x' * (400 << 20)\nimport time; time.sleep(600)",
+    "fork beyond the bound": "import os, time\nfor _ in range(300): os.fork() or time.sleep(600)\ntime.sleep(600)",
+    "run beyond the time": "import os, time\nif os.fork(): time.sleep(600)\nos.setsid()\nos.fork()\ntime.sleep(600)",
 }
 """Commands for the bounds, each to be ended long before it ends by itself."""
 
@@ -159,7 +159,7 @@ def _bound(sandbox: Sandbox, scene: Scene, environment: Mapping[str, str], name:
     """Whether a command is ended at the bound that `name` speaks of, with all that it started."""
     timed = name == "run beyond the time"
     command = (scene.python, "-I", "-S", "-c", BOUNDS[name])
-    done = sandbox.run(command, env=environment, timeout=2.0 if timed else 15.0)
+    done = sandbox.run(command, env=environment, timeout=2.0 if timed else TIMEOUT_S)
     ended = done.timed_out if timed else bool(done.exceeded) or b"BlockingIOError" in done.stderr
     return Attempt(name=name, blocked=ended, detail=f"{done.exceeded or 'time'}, {done.duration_s:.1f} s")
 

@@ -16,7 +16,7 @@ from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import Target
 from clean_room_agent.llm.transports.ndjson import LineSplitter, LineTooLongError
 
-INFO_SECONDS = 5.0
+INFO_SECONDS = 15.0
 MAX_ERROR_BYTES = 65_536
 STREAM_HEADERS = {"content-type": "application/json", "accept-encoding": "identity", "connection": "close"}
 
