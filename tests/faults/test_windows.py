@@ -1,14 +1,17 @@
 """Prompts that do not fit: refused by the server, cut by it in silence, or held back before they are sent."""
 
+import json
 from pathlib import Path
 
 import pytest
 from tests.fakes import repositories
-from tests.fakes.ollama_script import Answer
+from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import Overflow
 from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, make_project, serving
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 
 MENDED_END = "    return [share + 1] * rest + [share] * (people - rest)\n"
 
@@ -89,6 +92,22 @@ def test_a_step_whose_prompt_does_not_fit_is_given_up_and_its_part_planned_again
     assert told.recorded.outcomes == ["applied_and_passed"]
     again = told.recorded.calls_of("part_plan")[-1]
     assert (again.task_id.endswith(":replan_1"), "step s1 failed: " in again.prompt) == (True, True)
+
+
+def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Project) -> None:
+    def parts(_: ChatCall, right: str) -> str:
+        plan = json.loads(right)
+        (first,) = plan["parts"]
+        receipt = {**first, "id": "receipt", "description": "Say sum.", "files": ["till/receipt.py"]}
+        return json.dumps({**plan, "parts": [receipt, first]})
+
+    told = till.solve_scripted({META_PLAN.title: [parts], PART_PLAN.title: [TOO_LONG]})
+    assert (told.code, told.traces) == (4, {}), told.err
+    assert len(told.branches) == 1
+    assert "context_window" in told.err
+    status, reason = told.recorded.ending
+    assert status == "partial"
+    assert reason.startswith("1 of 2 parts are not done: part receipt: ")
 
 
 def test_a_run_of_which_no_step_fits_fails_and_says_what_to_do(till: Project) -> None:

@@ -217,7 +217,8 @@ def _status(run: Run, verdict: FinalVerdict | None) -> tuple[RunStatus, str]:
         first = at.failed[0]
         return RunStatus.PARTIAL, f"step {first.part_id}/{first.step.id} was given up: {first.why}"
     if at.parts_done < at.total_parts:
-        return RunStatus.PARTIAL, f"{at.total_parts - at.parts_done} of {at.total_parts} parts are not done"
+        missing = f"{at.total_parts - at.parts_done} of {at.total_parts} parts are not done"
+        return RunStatus.PARTIAL, f"{missing}: {at.no_plan_reason}" if at.no_plan_reason else missing
     if not verdict.complete:
         return RunStatus.PARTIAL, verdict.reason
     return RunStatus.COMPLETE, ""
