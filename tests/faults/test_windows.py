@@ -108,6 +108,13 @@ def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Proj
     status, reason = told.recorded.ending
     assert status == "partial"
     assert reason.startswith("1 of 2 parts are not done: part receipt: ")
+    run = told.recorded.run
+    assert run is not None
+    with serving(till) as server:
+        till.configure(server.base_url)
+        again = till.cra("solve", "--resume", run.task_id[:8])
+    plans = [call.task_id for call in again.recorded.calls_of("part_plan")]
+    assert [plan.rpartition(":")[2] for plan in plans].count("receipt") == 2, (plans, again.err)
 
 
 def test_a_run_of_which_no_step_fits_fails_and_says_what_to_do(till: Project) -> None:

@@ -7,7 +7,6 @@ from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
-from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.one_call import meta_plan_tokens, part_plan_tokens
 from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan, refused
@@ -17,7 +16,6 @@ from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.setup import tell
 
 
 def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
@@ -83,15 +81,13 @@ def plan_part(
         part_id=part.id,
     )
     inputs = (run.progress.head, part.model_dump_json(), *(failed.faults if failed else ()))
-
-    def do() -> PassEnd:
-        try:
-            return _plan_part(run, meta, part, evidence, failed, which.pass_id)
-        except WindowExceeded as error:  # other parts may be smaller
-            tell(run.chronicle, run.observer, run.task_id, f"{error.message} ({error.hint})")
-            return PassEnd(success=False, detail=error.message)
-
-    end = plan_pass(run, which, inputs, do)
+    end = plan_pass(
+        run,
+        which,
+        inputs,
+        lambda: _plan_part(run, meta, part, evidence, failed, which.pass_id),
+        must_fit=False,  # other parts may be smaller
+    )
     if end.plan is None:
         run.progress.no_plan_reason = run.progress.no_plan_reason or f"part {part.id}: {end.detail}"
         return None
