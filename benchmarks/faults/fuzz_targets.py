@@ -20,8 +20,8 @@ from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent import beneath, textfile
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanStep
-from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Overrides, load_settings
 from clean_room_agent.errors import ModelError

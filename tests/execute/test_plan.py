@@ -7,9 +7,9 @@ from tests.fakes.model_client import model_client
 from tests.fakes.rooms import room, shown_file
 from tests.fakes.scripted_transport import ScriptedTransport
 
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanArtifact, PlanStep, TargetFile
-from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.one_call import StepOutcome
 from clean_room_agent.execute.plan import (
@@ -67,7 +67,7 @@ def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = ROOM) -> 
         models,
         shown,
         pass_id="t:meta_plan",
-        evidence=Evidence(failing_tests=("test_x",)),
+        evidence=Evidence(tests=(FailingTest(name="test_x"),)),
         exists=exists,
         limits=LIMITS,
     )

@@ -1,7 +1,8 @@
 from tests.fakes.rooms import room, shown_file
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
-from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.orchestrator.missing import is_new, missing_after_refusal, missing_after_tests
 
 KNOWN = {"a.py", "b.py", "tests/test_b.py"}
@@ -28,7 +29,10 @@ def test_an_edit_of_a_file_that_does_not_exist_lacks_nothing() -> None:
 
 def test_failing_tests_ask_for_what_they_name_and_the_room_did_not_show() -> None:
     evidence = Evidence(
-        failing_tests=("tests/test_b.py::test_one", "tests/test_a.py::test_gone"),
+        tests=(
+            FailingTest(name="tests/test_b.py::test_one"),
+            FailingTest(name="tests/test_a.py::test_gone"),
+        ),
         messages=("NameError: name 'helper' is not defined",),
         frames=(StackFrame(path="b.py", line=3), StackFrame(path="a.py", line=1), StackFrame(path="lib.py")),
     )

@@ -1,6 +1,5 @@
-from clean_room_agent.artifacts.edits import FailingTest
-from clean_room_agent.artifacts.tasks import StackFrame
-from clean_room_agent.orchestrator.testing.evidence import MAX_FRAMES, MAX_MESSAGES, MAX_NAMES, evidence_of
+from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
+from clean_room_agent.orchestrator.testing.evidence import MAX_FRAMES, MAX_MESSAGES, MAX_TESTS, evidence_of
 from clean_room_agent.orchestrator.testing.failures import MAX_LINES, error_lines, frames_of
 from clean_room_agent.orchestrator.testing.results import TestRun
 
@@ -60,7 +59,7 @@ def test_evidence_is_bounded_in_a_stated_order() -> None:
     frames = tuple(StackFrame(path="a.py", line=n) for n in range(200))
     found = evidence_of(TestRun(command="x", returncode=1, failing=failing, frames=frames))
     assert (len(found.failing_tests), len(found.messages), len(found.frames)) == (
-        MAX_NAMES,
+        MAX_TESTS,
         MAX_MESSAGES,
         MAX_FRAMES,
     )

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.patience import stop_once_begun
 from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
 
-from clean_room_agent.artifacts.tasks import StackFrame
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.testing.rerun import passed_alone, rerun_command

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from tests.retrieval.test_retriever import IMPORTS, SHOP
 from tests.retrieval.world import World, room_request
 
-from clean_room_agent.artifacts.tasks import Evidence, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.db.curated.past import load_pairs
 from clean_room_agent.retrieval.analysis import analyse
 from clean_room_agent.retrieval.candidates import find_candidates
@@ -56,7 +56,7 @@ def test_tests_and_documents_come_after_code_unless_the_task_is_about_them(make:
 def test_evidence_names_files_by_frames_and_by_failing_tests(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     evidence = Evidence(
-        failing_tests=("tests/test_cart.py::test_total_price_counts",),
+        tests=(FailingTest(name="tests/test_cart.py::test_total_price_counts"),),
         frames=(
             StackFrame(path="/somewhere/else/shop/money.py", line=4),
             StackFrame(path="lib/unknown.py", line=1),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 from tests.retrieval.world import TASK, World, numbers_of, room_request
 
-from clean_room_agent.artifacts.tasks import Evidence, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
 from clean_room_agent.llm.exchange import ChatRequest
 
@@ -232,7 +232,8 @@ def test_too_much_primary_code_is_refiltered_and_what_goes_is_recorded(make: Mak
 def test_a_failing_test_is_shown_to_be_read(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     evidence = Evidence(
-        failing_tests=("tests/test_cart.py::test_total_price_counts",), messages=("assert 1 == 0",)
+        tests=(FailingTest(name="tests/test_cart.py::test_total_price_counts"),),
+        messages=("assert 1 == 0",),
     )
     package = world.retriever().retrieve(room_request(files=("shop/cart.py",), evidence=evidence))
     test = next(item for item in package.items if item.path == "tests/test_cart.py")

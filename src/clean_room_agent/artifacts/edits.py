@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from clean_room_agent.artifacts.evidence import FailingTest
+
 EditKind = Literal["edit", "symbol", "create", "delete"]
 
 
@@ -78,17 +80,6 @@ class StepResult:
     edits: tuple[PatchEdit, ...] = ()
     error_info: str = ""
     raw_response: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailingTest:
-    """One test that failed, normalised."""
-
-    name: str
-    message: str = ""
-    """Assertion or error lines, at most a few."""
-    path: str = ""
-    line: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

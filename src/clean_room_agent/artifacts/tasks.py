@@ -3,27 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from clean_room_agent.artifacts.evidence import Evidence, StackFrame
+
 Role = Literal["classifier", "reasoning", "coding"]
 Mode = Literal["plan", "implement", "train_plan", "curate_data"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StackFrame:
-    """One frame of a stack trace; `line` is 1-based, 0 where unknown."""
-
-    path: str
-    line: int = 0
-    function: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What a run of the tests showed, normalised (no absolute paths, durations, addresses)."""
-
-    failing_tests: tuple[str, ...] = ()
-    messages: tuple[str, ...] = ()
-    """Assertion or error lines."""
-    frames: tuple[StackFrame, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """What the tests showed, in words for a prompt."""
 
-from clean_room_agent.artifacts.tasks import Evidence, StackFrame
+from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 
 MAX_TESTS = 10
 MAX_MESSAGES = 10

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import is_plan_id
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
-from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.execute.evidence import describe_evidence
 from clean_room_agent.execute.fit import Load, fit, load, planner_load
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs

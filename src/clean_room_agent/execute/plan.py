@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import (
     FORMAT_VERSION,
@@ -26,7 +27,6 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     TargetFile,
 )
-from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.one_call import (
     Draft,

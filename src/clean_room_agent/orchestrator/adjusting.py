@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import adjustment_pass
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
-from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
+from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.execute.one_call import StepOutcome
 from clean_room_agent.execute.plan import Planned, adjust
 from clean_room_agent.git.history import diff

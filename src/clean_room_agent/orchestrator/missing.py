@@ -4,8 +4,9 @@ import re
 from collections.abc import Collection, Sequence
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest
+from clean_room_agent.artifacts.tasks import RefinementRequest
 
 UNKNOWN_NAME = (
     re.compile(r"NameError: name '([A-Za-z_]\w*)' is not defined"),

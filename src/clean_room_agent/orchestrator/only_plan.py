@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import PartPlan, PlanArtifact
-from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.execute.plan import build_artifact
 from clean_room_agent.git.landing import delete_ref, list_refs
 from clean_room_agent.orchestrator.planning import plan_part, plan_parts

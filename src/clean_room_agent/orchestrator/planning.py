@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import ID_LENGTH, meta_plan_pass, part_plan_pass
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
-from clean_room_agent.artifacts.tasks import Evidence, RoomRequest
+from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.one_call import meta_plan_tokens, part_plan_tokens
 from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan, refused

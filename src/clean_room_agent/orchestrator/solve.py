@@ -2,9 +2,9 @@
 
 import re
 
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import part_plan_pass
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
-from clean_room_agent.artifacts.tasks import Evidence
 from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.execute.one_call import StepOutcome
 from clean_room_agent.execute.validate import in_order

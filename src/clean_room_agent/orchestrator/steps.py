@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, replace
 
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import implement_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, RoomRequest
+from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import raised_answer_tokens, usual_answer_tokens

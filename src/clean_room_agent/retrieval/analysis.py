@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from clean_room_agent.artifacts.tasks import Evidence, RoomRequest, StackFrame, TaskQuery
+from clean_room_agent.artifacts.evidence import Evidence, StackFrame
+from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 from clean_room_agent.retrieval.mentions import Mentions, find_mentions, unique
 from clean_room_agent.retrieval.questions import evidence_text
 from clean_room_agent.retrieval.source import RepositorySource

@@ -1,6 +1,7 @@
 """The part that all judgments of one request share: task, focus and evidence as a model reads them."""
 
-from clean_room_agent.artifacts.tasks import Evidence, RefinementRequest, RoomRequest
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 
 MAX_LISTED = 12
 """Tests, messages and frames shown; how many more there are is said."""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.tasks import StackFrame
+from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.query.ranking import KIND_WEIGHTS

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from clean_room_agent.artifacts.edits import EditCode, EditReport, FailingTest
+from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw import (
     archives,

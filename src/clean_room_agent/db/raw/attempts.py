@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from clean_room_agent.artifacts.edits import EditReport, FailingTest
+from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw.passes import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection, Table

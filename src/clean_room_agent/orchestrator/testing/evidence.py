@@ -2,10 +2,10 @@
 
 import re
 
-from clean_room_agent.artifacts.tasks import Evidence
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.orchestrator.testing.results import TestRun
 
-MAX_NAMES = 50
+MAX_TESTS = 50
 MAX_MESSAGES = 60
 MAX_FRAMES = 60
 TELLING = re.compile(r"error|fail|assert|exception|panic|cannot find|not found", re.IGNORECASE)
@@ -21,10 +21,13 @@ def evidence_of(run: TestRun) -> Evidence:
     words = [line for test in run.failing for line in test.message.split("\n") if line.strip()]
     if not run.failing and run.returncode != 0:
         words = telling_lines(run.excerpt)
+    first: dict[str, FailingTest] = {}
+    for test in run.failing:
+        first.setdefault(test.name, test)
     if run.problem:
         words.insert(0, run.problem)
     return Evidence(
-        failing_tests=tuple(dict.fromkeys(test.name for test in run.failing))[:MAX_NAMES],
+        tests=tuple(first.values())[:MAX_TESTS],
         messages=tuple(dict.fromkeys(words))[:MAX_MESSAGES],
         frames=run.frames[:MAX_FRAMES],
     )

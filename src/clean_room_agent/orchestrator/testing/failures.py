@@ -5,8 +5,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from clean_room_agent.artifacts.edits import FailingTest
-from clean_room_agent.artifacts.tasks import StackFrame
+from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name
 from clean_room_agent.orchestrator.testing.results import Failure
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from clean_room_agent.artifacts.edits import FailingTest
-from clean_room_agent.artifacts.tasks import StackFrame
+from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.guarding import Watched
 
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed"]
