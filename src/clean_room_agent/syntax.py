@@ -35,6 +35,11 @@ SEQUENCES = frozenset(
     }
 )  # fmt: skip
 """Nodes whose children follow one another and can be read one at a time: statements, members, elements."""
+IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})
+GUARDS = frozenset({"if_statement", "try_statement"})
+MAX_GUARD_LINES = 15
+"""A top-level `if` or `try` up to this long that holds an import is there for it."""
+DECLARATIONS = frozenset({"lexical_declaration", "variable_declaration"})
 STRINGS = frozenset({"string", "concatenated_string", "template_string", "comment"})
 
 
@@ -148,6 +153,36 @@ def sequence_starts(source: bytes, path: str) -> tuple[tuple[int, int], ...] | N
                 starts[row + 1] = min(depth, starts.get(row + 1, depth))
         waiting.extend((child, depth + 1) for child in node.named_children if child.type not in STRINGS)
     return tuple(sorted(starts.items()))
+
+
+def import_lines(source: bytes, path: str) -> tuple[tuple[int, int], ...]:
+    """First and last line (1-based) of each import at the top level, in order: also of those that a short `if` or `try`
+    guards, and of `const x = require(...)`. Nothing where the file cannot be parsed.
+    """
+    grammar = grammar_of(path)
+    if grammar is None or len(source) > MAX_PARSED_BYTES:
+        return ()
+    try:
+        root = parse(source, grammar).root_node
+    except ParseGivenUp:
+        return ()
+    return tuple(
+        (node.start_point[0] + 1, node.end_point[0] + 1)
+        for node in root.named_children
+        if _is_import(node, source)
+    )
+
+
+def _is_import(node: Node, source: bytes) -> bool:
+    if node.type in IMPORTS:
+        return True
+    if node.type in DECLARATIONS:
+        return b"require(" in source[node.start_byte : node.end_byte]
+    if node.type in GUARDS and node.end_point[0] - node.start_point[0] < MAX_GUARD_LINES:
+        return any(
+            statement.type in IMPORTS for block in node.named_children for statement in block.named_children
+        )
+    return False
 
 
 def _rows_of(children: list[Node], lines: list[bytes]) -> list[int]:

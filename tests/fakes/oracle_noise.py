@@ -19,7 +19,8 @@ from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edits
 
 PROSE = "I would begin with the code that the task names, and then look at who calls it."
-VERDICTS = ("yes", "no")
+TURNED = {"yes": "no", "no": "yes", "change": "skip", "skip": "change", "read": "skip"}
+"""What a verdict becomes that errs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +48,8 @@ class NoisyOracle:
             return answer
         # The options, because an answer that is drawn anew is drawn with another seed and temperature.
         chance = random.Random(f"{self._seed}\n{sorted(call.options.items())}\n{call.system}\n{call.prompt}")
-        if answer in VERDICTS:
-            return VERDICTS[answer == "yes"] if chance.random() < self._rates.verdicts else answer
+        if answer in TURNED:
+            return TURNED[answer] if chance.random() < self._rates.verdicts else answer
         listed = options(call.prompt)
         if listed and _is_choice(answer):
             return _turned(answer, [number for number, _ in listed], chance, self._rates.verdicts)

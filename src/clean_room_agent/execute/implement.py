@@ -150,6 +150,12 @@ def answer_fingerprint(text: str) -> str:
     return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
 
+def _unless_said(text: str, *others: str) -> str:
+    """The text, or "" where one of the others says the same."""
+    words = text.split()
+    return "" if any(" ".join(words) in " ".join(other.split()) for other in others) else text
+
+
 def _retries(failures: tuple[AttemptSummary, ...]) -> tuple[Retry, ...]:
     return tuple(
         Retry(
@@ -164,11 +170,13 @@ def _retries(failures: tuple[AttemptSummary, ...]) -> tuple[Retry, ...]:
 def _inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
     step = instruction.step
     return ImplementInputs(
-        context=carried.context,
+        context=carried.sections,
         diff=carried.diff,
         task=instruction.task,
-        part=instruction.part,
-        constraints=instruction.constraints,
+        part=_unless_said(instruction.part, instruction.task, step.description),
+        constraints=_unless_said(
+            instruction.constraints, instruction.task, step.description, instruction.part
+        ),
         step=step.description,
         targets=tuple(f"{target.role} {target.path}" for target in step.target_files),
         symbols=step.target_symbols,

@@ -1,12 +1,13 @@
 """Code in short: signatures and documentation from the index, never cut from the source."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from textwrap import indent
 
-from clean_room_agent.retrieval.pieces import Piece
+from clean_room_agent.retrieval.pieces import VALUES, Piece
 from clean_room_agent.retrieval.source import FileView
 
-NAMES_IN_OUTLINE = 15
+NAMES_IN_OUTLINE = 10
+MOST_NAMES = 60
 NOTES_SHOWN = 3
 MOST_CHARS = 300
 """Of a signature or a line of documentation in a list to choose from: a packed file has lines larger than a window."""
@@ -21,14 +22,9 @@ def summary(piece: Piece) -> str:
     return "\n".join((*parts, ""))
 
 
-def signature(piece: Piece) -> str:
-    """The signature alone."""
-    return f"{piece.signature}\n"
-
-
 def file_outline(view: FileView, scores: Mapping[tuple[str, int], float]) -> str:
     """The signatures of the file's pieces nearest to the task, in the order of their lines; how many more is said."""
-    named = [piece for piece in view.pieces if piece.kind != "code"]
+    named = [piece for piece in view.pieces if piece.kind not in {"code", "imports"}]
     near = sorted(
         named, key=lambda piece: (-scores.get((view.row.path, piece.start_line), 0.0), piece.start_line)
     )
@@ -39,21 +35,18 @@ def file_outline(view: FileView, scores: Mapping[tuple[str, int], float]) -> str
     return "\n".join((*lines, "")) if lines else f"({len(view.text.lines)} lines without definitions)\n"
 
 
-def option_text(path: str, piece: Piece) -> str:
-    """The piece as a judge is shown it: `path :: name`, its signature, the first line of its documentation."""
-    doc = _shorten(piece.doc.split("\n", 1)[0], MOST_CHARS)
-    words = f"{path} :: {piece.name} | {_shorten(piece.signature, MOST_CHARS)}"
-    return f"{words} | {doc}" if doc else words
+def names_outline(view: FileView) -> str:
+    """The names of the file's classes, functions and methods with their lines, in order; how many more is said."""
+    named = [entry for entry in view.definitions if entry.kind not in VALUES]
+    lines = [f"{entry.start_line}-{entry.end_line} {entry.name}" for entry in named[:MOST_NAMES]]
+    if len(named) > MOST_NAMES:
+        lines.append(f"({len(named) - MOST_NAMES} more definitions)")
+    return "\n".join((*lines, "")) if lines else f"({len(view.text.lines)} lines without definitions)\n"
 
 
-def file_option_text(view: FileView) -> str:
-    """A small file as a judge is shown it."""
-    names = ", ".join(_top_names(view.pieces)) or "no definitions"
-    return f"{view.row.path} (whole file, {len(view.text.lines)} lines) | {names}"
-
-
-def _top_names(pieces: Sequence[Piece]) -> list[str]:
-    return [piece.name for piece in pieces if piece.kind == "symbol" and "." not in piece.name]
+def first_line(text: str) -> str:
+    """The first line that is not blank, shortened, with its end."""
+    return _shorten(next((line for line in text.split("\n") if line.strip()), ""), MOST_CHARS) + "\n"
 
 
 def _one_line(text: str) -> str:

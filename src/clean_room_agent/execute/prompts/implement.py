@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.package import SectionTexts
 from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
 from clean_room_agent.execute.prompts.texts import CODER, template
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
@@ -23,7 +24,7 @@ class FailedAttempt:
 class ImplementInputs:
     """A step with the code that it is about; texts may be empty."""
 
-    context: str
+    context: SectionTexts
     diff: str
     """What the run has changed so far; the context shows the files after it."""
     task: str
