@@ -16,7 +16,7 @@ CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
 TELLING = re.compile(r"\w")
 MIN_TELLING = 8
 """Letters and digits that a search text has at least: less stands in many a place that is not shown."""
-FRAME = re.compile(r"^(={5,}) (file|code|test|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
+FRAME = re.compile(r"^(={5,}) (file|code|test|outline|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Literal
 
 Detail = Literal["primary", "supporting", "type_context"]
@@ -137,12 +137,17 @@ def frame(head: str, text: str, fence: str) -> str:
 
 def _framed(items: Sequence[ContextItem], fence: str) -> str:
     blocks = []
-    for listed, group in groupby(items, key=lambda item: item.section in {"callers", "green"}):
+    for listed, group in groupby(items, key=_is_line):
         if listed:
             blocks.append("".join(item.text for item in group))
         else:
             blocks.extend(_frame_of(run, fence) for run in _runs(list(group)))
     return "\n".join(blocks)
+
+
+def _is_line(item: ContextItem) -> bool:
+    """Whether the item is a line that names its path, and needs no frame."""
+    return item.section in {"callers", "green"} or (item.section == "uses" and item.detail == "type_context")
 
 
 def _runs(items: Sequence[ContextItem]) -> list[list[ContextItem]]:
@@ -161,7 +166,7 @@ def _frame_of(run: Sequence[ContextItem], fence: str) -> str:
     names = ", ".join(item.symbol for item in run if item.symbol is not None)
     name = f"{first.path} :: {names}" if names else first.path
     text = _line_ended(first.text)
-    for before, item in zip(run, run[1:], strict=False):
+    for before, item in pairwise(run):
         if item.detail == "primary":
             text += "\n" * (item.start_line - before.end_line - 1)
         text += _line_ended(item.text)
@@ -178,4 +183,6 @@ def _head_word(item: ContextItem) -> str:
         return "test"
     if item.detail == "primary":
         return "file" if item.symbol is None else "code"
-    return "reference" if item.detail == "supporting" else "signature"
+    if item.detail == "supporting":
+        return "reference"
+    return "outline" if item.symbol is None else "signature"

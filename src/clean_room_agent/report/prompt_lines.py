@@ -30,7 +30,7 @@ SECTIONS: Mapping[str, Kind] = {
     "Task": "task",
     "Code": "candidate",
     "Code to change": "candidate",
-    "What the code to change uses": "candidate",
+    "What the code to change uses": "outline",
     "Where it is used": "outline",
     "Tests that pass now and must still pass": "outline",
     "Tests": "candidate",
@@ -66,7 +66,7 @@ SECTIONS: Mapping[str, Kind] = {
 ATTEMPT = re.compile(r"Attempt \d+ failed; the code is again as shown above")
 REPAIR = "# An earlier answer to this could not be used"
 FRAME = re.compile(
-    r"(?P<fence>={5,}) (?P<kind>file|code|test|reference|signature|candidate)(?: \d+)?: "
+    r"(?P<fence>={5,}) (?P<kind>file|code|test|outline|reference|signature|candidate)(?: \d+)?: "
     r"(?P<name>.+?)(?: \(lines (?P<first>\d+)-(?P<last>\d+)\))?(?: \(about \d+ tokens\))?"
 )
 NUMBER = re.compile(r"^(\d+\. |- )")

@@ -33,8 +33,9 @@ class Analysis:
 
 def named_in(request: RoomRequest, source: RepositorySource) -> Analysis:
     """The request's task, focus and evidence as a query in which every path, symbol and frame exists."""
-    mentions = find_mentions("\n\n".join((request.task, request.focus, *request.evidence.messages)))
-    return _check_mentions(mentions, request, source)
+    mentions = find_mentions(f"{request.task}\n\n{request.focus}")
+    told = find_mentions("\n\n".join(request.evidence.messages))
+    return _check_mentions(mentions, told, request, source)
 
 
 def ask_where(
@@ -91,10 +92,13 @@ def _test_head(test: TestCode) -> str:
     return f"test: {test.path} :: {place.name} (lines {place.start_line}-{place.end_line})"
 
 
-def _check_mentions(mentions: Mentions, request: RoomRequest, source: RepositorySource) -> Analysis:
+def _check_mentions(
+    mentions: Mentions, told: Mentions, request: RoomRequest, source: RepositorySource
+) -> Analysis:
+    """`mentions` are those of the task, `told` those of what its tests say: these name places, and nothing that is meant."""
     decisions: list[Decision] = []
     paths: list[str] = []
-    for name in mentions.paths:
+    for name in unique((*mentions.paths, *told.paths)):
         matches = source.resolve_path(name, most=MAX_SAME_NAME)
         paths.extend(matches)
         if not matches:
@@ -109,7 +113,7 @@ def _check_mentions(mentions: Mentions, request: RoomRequest, source: Repository
         symbols=unique(symbols),
         identifiers=mentions.identifiers,
         error_messages=unique((*mentions.error_messages, *request.evidence.messages)),
-        frames=_frames_in_index(request.evidence, mentions.frames, source),
+        frames=_frames_in_index(request.evidence, unique((*mentions.frames, *told.frames)), source),
         test_names=tests,
     )
     return Analysis(query=query, decisions=tuple(decisions))

@@ -43,8 +43,8 @@ class JudgmentsConfig(ConfigSlice):
     top_k: int = Field(default=20, ge=1, description="files judged, best first")
     max_symbols: int = Field(default=20, ge=1, description="symbols judged, best first")
     batch_size: int = Field(default=30, ge=1, description="candidates in one batch question at most")
-    each_files: int = Field(default=6, ge=1, description="files asked about one by one, best first")
-    each_symbols: int = Field(default=6, ge=1, description="symbols asked about one by one, best first")
+    each_files: int = Field(default=5, ge=1, description="files asked about one by one, best first")
+    each_symbols: int = Field(default=5, ge=1, description="symbols asked about one by one, best first")
     each_share: float = Field(
         default=0.25,
         ge=0,

@@ -1,13 +1,11 @@
 """Code in short: signatures and documentation from the index, never cut from the source."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from textwrap import indent
 
-from clean_room_agent.retrieval.pieces import VALUES, Piece
+from clean_room_agent.retrieval.pieces import VALUES, Definition, Piece
 from clean_room_agent.retrieval.source import FileView
 
-NAMES_IN_OUTLINE = 10
-MOST_NAMES = 60
 NOTES_SHOWN = 3
 MOST_CHARS = 300
 """Of a signature or a line of documentation in a list to choose from: a packed file has lines larger than a window."""
@@ -22,25 +20,30 @@ def summary(piece: Piece) -> str:
     return "\n".join((*parts, ""))
 
 
-def file_outline(view: FileView, scores: Mapping[tuple[str, int], float]) -> str:
-    """The signatures of the file's pieces nearest to the task, in the order of their lines; how many more is said."""
-    named = [piece for piece in view.pieces if piece.kind not in {"code", "imports"}]
-    near = sorted(
-        named, key=lambda piece: (-scores.get((view.row.path, piece.start_line), 0.0), piece.start_line)
-    )
-    shown = sorted(near[:NAMES_IN_OUTLINE], key=lambda piece: piece.start_line)
-    lines = [f"{piece.name}: {_shorten(piece.signature, MOST_CHARS)}" for piece in shown]
-    if len(named) > len(shown):
-        lines.append(f"({len(named) - len(shown)} more definitions)")
-    return "\n".join((*lines, "")) if lines else f"({len(view.text.lines)} lines without definitions)\n"
+def short_summary(piece: Piece) -> str:
+    """The signature in one line, and the first line of the documentation."""
+    doc = piece.doc.strip().split("\n", 1)[0]
+    lines = [_shorten(piece.signature, MOST_CHARS), *([f"    {_shorten(doc, MOST_CHARS)}"] if doc else [])]
+    return "\n".join((*lines, ""))
 
 
-def names_outline(view: FileView) -> str:
-    """The names of the file's classes, functions and methods with their lines, in order; how many more is said."""
-    named = [entry for entry in view.definitions if entry.kind not in VALUES]
-    lines = [f"{entry.start_line}-{entry.end_line} {entry.name}" for entry in named[:MOST_NAMES]]
-    if len(named) > MOST_NAMES:
-        lines.append(f"({len(named) - MOST_NAMES} more definitions)")
+def names_outline(view: FileView, nearness: Callable[[Definition], float], *, most: int) -> str:
+    """The names of the file's classes, functions and methods with their lines, in order: of many the nearest, and how
+    many more there are.
+    """
+    functions = {entry.name for entry in view.definitions if entry.kind in {"function", "method"}}
+    named = [
+        entry
+        for entry in view.definitions
+        if entry.kind not in VALUES and entry.name.rpartition(".")[0] not in functions
+    ]
+    near = sorted(named, key=lambda entry: (-nearness(entry), entry.start_line))[:most]
+    lines = [
+        f"{entry.start_line}-{entry.end_line} {entry.name}"
+        for entry in sorted(near, key=lambda entry: (entry.start_line, -entry.end_line))
+    ]
+    if len(named) > len(near):
+        lines.append(f"({len(named) - len(near)} more definitions)")
     return "\n".join((*lines, "")) if lines else f"({len(view.text.lines)} lines without definitions)\n"
 
 

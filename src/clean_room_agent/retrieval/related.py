@@ -6,12 +6,12 @@ read) is looked up in the file itself and in the files that it imports.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.evidence_lines import quoted
-from clean_room_agent.retrieval.pieces import VALUES, Definition
+from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
 from clean_room_agent.retrieval.room_files import FileText
 from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import Selection
@@ -55,30 +55,37 @@ class _Found:
 
 
 def related_selections(
-    spans: Sequence[Span], source: RepositorySource, *, goal_tests: Iterable[tuple[str, int]]
+    changed: Sequence[Span],
+    source: RepositorySource,
+    *,
+    shown: Sequence[Span],
+    goal_tests: Iterable[tuple[str, int]],
 ) -> tuple[Selection, ...]:
-    """What is shown beside `spans`, to be read: uses, then lines of callers, then tests that must stay green.
+    """What is shown beside the code, to be read: uses, then lines of callers, then tests that must stay green.
 
     Args:
-        spans: the code to be changed, as it is shown.
-        source: where the rest is found.
+        changed: the code whose uses and users are looked for.
+        source: where they are found.
+        shown: all code that is shown, which needs no mention.
         goal_tests: path and first line of the tests that fail and are the goal; these are not among the green ones.
 
     Raises:
         RepositoryError: a file is not what was indexed.
     """
-    own = list(_definitions(spans))[:MAX_DEFINITIONS]
-    uses = _uses(spans, own, source)
+    own = list(_definitions(changed))[:MAX_DEFINITIONS]
+    uses = _uses(changed, own, shown, source)
     red = frozenset(goal_tests)
-    callers = _callers(spans, own, source)
+    callers = _callers(own, shown, source)
     code = [found for found in callers if not is_test_file(source.path_of(found.symbol.file_id))]
-    tests = [found for found in callers if is_test_file(source.path_of(found.symbol.file_id))]
     green = [
-        found for found in tests if (source.path_of(found.symbol.file_id), found.symbol.start_line) not in red
+        found
+        for found in callers
+        if is_test_file(source.path_of(found.symbol.file_id))
+        and (source.path_of(found.symbol.file_id), found.symbol.start_line) not in red
     ]
     return (
         *(_use_selection(found, source) for found in uses[:MAX_USES]),
-        *(_name_selection(found, source) for found in uses[MAX_USES:MAX_NAMED]),
+        *_names_only(uses[MAX_USES:MAX_NAMED], source),
         *_caller_selections([*code, *green], source),
         *(_green_selection(found, source) for found in green[:MAX_GREEN]),
     )
@@ -99,28 +106,36 @@ def _definitions(spans: Iterable[Span]) -> Iterator[tuple[Span, Definition]]:
 
 
 def _uses(
-    spans: Sequence[Span], own: Sequence[tuple[Span, Definition]], source: RepositorySource
+    changed: Sequence[Span],
+    own: Sequence[tuple[Span, Definition]],
+    shown: Sequence[Span],
+    source: RepositorySource,
 ) -> list[_Found]:
-    """What the code uses and does not show, the surest first, then by name."""
+    """What the code uses and does not show: functions and methods first, then classes, then values; the surest first."""
     found: dict[int, _Found] = {}
     for _, definition in own:
         for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callees"):
             path = source.path_of(row.symbol.file_id)
-            if row.confidence < MIN_CONFIDENCE or _is_shown(spans, path, row.symbol.start_line):
+            if row.confidence < MIN_CONFIDENCE or _is_shown(shown, path, row.symbol.start_line):
                 continue
             if not is_test_file(path):
                 known = found.setdefault(row.symbol.id, _Found(symbol=row.symbol, confidence=row.confidence))
                 known.names.append(definition.name)
-    for symbol in _named_only(spans, {known.symbol.name for known in found.values()}, source):
+    for symbol in _named_only(changed, shown, {known.symbol.name for known in found.values()}, source):
         found.setdefault(symbol.id, _Found(symbol=symbol, confidence=MIN_CONFIDENCE))
-    return sorted(
-        found.values(), key=lambda one: (-one.confidence, one.symbol.file_id, one.symbol.start_line)
-    )
+    return sorted(found.values(), key=_use_rank)
 
 
-def _named_only(spans: Sequence[Span], known: set[str], source: RepositorySource) -> Iterator[SymbolRow]:
+def _use_rank(found: _Found) -> tuple[int, float, int, int]:
+    kind = 2 if found.symbol.kind in VALUES else 1 if found.symbol.kind in CONTAINERS else 0
+    return (kind, -found.confidence, found.symbol.file_id, found.symbol.start_line)
+
+
+def _named_only(
+    changed: Sequence[Span], shown: Sequence[Span], known: set[str], source: RepositorySource
+) -> Iterator[SymbolRow]:
     """Top-level definitions of the own file and of the files that it imports that the code names and nothing resolved."""
-    for span in spans:
+    for span in changed:
         text = span.view.text.span(span.start_line, span.end_line)
         words = {word for word in WORD.findall(text) if len(word) > 1} - known
         files = [span.view.row.id]
@@ -136,7 +151,7 @@ def _named_only(spans: Sequence[Span], known: set[str], source: RepositorySource
                     symbol.name in words
                     and "." not in symbol.qualified_name
                     and (own or symbol.name in imported)
-                    and not _is_shown(spans, path, symbol.start_line)
+                    and not _is_shown(shown, path, symbol.start_line)
                 ):
                     words.discard(symbol.name)
                     yield symbol
@@ -150,14 +165,14 @@ def _imported_names(view: FileView) -> frozenset[str]:
 
 
 def _callers(
-    spans: Sequence[Span], own: Sequence[tuple[Span, Definition]], source: RepositorySource
+    own: Sequence[tuple[Span, Definition]], shown: Sequence[Span], source: RepositorySource
 ) -> list[_Found]:
     """The definitions that use the code from outside of it, the surest first, then by place."""
     found: dict[int, _Found] = {}
     for _, definition in own:
         for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callers"):
             path = source.path_of(row.symbol.file_id)
-            if row.confidence >= MIN_CONFIDENCE and not _is_shown(spans, path, row.symbol.start_line):
+            if row.confidence >= MIN_CONFIDENCE and not _is_shown(shown, path, row.symbol.start_line):
                 known = found.setdefault(row.symbol.id, _Found(symbol=row.symbol, confidence=row.confidence))
                 known.names.append(definition.name)
     return sorted(
@@ -186,26 +201,47 @@ def _use_selection(found: _Found, source: RepositorySource) -> Selection:
     )
 
 
-def _name_selection(found: _Found, source: RepositorySource) -> Selection:
-    outline = f"not shown: {found.symbol.qualified_name}\n"
-    return replace(_use_selection(found, source), detail="type_context", outline=outline)
+def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Selection]:
+    """A line for each file: the names of it that the code uses and that are not shown."""
+    by_path: dict[str, list[_Found]] = {}
+    for found in uses:
+        by_path.setdefault(source.path_of(found.symbol.file_id), []).append(found)
+    for path, group in by_path.items():
+        names = ", ".join(dict.fromkeys(found.symbol.qualified_name for found in group))
+        line = group[0].symbol.start_line
+        yield Selection(
+            path=path,
+            symbol=None,
+            start_line=line,
+            end_line=line,
+            detail="type_context",
+            section="uses",
+            tier=RELATED_TIER,
+            score=MIN_CONFIDENCE,
+            reason="used by the code to be changed, and not shown",
+            outline=f"{path}: not shown: {names}\n",
+        )
 
 
 def _in_short(symbol: SymbolRow, source: RepositorySource) -> str:
-    """Signature and first line of the documentation; a short value whole."""
+    """Signature in one line with the first line of the documentation below it; a short value whole."""
     path = source.path_of(symbol.file_id)
+    owner = symbol.qualified_name.rpartition(".")[0]
     if symbol.kind in VALUES and symbol.end_line - symbol.start_line < SHORT_VALUE_LINES:
         return _lines(path, symbol, source)
-    doc = next(
-        (
-            doc.content
-            for doc in source.kb.get_docstrings_for_file(symbol.file_id)
-            if doc.symbol_id == symbol.id
-        ),
-        "",
+    documentation = (
+        doc.content for doc in source.kb.get_docstrings_for_file(symbol.file_id) if doc.symbol_id == symbol.id
     )
-    first = doc.strip().split("\n", 1)[0].strip()
-    return f"{symbol.signature}\n" + (f"    {first}\n" if first else "")
+    first = next(documentation, "").strip().split("\n", 1)[0].strip()
+    mark = "#" if path.endswith((".py", ".pyi")) else "//"
+    member = f"  {mark} member of {owner}" if owner else ""
+    doc = f"    {quoted_doc(first, path)}\n" if first else ""
+    return f"{' '.join(symbol.signature.split())}{member}\n{doc}"
+
+
+def quoted_doc(line: str, path: str) -> str:
+    """A line of documentation between the marks of its language."""
+    return f'''"""{line}"""''' if path.endswith((".py", ".pyi")) else f"/** {line} */"
 
 
 def _lines(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
@@ -219,6 +255,7 @@ def _lines(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
 def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> list[Selection]:
     """The first line of each caller that names what it uses."""
     selections: list[Selection] = []
+    seen: set[tuple[str, int]] = set()
     for found in callers:
         path = source.path_of(found.symbol.file_id)
         row = source.file(path)
@@ -229,6 +266,9 @@ def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> l
         if place is None:
             continue
         number, line = place
+        if (path, number) in seen:
+            continue
+        seen.add((path, number))
         selections.append(
             Selection(
                 path=path,

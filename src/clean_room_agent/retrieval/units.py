@@ -60,7 +60,7 @@ class Unit:
         if piece.end_line - piece.start_line >= BODY_LINES:
             lines = self.view.text.lines[piece.start_line - 1 : piece.end_line]
             near = nearest_lines(lines, terms, most=LINES_SHOWN, first=piece.start_line)
-            text = outlines.summary(piece) + numbered(near)
+            text = outlines.short_summary(piece) + numbered(near)
         return Option(
             key=f"{path}:{piece.start_line} :: {piece.name}",
             name=f"{path} :: {piece.name} (lines {piece.start_line}-{piece.end_line})",
@@ -92,6 +92,8 @@ class FilesInScope:
     units: tuple[Unit, ...]
     """All pieces, in the order of the files and their lines."""
     hints: Hints
+    said: frozenset[str]
+    """What the task's own words name."""
     terms: Mapping[str, float]
     """What the task and its failing tests ask for, weighted."""
     tests: tuple[TestCode, ...]
@@ -132,6 +134,7 @@ def files_in_scope(context: StageContext, source: RepositorySource, task: TaskQu
         views=tuple(views),
         units=units,
         hints=hints,
+        said=frozenset(task.identifiers),
         terms=terms,
         tests=tests,
         unreadable=tuple(unreadable),

@@ -5,7 +5,7 @@ files, and where a plan does not say what of a file it means, the pieces nearest
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -15,10 +15,11 @@ from clean_room_agent.query.file_kinds import is_side_file
 from clean_room_agent.retrieval import outlines
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import TestCode
+from clean_room_agent.retrieval.pieces import Definition
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.related import Span, related_selections
-from clean_room_agent.retrieval.relevance import holds_frame, is_named
+from clean_room_agent.retrieval.relevance import PieceKey, holds_frame, is_named
 from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import (
     Candidate,
@@ -38,6 +39,10 @@ SMALL_TOKENS = 2000
 """Where all that could be asked about takes no more, it is shown."""
 MAX_ROUNDS = 3
 """Where all that was asked about is judged not to be changed, the next are asked about, so many times in all."""
+TARGET_NAMES = 40
+"""Definitions named of a file to be changed, those closest to the code that is shown."""
+PLAN_NAMES = 15
+"""Definitions named of a file in scope, for a planner, those nearest to the task."""
 DETAILS: dict[str, Detail] = {CHANGE: "primary", READ: "supporting"}
 
 
@@ -64,7 +69,7 @@ class PrecisionStage:
         ]
         tests = _test_selections(files.tests, context, source)
         whole, named = _without_asking(targets, source, context, files)
-        waiting = self._waiting(files, targets, {entry.path for entry in whole}, context)
+        waiting = self._waiting(files, targets, [*whole, *named], context)
         judged, passed_over = self._judge(
             waiting, files, models, tuple(_name(one) for one in (*whole, *named))
         )
@@ -73,7 +78,10 @@ class PrecisionStage:
         if context.request.mode == "implement":
             belonging = _belonging(targets, [*named, *chosen])
             shown = [*whole, *named, *chosen, *belonging]
-            beside = [*_outlines_of_targets(targets, whole), *_related(shown, files, source)]
+            beside = [
+                *_outlines_of_targets(targets, shown),
+                *_related([*whole, *named, *chosen], shown, files, source),
+            ]
         else:
             beside = _outlines(files)
         given = [*whole, *named, *belonging, *tests, *beside]
@@ -87,20 +95,21 @@ class PrecisionStage:
         return replace(context, selections=(*given, *chosen), detail_chosen=True, decisions=decisions)
 
     def _waiting(
-        self, files: FilesInScope, targets: Sequence[Target], whole: set[str], context: StageContext
+        self,
+        files: FilesInScope,
+        targets: Sequence[Target],
+        given: Sequence[Selection],
+        context: StageContext,
     ) -> list[Unit]:
         """What is not certain, best first."""
-        uncertain = [
-            unit for target in targets for unit in _uncertain(target) if unit.entry.path not in whole
-        ]
+        whole = {one.path for one in given if one.symbol is None}
+        sure = {(one.path, one.start_line) for one in given}
+        waiting = [unit for unit in files.units if unit.piece.kind != "imports" and _may_change(unit, files)]
         if context.request.mode == "implement":
-            others = [unit for unit in files.units if unit.entry.tier > 0]
-        else:
-            sure = {unit.key for target in targets for unit, _ in target.chosen}
-            uncertain = []
-            others = [unit for unit in files.units if unit.key not in sure and unit.entry.path not in whole]
-        others = [unit for unit in others if unit.piece.kind != "imports" and _may_change(unit, files)]
-        return sorted((*uncertain, *others), key=lambda unit: unit.rank)
+            uncertain = {unit.key for target in targets for unit in _uncertain(target)}
+            waiting = [unit for unit in waiting if unit.entry.tier > 0 or unit.key in uncertain]
+        waiting = [unit for unit in waiting if unit.entry.path not in whole and unit.key not in sure]
+        return sorted(waiting, key=lambda unit: unit.rank)
 
     def _judge(
         self, waiting: Sequence[Unit], files: FilesInScope, models: Judge, chosen: tuple[str, ...]
@@ -234,7 +243,7 @@ def _without_asking(
 def _named_by_task(unit: Unit, files: FilesInScope) -> str:
     if unit.piece.kind in {"code", "imports"} or is_test(unit.entry):
         return ""
-    if is_named(unit.piece, files.hints.named) and unit.piece.kind != "head":
+    if is_named(unit.piece, files.said) and unit.piece.kind != "head":
         return "named by the task"
     innermost = files.hints.frames[:1]
     return "in a stack trace" if holds_frame(unit.entry.path, unit.piece, innermost) else ""
@@ -283,21 +292,25 @@ def _test_selections(
 
 
 def _related(
-    shown: Sequence[Selection], files: FilesInScope, source: RepositorySource
+    changed: Sequence[Selection], shown: Sequence[Selection], files: FilesInScope, source: RepositorySource
 ) -> tuple[Selection, ...]:
+    """What hangs together with what is to be changed, and is not among what is shown."""
     views = {entry.path: view for entry, view in files.views}
-    spans = [
-        Span(view=views[one.path], start_line=one.start_line, end_line=one.end_line)
-        for one in shown
-        if one.detail == "primary" and one.path in views
-    ]
+
+    def spans(selections: Sequence[Selection]) -> list[Span]:
+        return [
+            Span(view=views[one.path], start_line=one.start_line, end_line=one.end_line)
+            for one in selections
+            if one.detail == "primary" and one.path in views
+        ]
+
     goal = [(test.path, test.definition.start_line) for test in files.tests]
-    return related_selections(spans, source, goal_tests=goal)
+    return related_selections(spans(changed), source, shown=spans(shown), goal_tests=goal)
 
 
-def _outlines_of_targets(targets: Sequence[Target], whole: Sequence[Selection]) -> list[Selection]:
+def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:
     """What else the files to be changed define, by name: where new code can be put, and what is there already."""
-    shown = {entry.path for entry in whole}
+    whole = {entry.path for entry in shown if entry.symbol is None}
     return [
         _file_selection(
             target.units[0].entry,
@@ -305,10 +318,10 @@ def _outlines_of_targets(targets: Sequence[Target], whole: Sequence[Selection]) 
             "type_context",
             score=target.units[0].entry.score,
             reason="outline of a file to be changed",
-            outline=outlines.names_outline(target.view),
+            outline=outlines.names_outline(target.view, _closeness(target, shown), most=TARGET_NAMES),
         )
         for target in targets
-        if target.view.row.path not in shown
+        if target.view.row.path not in whole
     ]
 
 
@@ -322,11 +335,26 @@ def _outlines(files: FilesInScope) -> list[Selection]:
             "type_context",
             score=entry.score,
             reason="in scope: its outline",
-            outline=outlines.file_outline(view, scores),
+            outline=outlines.names_outline(view, _nearness(view, scores), most=PLAN_NAMES),
         )
         for entry, view in files.views
         if entry.tier == 0 or not is_test(entry)
     ]
+
+
+def _closeness(target: Target, shown: Sequence[Selection]) -> Callable[[Definition], float]:
+    """How close a definition stands to what is shown of the file."""
+    lines = [one.start_line for one in shown if one.path == target.view.row.path and one.detail == "primary"]
+
+    def closeness(entry: Definition) -> float:
+        return -min((abs(entry.start_line - line) for line in lines), default=entry.start_line)
+
+    return closeness
+
+
+def _nearness(view: FileView, scores: Mapping[PieceKey, float]) -> Callable[[Definition], float]:
+    """How near the piece that a definition begins is to the task."""
+    return lambda entry: scores.get((view.row.path, entry.start_line), 0.0)
 
 
 def _name(selection: Selection) -> str:
