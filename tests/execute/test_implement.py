@@ -51,7 +51,7 @@ def test_an_answer_becomes_edits() -> None:
 def test_an_answer_without_edits_is_repaired_once() -> None:
     done, transport = ask("I would set x to 2.", ANSWER)
     assert done.step.success
-    assert "the answer holds no <edit>, <create> or <delete> block" in transport.requests[1].prompt
+    assert "the answer holds no <edit>, <insert>, <create> or <delete> block" in transport.requests[1].prompt
 
 
 @pytest.mark.parametrize(
