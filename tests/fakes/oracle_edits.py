@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from tests.fakes.oracle_inserts import insert_for
+
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.indexer.extract import FileFacts, extract
 
@@ -85,16 +87,39 @@ def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | Non
         return [PatchEdit(kind="delete", file_path=file.path)]
     if file.before is None:
         return [PatchEdit(kind="create", file_path=file.path, replacement=file.after)]
+    pieces = [(shown.text, shown.editable) for shown in room if shown.path == file.path]
     texts = [shown.text for shown in room if shown.path == file.path and shown.editable]
     before, after = lines_of(file.before), lines_of(file.after)
     edits: list[PatchEdit] = []
+    made: list[tuple[int, int, int, int]] = []
     groups = edit_groups(file)
     for group in groups if places is None else [groups[place] for place in places]:
-        edit = _edit_for(file.path, before, after, group, texts)
-        if edit is not None:
-            edits.append(edit)
+        now, goal = (_with_changes(file, changes) for changes in (made, [*made, group]))
+        inserted = [edit.replacement for edit in edits if edit.kind == "insert"]
+        edit = insert_for(file.path, now, goal, pieces) or _edit_for(
+            file.path, before, after, group, texts, inserted
+        )
+        if edit is None:
+            continue
+        edits.append(edit)
+        made.append(group)
+        if edit.kind == "edit":
             texts = [text.replace(edit.search, edit.replacement, 1) for text in texts]
     return edits
+
+
+def _with_changes(file: GoldFile, groups: Sequence[tuple[int, int, int, int]]) -> str:
+    """The file with some of its changes made, in order."""
+    assert file.before is not None
+    assert file.after is not None
+    before, after = lines_of(file.before), lines_of(file.after)
+    lines: list[str] = []
+    place = 0
+    for i1, i2, j1, j2 in groups:
+        lines += before[place:i1] + after[j1:j2]
+        place = i2
+    end = "\n" if file.before.endswith("\n") else ""
+    return "\n".join(lines + before[place:]) + end
 
 
 def touches(groups: Sequence[tuple[int, int, int, int]], start: int, end: int) -> bool:
@@ -131,7 +156,12 @@ def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int
 
 
 def _edit_for(
-    path: str, before: list[str], after: list[str], group: tuple[int, int, int, int], texts: list[str]
+    path: str,
+    before: list[str],
+    after: list[str],
+    group: tuple[int, int, int, int],
+    texts: list[str],
+    inserted: list[str],
 ) -> PatchEdit | None:
     """The edit for one change: the search text is the change's lines and as many around as make it unique."""
     i1, i2, j1, j2 = group
@@ -142,7 +172,7 @@ def _edit_for(
             if len(TELLING.findall(search)) < MIN_TELLING:
                 continue
             places = sum(f"\n{text}\n".count(f"\n{search}\n") for text in texts)
-            if places != 1:
+            if places != 1 or any(search in text for text in inserted):
                 continue
             lines = before[start:i1] + after[j1:j2] + before[i2:end]
             return PatchEdit(kind="edit", file_path=path, search=search, replacement="\n".join(lines))
