@@ -177,10 +177,12 @@ class Oracle:
         if not SOME_CHANGES.search(step):
             wanted += [shown.path for shown in room if shown.editable and shown.path in self.files]
         edits: list[PatchEdit] = []
+        targets = {path for _, path in TARGET.findall(step)}
         for path in dict.fromkeys(wanted):
             some = SOME_CHANGES.search(step)
             places = [int(number) - 1 for number in some[1].split(", ")] if some else None
-            edits.extend(edits_for(self.files[path], room, places))
+            pieces = [shown for shown in room if shown.editable or path in targets]
+            edits.extend(edits_for(self.files[path], pieces, places))
         return render_edits(tuple(edits)) if edits else "The code that has to change is not shown to me."
 
     def _asked(self, prompt: str) -> Mapping[str, Sequence[int]]:

@@ -143,7 +143,10 @@ def answer_fingerprint(text: str) -> str:
     read = parse_edits(text)
     if isinstance(read, tuple):
         content = json.dumps(
-            [(edit.kind, edit.file_path, edit.symbol, edit.search, edit.replacement) for edit in read]
+            [
+                (edit.kind, edit.file_path, edit.symbol, edit.place, edit.search, edit.replacement)
+                for edit in read
+            ]
         )
     else:
         content = " ".join(text.split())

@@ -69,6 +69,8 @@ class Tried:
     missing: RefinementRequest | None = None
     feedback: str = ""
     """What the next attempt is told."""
+    untouched: tuple[str, ...] = ()
+    """The targets that the edits left as they were, like "modify src/a.py"."""
     unfinished: bool = False
     """Whether it may stay, and a better one is worth trying: the run would end without having turned a test green."""
 
@@ -93,11 +95,10 @@ def try_once(
     room: ContextPackage,
     *,
     pass_id: str,
-    number: int,
-    failures: Sequence[AttemptSummary],
+    earlier: Sequence[Tried],
     action: Action,
 ) -> Tried:
-    """One attempt (`number` is 1-based); afterwards the worktree holds what was tested, the run's head is unchanged."""
+    """One attempt, after the `earlier` ones; afterwards the worktree holds what was tested, the run's head is unchanged."""
     at = run.progress
     instruction = StepInstruction(
         task=run.words,
@@ -105,10 +106,12 @@ def try_once(
         step=job.step,
         constraints=job.constraints,
         diff=diff(run.repo, run.base, at.head) if at.head != run.base else "",
-        failures=tuple(failures),
+        failures=tuple(one.summary() for one in earlier),
     )
     sampling = (
-        Sampling(temperature=VARIED_TEMPERATURE, seed=number, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P)
+        Sampling(
+            temperature=VARIED_TEMPERATURE, seed=len(earlier) + 1, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P
+        )
         if action.vary
         else None
     )
@@ -127,7 +130,7 @@ def try_once(
     if unusable is not None:
         outcome, detail = unusable
         return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
-    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, number=number)
+    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier)
 
 
 def _unusable(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
@@ -149,12 +152,15 @@ def _apply(
     fingerprint: str,
     *,
     pass_id: str,
-    number: int,
+    earlier: Sequence[Tried],
 ) -> Tried:
     tree = run.tree()
     applied = _edited(run, job, room, tree, answer.step.edits)
     refusal = "" if applied.result.success else describe(applied.result)
-    refusal = refusal or _untouched_targets(job.step, applied, tree)
+    untouched = () if refusal else _untouched_targets(job.step, applied, tree)
+    told = {target for one in earlier for target in one.untouched}
+    if not told.issuperset(untouched):
+        refusal = f"nothing was applied, because the step also has to: {', '.join(untouched)}"
     changes = tree.encode(applied.texts) if not refusal else {}
     if isinstance(changes, EditReport):
         refusal, changes = changes.detail, {}
@@ -168,13 +174,16 @@ def _apply(
             result=applied.result,
             missing=missing,
             feedback=refusal,
+            untouched=untouched,
         )
+    if untouched:
+        run.chronicle.event(pass_id, "target_untouched", ", ".join(untouched))
     commit = run.progress.head
     if changes:
         message = (
             f"{job.step.description.strip() or run.task}\n\nCra-Task: {run.task_id}\nCra-Step: {pass_id}\n"
         )
-        ref = f"refs/cra/{run.task_id}/attempts/{job.part.id}/{job.step.id}/{number}"
+        ref = f"refs/cra/{run.task_id}/attempts/{job.part.id}/{job.step.id}/{len(earlier) + 1}"
         with run.interrupts.shield():
             made = commit_files(run.repo, commit, changes, message, author_of(run.repo))
             commit = keep_commit(run.repo, ref, made)
@@ -186,6 +195,7 @@ def _apply(
         commit=commit,
         diff=diff(run.repo, run.progress.head, commit) if changes else "",
         result=applied.result,
+        untouched=untouched,
     )
     return _test(run, job, room, tried)
 
@@ -204,8 +214,8 @@ def _edited(
     return apply_edits(edits, texts, room, rules)
 
 
-def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> str:
-    """Why the step cannot count as done: the targets that no edit changed and that are not already so; "" if none."""
+def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> tuple[str, ...]:
+    """The targets that no edit changed and that are not already so: the first time, the step does not count as done."""
     touched = {report.file_path for report in applied.result.reports}
     left = []
     for target in step.target_files:
@@ -213,7 +223,7 @@ def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> str:
         settled = (target.role == "delete" and not present) or (target.role == "create" and present)
         if target.path not in touched and not settled:
             left.append(f"{target.role} {target.path}")
-    return f"nothing was applied, because the step also has to: {', '.join(left)}" if left else ""
+    return tuple(left)
 
 
 def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
@@ -236,9 +246,10 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
     if unfinished or not verdict.passed:
         missing = missing_after_tests(evidence_of(tests), room, run.tree().paths)
     outcome = AttemptOutcome.APPLIED_AND_PASSED if verdict.passed else _failed_outcome(tests, missing)
+    left = f"; left as it was: {', '.join(tried.untouched)}" if tried.untouched else ""
     return Tried(
         outcome=outcome,
-        detail=verdict.reason + (": none turned green" if unfinished else ""),
+        detail=verdict.reason + (": none turned green" if unfinished else "") + left,
         answer=tried.answer,
         fingerprint=tried.fingerprint,
         commit=tried.commit,
@@ -248,6 +259,7 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
         verdict=verdict,
         missing=missing,
         feedback=_failure_words(tests, verdict) if unfinished or not verdict.passed else "",
+        untouched=tried.untouched,
         unfinished=unfinished,
     )
 

@@ -46,24 +46,31 @@ def read_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
 
 
 EXAMPLE = """\
-<edit file="shop/money.py">
+<edit file="quokka_zoo/pen.py">
 <search>
-    cents = int(amount * 100)
-    return cents
+    meals = len(quokkas)
+    return meals
 </search>
 <replacement>
-    cents = (amount * 100).quantize(ONE, rounding=ROUND_HALF_UP)
-    return int(cents)
+    meals = len(quokkas) * MEALS_A_DAY
+    return meals
 </replacement>
 </edit>
-<edit file="shop/money.py">
-<search>
-from decimal import Decimal
-</search>
+<edit file="quokka_zoo/pen.py" symbol="QuokkaPen.open">
 <replacement>
-from decimal import ROUND_HALF_UP, Decimal
+    def open(self):
+        self.gate = "open"
+        return self.gate
 </replacement>
-</edit>"""
+</edit>
+<insert file="quokka_zoo/pen.py" after="QuokkaPen.open">
+    def close(self):
+        self.gate = "closed"
+</insert>
+<create file="quokka_zoo/food.py">
+MEALS_A_DAY = 2
+</create>
+<delete file="quokka_zoo/old_food.py"/>"""
 
 IMPLEMENT: Prompt[ImplementInputs, tuple[PatchEdit, ...]] = Prompt(
     name="implement",
