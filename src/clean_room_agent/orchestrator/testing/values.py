@@ -132,7 +132,7 @@ def _labelled(lines: Sequence[str]) -> tuple[str, str]:
         for side, pattern in (("expected", EXPECTED), ("actual", ACTUAL)):
             match = pattern.fullmatch(line.strip())
             if match and not found[side]:
-                what = match["what"].strip() if match["what"].strip() not in {"value", "message"} else ""
+                what = re.sub(r"\A(?:value|message)\b ?", "", match["what"].strip())
                 found[side] = f"{what} {_value(match['value'] or '', lines[index + 1 :])}".strip()
     return found["expected"].rstrip(","), found["actual"].rstrip(",")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 HINT = re.compile(
     r"\s*(?:Use -v+ to (?:get|show)\b.*|Omitting \d+ identical items\b.*|Skipping \d+ identical .*|Full diff:"
     r"|\.\.\.Full output truncated.*|Diff is \d+ characters long\..*|Number of calls: .*|…|\.\.\."
-    r"|\?[ \t]+[-+^ \t]+|\^[~^]*)"
+    r"|\?[ \t][-+^ \t]*|\^[~^]*)"
 )
 """Lines that speak of the runner's options or point at the line above."""
 COMMENT = re.compile(r" // (?:Object\.is equality|deep equality|indexOf|[a-zA-Z ]{1,40})\Z")

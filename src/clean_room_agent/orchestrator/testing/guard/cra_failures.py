@@ -57,8 +57,8 @@ OUTCOMES = ("Skipped", "XFailed", "Exit", "SkipTest", "KeyboardInterrupt")
 PAIRS = (("actual", "desired"), ("left", "right"))
 """Arguments of the functions whose names begin with `assert` in numpy.testing and pandas.testing."""
 
-_compared: "list[tuple[types.CodeType, str, str, str]]" = []
-"""The comparison that failed last: (code of its function, operator, left, right)."""
+_compared: "list[tuple[tuple[types.CodeType, int], tuple[str, str, str]]]" = []
+"""The comparison that failed last: its code and line, and (operator, left, right)."""
 _records: "list[None]" = []
 """One entry a record made."""
 
@@ -147,7 +147,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> None:
     while frame is not None and _is_pytests(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is not None:
-        _compared[:] = [(frame.f_code, op, shown(left), shown(right))]
+        _compared[:] = [((frame.f_code, frame.f_lineno), (op, shown(left), shown(right)))]
 
 
 def pytest_runtest_logstart() -> None:
@@ -164,8 +164,10 @@ def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
         if item.get_closest_marker("xfail"):
             return
         exc = call.excinfo.value
-        last = steps(exc)[-1][0]
-        compared = [entry[1:] for entry in _compared if isinstance(exc, AssertionError) and entry[0] is last]
+        last = steps(exc)[-1][:2]
+        compared = [
+            values for place, values in _compared if isinstance(exc, AssertionError) and place == last
+        ]
         told = record(exc, compared[0] if compared else None)
         if told is not None:
             told["when"] = call.when
