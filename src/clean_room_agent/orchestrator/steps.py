@@ -9,9 +9,9 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.implement import raised_answer_tokens, usual_answer_tokens
+from clean_room_agent.execute.implement import raised_answer_tokens, step_tokens, usual_answer_tokens
 from clean_room_agent.git.history import changed_paths, has_commit
-from clean_room_agent.orchestrator.attempt import StepJob, Tried, try_once
+from clean_room_agent.orchestrator.attempt import StepJob, Tried, instruction_for, try_once
 from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
@@ -162,8 +162,9 @@ def _too_large(run: Run, opened: OpenPass, error: WindowExceeded) -> StepEnd:
 
 
 def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
-    """What the step's first attempt asks of retrieval."""
+    """What the step's first attempt asks of retrieval: with what its words need beyond the reserve kept free."""
     accepted = run.progress.accepted
+    window = run.models.window("coding")
     return RoomRequest(
         pass_id=pass_id,
         mode="implement",
@@ -173,6 +174,7 @@ def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
         files=tuple(target.path for target in job.step.target_files if target.role != "create"),
         symbols=job.step.target_symbols,
         evidence=evidence_of(accepted) if accepted is not None else Evidence(),
+        extra_reserved=max(0, step_tokens(run.models, instruction_for(run, job)) - window.reserved),
     )
 
 
@@ -207,7 +209,8 @@ def _room(
     if room is None:
         run.observer.notice(PassProgress(doing="looking for what it needs"))
         return run.context.retrieve(first)
-    again = replace(first, pass_id=pass_id, extra_reserved=_extra_reserved(run) if action.more_room else 0)
+    more = _for_long_answer(run) if action.more_room else 0
+    again = replace(first, pass_id=pass_id, extra_reserved=first.extra_reserved + more)
     if action.kind != "refine":
         return run.context.retrieve(again) if _crowds_the_answer(run, room, again) else room
     run.observer.notice(PassProgress(doing="looking for what was missing"))
@@ -219,8 +222,8 @@ def _room(
     return refined
 
 
-def _extra_reserved(run: Run) -> int:
-    """What an answer after one that was cut off takes beyond the configured reserve."""
+def _for_long_answer(run: Run) -> int:
+    """What an answer after one that was cut off takes beyond a usual one."""
     window = run.models.window("coding")
     return raised_answer_tokens(window) - usual_answer_tokens(window)
 
