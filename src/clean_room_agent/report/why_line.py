@@ -19,6 +19,10 @@ from clean_room_agent.report.prompt_lines import Kind, PromptLine, grouped, prom
 from clean_room_agent.report.trace import PassTrace, RunTrace, choose, room_passes
 
 NAME = re.compile(r"[\w./-]{3,}")
+EVIDENCE_LABEL = re.compile(
+    r"- |at |(?:Failing test|failing line|expected|actual|error|also fails in the same way): ?"
+)
+"""What a line of the evidence begins with; behind it stands what the tests printed."""
 PLANNERS = frozenset({"meta_plan", "part_plan", "adjustment"})
 WORDS: Mapping[Kind, str] = {
     "template": "the prompt's own words",
@@ -271,8 +275,9 @@ def _tested(trace: RunTrace, entry: PassTrace, words: str) -> str:
 
 
 def _shows(row: ValidationRow, words: str) -> bool:
-    parts = words.removeprefix("- ").partition(": ")
-    return any(part and part in row.test_output for part in (words, parts[0], parts[2]))
+    said = EVIDENCE_LABEL.sub("", words, count=1)
+    parts = said.partition(": ")
+    return any(part and part in row.test_output for part in (said, parts[0], parts[2]))
 
 
 def _commit(trace: RunTrace, entry: PassTrace) -> str:
