@@ -15,6 +15,7 @@ from clean_room_agent.orchestrator.attempt import StepJob, Tried, instruction_fo
 from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
+from clean_room_agent.orchestrator.kept_context import fits
 from clean_room_agent.orchestrator.missing import is_new
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, Limits, decide
 from clean_room_agent.orchestrator.run import Run
@@ -230,8 +231,7 @@ def _for_long_answer(run: Run) -> int:
 
 def _crowds_the_answer(run: Run, room: ContextPackage, again: RoomRequest) -> bool:
     """Whether the room holds more than `again` leaves for content; never so for one that was made for it."""
-    window = run.models.window("coding")
-    return room.budget.used_tokens > window.context - window.reserved - again.extra_reserved
+    return not fits(room, run.models.window("coding"), again.extra_reserved)
 
 
 def _limits(run: Run, attempts: int, refinements: int) -> Limits:

@@ -89,7 +89,8 @@ def lines_of(
 ) -> tuple[PromptLine, ...]:
     """The call's prompt, line by line."""
     task = trace.run.task_description if trace.run else ""
-    paths = {row.path for entry in trace.passes for row in entry.decisions if entry.pass_id == call.task_id}
+    entries = (entry for entry in trace.passes if entry.pass_id == call.task_id)
+    paths = {row.path for entry in entries for found in room_passes(trace, entry) for row in found.decisions}
     return prompt_lines(call.prompt, prompts.get(call.call_type), task, paths - {""})
 
 
