@@ -267,7 +267,7 @@ def _planning(text: str, rng: random.Random) -> None:
                 models, room, part, (step,), outcomes, task="x", pass_id="t:a", exists=exists, diff=text[:500], limits=limits
             )  # fmt: skip
         case _:
-            failed = AttemptSummary(outcome="refused", edits=(), feedback=text[:2000])
+            failed = AttemptSummary(outcome="refused", why="refused", edits=(), feedback=text[:2000])
             instruction = StepInstruction(task="x", part="x", step=step, failures=(failed,))
             implement(models, room, instruction, pass_id="t:i")
 

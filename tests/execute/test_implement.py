@@ -77,12 +77,20 @@ def test_an_answer_that_is_no_edit_says_why(
     assert done.step.error_info == done.bad.fault
 
 
-def test_earlier_attempts_stand_after_the_code_oldest_first() -> None:
+def test_the_newest_attempt_stands_whole_after_a_line_for_each_older_one() -> None:
     failures = (
         AttemptSummary(
-            outcome="refused", edits=(PatchEdit(kind="delete", file_path="a.py"),), feedback="Not planned."
+            outcome="refused",
+            why="not planned",
+            edits=(PatchEdit(kind="delete", file_path="a.py"),),
+            feedback="Delete is not planned.",
         ),
-        AttemptSummary(outcome="tests_failed", feedback="test_x failed."),
+        AttemptSummary(
+            outcome="tests_failed",
+            why="newly failing: test_x",
+            edits=(PatchEdit(kind="delete", file_path="b.py"),),
+            feedback="test_x failed.",
+        ),
     )
     _, transport = ask(
         ANSWER, instruction=StepInstruction(task="T", part="", step=STEP, failures=failures, hint="Try x.")
@@ -90,21 +98,38 @@ def test_earlier_attempts_stand_after_the_code_oldest_first() -> None:
     prompt = transport.requests[0].prompt
     marks = [
         "file: a.py",
-        "Attempt 1 failed",
-        '<delete file="a.py"/>',
-        "Result: refused. Not planned.",
+        "- attempt 1: refused: not planned\n",
         "Attempt 2 failed",
+        '<delete file="b.py"/>',
+        "Result: tests_failed. test_x failed.",
         "Try x.",
         "Set x to 2.",
     ]
     assert [prompt.index(mark) for mark in marks] == sorted(prompt.index(mark) for mark in marks)
+    assert '<delete file="a.py"/>' not in prompt
+
+
+def test_a_retry_changes_nothing_of_the_prompt_above_its_attempts() -> None:
+    failed = AttemptSummary(outcome="refused", why="not planned", feedback="Delete is not planned.")
+    first, second = (
+        ask(ANSWER, instruction=StepInstruction(task="T", part="", step=STEP, evidence="E", failures=tried))[
+            1
+        ]
+        .requests[0]
+        .prompt
+        for tried in ((), (failed,))
+    )
+    place = first.index("## The step to do now")
+    assert second.startswith(first[:place])
+    assert "## What the tests show now\nE\n\n## Code" in first
 
 
 def test_what_does_not_fit_is_named() -> None:
-    failures = tuple(AttemptSummary(outcome="refused", feedback="word " * 1000) for _ in range(4))
+    failures = tuple(
+        AttemptSummary(outcome="refused", why="word " * 1000, feedback="word " * 3300) for _ in range(4)
+    )
     done, _ = ask(ANSWER, instruction=StepInstruction(task="T", part="", step=STEP, failures=failures))
-    assert done.dropped[0] == "attempt 1"
-    assert "attempt 4" not in done.dropped
+    assert done.dropped == ("attempt 1", "attempt 2", "attempt 3", "attempt 4")
 
 
 def test_a_window_that_the_code_alone_exceeds_is_an_error() -> None:

@@ -193,7 +193,7 @@ def test_two_attempts_are_shown_to_the_third(till: Project) -> None:
     assert told.recorded.outcomes == ["refused", "refused", "applied_and_passed"]
     third = told.recorded.calls_of("implement")[2].prompt
     assert (
-        third.index("## Attempt 1 failed")
+        third.index("## Earlier attempts\n- attempt 1: refused: ")
         < third.index("NO_MATCH")
         < third.index("## Attempt 2 failed")
         < third.index("ELISION")

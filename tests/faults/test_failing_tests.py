@@ -33,10 +33,9 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
     till = make_project(tmp_path) if command == "unittest" else make_project(tmp_path, test_command=PYTEST)
     told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN]})
     assert (told.code, told.traces) == (0, {}), told.err
-    # unittest's words name the file of tests, which was not in the room; with pytest it was.
-    outcome = "insufficient_context" if command == "unittest" else "tests_failed"
+    outcome = "insufficient_context"  # the code of the newly failing test was not in the room
     assert told.recorded.outcomes == [outcome, "applied_and_passed"]
-    assert told.recorded.actions == ["refine" if command == "unittest" else "retry"]
+    assert told.recorded.actions == ["refine"]
     name = "tests.test_money.MoneyTest.test_even_split"
     if command == "pytest":
         name = "tests/test_money.py::MoneyTest::test_even_split"
@@ -45,12 +44,12 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
     assert told.recorded.attempts[0].error == f"newly failing: {name}"
     assert "-    return [share] * people" in told.recorded.attempts[0].diff
     prompt = told.recorded.calls_of("implement")[1].prompt
-    assert (
-        f"Result: {outcome}. The edits were applied, the tests refused them, and they were undone: newly failing: {name}"
-        in prompt
-    )
+    assert "def test_even_split(self):" not in told.recorded.calls_of("implement")[0].prompt
+    assert "    def test_even_split(self):\n        self.assertEqual(split(9, 3), [3, 3, 3])\n" in prompt
+    assert f"Result: {outcome}. The edits were applied and tested: newly failing: {name}." in prompt
+    assert "Goal tests (they failed before this step): 1 of 1 pass now.\n" in prompt
     assert re.search(
-        rf"^- {re.escape(name)}\n +AssertionError: Lists differ: \[7, 1, 1\] != \[3, 3, 3\]$",
+        rf"^Newly failing test: {re.escape(name)}\n(?:  .*\n)*?.*AssertionError: Lists differ: \[7, 1, 1\] != \[3, 3, 3\]$",
         prompt,
         re.MULTILINE,
     )
@@ -67,10 +66,12 @@ def test_a_last_step_that_turns_nothing_green_is_tried_again(till: Project) -> N
     assert (told.code, told.traces) == (0, {}), told.err
     assert told.recorded.ending == ("complete", "")
     assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
-    assert "1 still red: none turned green" in told.err
+    assert "1 still red: no goal test passes yet" in told.err
     prompt = told.recorded.calls_of("implement")[1].prompt
-    assert "The edits were applied, they broke nothing and mended nothing, and they were undone" in prompt
-    assert "tests.test_money.MoneyTest.test_split_keeps_every_cent" in prompt
+    goal = "tests.test_money.MoneyTest.test_split_keeps_every_cent"
+    assert "Goal tests (they failed before this step): 0 of 1 pass now." in prompt
+    assert f"- fails as before: {goal}\n" in prompt
+    assert "they broke nothing" not in prompt
     assert "Result: applied_and_passed" not in prompt
     assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
 

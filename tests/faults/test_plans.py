@@ -2,12 +2,17 @@
 
 import json
 import re
+from dataclasses import replace
+from typing import Any
 
+import pytest
 from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.solving import Project
+from tests.fakes.solving import Project, Told
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.report.prompt_lines import FramedItem, framed_items
 
 WRONG = json.dumps(
     {
@@ -67,3 +72,52 @@ def test_a_part_is_planned_again_once_and_no_more(till: Project) -> None:
     told = till.solve_scripted({PART_PLAN.title: [plan_wrongly] * 9, IMPLEMENT.title: [write_nothing] * 30})
     assert (told.code, told.traces, len(plans)) == (1, {}, 2)
     assert told.recorded.ending[1].startswith("s1-2: no_edits")
+
+
+def part_plan_calls(told: Told) -> list[str]:
+    """The prompts asked under the first plan of part p1."""
+    return [call.call_type for call in told.recorded.calls if call.task_id.endswith(":part_plan:p1")]
+
+
+def code_of(prompt: str) -> list[FramedItem]:
+    return [replace(item, at=0) for item in framed_items(prompt)]
+
+
+def test_the_only_part_is_planned_with_the_context_of_the_meta_plan(till: Project) -> None:
+    told = till.solve_scripted()
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert part_plan_calls(told) == ["part_plan"]
+    (meta,), (part,) = told.recorded.calls_of("meta_plan"), told.recorded.calls_of("part_plan")
+    assert code_of(part.prompt) == code_of(meta.prompt) != []
+    used = [(row.task_id, row.detail) for row in told.recorded.events if row.kind == "context_of"]
+    assert used == [(part.task_id, "meta_plan")]
+    line = part.prompt.split("\n").index("def split(cents, people):") + 1
+    why = till.cra("show", meta.task_id[:8], "--why", f"call:{part.id}:{line}")
+    assert re.search(r"it is there because of:\n +in +scope +till/money\.py", why.out), why.out
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"files": ["till/money.py", "till/receipt.py", "tests/__init__.py"]},
+        {"more": {"id": "p2", "description": "Say sum.", "files": ["till/receipt.py"], "needs": ["p1"]}},
+    ],
+    ids=["a file that is not shown", "two parts"],
+)
+def test_a_part_that_needs_more_has_a_context_of_its_own(till: Project, change: dict[str, Any]) -> None:
+    def changed(_: ChatCall, right: str) -> str:
+        plan = json.loads(right)
+        (part,) = plan["parts"]
+        more = [change["more"]] if "more" in change else []
+        return json.dumps({**plan, "parts": [{**part, "files": change.get("files", part["files"])}, *more]})
+
+    told = till.solve_scripted({META_PLAN.title: [changed]})
+    assert part_plan_calls(told)[0] == "task_analysis"
+    assert not [row for row in told.recorded.events if row.kind == "context_of"]
+
+
+def test_a_part_that_is_planned_again_has_a_context_of_its_own(till: Project) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: ["No."] * 6})
+    assert (told.code, told.traces) == (0, {}), told.err
+    again = [call.call_type for call in told.recorded.calls if call.task_id.endswith(":replan_1")]
+    assert again[0] == "task_analysis"

@@ -1,14 +1,16 @@
 """Prompts that do not fit: refused by the server, cut by it in silence, or held back before they are sent."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from tests.fakes import repositories
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import Overflow
-from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, make_project, serving
+from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, edit, make_project, serving
 
+from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
@@ -115,6 +117,59 @@ def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Proj
         again = till.cra("solve", "--resume", run.task_id[:8])
     plans = [call.task_id for call in again.recorded.calls_of("part_plan")]
     assert [plan.rpartition(":")[2] for plan in plans].count("receipt") == 2, (plans, again.err)
+
+
+def two_steps(_: ChatCall, right: str) -> str:
+    """The plan with a harmless step before its own."""
+    plan = json.loads(right)
+    (step,) = plan["steps"]
+    first = {
+        **step,
+        "id": "s0",
+        "description": "Say sum.",
+        "files": [{"path": "till/receipt.py", "role": "modify"}],
+        "symbols": [],
+    }
+    return json.dumps({**plan, "steps": [first, step]})
+
+
+def test_an_adjustment_that_does_not_fit_leaves_the_remaining_steps_as_they_are(till: Project) -> None:
+    first = edit('"""Receipts as text."""', '"""Receipts as lines."""', path="till/receipt.py")
+    told = till.solve_scripted(
+        {PART_PLAN.title: [two_steps], IMPLEMENT.title: [first], ADJUSTMENT.title: [TOO_LONG]}
+    )
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
+    assert "the remaining steps stay as they were" in told.err
+    adjusted = [row for row in told.recorded.passes if ":adjust:" in row.task_id]
+    assert adjusted[0].success is False
+    assert (adjusted[0].detail or "").startswith("kept as it was: ")
+
+
+def test_a_target_that_is_too_large_to_show_is_named_and_an_attempt_without_it_says_so(
+    tmp_path: Path,
+) -> None:
+    other = "\n\ndef other(cents: int, people: int) -> int:\n" + long_code(500) + "    return share\n"
+    files = {**TILL, "till/money.py": MONEY + other}
+    project = make_project(tmp_path, files, {"till/money.py": MENDED_MONEY + other})
+
+    def names_both(_: ChatCall, right: str) -> str:
+        plan = json.loads(right)
+        return json.dumps({**plan, "steps": [{**plan["steps"][0], "symbols": ["split", "other"]}]})
+
+    told = project.solve_scripted(
+        {PART_PLAN.title: [names_both]}, budget={"context_window": 8192, "reserved_tokens": 2048}
+    )
+    assert (told.code, told.traces) == (0, {}), told.err
+    (prompt,) = [call.prompt for call in told.recorded.calls_of("implement")]
+    named = re.search(
+        r"^Not shown, too large: (till/money.py::other \(lines \d+-526\))$", prompt, re.MULTILINE
+    )
+    assert named is not None
+    assert [row.detail for row in told.recorded.events if row.kind == "target_not_shown"] == [named[1]]
+    assert f"the step changes what is too large for its prompt: {named[1]}" in told.err
+    (implemented,) = [row for row in told.recorded.passes if ":impl:" in row.task_id]
+    assert (implemented.detail or "").endswith(f"; unchanged, too large to show: {named[1]}")
 
 
 def test_a_run_of_which_no_step_fits_fails_and_says_what_to_do(till: Project) -> None:

@@ -45,6 +45,8 @@ def test_after_an_answer_was_cut_off_all_later_ones_get_more_room() -> None:
     assert decide([CUT], limits).more_room
     assert decide([CUT, FAILED], limits).more_room
     assert not decide([FAILED], limits).more_room
+    refined = decide([CUT, LACKING], Limits(attempts_left=1, refinements_left=1))
+    assert (refined.kind, refined.more_room) == ("refine", True)
 
 
 def test_answers_without_text_are_not_repeats() -> None:

@@ -1,29 +1,211 @@
-"""What the tests showed, in words for a prompt."""
+"""What the tests show, in words for a prompt: each failing test with its line, its values and its place, equal ones once.
 
-from clean_room_agent.artifacts.evidence import Evidence, StackFrame
+    Failing test: tests/test_money.py::test_split
+      failing line: assert split(100, 3) == [34, 33, 33]
+      expected: [34, 33, 33]
+      actual: [33, 33, 33]
+      at till/money.py:7 in split
+      also fails in the same way: tests/test_money.py::test_shares
 
-MAX_TESTS = 10
+Everything a test said stands behind a label or is indented, so it cannot be taken for a heading or a frame of code. The
+whole has a bound in characters: what is short gives its room to what is long, and long texts keep head and tail.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
+from clean_room_agent.execute.edits.paths import is_test_path
+
+LEAST_CHARACTERS = 2_000
+MOST_CHARACTERS = 8_000
+MAX_BLOCKS = 10
+"""Tests shown with all that they said; of further ones the names."""
+BLOCK_CHARACTERS = 600
+"""So much a block gets where its words need it: fewer blocks where the bound does not hold as many."""
+LISTED_SHARE = 4
+"""One part in so many of the bound is for the names of further tests."""
+MAX_NAME = 160
 MAX_MESSAGES = 10
 MAX_FRAMES = 10
+FAILING = "Failing test"
+
+SAME_BOTH_SIDES = re.compile(r"(?:[\w.]+: )?(?:assert )?(?P<value>\S.*) (?:==|!=) (?P=value)(?: : .*)?")
+"""A comparison of two values that were abbreviated until they became equal: it says nothing, and misleads."""
 
 
-def describe_evidence(evidence: Evidence) -> str:
-    """The first failing tests, messages and stack frames, as they are given, with a count of what is left out."""
-    groups = (
-        ("Failing tests", evidence.failing_tests, MAX_TESTS),
-        ("Messages", evidence.messages, MAX_MESSAGES),
-        ("Places in the stack traces", tuple(map(_frame, evidence.frames)), MAX_FRAMES),
-    )
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One thing that a block says: what the line begins with, and the text, indented where it has several lines."""
+
+    head: str
+    text: str
+    is_value: bool = False
+
+
+def evidence_bound(window: int) -> int:
+    """How many characters evidence may take in a window of so many tokens: about an eighth of it."""
+    return min(max(window // 2, LEAST_CHARACTERS), MOST_CHARACTERS)
+
+
+def describe_evidence(evidence: Evidence, *, bound: int = MOST_CHARACTERS) -> str:
+    """The failing tests, what else was said, and where no test has a name, the places in the stack traces.
+
+    At most `bound` characters; "" where there is nothing to say.
+    """
+    told = {line for test in evidence.tests for line in test.message.split("\n")}
+    groups = [("Messages", [line for line in evidence.messages if line not in told], MAX_MESSAGES)]
+    if not evidence.tests:
+        groups.append(("Places in the stack traces", list(map(place_of, evidence.frames)), MAX_FRAMES))
+    lists = [
+        _listed(title, entries, most, bound // LISTED_SHARE) for title, entries, most in groups if entries
+    ]
+    left = bound - sum(len(text) + 1 for text in lists)
+    blocks = describe_tests([(FAILING, test) for test in evidence.tests], bound=left)
+    return "\n".join([*filter(None, (blocks,)), *lists])
+
+
+def describe_tests(tests: Sequence[tuple[str, FailingTest]], *, bound: int = MOST_CHARACTERS) -> str:
+    """The tests, each behind its label, in the given order; at most `bound` characters."""
+    groups: dict[tuple[str, ...], list[FailingTest]] = {}
+    for label, test in tests:
+        groups.setdefault((label, *_words(test)), []).append(test)
+    labelled = [(key[0], same) for key, same in groups.items()]
+    fields = [_fields(label, same) for label, same in labelled]
+    shown, left = len(fields), bound
+    if sum(map(_size, fields)) > bound or shown > MAX_BLOCKS:
+        shown = min(shown, MAX_BLOCKS, max(bound // BLOCK_CHARACTERS, 1))
+        left -= bound // LISTED_SHARE if shown < len(fields) else 0
+    sizes = _allot([_size(block) for block in fields[:shown]], left)
+    blocks = [_block(block, size) for block, size in zip(fields[:shown], sizes, strict=True)]
+    further = [(label, same[0].name) for label, same in labelled[shown:]]
+    return "\n".join(blocks + _further(further, bound // LISTED_SHARE))
+
+
+def same_failure(one: FailingTest, other: FailingTest) -> bool:
+    """Whether both said the same."""
+    return _said(one) == _said(other)
+
+
+def place_of(frame: StackFrame) -> str:
+    """`path:line in function`, as far as it is known."""
+    place = f"{frame.path}:{frame.line}" if frame.line else frame.path
+    return f"{place} in {frame.function}" if frame.function else place
+
+
+def _said(test: FailingTest) -> tuple[str, ...]:
+    return test.statement, test.expected, test.actual, test.message
+
+
+def _words(test: FailingTest) -> tuple[str, ...]:
+    """Equal for tests that fail in the same way; a test that said nothing is like no other."""
+    said = _said(test)
+    return said if any(said) else (test.name,)
+
+
+def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
+    """The lines of a block."""
+    test = same[0]
+    fields = [_Field(f"{label}: ", _cut(_one_line(test.name), MAX_NAME))]
+    if test.statement:
+        fields.append(_Field("  failing line: ", _indented(test.statement)))
+    values = (("expected", test.expected), ("actual", test.actual))
+    if test.expected != test.actual:
+        fields += [_Field(f"  {name}: ", _indented(value), is_value=True) for name, value in values if value]
+    elif error := telling_message(test.message):
+        fields.append(_Field("  error: ", _indented(error)))
+    if frame := _own_frame(test):
+        fields.append(_Field("  at ", place_of(frame)))
+    if len(same) > 1:
+        names = [_cut(_one_line(other.name), MAX_NAME) for other in same[1:]]
+        fields.append(_Field("  also fails in the same way: ", ", ".join(names)))
+    return fields
+
+
+def telling_message(message: str) -> str:
+    """The message without comparisons whose sides are equal."""
+    lines = (line for line in message.split("\n") if not SAME_BOTH_SIDES.fullmatch(line.strip()))
+    return "\n".join(lines).strip("\n")
+
+
+def _own_frame(test: FailingTest) -> StackFrame | None:
+    """The innermost frame in the repository's own code, tests aside."""
+    frames = test.frames or (StackFrame(path=test.path, line=test.line),)
+    return next((frame for frame in frames if frame.path and not is_test_path(frame.path)), None)
+
+
+def _block(fields: Sequence[_Field], size: int) -> str:
+    """The fields in at most `size` characters, if their heads alone do not need more."""
+    left = size - sum(len(field.head) + 1 for field in fields)
+    sizes = _allot([len(field.text) for field in fields], max(left, 0))
+    values = [field.text for field in fields if field.is_value]
+    differ_at = _first_difference(*values) if len(values) > 1 else 0
     lines = []
-    for title, entries, limit in groups:
-        if entries:
-            lines.append(f"{title}:")
-            lines += [f"- {entry}" for entry in entries[:limit]]
-        if len(entries) > limit:
-            lines.append(f"- and {len(entries) - limit} more")
+    for field, most in zip(fields, sizes, strict=True):
+        text = _cut(field.text, most, differ_at if field.is_value else 0)
+        lines.append(f"{field.head.rstrip()}{text}" if text.startswith("\n") else f"{field.head}{text}")
     return "\n".join(lines)
 
 
-def _frame(frame: StackFrame) -> str:
-    place = f"{frame.path}:{frame.line}" if frame.line else frame.path
-    return f"{place} in {frame.function}" if frame.function else place
+def _first_difference(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _further(tests: Sequence[tuple[str, str]], bound: int) -> list[str]:
+    lines: list[str] = []
+    for label, name in tests:
+        line = f"{label}: {_cut(_one_line(name), MAX_NAME)}"
+        if sum(len(known) + 1 for known in lines) + len(line) + 20 > bound:
+            break
+        lines.append(line)
+    if len(lines) < len(tests):
+        lines.append(f"and {len(tests) - len(lines)} more")
+    return lines
+
+
+def _listed(title: str, entries: Sequence[str], most: int, bound: int) -> str:
+    shown = entries[:most]
+    sizes = _allot([len(entry) for entry in shown], max(bound - 40 - 3 * len(shown), 0))
+    lines = [f"- {_cut(_one_line(entry), size)}" for entry, size in zip(shown, sizes, strict=True)]
+    more = [f"- and {len(entries) - most} more"] if len(entries) > most else []
+    return "\n".join([f"{title}:", *lines, *more])
+
+
+def _allot(wanted: Sequence[int], total: int) -> list[int]:
+    """What each gets of `total`: all it wants where that is at most an equal share of what is left, else that share."""
+    given = [0] * len(wanted)
+    left = total
+    for rank, place in enumerate(sorted(range(len(wanted)), key=lambda one: (wanted[one], one))):
+        given[place] = min(wanted[place], left // (len(wanted) - rank))
+        left -= given[place]
+    return given
+
+
+def _size(fields: Sequence[_Field]) -> int:
+    return sum(len(field.head) + len(field.text) + 1 for field in fields)
+
+
+def _cut(text: str, most: int, differs_at: int = 0) -> str:
+    """The text in at most `most` characters: head and tail; where the head would not reach the place at which it differs
+    from another, what stands around that place.
+    """
+    if len(text) <= most:
+        return text
+    mark = f" [... {len(text) - most} characters left out ...] "
+    kept = max(most - len(mark), 0)
+    tail = kept // 3
+    if differs_at < kept - tail:
+        return f"{text[: kept - tail]}{mark}{text[len(text) - tail :]}"
+    start = max(differs_at - kept // 4, 0)
+    before, after = f"[... {start} equal characters left out ...] ", " [... the rest left out ...]"
+    return f"{before}{text[start : start + max(most - len(before) - len(after), 0)]}{after}"
+
+
+def _indented(text: str) -> str:
+    return text if "\n" not in text else "".join(f"\n    {line}" for line in text.split("\n"))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

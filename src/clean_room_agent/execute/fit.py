@@ -80,8 +80,9 @@ def fit(
 ) -> Fitted[InputsT]:
     """The inputs with as much of `wanted` as fits beside an answer of `answer_tokens`.
 
-    Paths of files that are not shown go first, the last first; then the oldest retry details, an earlier answer that was refused, the first hunks of the diff, and the items
-    that are not primary, the last shown first. Each is left out whole.
+    Paths of files that are not shown go first, the last first; then the oldest retries, an earlier answer that was
+    refused, the first hunks of the diff, the items that are not primary, the last shown first, and the newest retry. Each
+    is left out whole.
 
     Raises:
         WindowExceeded: the fixed text and the primary items alone do not fit; the message names them.
@@ -114,26 +115,26 @@ def _without_next(kept: Load) -> tuple[Load, str, str] | None:
     if earlier := _without_earlier(kept):
         return earlier
     places = [index for index, item in enumerate(kept.items) if item.detail != "primary"]
-    if not places:
-        return None
-    return _without_item(kept, places[-1])
+    if places:
+        return _without_item(kept, places[-1])
+    return _without_oldest(kept) if kept.retries else None
 
 
 def _without_earlier(kept: Load) -> tuple[Load, str, str] | None:
     """The same of what the run has done so far."""
-    if kept.retries:
-        first = kept.retries[0]
-        return (
-            replace(kept, retries=kept.retries[1:]),
-            f"attempt {first.number}",
-            first.edits + first.feedback,
-        )
+    if len(kept.retries) > 1:
+        return _without_oldest(kept)
     if kept.rejected:
         return replace(kept, rejected=""), "the refused answer", kept.rejected
     if kept.hunks:
         hunk = kept.hunks[0]
         return replace(kept, hunks=kept.hunks[1:]), f"hunk {hunk.name}", hunk.body
     return None
+
+
+def _without_oldest(kept: Load) -> tuple[Load, str, str]:
+    first, *later = kept.retries
+    return replace(kept, retries=tuple(later)), f"attempt {first.number}", first.edits + first.feedback
 
 
 def _without_item(kept: Load, place: int) -> tuple[Load, str, str]:

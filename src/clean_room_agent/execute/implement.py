@@ -23,6 +23,8 @@ KEPT_ANSWER_TOKENS = 4096
 REPAIR_TOKENS = 800
 """Of what is free, left over so that a faulty answer can be quoted in a repair."""
 
+MAX_WHY = 240
+"""Characters of what is said of an attempt that is not the newest."""
 RAISED_SHARE = 3
 TOKENS_PER_LINE = 14
 """Of code, on the high side."""
@@ -33,6 +35,8 @@ class AttemptSummary:
     """An earlier attempt at the step."""
 
     outcome: str
+    why: str
+    """In a line, for when it is no longer the newest."""
     edits: tuple[PatchEdit, ...] = ()
     feedback: str
     """What was refused, or which tests failed and how."""
@@ -51,6 +55,10 @@ class StepInstruction:
     """What the part's plan says beyond its steps."""
     diff: str = ""
     """What the run has changed so far."""
+    evidence: str = ""
+    """What the tests show before the step."""
+    unshown: tuple[str, ...] = ()
+    """What the step names and the room is too small for, like "src/a.py::parse"."""
     failures: tuple[AttemptSummary, ...] = ()
     """Earlier attempts at this step, oldest first."""
     hint: str = ""
@@ -121,6 +129,12 @@ def implement(
     )
 
 
+def step_tokens(models: ModelClient, instruction: StepInstruction) -> int:
+    """What the step's prompt needs beside its code, its diff and earlier attempts, with a usual answer."""
+    inputs = _inputs(instruction, Load())
+    return models.measure(IMPLEMENT, inputs) + usual_answer_tokens(models.window(IMPLEMENT))
+
+
 def usual_answer_tokens(window: Window) -> int:
     """What is kept from content for an answer, unless something else is said: half of the reserve, within bounds."""
     return min(max(window.reserved // 2, MIN_ANSWER_TOKENS), KEPT_ANSWER_TOKENS)
@@ -160,14 +174,25 @@ def _unless_said(text: str, *others: str) -> str:
 
 
 def _retries(failures: tuple[AttemptSummary, ...]) -> tuple[Retry, ...]:
-    return tuple(
+    """The newest attempt with its edits and all that is known of it; the older ones in a line each."""
+    older = tuple(
+        Retry(number=number, edits="", feedback=f"{failure.outcome}: {_line(failure.why)}")
+        for number, failure in enumerate(failures[:-1], 1)
+    )
+    newest = tuple(
         Retry(
-            number=number,
+            number=len(failures),
             edits="".join(map(render_edit, failure.edits)).rstrip("\n"),
             feedback=f"Result: {failure.outcome}. {failure.feedback}".rstrip(),
         )
-        for number, failure in enumerate(failures, 1)
+        for failure in failures[-1:]
     )
+    return older + newest
+
+
+def _line(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= MAX_WHY else f"{words[: MAX_WHY - 1]}…"
 
 
 def _inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
@@ -180,9 +205,11 @@ def _inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
         constraints=_unless_said(
             instruction.constraints, instruction.task, step.description, instruction.part
         ),
+        evidence=instruction.evidence,
         step=step.description,
         targets=tuple(f"{target.role} {target.path}" for target in step.target_files),
         symbols=step.target_symbols,
+        unshown=instruction.unshown,
         failures=tuple(
             FailedAttempt(number=retry.number, edits=retry.edits, feedback=retry.feedback)
             for retry in carried.retries

@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import is_plan_id
 from clean_room_agent.artifacts.package import ContextPackage, section_texts
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
-from clean_room_agent.execute.evidence import describe_evidence
+from clean_room_agent.execute.evidence import describe_evidence, evidence_bound
 from clean_room_agent.execute.fit import Load, fit, load, planner_load
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.answers import StepAnswer
@@ -67,7 +67,7 @@ def draft_meta_plan(
         return MetaPlanInputs(
             context=carried.sections,
             others=carried.others,
-            evidence=describe_evidence(evidence),
+            evidence=_evidence(models, evidence),
             max_parts=max_parts,
             task=room.task,
             rejected=carried.rejected,
@@ -99,7 +99,7 @@ def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence) -> int:
     inputs = MetaPlanInputs(
         context=section_texts(()),
         others=(),
-        evidence=describe_evidence(evidence),
+        evidence=_evidence(models, evidence),
         max_parts=1,
         task=task,
         rejected="",
@@ -117,7 +117,7 @@ def part_plan_tokens(
         part,
         task=task,
         goal=goal,
-        evidence=evidence,
+        evidence=_evidence(models, evidence),
         faults=rejected.faults,
         max_steps=1,
         max_lines=1,
@@ -146,7 +146,7 @@ def draft_part_plan(
             part,
             task=room.task,
             goal=goal,
-            evidence=evidence,
+            evidence=_evidence(models, evidence),
             faults=rejected.faults,
             max_steps=max_steps,
             max_lines=max_lines,
@@ -176,7 +176,7 @@ def _part_inputs(
     *,
     task: str,
     goal: str,
-    evidence: Evidence,
+    evidence: str,
     faults: tuple[str, ...],
     max_steps: int,
     max_lines: int,
@@ -185,7 +185,7 @@ def _part_inputs(
         context=carried.sections,
         others=carried.others,
         diff=carried.diff,
-        evidence=describe_evidence(evidence),
+        evidence=evidence,
         task=task,
         goal=goal,
         part=part.description,
@@ -195,6 +195,10 @@ def _part_inputs(
         rejected=carried.rejected,
         faults=faults,
     )
+
+
+def _evidence(models: ModelClient, evidence: Evidence) -> str:
+    return describe_evidence(evidence, bound=evidence_bound(models.window("reasoning").context))
 
 
 def draft_adjustment(

@@ -8,6 +8,7 @@ from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
 from clean_room_agent.artifacts.tasks import RoomRequest
+from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.one_call import StepOutcome
 from clean_room_agent.execute.plan import Planned, adjust
 from clean_room_agent.git.history import diff
@@ -16,6 +17,7 @@ from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
 from clean_room_agent.orchestrator.planning import plan_limits
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
 
@@ -49,7 +51,17 @@ def adjust_part(
 def _adjusted(
     run: Run, part: Part, outcomes: tuple[StepOutcome, ...], left: tuple[PlanStep, ...], pass_id: str
 ) -> PassEnd:
-    planned = _revise(run, part, outcomes, left, pass_id)
+    try:
+        planned = _revise(run, part, outcomes, left, pass_id)
+    except WindowExceeded as error:
+        # The plan stands without it; that it does is decided once, also for a run that is resumed.
+        tell(
+            run.chronicle,
+            run.observer,
+            run.task_id,
+            f"{error.message}; the remaining steps stay as they were",
+        )
+        return PassEnd(success=False, detail=f"kept as it was: {error.message}")
     for note in (*planned.notes, *planned.faults):
         run.chronicle.event(pass_id, "plan_note", note)
     plan = planned.value

@@ -1,17 +1,20 @@
 """One attempt at a step: ask for edits, apply them to a commit, test that commit, say what came out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.edits import EditReport, PatchEdit, PatchResult
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.execute.attempt_result import describe_result
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe
 from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.execute.edits.rules import EditRules
+from clean_room_agent.execute.evidence import describe_evidence, evidence_bound
 from clean_room_agent.execute.implement import (
     AttemptSummary,
     Implemented,
@@ -20,25 +23,28 @@ from clean_room_agent.execute.implement import (
     implement,
     raised_answer_tokens,
 )
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import changed_paths, diff
 from clean_room_agent.git.landing import keep_commit
 from clean_room_agent.git.repository import author_of
 from clean_room_agent.llm.exchange import Sampling
+from clean_room_agent.orchestrator.events import Note
 from clean_room_agent.orchestrator.missing import missing_after_refusal, missing_after_tests
 from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.stability import unstable_tests
+from clean_room_agent.orchestrator.tested import what_tests_showed
 from clean_room_agent.orchestrator.testing.commands import scripts_of
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.tree import Tree
+from clean_room_agent.orchestrator.unshown import unchanged, unshown_targets
 
 VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40
 VARIED_TOP_P = 0.95
-SHOWN_FAILURES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +90,7 @@ class Tried:
         """This attempt as the next one's prompt shows it."""
         return AttemptSummary(
             outcome=self.judged().value,
+            why=self.detail,
             edits=self.answer.step.edits,
             feedback=self.feedback or self.detail,
         )
@@ -99,13 +106,12 @@ def try_once(
     action: Action,
 ) -> Tried:
     """One attempt, after the `earlier` ones; afterwards the worktree holds what was tested, the run's head is unchanged."""
-    at = run.progress
-    instruction = StepInstruction(
-        task=run.words,
-        part=job.part.description,
-        step=job.step,
-        constraints=job.constraints,
-        diff=diff(run.repo, run.base, at.head) if at.head != run.base else "",
+    unshown = unshown_targets(job.step, room)
+    _tell_unshown(run, pass_id, unshown, first=not earlier)
+    instruction = replace(
+        instruction_for(run, job),
+        diff=diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else "",
+        unshown=unshown,
         failures=tuple(one.summary() for one in earlier),
     )
     sampling = (
@@ -131,6 +137,32 @@ def try_once(
         outcome, detail = unusable
         return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
     return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier)
+
+
+def instruction_for(run: Run, job: StepJob) -> StepInstruction:
+    """The step with the tests as they are before it; without what the run changed and what was tried."""
+    accepted = run.progress.accepted
+    evidence = Evidence() if accepted is None else evidence_of(accepted)
+    return StepInstruction(
+        task=run.words,
+        part=job.part.description,
+        step=job.step,
+        constraints=job.constraints,
+        evidence=describe_evidence(evidence, bound=_evidence_bound(run)),
+    )
+
+
+def _evidence_bound(run: Run) -> int:
+    return evidence_bound(run.models.window(IMPLEMENT).context)
+
+
+def _tell_unshown(run: Run, pass_id: str, unshown: tuple[str, ...], *, first: bool) -> None:
+    """The record, and at a step's `first` attempt whoever watches, knows what the step names and its prompt cannot show."""
+    for name in unshown:
+        run.chronicle.event(pass_id, "target_not_shown", name)
+    if unshown and first:
+        names = ", ".join(unshown)
+        run.observer.notice(Note(text=f"the step changes what is too large for its prompt: {names}"))
 
 
 def _unusable(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
@@ -244,12 +276,16 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
     unfinished = verdict.passed and job.last and _turned_nothing(run, tests)
     missing = None
     if unfinished or not verdict.passed:
-        missing = missing_after_tests(evidence_of(tests), room, run.tree().paths)
+        missing = missing_after_tests(
+            evidence_of(tests), room, run.tree().paths, newly_failing=verdict.newly_failing
+        )
     outcome = AttemptOutcome.APPLIED_AND_PASSED if verdict.passed else _failed_outcome(tests, missing)
     left = f"; left as it was: {', '.join(tried.untouched)}" if tried.untouched else ""
     return Tried(
         outcome=outcome,
-        detail=verdict.reason + (": none turned green" if unfinished else "") + left,
+        detail=verdict.reason
+        + (": no goal test passes yet" if unfinished else _left_out(run, job, room, tried))
+        + left,
         answer=tried.answer,
         fingerprint=tried.fingerprint,
         commit=tried.commit,
@@ -258,7 +294,9 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
         tests=tests,
         verdict=verdict,
         missing=missing,
-        feedback=_failure_words(tests, verdict) if unfinished or not verdict.passed else "",
+        feedback=""
+        if verdict.passed and not unfinished
+        else describe_result(what_tests_showed(before, tests, verdict), bound=_evidence_bound(run)),
         untouched=tried.untouched,
         unfinished=unfinished,
     )
@@ -277,18 +315,7 @@ def _failed_outcome(tests: TestRun, missing: RefinementRequest | None) -> Attemp
     return AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.TESTS_FAILED
 
 
-def _failure_words(tests: TestRun, verdict: StepVerdict) -> str:
-    """What the next attempt has to know: the reason, then each newly failing test, or where none is, each failing one,
-    with its assertion lines.
-    """
-    newly = set(verdict.newly_failing)
-    judged = "they broke nothing and mended nothing" if verdict.passed else "the tests refused them"
-    lines = [f"The edits were applied, {judged}, and they were undone: {verdict.reason}"]
-    chosen = [test for test in tests.failing if test.name in newly] or list(tests.failing)
-    lines += [
-        f"- {test.name}" + (f"\n{test.message}".replace("\n", "\n  ") if test.message else "")
-        for test in chosen[:SHOWN_FAILURES]
-    ]
-    if len(chosen) > SHOWN_FAILURES:
-        lines.append(f"- and {len(chosen) - SHOWN_FAILURES} more")
-    return "\n".join(lines)
+def _left_out(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> str:
+    """A remark on what the step names, its prompt could not show, and the attempt left as it was; "" where nothing."""
+    left = unchanged(unshown_targets(job.step, room), run.tree(), Tree(repo=run.repo, commit=tried.commit))
+    return f"; unchanged, too large to show: {', '.join(left)}" if left else ""

@@ -47,7 +47,14 @@ class Journal:
     def recall(self, owner: str, name: str, kind: type[ValueT], inputs: Sequence[str] = ()) -> ValueT | None:
         """What was kept; None where nothing was, or from other inputs, or by a program that kept other things."""
         kept = self._session.for_pass(owner).get_state(STATE + name)
-        if not isinstance(kept, dict) or (kept["format"], kept["inputs"]) != (FORMAT, _digest(inputs)):
+        if not isinstance(kept, dict) or kept["inputs"] != _digest(inputs):
+            return None
+        return self.newest(owner, name, kind)
+
+    def newest(self, owner: str, name: str, kind: type[ValueT]) -> ValueT | None:
+        """What was kept last, from whatever inputs; None where nothing was, or by a program that kept other things."""
+        kept = self._session.for_pass(owner).get_state(STATE + name)
+        if not isinstance(kept, dict) or kept["format"] != FORMAT:
             return None
         try:
             return cast("ValueT", _adapter(kind).validate_python(kept["value"]))

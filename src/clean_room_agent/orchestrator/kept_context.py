@@ -5,10 +5,16 @@ from pathlib import Path
 
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.llm.router import Window
 from clean_room_agent.orchestrator.journal import Journal, as_text
 from clean_room_agent.orchestrator.ports import ContextPort
 
 ROOM = "room"
+
+
+def fits(package: ContextPackage, window: Window, extra_reserved: int) -> bool:
+    """Whether the package holds no more than a window leaves for content."""
+    return package.budget.used_tokens <= window.context - window.reserved - extra_reserved
 
 
 class KeptContext:

@@ -1,9 +1,9 @@
 """The planning passes: the task into parts, and a part into steps. A plan that cannot be made ends its own level only."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.ids import ID_LENGTH, meta_plan_pass, part_plan_pass
+from clean_room_agent.artifacts.ids import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
@@ -15,8 +15,9 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.kept_context import ROOM, fits
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
-from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.run import CONTEXT_OF, Run
 
 
 def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
@@ -113,7 +114,8 @@ def _plan_part(
         evidence=evidence,
         extra_reserved=_beyond_reserve(run, need),
     )
-    room = _room(run, request)
+    shared = _shared_room(run, meta, request) if failed is None else None
+    room = shared or _room(run, request)
     run.observer.notice(PassProgress(doing="dividing it into steps"))
     planned = make_part_plan(
         run.models,
@@ -135,6 +137,24 @@ def _plan_part(
         return PassEnd(success=False, detail=f"no valid plan: {'; '.join(planned.faults)}")
     detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}"
     return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
+
+
+def _shared_room(run: Run, meta: MetaPlan, request: RoomRequest) -> ContextPackage | None:
+    """The room of the meta-plan, where it serves the only part of a task as well; None where it has to be made anew.
+
+    Nothing was changed or said since, it shows all files that the part names, and the part's prompt leaves it room.
+    """
+    first = meta_plan_pass(run.task_id)
+    room = run.journal.newest(first, ROOM, ContextPackage)
+    if room is None or len(meta.parts) != 1 or run.progress.head != run.base or room.task != request.task:
+        return None
+    shown = {item.path for item in room.items}
+    if not shown.issuperset(request.files) or not fits(
+        room, run.models.window(request.role), request.extra_reserved
+    ):
+        return None
+    run.chronicle.event(request.pass_id, CONTEXT_OF, relative_pass(first))
+    return replace(room, pass_id=request.pass_id)
 
 
 def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:

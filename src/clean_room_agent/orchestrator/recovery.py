@@ -45,6 +45,7 @@ class Action:
 def decide(attempts: Sequence[AttemptSeen], limits: Limits) -> Action:
     """The action after the newest (last) of a step's failed attempts."""
     newest = attempts[-1]
+    cut = any(seen.outcome is AttemptOutcome.TRUNCATED for seen in attempts)
     if limits.budget_spent:
         return Action(kind="stop", rule=f"budget spent: {limits.budget_spent}")
     if (
@@ -53,9 +54,8 @@ def decide(attempts: Sequence[AttemptSeen], limits: Limits) -> Action:
         and limits.refinements_left > 0
         and limits.attempts_left > 0
     ):
-        return Action(kind="refine", rule="insufficient_context with evidence")
+        return Action(kind="refine", rule="insufficient_context with evidence", more_room=cut)
     if limits.attempts_left > 0:
-        cut = any(seen.outcome is AttemptOutcome.TRUNCATED for seen in attempts)
         if newest.outcome is AttemptOutcome.TRUNCATED:
             return Action(kind="retry", rule="the answer was cut off: more room for it", more_room=True)
         if is_repeat(attempts):

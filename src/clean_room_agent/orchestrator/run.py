@@ -27,6 +27,9 @@ HINT, HINT_SHOWN = "hint", "hint_shown"
 RESUMED, RESUMED_WITH = "resumed", "resumed_with"
 """Kinds of events: that the run went on, with what differed in words; and its whole configuration then, as JSON."""
 
+CONTEXT_OF = "context_of"
+"""Kind of event: the pass uses the context of another, named without its task."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:

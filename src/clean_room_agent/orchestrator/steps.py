@@ -9,12 +9,13 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.implement import raised_answer_tokens, usual_answer_tokens
+from clean_room_agent.execute.implement import raised_answer_tokens, step_tokens, usual_answer_tokens
 from clean_room_agent.git.history import changed_paths, has_commit
-from clean_room_agent.orchestrator.attempt import StepJob, Tried, try_once
+from clean_room_agent.orchestrator.attempt import StepJob, Tried, instruction_for, try_once
 from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
+from clean_room_agent.orchestrator.kept_context import fits
 from clean_room_agent.orchestrator.missing import is_new
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, Limits, decide
 from clean_room_agent.orchestrator.run import Run
@@ -161,8 +162,9 @@ def _too_large(run: Run, opened: OpenPass, error: WindowExceeded) -> StepEnd:
 
 
 def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
-    """What the step's first attempt asks of retrieval."""
+    """What the step's first attempt asks of retrieval: with what its words need beyond the reserve kept free."""
     accepted = run.progress.accepted
+    window = run.models.window("coding")
     return RoomRequest(
         pass_id=pass_id,
         mode="implement",
@@ -172,6 +174,7 @@ def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
         files=tuple(target.path for target in job.step.target_files if target.role != "create"),
         symbols=job.step.target_symbols,
         evidence=evidence_of(accepted) if accepted is not None else Evidence(),
+        extra_reserved=max(0, step_tokens(run.models, instruction_for(run, job)) - window.reserved),
     )
 
 
@@ -206,7 +209,8 @@ def _room(
     if room is None:
         run.observer.notice(PassProgress(doing="looking for what it needs"))
         return run.context.retrieve(first)
-    again = replace(first, pass_id=pass_id, extra_reserved=_extra_reserved(run) if action.more_room else 0)
+    more = _for_long_answer(run) if action.more_room else 0
+    again = replace(first, pass_id=pass_id, extra_reserved=first.extra_reserved + more)
     if action.kind != "refine":
         return run.context.retrieve(again) if _crowds_the_answer(run, room, again) else room
     run.observer.notice(PassProgress(doing="looking for what was missing"))
@@ -218,16 +222,15 @@ def _room(
     return refined
 
 
-def _extra_reserved(run: Run) -> int:
-    """What an answer after one that was cut off takes beyond the configured reserve."""
+def _for_long_answer(run: Run) -> int:
+    """What an answer after one that was cut off takes beyond a usual one."""
     window = run.models.window("coding")
     return raised_answer_tokens(window) - usual_answer_tokens(window)
 
 
 def _crowds_the_answer(run: Run, room: ContextPackage, again: RoomRequest) -> bool:
     """Whether the room holds more than `again` leaves for content; never so for one that was made for it."""
-    window = run.models.window("coding")
-    return room.budget.used_tokens > window.context - window.reserved - again.extra_reserved
+    return not fits(room, run.models.window("coding"), again.extra_reserved)
 
 
 def _limits(run: Run, attempts: int, refinements: int) -> Limits:

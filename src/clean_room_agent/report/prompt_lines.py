@@ -58,6 +58,7 @@ SECTIONS: Mapping[str, Kind] = {
     "Keep in mind": "plan",
     "Steps so far": "plan",
     "Remaining steps": "plan",
+    "Earlier attempts": "attempt",
     "The step to do now": "plan",
     "Hint": "hint",
     "An earlier plan was refused": "answer",

@@ -26,6 +26,7 @@ from clean_room_agent.db.raw.trace import CallHead, list_call_heads
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.orchestrator.run import CONTEXT_OF
 
 RETRY = ":retry_"
 
@@ -145,7 +146,14 @@ def choose(trace: RunTrace, place: str) -> Chosen:
 
 
 def room_passes(trace: RunTrace, entry: PassTrace) -> tuple[PassTrace, ...]:
-    """The passes whose decisions made the room of `entry`, oldest first: a retry is shown its first attempt's room."""
+    """The passes whose decisions made the room of `entry`, oldest first: a retry is shown its first attempt's room, the
+    only part's plan may be shown that of the meta-plan.
+    """
+    shared = {
+        event.detail for event in trace.events if (event.kind, event.task_id) == (CONTEXT_OF, entry.pass_id)
+    }
+    if shared:
+        return tuple(found for found in trace.passes if relative_pass(found.pass_id) in shared)
     base, marked, number = entry.pass_id.rpartition(RETRY)
     if not marked or not number.isdecimal():
         return (entry,)

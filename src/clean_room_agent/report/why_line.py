@@ -19,6 +19,10 @@ from clean_room_agent.report.prompt_lines import Kind, PromptLine, grouped, prom
 from clean_room_agent.report.trace import PassTrace, RunTrace, choose, room_passes
 
 NAME = re.compile(r"[\w./-]{3,}")
+EVIDENCE_LABEL = re.compile(
+    r"- |at |(?:Failing test|failing line|expected|actual|error|also fails in the same way): ?"
+)
+"""What a line of the evidence begins with; behind it stands what the tests printed."""
 PLANNERS = frozenset({"meta_plan", "part_plan", "adjustment"})
 WORDS: Mapping[Kind, str] = {
     "template": "the prompt's own words",
@@ -85,7 +89,8 @@ def lines_of(
 ) -> tuple[PromptLine, ...]:
     """The call's prompt, line by line."""
     task = trace.run.task_description if trace.run else ""
-    paths = {row.path for entry in trace.passes for row in entry.decisions if entry.pass_id == call.task_id}
+    entries = (entry for entry in trace.passes if entry.pass_id == call.task_id)
+    paths = {row.path for entry in entries for found in room_passes(trace, entry) for row in found.decisions}
     return prompt_lines(call.prompt, prompts.get(call.call_type), task, paths - {""})
 
 
@@ -271,8 +276,9 @@ def _tested(trace: RunTrace, entry: PassTrace, words: str) -> str:
 
 
 def _shows(row: ValidationRow, words: str) -> bool:
-    parts = words.removeprefix("- ").partition(": ")
-    return any(part and part in row.test_output for part in (words, parts[0], parts[2]))
+    said = EVIDENCE_LABEL.sub("", words, count=1)
+    parts = said.partition(": ")
+    return any(part and part in row.test_output for part in (said, parts[0], parts[2]))
 
 
 def _commit(trace: RunTrace, entry: PassTrace) -> str:

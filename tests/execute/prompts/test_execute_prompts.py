@@ -53,12 +53,17 @@ IMPLEMENT_INPUTS = ImplementInputs(
     task="add() subtracts.",
     part="Let add() add.",
     constraints="Keep the signature.",
+    evidence="Failing test: tests/test_calc.py::test_add\n  expected: 3\n  actual: -1",
     step="Return the sum.",
     targets=("modify src/calc.py",),
     symbols=("add",),
+    unshown=("src/calc.py::add",),
     failures=(
         FailedAttempt(
-            number=1, edits='<delete file="src/calc.py"/>', feedback="Result: refused. Not planned."
+            number=1, edits="", feedback="tests_failed: newly failing: tests/test_calc.py::test_sub"
+        ),
+        FailedAttempt(
+            number=2, edits='<delete file="src/calc.py"/>', feedback="Result: refused. Not planned."
         ),
     ),
     hint="",
@@ -285,7 +290,10 @@ Let add() add.
 ## Keep in mind
 Keep the signature.
 
-## Attempt 1 failed; the code is again as shown above
+## Earlier attempts
+- attempt 1: tests_failed: newly failing: tests/test_calc.py::test_sub
+
+## Attempt 2 failed; the code is again as shown above
 <delete file="src/calc.py"/>
 Result: refused. Not planned.
 
@@ -293,6 +301,7 @@ Result: refused. Not planned.
 Return the sum.
 Files: modify src/calc.py
 Symbols: add
+Not shown, too large: src/calc.py::add
 
 Write edits for this step that avoid what failed before.\
 """)

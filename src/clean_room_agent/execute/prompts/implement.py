@@ -27,6 +27,8 @@ class ImplementInputs:
     context: SectionTexts
     diff: str
     """What the run has changed so far; the context shows the files after it."""
+    evidence: str
+    """What the tests show before the step."""
     task: str
     part: str
     constraints: str
@@ -34,8 +36,10 @@ class ImplementInputs:
     targets: tuple[str, ...]
     """Like "modify src/a.py"."""
     symbols: tuple[str, ...]
+    unshown: tuple[str, ...]
+    """What the step names and the prompt has no room for."""
     failures: tuple[FailedAttempt, ...]
-    """Oldest first."""
+    """Oldest first; of all but the newest only the feedback is shown, which is a line."""
     hint: str
 
 

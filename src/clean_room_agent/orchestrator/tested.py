@@ -1,0 +1,46 @@
+"""What the tests showed after an attempt, set beside what they showed before its step."""
+
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.execute.attempt_result import Goal, TestedAttempt
+from clean_room_agent.execute.evidence import same_failure
+from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.orchestrator.testing.gate import HOLDER, StepVerdict
+from clean_room_agent.orchestrator.testing.results import TestRun
+
+
+def what_tests_showed(before: TestRun, after: TestRun, verdict: StepVerdict) -> TestedAttempt:
+    """The comparison of both runs; a goal test is one that was red in `before`."""
+    failing = {test.name: test for test in reversed(after.failing)}
+    earlier = {test.name: test for test in reversed(before.failing)}
+    newly = tuple(failing[name] for name in verdict.newly_failing if name in failing)
+    red = before.red()
+    new = tuple(
+        test
+        for name, test in sorted(failing.items())
+        if name not in red and before.outcomes.get(name) is None and name not in verdict.newly_failing
+    )
+    return TestedAttempt(
+        reason=verdict.reason,
+        goals=tuple(_goal(name, earlier.get(name), failing.get(name), after) for name in sorted(red)),
+        newly_failing=newly,
+        new=new,
+        missing=tuple(name for name in verdict.newly_failing if name not in after.outcomes),
+        after=evidence_of(after),
+    )
+
+
+def _goal(name: str, before: FailingTest | None, now: FailingTest | None, after: TestRun) -> Goal:
+    if name in after.red():
+        if before is None or now is None or same_failure(before, now):
+            return Goal(name=name, state="fails as before")
+        return Goal(name=name, state="fails in another way", failing=now)
+    return Goal(name=name, state="passes now" if _passes(name, after) else "did not run")
+
+
+def _passes(name: str, after: TestRun) -> bool:
+    """Whether a test that is not red passed; what stood for a file or class that could not be loaded gives way to its
+    tests, and some runners name failures alone.
+    """
+    if name in after.outcomes:
+        return after.outcomes[name] == "passed"
+    return after.whole and (not after.named or HOLDER.search(name) is not None)

@@ -1,0 +1,57 @@
+from dataclasses import replace
+from pathlib import Path
+
+from tests.fakes import repositories
+from tests.fakes.rooms import room, shown_symbol
+
+from clean_room_agent.artifacts.package import ContextPackage, Detail, DroppedItem
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.orchestrator.tree import Tree
+from clean_room_agent.orchestrator.unshown import unchanged, unshown_targets
+
+STEP = PlanStep(
+    id="s1",
+    description="Read numbers.",
+    target_files=(TargetFile(path="a.py"), TargetFile(path="b.py")),
+    target_symbols=("parse", "Reader.read"),
+)
+TEXT = "def parse():\n    return 1\n\n\nclass Reader:\n    def read(self):\n        return 2\n"
+
+
+def dropped(path: str, symbol: str | None, detail: Detail = "primary") -> DroppedItem:
+    return DroppedItem(path=path, symbol=symbol, detail=detail, tokens=9_000, reason="does not fit")
+
+
+def room_without(*items: DroppedItem) -> ContextPackage:
+    return replace(room(shown_symbol("a.py", TEXT, "parse", 1, 2)), dropped=items)
+
+
+def test_what_a_step_names_and_the_room_left_out_is_unshown() -> None:
+    found = room_without(
+        dropped("a.py", "Reader.read"),
+        dropped("b.py", "Deep.parse (lines 60-90)"),
+        dropped("b.py", "Deep.parse (lines 10-59)"),
+        dropped("b.py", "Deep.parse (lines 120-130)"),
+        dropped("b.py", None),
+        dropped("a.py", None),  # a part of it is shown
+        dropped("a.py", "parse"),  # as it is itself
+        dropped("a.py", "other"),
+        dropped("c.py", "parse"),
+        dropped("b.py", "read", "supporting"),
+    )
+    assert unshown_targets(STEP, found) == (
+        "a.py::Reader.read",
+        "b.py::Deep.parse (lines 10-90, 120-130)",
+        "b.py",
+    )
+
+
+def test_an_attempt_leaves_unchanged_what_has_the_same_text_in_both_trees(tmp_path: Path) -> None:
+    top = repositories.make_repository(tmp_path / "r", {"a.py": TEXT, "b.py": "x = 1\n"})
+    repo = open_repository(top)
+    before = Tree(repo=repo, commit=repositories.git(top, "rev-parse", "HEAD").strip())
+    repositories.commit(top, {"a.py": "import os\n" + TEXT.replace("return 2", "return 3")}, "Change")
+    after = Tree(repo=repo, commit=repositories.git(top, "rev-parse", "HEAD").strip())
+    names = ("a.py::parse (lines 1-2)", "a.py::Reader.read", "b.py", "a.py")
+    assert unchanged(names, before, after) == ("a.py::parse (lines 1-2)", "b.py")
