@@ -188,7 +188,7 @@ def run_tests(work: Path, tree: Path, listed: CommitList, entry: CommitEntry, *,
     folder = environment_folder(work, entry.environment, kind)
     variables = {**test_environment(work, tree, kind, folder), "PYTHONHASHSEED": str(seed)}
     runner = listed.repositories[entry.repository].runner
-    report = work / "reports" / f"{entry.id}.report"
+    report = report_path(work, entry)
     report.parent.mkdir(exist_ok=True)
     report.unlink(missing_ok=True)
     command = (*entry.command, *_report_options(runner, report))
@@ -201,6 +201,11 @@ def run_tests(work: Path, tree: Path, listed: CommitList, entry: CommitEntry, *,
         work_seconds=_children_seconds() - worked,
         output=output,
     )
+
+
+def report_path(work: Path, entry: CommitEntry) -> Path:
+    """Where the runner's report of the commit's latest run stands, if it wrote one."""
+    return work / "reports" / f"{entry.id}.report"
 
 
 def _children_seconds() -> float:

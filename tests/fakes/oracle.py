@@ -75,7 +75,7 @@ class Oracle:
         )
 
     def _judge_file(self, prompt: str) -> str:
-        return "yes" if path_of(section(prompt, "File").split("\n")[0]) in self._asked(prompt) else "no"
+        return "yes" if path_of(judged(prompt)) in self._asked(prompt) else "no"
 
     def _choose_files(self, prompt: str) -> str:
         asked = self._asked(prompt)
@@ -87,8 +87,7 @@ class Oracle:
         return json.dumps({"primary": primary, "supporting": [], "type_context": []})
 
     def _judge_piece(self, prompt: str) -> str:
-        piece = section(prompt, "Code").split("\n")[0]
-        return "yes" if self._is_changed_piece(piece, self._asked(prompt)) else "no"
+        return "yes" if self._is_changed_piece(judged(prompt), self._asked(prompt)) else "no"
 
     def _keep_pieces(self, prompt: str) -> str:
         asked = self._asked(prompt)
@@ -194,12 +193,10 @@ class Oracle:
         return {path: range(len(edit_groups(file))) for path, file in self.files.items()}
 
     def _is_changed_piece(self, text: str, asked: Mapping[str, Sequence[int]]) -> bool:
-        path = path_of(text)
+        path, name = piece_of(text)
         file = self.files.get(path)
         if file is None or path not in asked:
             return False
-        name = text.partition(" :: ")[2].partition(" | ")[0].strip()
-        name = re.sub(r"\s*\(\d[\d,]* tokens\)$", "", name)
         if not name or name == "whole file" or file.before is None:
             return True
         groups = edit_groups(file)
@@ -246,9 +243,20 @@ def options(prompt: str) -> list[tuple[int, str]]:
     return [(int(number), text) for number, text in OPTION.findall(body)]
 
 
+def judged(prompt: str) -> str:
+    """What a question with one verdict is about, as it would stand in a list."""
+    return (section(prompt, "Code") or section(prompt, "File")).split("\n")[0]
+
+
 def path_of(option: str) -> str:
     """The path that an option begins with."""
     return re.split(r" :: | \| | \(| - |: |\s", option.strip(), maxsplit=1)[0]
+
+
+def piece_of(option: str) -> tuple[str, str]:
+    """The path and the name of the piece that an option offers; the name is "" where it offers a file."""
+    name = option.partition(" :: ")[2].partition(" | ")[0].strip()
+    return path_of(option), re.sub(r"\s*\(\d[\d,]* tokens\)$", "", name)
 
 
 def section(prompt: str, title: str) -> str:
