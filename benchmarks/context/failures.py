@@ -7,18 +7,20 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from benchmarks.commit_list import CommitEntry, CommitList
+from benchmarks.commit_list import CommitEntry, CommitList, Runner
 from benchmarks.commit_trees import git, put_base, report_path, run_tests
 from benchmarks.context.goals import Goal
+from benchmarks.runner_reports import ava_place
 
 WHOLE = {"pytest": ("-vv", "--tb=short")}
 """Options with which a runner's report holds values in full."""
+AVA_BLOCK = re.compile(r"^not ok \d+ - (.*)\n  ---\n((?:    .*\n)*)", re.MULTILINE)
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 EVIDENCE = re.compile(r"^E\b *(.*)$")
 FRAME = re.compile(r"^(\S+?):(\d+): (?:in |\w)", re.MULTILINE)
@@ -76,8 +78,7 @@ def _run(work: Path, listed: CommitList, entry: CommitEntry, top: Path) -> list[
     )
     report = report_path(work, entry)
     text = report.read_text(encoding="utf-8") if report.exists() else ""
-    read = {"pytest": _of_junit, "mocha": _of_mocha, "vitest": _of_vitest}[runner]
-    found = {one.id: one for one in read(text, tree)} if text else {}
+    found = {one.id: one for one in READERS[runner](text, tree)} if text else {}
     shutil.rmtree(tree)
     return [found[key] for key in sorted(found)]
 
@@ -130,20 +131,68 @@ def _of_mocha(text: str, tree: Path) -> Iterator[Failure]:
         yield found
 
 
-def _of_vitest(text: str, tree: Path) -> Iterator[Failure]:
+def _of_jest(text: str, tree: Path) -> Iterator[Failure]:
     for module in json.loads(text)["testResults"]:
         file = os.path.relpath(module["name"], tree)
         if not module["assertionResults"] and module.get("message"):
             yield Failure(id=file, error=module["message"].split("\n")[0].replace(str(tree), "."))
         for case in module["assertionResults"]:
-            said = "\n".join(case["failureMessages"])
             if case["status"] == "failed":
-                line = _script_line(said, tree, file)
-                yield _compared(
-                    f"{file}::{case['fullName']}", said.split("\n")[0].replace(str(tree), "."), line
+                said = "\n".join(case["failureMessages"])
+                yield _of_message(
+                    f"{file}::{case['fullName']}",
+                    said.replace(str(tree), "."),
+                    _script_line(said, tree, file),
                 )
+
+
+def _of_node(text: str, tree: Path) -> Iterator[Failure]:
+    for case in map(json.loads, text.splitlines()):
+        if case["kind"] != "test" or case["outcome"] != "failed":
+            continue
+        file = os.path.relpath(case["file"], tree) if case["file"] else ""
+        names = [name for name in case["names"] if name != case["file"]]
+        line = _script_line(case["stack"], tree, file)
+        said = (case["stack"] or case["message"]).replace(str(tree), ".")
+        yield _of_message("::".join(filter(None, (file, " ".join(names)))), said, line)
+
+
+def _of_ava(text: str, tree: Path) -> Iterator[Failure]:
+    data = json.loads(text)
+    for name, block in AVA_BLOCK.findall(data["tap"]):
+        file, title = ava_place(name, data["modules"])
+        said = "\n".join(line.strip() for line in block.splitlines())
+        heads = re.findall(r"^(?:name|message): '?(.*?)'?$", said, re.MULTILINE)
+        yield _of_message(
+            f"{file}::{title}", f"{': '.join(filter(None, heads))}\n{said}", _script_line(said, tree, file)
+        )
+
+
+def _of_message(identity: str, said: str, line: int) -> Failure:
+    """Read from a message that labels its values, or shows their difference."""
+    text = COLOUR.sub("", said)
+    found = _compared(identity, text.split("\n")[0], line)
+    labelled = [re.search(rf"^\s*{label}: (.*)$", text, re.MULTILINE) for label in ("Received", "Expected")]
+    if all(labelled):
+        got, expected = (match[1] if match else "" for match in labelled)
+        return replace(found, got=got, expected=expected)
+    if unequal := re.search(r"^(.+) !== (.+)$", text, re.MULTILINE):
+        return replace(found, got=unequal[1], expected=unequal[2])
+    signs = ("+", "-") if "+ actual - expected" in text else ("-", "+")
+    got, expected = (" ".join(re.findall(rf"^\{sign} +(.*)$", text, re.MULTILINE)) for sign in signs)
+    return replace(found, got=got, expected=expected) if got and expected else found
 
 
 def _script_line(stack: str, tree: Path, file: str) -> int:
     """The line of the test's own file that stands first in a stack."""
     return next((int(line) for place, line in SCRIPT_FRAME.findall(stack) if place == str(tree / file)), 0)
+
+
+READERS: Mapping[Runner, Callable[[str, Path], Iterator[Failure]]] = {
+    "pytest": _of_junit,
+    "mocha": _of_mocha,
+    "vitest": _of_jest,
+    "jest": _of_jest,
+    "node": _of_node,
+    "ava": _of_ava,
+}

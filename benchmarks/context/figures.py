@@ -22,6 +22,7 @@ NEAR = 40
 WORD = re.compile(r"\w+")
 FORMATTING = frozenset({"Array", "Object"})
 """What one printer of values writes and another does not."""
+CUT = "…"
 LONG_VALUE = 40
 HEAD, TAIL = 12, 6
 """Words of a long value that must be there: it may be bounded in its middle."""
@@ -132,8 +133,12 @@ def near_name(goal: Goal, reading: Reading) -> str:
 
 
 def visible(value: str, text: str) -> bool:
-    """Whether the value stands in the text, however its parts are spaced and quoted; a long one its head and its tail."""
-    return any(_stands(form, text) for form in {value, _literal(value)} if form.strip())
+    """Whether the value stands in the text, however its parts are spaced and quoted; a long one its head and its tail.
+
+    Of a value that the runner itself has cut short, what stands before the cut.
+    """
+    whole = value.partition(CUT)[0]
+    return any(_stands(form, text) for form in {whole, _literal(whole)} if form.strip())
 
 
 def _literal(value: str) -> str:
