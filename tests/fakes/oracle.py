@@ -72,7 +72,7 @@ class Oracle:
         )
 
     def _judge_file(self, prompt: str) -> str:
-        return "yes" if path_of(options(prompt)[0][1]) in self._asked(prompt) else "no"
+        return "yes" if path_of(judged(prompt)) in self._asked(prompt) else "no"
 
     def _choose_files(self, prompt: str) -> str:
         asked = self._asked(prompt)
@@ -84,8 +84,7 @@ class Oracle:
         return json.dumps({"change": changed, "read": []})
 
     def _judge_piece(self, prompt: str) -> str:
-        piece = options(prompt)[0][1]
-        return "change" if self._is_changed_piece(piece, self._asked(prompt)) else "skip"
+        return "change" if self._is_changed_piece(judged(prompt), self._asked(prompt)) else "skip"
 
     def _keep_pieces(self, prompt: str) -> str:
         asked = self._asked(prompt)
@@ -229,9 +228,19 @@ def options(prompt: str) -> list[tuple[int, str]]:
     return [(int(number or 1), text) for number, text in OPTION.findall(prompt)]
 
 
+def judged(prompt: str) -> str:
+    """What a question with one verdict is about, as it would stand in a list."""
+    return options(prompt)[0][1]
+
+
 def path_of(option: str) -> str:
     """The path that an option begins with."""
     return re.split(r" :: | \| | \(| - |: |\s", option.strip(), maxsplit=1)[0]
+
+
+def piece_of(option: str) -> tuple[str, str]:
+    """The path and the name of the piece that an option offers; the name is "" where it offers a file."""
+    return path_of(option), LINES.sub("", option.partition(" :: ")[2]).strip()
 
 
 def section(prompt: str, title: str) -> str:
