@@ -1,3 +1,4 @@
+import pytest
 from tests.fakes.rooms import room, shown_file
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
@@ -41,6 +42,44 @@ def test_failing_tests_ask_for_what_they_name_and_the_room_did_not_show() -> Non
     assert request.missing_files == ("b.py",)
     assert request.missing_symbols == ("helper",)
     assert request.missing_tests == ("tests/test_b.py::test_one",)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("tests/test_b.py > not pytest's", "tests/test_b.py"),
+        ("web/b.test.ts > outer > a::b > inner", "web/b.test.ts"),
+        ("web/b.test.ts", "web/b.test.ts"),
+        ("tests.test_b.Case.test_one", "tests/test_b.py"),
+        ("outer > inner", ""),
+        ("Case.test_one", ""),
+    ],
+)
+def test_a_failing_test_is_asked_for_by_the_name_that_its_runner_gives(name: str, file: str) -> None:
+    evidence = Evidence(tests=(FailingTest(name=name),))
+    request = missing_after_tests(evidence, SHOWN, {*KNOWN, "web/b.test.ts"})
+    assert (request is not None) == bool(file)
+    if request is not None:
+        assert request.missing_tests == (name,)
+        assert missing_after_tests(evidence, room(shown_file(file, "x\n")), {file}) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "symbol"),
+    [
+        ("TypeError: render() got an unexpected keyword argument 'width'", "render"),
+        ("TypeError: Page.render() got an unexpected keyword argument 'width'", "render"),
+        ("TypeError: Page.__init__() got an unexpected keyword argument 'width'", "Page"),
+        ("TypeError: make.<locals>.inner() missing 1 required positional argument: 'x'", "inner"),
+        ("TypeError: render() missing 2 required keyword-only arguments: 'x' and 'y'", "render"),
+        ("TypeError: Page.render() takes 1 positional argument but 2 were given", "render"),
+        ("TypeError: render() takes from 1 to 2 positional arguments but 3 were given", "render"),
+    ],
+)
+def test_a_call_that_does_not_fit_asks_for_what_was_called(said: str, symbol: str) -> None:
+    request = missing_after_tests(Evidence(messages=(said,)), SHOWN, KNOWN)
+    assert request is not None
+    assert request.missing_symbols == (symbol,)
 
 
 def test_a_file_in_the_words_of_a_failure_is_asked_for() -> None:

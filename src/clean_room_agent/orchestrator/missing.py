@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.artifacts.test_names import files_meant
 
 UNKNOWN_NAME = (
     re.compile(r"NameError: name '([A-Za-z_]\w*)' is not defined"),
@@ -14,7 +15,14 @@ UNKNOWN_NAME = (
     re.compile(r"AttributeError: .*has no attribute '([A-Za-z_]\w*)'"),
     re.compile(r"ReferenceError: ([A-Za-z_$][\w$]*) is not defined"),
     re.compile(r"TypeError: [\w$.]*?([A-Za-z_$][\w$]*) is not a function"),
+    re.compile(r"TypeError: (?:[\w<>]+\.)*([A-Za-z_]\w*)\(\) got an unexpected keyword argument"),
+    re.compile(
+        r"TypeError: (?:[\w<>]+\.)*([A-Za-z_]\w*)\(\) missing \d+ required (?:positional|keyword-only) argument"
+    ),
+    re.compile(r"TypeError: (?:[\w<>]+\.)*([A-Za-z_]\w*)\(\) takes [\w ]+ positional arguments? but "),
 )
+CONSTRUCTOR = re.compile(r"TypeError: (?:[\w<>]+\.)*([A-Za-z_]\w*)\.__init__\(\) ")
+"""A constructor's callee is its class."""
 PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
 UNSEEN = frozenset({EditCode.WRONG_FILE, EditCode.NO_MATCH})
 MAX_NAMED = 8
@@ -48,12 +56,18 @@ def missing_after_tests(
     shown = {item.path for item in room.items}
     frames = [frame.path for frame in evidence.frames if frame.path in known and frame.path not in shown]
     tests = [
-        name for name in evidence.failing_tests if _file_of(name) in known and _file_of(name) not in shown
+        name
+        for name in evidence.failing_tests
+        if (file := next((path for path in files_meant(name) if path in known), "")) and file not in shown
     ]
     text = "\n".join(evidence.messages)
     told = [path.removeprefix("./") for path in PATH_LIKE.findall(text)]
     frames += [path for path in told if path in known and path not in shown]
-    names = [name for pattern in UNKNOWN_NAME for name in pattern.findall(text)]
+    names = [
+        name
+        for pattern in UNKNOWN_NAME
+        for name in pattern.findall(CONSTRUCTOR.sub(r"TypeError: \1() ", text))
+    ]
     if not (frames or tests or names):
         return None
     return RefinementRequest(
@@ -73,10 +87,6 @@ def is_new(request: RefinementRequest, earlier: Sequence[RefinementRequest]) -> 
 
 def _names(request: RefinementRequest) -> tuple[str, ...]:
     return (*request.missing_files, *request.missing_symbols, *request.missing_tests)
-
-
-def _file_of(test: str) -> str:
-    return test.partition("::")[0]
 
 
 def _first(names: list[str]) -> tuple[str, ...]:

@@ -189,9 +189,9 @@ def _test_selections(desk: Desk, context: StageContext, source: RepositorySource
     return [
         Selection(
             path=test.path,
-            symbol=test.definition.name,
-            start_line=test.definition.start_line,
-            end_line=test.definition.end_line,
+            symbol=test.name,
+            start_line=test.start_line,
+            end_line=test.end_line,
             detail="supporting",
             tier=min(tiers.get(test.path, 1), 1),
             score=1.0,
