@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.artifacts.test_names import files_meant
 from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.orchestrator.testing.gate import is_in
 
@@ -60,7 +61,9 @@ def missing_after_tests(
     frames = [frame.path for frame in evidence.frames if frame.path in known and frame.path not in shown]
     tests = [name for name in newly_failing if _test_file(name, known) and not _shows_test(room, name, known)]
     tests += [
-        name for name in evidence.failing_tests if _file_of(name) in known and _file_of(name) not in shown
+        name
+        for name in evidence.failing_tests
+        if (file := next((path for path in files_meant(name) if path in known), "")) and file not in shown
     ]
     text = "\n".join(evidence.messages)
     told = [path.removeprefix("./") for path in PATH_LIKE.findall(text)]
@@ -89,11 +92,6 @@ def _names(request: RefinementRequest) -> tuple[str, ...]:
     return (*request.missing_files, *request.missing_symbols, *request.missing_tests)
 
 
-def _file_of(test: str) -> str:
-    """The file that a test's name begins with, as pytest, vitest and jest name it; else the name."""
-    return test.partition("::")[0].partition(" > ")[0]
-
-
 def _function_of(test: str) -> str:
     """The last part of a test's name, without parameters."""
     if "::" in test:
@@ -103,9 +101,8 @@ def _function_of(test: str) -> str:
 
 def _test_file(test: str, known: Collection[str]) -> str:
     """The file of the tree that holds the test, as far as its name tells; else ""."""
-    if _file_of(test) in known:
-        return _file_of(test)
-    return next((path for path in sorted(known) if is_test_path(path) and is_in(test, (path,))), "")
+    meant = next((path for path in files_meant(test) if path in known), "")
+    return meant or next((path for path in sorted(known) if is_test_path(path) and is_in(test, (path,))), "")
 
 
 def _shows_test(room: ContextPackage, test: str, known: Collection[str]) -> bool:
