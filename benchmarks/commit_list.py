@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field
 
-Runner = Literal["pytest", "mocha", "vitest"]
+Runner = Literal["pytest", "mocha", "vitest", "jest", "node", "ava"]
 Selection = Literal["all", "files", "folders"]
 Sha = str
 

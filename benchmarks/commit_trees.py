@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import resource
 import shutil
 import signal
@@ -14,9 +13,9 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
-from benchmarks.commit_list import CommitEntry, CommitList, EnvironmentEntry, Runner
+from benchmarks.commit_list import CommitEntry, CommitList, EnvironmentEntry
+from benchmarks.runner_reports import read_report, reporting
 
 TEST_TIMEOUT_S = 120.0
 INSTALL_TIMEOUT_S = 900.0
@@ -188,12 +187,15 @@ def run_tests(work: Path, tree: Path, listed: CommitList, entry: CommitEntry, *,
     folder = environment_folder(work, entry.environment, kind)
     variables = {**test_environment(work, tree, kind, folder), "PYTHONHASHSEED": str(seed)}
     runner = listed.repositories[entry.repository].runner
-    report = work / "reports" / f"{entry.id}.report"
+    report = report_path(work, entry)
     report.parent.mkdir(exist_ok=True)
     report.unlink(missing_ok=True)
-    command = (*entry.command, *_report_options(runner, report))
+    command = reporting(runner, entry.command, report)
     started, worked = time.monotonic(), _children_seconds()
     returncode, output = _run_bounded((*WITHOUT_NETWORK, *command), tree, variables)
+    if runner == "ava":  # it writes its report to where its tests write, and shortens the names of files
+        modules = [word for word in entry.command if (tree / word).is_file()]
+        report.write_text(json.dumps({"modules": modules, "tap": output}), encoding="utf-8")
     return TestRun(
         outcomes=read_report(runner, report, tree),
         returncode=returncode,
@@ -201,6 +203,11 @@ def run_tests(work: Path, tree: Path, listed: CommitList, entry: CommitEntry, *,
         work_seconds=_children_seconds() - worked,
         output=output,
     )
+
+
+def report_path(work: Path, entry: CommitEntry) -> Path:
+    """Where the runner's report of the commit's latest run stands, if it wrote one."""
+    return work / "reports" / f"{entry.id}.report"
 
 
 def _children_seconds() -> float:
@@ -237,63 +244,3 @@ def _run_bounded(command: Sequence[str], tree: Path, variables: Mapping[str, str
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     return process.returncode, output.decode("utf-8", errors="replace")
-
-
-def _report_options(runner: Runner, report: Path) -> tuple[str, ...]:
-    match runner:
-        case "pytest":
-            return (f"--junitxml={report}", "-o", "junit_family=xunit1")
-        case "mocha":
-            return ("--reporter", "json", "--reporter-option", f"output={report}")
-        case "vitest":
-            return ("--reporter=json", f"--outputFile={report}")
-
-
-def read_report(runner: Runner, report: Path, tree: Path) -> dict[str, str]:
-    """Test id -> outcome, sorted; a test that stands in it twice counts as passed if each of them passed.
-
-    The tree's own path in an id (parameters have it) is written ".", so ids are the same on every machine.
-    """
-    if not report.exists():
-        return {}
-    text = report.read_text(encoding="utf-8")
-    read = {"pytest": _read_junit, "mocha": _read_mocha, "vitest": _read_vitest}[runner]
-    outcomes: dict[str, str] = {}
-    for raw, outcome in read(text, tree):
-        name = raw.replace(str(tree), ".")
-        outcomes[name] = outcome if outcomes.get(name, "passed") == "passed" else outcomes[name]
-    return dict(sorted(outcomes.items()))
-
-
-def _read_junit(text: str, tree: Path) -> list[tuple[str, str]]:
-    del tree
-    found = []
-    for case in ET.fromstring(text).iter("testcase"):
-        file, owner, name = case.get("file", ""), case.get("classname", ""), case.get("name", "")
-        module = re.sub(r"\.py$", "", file).replace("/", ".")
-        classes = owner.removeprefix(module).removeprefix(".")
-        parts = [file, *(part for part in classes.split(".") if part), name]
-        kinds = {child.tag for child in case}
-        outcome = "failed" if kinds & {"failure", "error"} else "skipped" if "skipped" in kinds else "passed"
-        found.append(("::".join(parts), outcome))
-    return found
-
-
-def _read_mocha(text: str, tree: Path) -> list[tuple[str, str]]:
-    data = json.loads(text)
-    found = []
-    for key, outcome in (("passes", "passed"), ("failures", "failed"), ("pending", "skipped")):
-        for case in data[key]:
-            file = os.path.relpath(case["file"], tree) if case.get("file") else ""
-            found.append((f"{file}::{case['fullTitle']}", outcome))
-    return found
-
-
-def _read_vitest(text: str, tree: Path) -> list[tuple[str, str]]:
-    found = []
-    for module in json.loads(text)["testResults"]:
-        file = os.path.relpath(module["name"], tree)
-        for case in module["assertionResults"]:
-            outcome = case["status"] if case["status"] in {"passed", "failed"} else "skipped"
-            found.append((f"{file}::{case['fullName']}", outcome))
-    return found

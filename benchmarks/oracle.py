@@ -1,11 +1,11 @@
 """What the harness can do with a perfect model: real commits, repeated by `cra solve` with the oracle as the model.
 
-python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...] [--noise] [--route each|batch]
-    [--only TEXT] [--jobs 2] [--resume] [--write]
+python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...] [--noise | --distractible]
+    [--route each|batch] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
 
 Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
-its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), the
-same way each time. How a commit is solved and judged says `solve_commit.py`; `--write` puts every setting that this
+its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with
+`--distractible` where its prompts hold too much or too little (`oracle_distractible.py`), the same way each time. How a commit is solved and judged says `solve_commit.py`; `--write` puts every setting that this
 work folder has rows of into the results.
 """
 
@@ -13,12 +13,13 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from benchmarks.commit_list import CommitEntry, CommitList, read_list
 from benchmarks.commit_trees import BenchmarkError, clone, environment_folder
+from benchmarks.context.attention import read_subject
 from benchmarks.oracle_losses import Loss, costs_of, find_loss, read_record
 from benchmarks.oracle_page import (
     Row,
@@ -30,10 +31,10 @@ from benchmarks.oracle_page import (
     summary,
 )
 from benchmarks.report import write_section
-from benchmarks.solve_commit import Attempted, Mind, Setting, attempt
+from benchmarks.solve_commit import Attempted, Mind, Setting, Subject, attempt, perfect
 from tests.fakes.ollama_script import Answerer
 from tests.fakes.oracle import Oracle
-from tests.fakes.oracle_edits import GoldFile
+from tests.fakes.oracle_distractible import DistractibleOracle
 from tests.fakes.oracle_noise import NoisyOracle
 
 LIST = Path(__file__).with_name("oracle_commits.toml")
@@ -46,20 +47,28 @@ PREFACE = (
 TITLE = "The oracle: real commits with a perfect model, and with one that errs"
 
 
-def erring(gold: Sequence[GoldFile]) -> Answerer:
+def erring(subject: Subject) -> Answerer:
     """The oracle with its usual noise."""
-    return NoisyOracle(Oracle(gold))
+    return NoisyOracle(Oracle(subject.gold))
 
 
-def settings_of(windows: Sequence[int], routes: Sequence[str], *, noise: bool) -> tuple[Setting, ...]:
+def distractible(subject: Subject) -> Answerer:
+    """The oracle with a small model's weaknesses."""
+    return DistractibleOracle(Oracle(subject.gold), read_subject(subject), seed=subject.entry.id)
+
+
+MINDS: Mapping[str, Mind] = {"": perfect, "noise": erring, "distractible": distractible}
+"""By the word for it in a setting's name."""
+
+
+def settings_of(windows: Sequence[int], routes: Sequence[str], mind: str) -> tuple[Setting, ...]:
     """Each window with each route."""
-    mind: Mind = erring if noise else Oracle
     return tuple(
         Setting(
-            name="-".join(filter(None, (f"{window // 1024}k", "noise" if noise else "", route))),
+            name="-".join(filter(None, (f"{window // 1024}k", mind, route))),
             window=window,
             route=route,
-            mind=mind,
+            mind=MINDS[mind],
         )
         for window in windows
         for route in routes or ("",)
@@ -141,7 +150,7 @@ def page(work: Path, listed: CommitList) -> str:
     """The section, of all rows that the work folder has of the list's commits."""
     names = sorted(
         {path.name.split(".", 1)[1].removesuffix(".json") for path in rows_folder(work).glob("*.json")},
-        key=lambda name: ("noise" in name, -int(name.split("k")[0]), name),
+        key=lambda name: (*(mind in name for mind in MINDS if mind), -int(name.split("k")[0]), name),
     )
     rows = [
         row
@@ -181,8 +190,19 @@ def main() -> int:
     parser.add_argument(
         "--only", action="append", help="only commits in whose id this stands; may be repeated"
     )
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th commit of the list")
     parser.add_argument("--window", type=int, action="append", help="tokens; may be given more than once")
-    parser.add_argument("--noise", action="store_true", help="let the oracle err")
+    minds = parser.add_mutually_exclusive_group()
+    minds.add_argument(
+        "--noise", dest="mind", action="store_const", const="noise", default="", help="let the oracle err"
+    )
+    minds.add_argument(
+        "--distractible",
+        dest="mind",
+        action="store_const",
+        const="distractible",
+        help="let it err where prompts hold too much or too little",
+    )
     parser.add_argument("--route", action="append", choices=("each", "batch"), help="of the judgments")
     parser.add_argument("--jobs", type=int, default=2, help="commits at a time")
     parser.add_argument("--resume", action="store_true", help="keep the rows that the work folder has")
@@ -191,10 +211,10 @@ def main() -> int:
     arguments.work = arguments.work.resolve()
     arguments.work.mkdir(parents=True, exist_ok=True)
     listed = read_list(arguments.list)
-    settings = settings_of(arguments.window or WINDOWS, arguments.route or (), noise=arguments.noise)
+    settings = settings_of(arguments.window or WINDOWS, arguments.route or (), arguments.mind)
     entries = [
         entry
-        for entry in listed.commits
+        for entry in listed.commits[:: arguments.every]
         if not arguments.only or any(text in entry.id for text in arguments.only)
     ]
     try:

@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,8 +43,25 @@ READY = "ready"
 CRA = (sys.executable, "-m", "clean_room_agent")
 RUNS_REFS = ("refs/cra/", "refs/heads/cra/")
 
-Mind = Callable[[Sequence[GoldFile]], Answerer]
-"""Makes the model of a run out of what the commit changes."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a run is about: a commit, in the clone in which it is tried."""
+
+    work: Path
+    listed: CommitList
+    entry: CommitEntry
+    top: Path
+    gold: tuple[GoldFile, ...]
+
+
+Mind = Callable[[Subject], Answerer]
+"""Makes the model of a run."""
+
+
+def perfect(subject: Subject) -> Answerer:
+    """The oracle."""
+    return Oracle(subject.gold)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +73,7 @@ class Setting:
     """Tokens."""
     route: str = ""
     """Of the judgments; the program's default where it is empty."""
-    mind: Mind = Oracle
+    mind: Mind = perfect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +150,8 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, set
     variables["XDG_CACHE_HOME"] = str(home / "cache")
     gold = gold_of(top, entry)
     events = home / f"{setting.name}.events"
-    with TimedServer(setting.mind(gold)) as server:
+    subject = Subject(work=work, listed=listed, entry=entry, top=top, gold=gold)
+    with TimedServer(setting.mind(subject)) as server:
         values: dict[str, dict[str, Any]] = {
             "models": {
                 "base_url": server.base_url,

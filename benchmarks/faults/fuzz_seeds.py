@@ -118,6 +118,11 @@ EDITS = (
         '</search>\n<replacement>\n</replacement>\n</edit>\n<create file="new.py">\nx = 1\n</create>\n<delete file="old.py"/>'
     ),
     '<edit file="a.py" symbol="Box.close">\n<replacement>\n```python\ndef close(self):\n    return 2\n```\n</replacement>\n</edit>',
+    '<insert file="a.py" after="Box.close">\ndef lock(self):\n    return 3\n</insert>\n<insert file="a.py" in="Box">\n    x = 1\n</insert>',
+    (
+        "<insert before='Box' file='src/box.ts'>\nexport const one = 1;\n</insert>\n"
+        "<insert file='src/box.ts' in='Box'>\nlock() {}\n</insert>"
+    ),
     '<edit file="mixed.txt">\n<search>\nsecond\nthird\n</search>\n<replacement>\n2\n3\n</replacement>\n</edit>',
     '<edit file="src/box.ts"><search>yield* []</search><replacement>yield 1</replacement></edit>',
     '<edit file="pyproject.toml">\n<search>\naddopts = "-q"\n</search>\n<replacement>\naddopts = 1\n</replacement>\n</edit>',
@@ -129,7 +134,8 @@ EDITS = (
     ),
 )
 EDIT_WORDS = (
-    "<edit>", "</edit>", '<edit file="a.py">', "<edit file='../x'>", "<search>", "</search>", "<replacement>", "</replacement>",
+    "<edit>", "</edit>", "<insert file='a.py'>", "</insert>", "<insert file='a.py' in='Box'>", "<insert file='src/box.ts' after='f'>",
+    ' after="Box.open"', ' before="main"', ' in="Box"', '<edit file="a.py">', "<edit file='../x'>", "<search>", "</search>", "<replacement>", "</replacement>",
     '<create file=".git/config">', '<create file="new.py">', "</create>", '<delete file="old.py"/>', '<delete file="a.py">',
     "</delete>", "<think>", "</think>", "```", "~~~", "...", "# ... rest of the code ...", "…", ' symbol="Box.open"',
     ' symbol="main"', 'file="tests/test_a.py"', 'file=".env"', 'file="logo.png"', "        return x", "x = 1", "\n\n", "<", ">", '"""',

@@ -178,6 +178,15 @@ def _applied(edits: tuple[PatchEdit, ...], rng: random.Random) -> None:
             raise Broken("a file was deleted that the plan does not delete")
         if text is not None:
             _encoded(files.get(path, ""), text)
+            if all(edit.kind == "insert" for edit in edits if edit.file_path == path):
+                _kept(files[path], text)
+
+
+def _kept(old: str, new: str) -> None:
+    """All that stood in a text stands in it, in its order, after something was inserted."""
+    rest = iter(new)
+    if not all(letter in rest for letter in old if not letter.isspace()):
+        raise Broken("an insert took something away")
 
 
 def _encoded(old: str, new: str) -> None:

@@ -35,6 +35,14 @@ SEQUENCES = frozenset(
     }
 )  # fmt: skip
 """Nodes whose children follow one another and can be read one at a time: statements, members, elements."""
+IMPORTS = frozenset({"import_statement", "import_from_statement", "future_import_statement"})
+GUARDS = frozenset({"if_statement", "try_statement"})
+MAX_GUARD_LINES = 15
+"""A top-level `if` or `try` up to this long that holds an import is there for it."""
+DECLARATIONS = frozenset({"lexical_declaration", "variable_declaration"})
+STATEMENTS = frozenset({"module", "block", "program", "statement_block", "switch_case", "switch_default"})
+BODIES = frozenset({"block", "statement_block", "class_body", "switch_body"})
+MAX_STATEMENT_DEPTH = 200
 STRINGS = frozenset({"string", "concatenated_string", "template_string", "comment"})
 
 
@@ -115,11 +123,17 @@ def _has_wide_error(root: Node) -> bool:
 
 def parses_cleanly(source: bytes, path: str) -> bool | None:
     """Whether the file has no syntax error; None where no grammar fits or it is too much to ask."""
+    tree = _tree(source, path)
+    return None if tree is None else not tree.root_node.has_error
+
+
+def _tree(source: bytes, path: str) -> Tree | None:
+    """The syntax tree, which may hold errors; None where no grammar fits or it is too much to ask."""
     grammar = grammar_of(path)
     if grammar is None or len(source) > MAX_PARSED_BYTES:
         return None
     try:
-        return not parse(source, grammar).root_node.has_error
+        return parse(source, grammar)
     except ParseGivenUp:
         return None
 
@@ -129,15 +143,10 @@ def sequence_starts(source: bytes, path: str) -> tuple[tuple[int, int], ...] | N
 
     A comment that stands right above one belongs to it. None where the file cannot be parsed without error.
     """
-    grammar = grammar_of(path)
-    if grammar is None or len(source) > MAX_PARSED_BYTES:
+    tree = _tree(source, path)
+    if tree is None or tree.root_node.has_error:
         return None
-    try:
-        root = parse(source, grammar).root_node
-    except ParseGivenUp:
-        return None
-    if root.has_error:
-        return None
+    root = tree.root_node
     lines = source.split(b"\n")
     starts: dict[int, int] = {}
     waiting = [(root, 0)]
@@ -148,6 +157,36 @@ def sequence_starts(source: bytes, path: str) -> tuple[tuple[int, int], ...] | N
                 starts[row + 1] = min(depth, starts.get(row + 1, depth))
         waiting.extend((child, depth + 1) for child in node.named_children if child.type not in STRINGS)
     return tuple(sorted(starts.items()))
+
+
+def import_lines(source: bytes, path: str) -> tuple[tuple[int, int], ...]:
+    """First and last line (1-based) of each import at the top level, in order: also of those that a short `if` or `try`
+    guards, and of `const x = require(...)`. Nothing where the file cannot be parsed.
+    """
+    grammar = grammar_of(path)
+    if grammar is None or len(source) > MAX_PARSED_BYTES:
+        return ()
+    try:
+        root = parse(source, grammar).root_node
+    except ParseGivenUp:
+        return ()
+    return tuple(
+        (node.start_point[0] + 1, node.end_point[0] + 1)
+        for node in root.named_children
+        if _is_import(node, source)
+    )
+
+
+def _is_import(node: Node, source: bytes) -> bool:
+    if node.type in IMPORTS:
+        return True
+    if node.type in DECLARATIONS:
+        return b"require(" in source[node.start_byte : node.end_byte]
+    if node.type in GUARDS and node.end_point[0] - node.start_point[0] < MAX_GUARD_LINES:
+        return any(
+            statement.type in IMPORTS for block in node.named_children for statement in block.named_children
+        )
+    return False
 
 
 def _rows_of(children: list[Node], lines: list[bytes]) -> list[int]:
@@ -161,3 +200,30 @@ def _rows_of(children: list[Node], lines: list[bytes]) -> list[int]:
             rows.append(row)
         comment_end = child.end_point[0] if begins and child.type == "comment" else -2
     return rows
+
+
+def statement_spans(source: bytes, path: str) -> dict[int, tuple[int, int]]:
+    """First and last line of the innermost statement at each line, all 1-based; of one with a body, its head alone.
+
+    Empty where the file cannot be parsed.
+    """
+    tree = _tree(source, path)
+    spans: dict[int, tuple[int, int]] = {}
+    waiting = [] if tree is None else [(tree.root_node, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        if node.type in STATEMENTS:
+            for child in node.named_children:
+                first, last = child.start_point[0] + 1, _head_end(child) + 1
+                spans.update(dict.fromkeys(range(first, last + 1), (first, last)))
+        if depth < MAX_STATEMENT_DEPTH:
+            waiting.extend((child, depth + 1) for child in node.named_children if child.type not in STRINGS)
+    return spans
+
+
+def _head_end(statement: Node) -> int:
+    """The last row of a statement, or the row before its body begins."""
+    for child in statement.named_children:
+        if child.type in BODIES:
+            return max(statement.start_point[0], child.start_point[0] - (child.type == "block"))
+    return statement.end_point[0]

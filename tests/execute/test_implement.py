@@ -7,6 +7,8 @@ from tests.fakes.scripted_transport import Scripted, ScriptedTransport
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.edits.apply import apply_edits
+from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (
     AttemptSummary,
     Implemented,
@@ -51,7 +53,7 @@ def test_an_answer_becomes_edits() -> None:
 def test_an_answer_without_edits_is_repaired_once() -> None:
     done, transport = ask("I would set x to 2.", ANSWER)
     assert done.step.success
-    assert "the answer holds no <edit>, <create> or <delete> block" in transport.requests[1].prompt
+    assert "the answer holds no <edit>, <insert>, <create> or <delete> block" in transport.requests[1].prompt
 
 
 @pytest.mark.parametrize(
@@ -158,6 +160,19 @@ def test_answers_with_the_same_edits_have_the_same_fingerprint() -> None:
     assert answer_fingerprint(" \n") == ""
 
 
-def test_the_example_of_the_prompt_is_an_answer() -> None:
+def test_the_example_of_the_prompt_is_an_answer_with_each_form() -> None:
     done, _ = ask(EXAMPLE)
-    assert done.step.success
+    assert [edit.kind for edit in done.step.edits] == ["edit", "symbol", "insert", "create", "delete"]
+
+
+def test_an_answer_that_repeats_the_example_is_refused() -> None:
+    done, _ = ask(EXAMPLE)
+    for edits in (done.step.edits, *((edit,) for edit in done.step.edits)):
+        applied = apply_edits(edits, {"a.py": "x = 1\n"}, ROOM, EditRules(targets=STEP.target_files))
+        assert {report.code.value for report in applied.result.reports} == {"WRONG_FILE"}
+
+
+def test_the_same_text_at_another_place_is_another_answer() -> None:
+    insert = '<insert file="a.py" after="f">\nx = 2\n</insert>'
+    others = (insert.replace("after", "before"), insert.replace('"f"', '"g"'))
+    assert len({answer_fingerprint(text) for text in (insert, *others)}) == 3

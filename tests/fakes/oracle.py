@@ -18,17 +18,16 @@ from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
-from clean_room_agent.retrieval.prompts.precision_primary import PRECISION_PRIMARY
-from clean_room_agent.retrieval.prompts.precision_relevant import PRECISION_RELEVANT
-from clean_room_agent.retrieval.prompts.precision_supporting import PRECISION_SUPPORTING
 from clean_room_agent.retrieval.prompts.refilter import REFILTER
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
 
-OPTION = re.compile(r"^(\d+)\. (.+)$", re.MULTILINE)
+OPTION = re.compile(r"^={5,} candidate(?: (\d+))?: (.+)$", re.MULTILINE)
 TARGET = re.compile(r"\b(modify|create|delete) ([^,\s][^,\n]*)")
+LINES = re.compile(r"\(lines (\d+)-(\d+)\)(?: \(about \d+ tokens\))?$")
 LINES_ALLOWED = re.compile(r"at most (\d+) lines")
 LINES_AROUND = 10
 """Tags and unchanged lines of an edit."""
@@ -49,9 +48,7 @@ class Oracle:
             SCOPE_JUDGMENT.title: self._judge_file,
             SCOPE_BATCH.title: self._choose_files,
             PRECISION_BATCH.title: self._choose_pieces,
-            PRECISION_RELEVANT.title: self._judge_piece,
-            PRECISION_PRIMARY.title: self._judge_piece,
-            PRECISION_SUPPORTING.title: lambda _: "no",
+            PIECE_JUDGMENT.title: self._judge_piece,
             REFILTER.title: self._keep_pieces,
             META_PLAN.title: self.plan_parts,
             PART_PLAN.title: self.plan_steps,
@@ -75,7 +72,7 @@ class Oracle:
         )
 
     def _judge_file(self, prompt: str) -> str:
-        return "yes" if path_of(section(prompt, "File").split("\n")[0]) in self._asked(prompt) else "no"
+        return "yes" if path_of(judged(prompt)) in self._asked(prompt) else "no"
 
     def _choose_files(self, prompt: str) -> str:
         asked = self._asked(prompt)
@@ -83,12 +80,11 @@ class Oracle:
 
     def _choose_pieces(self, prompt: str) -> str:
         asked = self._asked(prompt)
-        primary = [n for n, text in options(prompt) if self._is_changed_piece(text, asked)]
-        return json.dumps({"primary": primary, "supporting": [], "type_context": []})
+        changed = [n for n, text in options(prompt) if self._is_changed_piece(text, asked)]
+        return json.dumps({"change": changed, "read": []})
 
     def _judge_piece(self, prompt: str) -> str:
-        piece = section(prompt, "Code").split("\n")[0]
-        return "yes" if self._is_changed_piece(piece, self._asked(prompt)) else "no"
+        return "change" if self._is_changed_piece(judged(prompt), self._asked(prompt)) else "skip"
 
     def _keep_pieces(self, prompt: str) -> str:
         asked = self._asked(prompt)
@@ -180,10 +176,12 @@ class Oracle:
         if not SOME_CHANGES.search(step):
             wanted += [shown.path for shown in room if shown.editable and shown.path in self.files]
         edits: list[PatchEdit] = []
+        targets = {path for _, path in TARGET.findall(step)}
         for path in dict.fromkeys(wanted):
             some = SOME_CHANGES.search(step)
             places = [int(number) - 1 for number in some[1].split(", ")] if some else None
-            edits.extend(edits_for(self.files[path], room, places))
+            pieces = [shown for shown in room if shown.editable or path in targets]
+            edits.extend(edits_for(self.files[path], pieces, places))
         return render_edits(tuple(edits)) if edits else "The code that has to change is not shown to me."
 
     def _asked(self, prompt: str) -> Mapping[str, Sequence[int]]:
@@ -198,26 +196,11 @@ class Oracle:
         file = self.files.get(path)
         if file is None or path not in asked:
             return False
-        name = text.partition(" :: ")[2].partition(" | ")[0].strip()
-        name = re.sub(r"\s*\(\d[\d,]* tokens\)$", "", name)
-        if not name or name == "whole file" or file.before is None:
+        lines = LINES.search(text)
+        if lines is None or file.before is None:
             return True
         groups = edit_groups(file)
-        places = [groups[place] for place in asked[path]]
-        lines = re.search(r"\(lines (\d+)-(\d+)\)$", name)
-        if lines:
-            return touches(places, int(lines[1]), int(lines[2]))
-        if name == "(header)":
-            first = min((start for start, _ in file.spans.values()), default=10**9)
-            return touches(places, 1, first - 1)
-        owner = name.removesuffix(" (head)")
-        if owner not in file.spans:
-            return False
-        start, end = file.spans[owner]
-        if name != owner:
-            inside = [s for s, _ in file.spans.values() if start < s <= end]
-            end = min(inside, default=end + 1) - 1
-        return touches(places, start, end)
+        return touches([groups[place] for place in asked[path]], int(lines[1]), int(lines[2]))
 
     def _changed_symbols(self, file: GoldFile, places: Sequence[int]) -> list[str]:
         """The innermost definitions that hold the changes."""
@@ -241,14 +224,23 @@ def is_prose(path: str) -> bool:
 
 
 def options(prompt: str) -> list[tuple[int, str]]:
-    """The numbered list of a prompt that asks for a choice."""
-    body = re.split(r"^## (?:Code|Files)$", prompt, flags=re.MULTILINE)[-1]
-    return [(int(number), text) for number, text in OPTION.findall(body)]
+    """The number (1 where there is but one) and the name of each candidate that a prompt frames."""
+    return [(int(number or 1), text) for number, text in OPTION.findall(prompt)]
+
+
+def judged(prompt: str) -> str:
+    """What a question with one verdict is about, as it would stand in a list."""
+    return options(prompt)[0][1]
 
 
 def path_of(option: str) -> str:
     """The path that an option begins with."""
     return re.split(r" :: | \| | \(| - |: |\s", option.strip(), maxsplit=1)[0]
+
+
+def piece_of(option: str) -> tuple[str, str]:
+    """The path and the name of the piece that an option offers; the name is "" where it offers a file."""
+    return path_of(option), LINES.sub("", option.partition(" :: ")[2]).strip()
 
 
 def section(prompt: str, title: str) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from tests.fakes.oracle_inserts import insert_for
+
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.indexer.extract import FileFacts, extract
 
@@ -16,7 +18,9 @@ CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
 TELLING = re.compile(r"\w")
 MIN_TELLING = 8
 """Letters and digits that a search text has at least: less stands in many a place that is not shown."""
-FRAME = re.compile(r"^(={5,}) (file|symbol|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
+Group = tuple[int, int, int, int]
+"""A change: the 0-based lines `i1:i2` before became the lines `j1:j2` after."""
+FRAME = re.compile(r"^(={5,}) (file|code|test|outline|reference|signature): (.+?) \(lines (\d+)-(\d+)\)$")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +70,7 @@ def shown_in(prompt: str) -> tuple[Shown, ...]:
             match = FRAME.match(line)
             if match:
                 fence, head = match[1], match[3]
-                path, editable = head.split(" :: ")[0], match[2] in {"file", "symbol"}
+                path, editable = head.split(" :: ")[0], match[2] in {"file", "code"}
                 body = []
         elif line == f"{fence} end":
             found.append(Shown(path=path, editable=editable, text="\n".join(body)))
@@ -85,19 +89,50 @@ def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | Non
         return [PatchEdit(kind="delete", file_path=file.path)]
     if file.before is None:
         return [PatchEdit(kind="create", file_path=file.path, replacement=file.after)]
-    texts = [shown.text for shown in room if shown.path == file.path and shown.editable]
-    before, after = lines_of(file.before), lines_of(file.after)
+    own = [shown for shown in room if shown.path == file.path]
+    texts = [shown.text for shown in own if shown.editable]
+    signatures = [(shown.text, False) for shown in own if not shown.editable]
     edits: list[PatchEdit] = []
+    made: list[Group] = []
     groups = edit_groups(file)
     for group in groups if places is None else [groups[place] for place in places]:
-        edit = _edit_for(file.path, before, after, group, texts)
-        if edit is not None:
-            edits.append(edit)
+        now, goal = _with_changes(file, made), _with_changes(file, [*made, group])
+        pieces = [*((text, True) for text in texts), *signatures]
+        inserted = [edit.replacement for edit in edits if edit.kind == "insert"]
+        edit = insert_for(file.path, now, goal, pieces) or _edit_for(
+            file, _moved(group, made), lines_of(now), texts, inserted
+        )
+        if edit is None:
+            continue
+        edits.append(edit)
+        made.append(group)
+        if edit.kind == "edit":
             texts = [text.replace(edit.search, edit.replacement, 1) for text in texts]
     return edits
 
 
-def touches(groups: Sequence[tuple[int, int, int, int]], start: int, end: int) -> bool:
+def _moved(group: Group, made: Sequence[Group]) -> Group:
+    """A change, with its lines before counted after the changes `made` above it."""
+    i1, i2, j1, j2 = group
+    delta = sum((b2 - b1) - (a2 - a1) for a1, a2, b1, b2 in made)
+    return i1 + delta, i2 + delta, j1, j2
+
+
+def _with_changes(file: GoldFile, groups: Sequence[Group]) -> str:
+    """The file with some of its changes made, in order."""
+    assert file.before is not None
+    assert file.after is not None
+    before, after = lines_of(file.before), lines_of(file.after)
+    lines: list[str] = []
+    place = 0
+    for i1, i2, j1, j2 in groups:
+        lines += before[place:i1] + after[j1:j2]
+        place = i2
+    end = "\n" if file.before.endswith("\n") else ""
+    return "\n".join(lines + before[place:]) + end
+
+
+def touches(groups: Sequence[Group], start: int, end: int) -> bool:
     """Whether a change touches one of the 1-based lines `start..end`; an insertion touches the lines on both its sides."""
     ranges = ((i1 + 1, i2) if i2 > i1 else (i1, i1 + 1) for i1, i2, _, _ in groups)
     return any(first <= end and start <= last for first, last in ranges)
@@ -108,7 +143,7 @@ def lines_of(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n")
 
 
-def edit_groups(file: GoldFile) -> list[tuple[int, int, int, int]]:
+def edit_groups(file: GoldFile) -> list[Group]:
     """The file's changes as 0-based ranges of lines (i1, i2) before and (j1, j2) after; none where it is created."""
     if file.before is None or file.after is None:
         return []
@@ -116,9 +151,9 @@ def edit_groups(file: GoldFile) -> list[tuple[int, int, int, int]]:
     return _joined(matcher.get_opcodes())
 
 
-def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int, int, int, int]]:
+def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[Group]:
     """Changes as (i1, i2, j1, j2); those less than three lines apart are one."""
-    joined: list[tuple[int, int, int, int]] = []
+    joined: list[Group] = []
     for tag, i1, i2, j1, j2 in opcodes:
         if tag == "equal":
             continue
@@ -131,19 +166,20 @@ def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[tuple[int
 
 
 def _edit_for(
-    path: str, before: list[str], after: list[str], group: tuple[int, int, int, int], texts: list[str]
+    file: GoldFile, group: Group, now: list[str], texts: list[str], inserted: list[str]
 ) -> PatchEdit | None:
     """The edit for one change: the search text is the change's lines and as many around as make it unique."""
     i1, i2, j1, j2 = group
+    new = lines_of(file.after or "")[j1:j2]
     for size in CONTEXT_SIZES:
         for above, below in ((size, size), (size, 0), (0, size)):
-            start, end = max(0, i1 - above), min(len(before), i2 + below)
-            search = "\n".join(before[start:end])
+            start, end = max(0, i1 - above), min(len(now), i2 + below)
+            search = "\n".join(now[start:end])
             if len(TELLING.findall(search)) < MIN_TELLING:
                 continue
             places = sum(f"\n{text}\n".count(f"\n{search}\n") for text in texts)
-            if places != 1:
+            if places != 1 or any(search in text for text in inserted):
                 continue
-            lines = before[start:i1] + after[j1:j2] + before[i2:end]
-            return PatchEdit(kind="edit", file_path=path, search=search, replacement="\n".join(lines))
+            replacement = "\n".join(now[start:i1] + new + now[i2:end])
+            return PatchEdit(kind="edit", file_path=file.path, search=search, replacement=replacement)
     return None

@@ -19,7 +19,8 @@ from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edits
 
 PROSE = "I would begin with the code that the task names, and then look at who calls it."
-VERDICTS = ("yes", "no")
+TURNED = {"yes": "no", "no": "yes", "change": "skip", "skip": "change", "read": "skip"}
+"""What a verdict becomes that errs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,17 +48,18 @@ class NoisyOracle:
             return answer
         # The options, because an answer that is drawn anew is drawn with another seed and temperature.
         chance = random.Random(f"{self._seed}\n{sorted(call.options.items())}\n{call.system}\n{call.prompt}")
-        if answer in VERDICTS:
-            return VERDICTS[answer == "yes"] if chance.random() < self._rates.verdicts else answer
+        if answer in TURNED:
+            return TURNED[answer] if chance.random() < self._rates.verdicts else answer
         listed = options(call.prompt)
-        if listed and _is_choice(answer):
-            return _turned(answer, [number for number, _ in listed], chance, self._rates.verdicts)
+        if listed and is_choice(answer):
+            wrong = [number for number, _ in listed if chance.random() < self._rates.verdicts]
+            return turned(answer, wrong)
         if not answer.startswith(("<", "{")):  # it has said that it cannot answer
             return answer
         return _spoiled(call.prompt, answer, chance) if chance.random() < self._rates.answers else answer
 
 
-def _is_choice(answer: str) -> bool:
+def is_choice(answer: str) -> bool:
     """Whether the answer sorts numbers into lists."""
     data = json.loads(answer) if answer.startswith("{") else None
     return isinstance(data, dict) and all(
@@ -66,14 +68,12 @@ def _is_choice(answer: str) -> bool:
     )
 
 
-def _turned(answer: str, numbers: Sequence[int], chance: random.Random, rate: float) -> str:
-    """Each number's verdict turned over at the rate: out of its list, or into the first one."""
+def turned(answer: str, wrong: Sequence[int]) -> str:
+    """These numbers' verdicts turned over: out of their list, or into the first one."""
     lists: dict[str, list[int]] = json.loads(answer)
     first = next(iter(lists))
     chosen = {number for picked in lists.values() for number in picked}
-    for number in numbers:
-        if chance.random() >= rate:
-            continue
+    for number in wrong:
         if number in chosen:
             lists = {label: [other for other in picked if other != number] for label, picked in lists.items()}
         else:
@@ -105,13 +105,13 @@ def _wrong_edits(prompt: str, answer: str, chance: random.Random) -> str:
     if kind == "missing" and len(edits) > 1:
         return render_edits(edits[:place] + edits[place + 1 :])
     if kind == "misquoted" and edit.kind == "edit":
-        changed = replace(edit, search=_misspelled(edit.search, chance))
+        changed = replace(edit, search=misspelled(edit.search, chance))
     else:
-        changed = replace(edit, replacement=_misspelled(edit.replacement, chance))
+        changed = replace(edit, replacement=misspelled(edit.replacement, chance))
     return render_edits((*edits[:place], changed, *edits[place + 1 :]))
 
 
-def _misspelled(text: str, chance: random.Random) -> str:
+def misspelled(text: str, chance: random.Random) -> str:
     """One word of the text has lost a letter and got another."""
     words = list(re.finditer(r"[A-Za-z]{3,}", text))
     if not words:
@@ -121,7 +121,12 @@ def _misspelled(text: str, chance: random.Random) -> str:
 
 
 def _wrong_plan(prompt: str, answer: str, chance: random.Random) -> str:
-    """The plan, with another shown file in the place of one of its own; other JSON, without one of its entries."""
+    shown = sorted(set(re.findall(FRAME.pattern, prompt, re.MULTILINE)))
+    return wrong_plan(answer, [head.split(" :: ")[0] for _, _, head, *_ in shown], chance)
+
+
+def wrong_plan(answer: str, paths: Sequence[str], chance: random.Random) -> str:
+    """The plan, with one of these paths in the place of one of its own; other JSON, without one of its entries."""
     data: dict[str, Any] = json.loads(answer)
     named = [
         (files, place)
@@ -129,8 +134,6 @@ def _wrong_plan(prompt: str, answer: str, chance: random.Random) -> str:
         for files in (entry["files"],)
         for place in range(len(files))
     ]
-    shown = sorted(set(re.findall(FRAME.pattern, prompt, re.MULTILINE)))
-    paths = [head.split(" :: ")[0] for _, _, head, *_ in shown]
     if not named or not paths:
         data.pop(chance.choice(sorted(data)))
         return json.dumps(data)

@@ -11,7 +11,7 @@ from tests.fakes.patience import PATIENCE
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.llm.answers import VERDICT_SCHEMA
+from clean_room_agent.llm.answers import YES_OR_NO
 from clean_room_agent.llm.client import Judged, ModelClient
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Sampling
 from clean_room_agent.llm.router import Window
@@ -230,7 +230,7 @@ def test_the_order_of_judgments_is_that_of_their_items_whichever_answer_comes_fi
     assert [sink.calls[call_id - 1].item for _, _, call_id in judged.verdicts] == list("01234")
 
 
-@pytest.mark.parametrize(("wanted", "schema"), [(False, None), (True, VERDICT_SCHEMA)])
+@pytest.mark.parametrize(("wanted", "schema"), [(False, None), (True, YES_OR_NO.repair_schema)])
 def test_an_unreadable_verdict_is_asked_for_by_a_schema_where_the_configuration_says_so(
     wanted: bool, schema: object
 ) -> None:

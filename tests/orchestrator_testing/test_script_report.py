@@ -11,7 +11,7 @@ from tests.orchestrator_testing.tiny_project import Runner, Write
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.testing.guarding import clear, guard_folder
 from clean_room_agent.orchestrator.testing.results import Reading
-from clean_room_agent.orchestrator.testing.script_report import read_script_reports
+from clean_room_agent.orchestrator.testing.script_report import operated, read_script_reports
 
 RECORDED = Path(__file__).parents[1] / "assets" / "runner_reports"
 A = "/tree/a.test.js"
@@ -77,6 +77,48 @@ def test_a_recorded_report_names_every_test(runner: str, tmp_path: Path) -> None
     (fails,) = [failure for name, failure in failures.items() if name.endswith("> fails")]
     assert "2" in fails.message + fails.detail
     assert "\x1b" not in fails.detail
+
+
+def test_what_vitest_compared_stands_beside_its_report(tmp_path: Path) -> None:
+    values = {
+        "file": A,
+        "diff": "",
+        "operator": "strictEqual",
+        "stack": f"AssertionError: no\n    at {A}:4:40",
+    }
+    told = [
+        {**values, "name": "outer > fails", "expected": "'a'", "actual": "'b'"},
+        {**values, "name": "outer > gone", "expected": "1", "actual": "1"},
+    ]
+    place = tmp_path / "report.xml"
+    clear(place)
+    folder = guard_folder(place)
+    (folder / "vitest-0.started").touch()
+    (folder / "vitest-0.json").write_text((RECORDED / "vitest.json").read_text())
+    (folder / "vitest-0.values").write_text(json.dumps({"failures": told}))
+    got = read_script_reports(place)
+    assert got is not None
+    (fails,) = [failure for failure in got.failures if failure.name.endswith("> fails")]
+    assert (fails.expected, fails.actual, fails.detail) == ("'a'", "'b'", values["stack"])
+    (folder / "vitest-0.values").write_text("{")
+    again = read_script_reports(place)
+    assert again is not None
+    assert again.outcomes == got.outcomes
+
+
+@pytest.mark.parametrize(
+    ("operator", "values"),
+    [
+        ("strictEqual", ("1", "2")),
+        ("notDeepStrictEqual", ("not 1", "2")),
+        ("match", ("to match 1", "2")),
+        ("", ("1", "2")),
+    ],
+)
+def test_an_operator_that_is_not_equality_stays_with_what_was_expected(
+    operator: str, values: tuple[str, str]
+) -> None:
+    assert operated(operator, "1", "2") == values
 
 
 @pytest.mark.parametrize("runner", sorted(OUTCOMES))
@@ -188,6 +230,53 @@ def test_an_installed_runner_is_asked_for_a_report(
     kills = "process.kill(process.pid, 'SIGKILL');\n"
     write({"value.js": kills + value})
     assert not judge_step(before, run(command)).passed
+
+
+FAILING = {
+    "jest": "expect(tool({url: long + 'a'})).toEqual({url: long + 'b'});",
+    "vitest": "expect(tool({url: long + 'a'})).toEqual({url: long + 'b'});",
+    "mocha": "require('assert').deepStrictEqual(tool({url: long + 'a'}), {url: long + 'b'});",
+}
+HEADS = {
+    "jest": "const {tool} = require('./tool.js');",
+    "vitest": "import {describe, it, expect} from 'vitest'; import {tool} from './tool.js';",
+    "mocha": "const {tool} = require('./tool.js');",
+}
+
+
+@pytest.mark.skipif(not INSTALLED, reason="needs CRA_NODE_RUNNERS")
+@pytest.mark.parametrize("runner", sorted(FAILING))
+def test_an_installed_runner_gives_whole_values(
+    runner: str, project: Path, write: Write, run: Runner
+) -> None:
+    (project / "node_modules").symlink_to(Path(INSTALLED) / runner / "node_modules")
+    cases = [
+        HEADS[runner],
+        "const long = 'http://site.example/?q='.repeat(40);",
+        "describe('outer', () => {",
+        "  it('fails', () => {",
+        f"    {FAILING[runner]}",
+        "  });",
+        "  it('throws', () => {",
+        "    tool(null).x();",
+        "  });",
+        "});",
+    ]
+    kind = ', "type": "module"' if runner == "vitest" else ""
+    export = "export const tool =" if runner == "vitest" else "exports.tool ="
+    tool = f"{export} (value) => {{\n  if (!value) throw new TypeError('no value');\n  return value;\n}};\n"
+    write({"a.test.js": "\n".join(cases), "tool.js": tool, "package.json": f'{{"private": true{kind}}}'})
+    got = run(COMMANDS[runner])
+    fails, throws = got.failing
+    assert (fails.name, throws.name) == ("a.test.js > outer > fails", "a.test.js > outer > throws")
+    address = "http://site.example/?q=" * 40
+    assert address + "b" in fails.expected
+    assert address + "a" in fails.actual
+    assert fails.statement == FAILING[runner]
+    assert (fails.frames[0].path, fails.frames[0].line) == ("a.test.js", 5)
+    assert (throws.message, throws.expected, throws.actual) == ("TypeError: no value", "", "")
+    assert throws.statement == "tool(null).x();"
+    assert [(frame.path, frame.line) for frame in throws.frames] == [("tool.js", 2), ("a.test.js", 8)]
 
 
 PROJECTS = {

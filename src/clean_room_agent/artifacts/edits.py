@@ -6,7 +6,8 @@ from typing import Literal
 
 from clean_room_agent.artifacts.evidence import FailingTest
 
-EditKind = Literal["edit", "symbol", "create", "delete"]
+EditKind = Literal["edit", "symbol", "insert", "create", "delete"]
+InsertPlace = Literal["", "after", "before", "in"]
 
 
 class EditCode(StrEnum):
@@ -32,14 +33,17 @@ class EditCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatchEdit:
-    """One edit of an answer. `search` is used by kind "edit", `symbol` by kind "symbol"."""
+    """One edit of an answer. `search` is used by kind "edit", `symbol` by the kinds "symbol" and "insert"."""
 
     kind: EditKind
     file_path: str
     search: str = ""
     replacement: str = ""
-    """The new text of the span, the symbol or, for kind "create", the file."""
+    """The new text of the span, the symbol or, for kind "create", the file; for kind "insert", what is added."""
     symbol: str = ""
+    """The one that is replaced; for kind "insert", the one that the new text goes next to, or into."""
+    place: InsertPlace = ""
+    """Where an insert goes, seen from `symbol`; "" for the other kinds."""
     answer_line: int = 0
     """1-based line of the opening tag in the answer."""
 
@@ -51,6 +55,7 @@ class EditReport:
     index: int
     """0-based position in the answer."""
     file_path: str
+    kind: EditKind = "edit"
     code: EditCode
     tier: int = 0
     """1-6: the matching tier that decided; 0 where none did."""

@@ -1,26 +1,32 @@
-"""The context package: all that a room shows a model of the repository, and the account of its budget."""
+"""The context package: all that a prompt shows a model of the repository, and the account of its budget."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby, pairwise
 from typing import Literal
 
 Detail = Literal["primary", "supporting", "type_context"]
 """primary: shown whole and editable; supporting: signature and docstring; type_context: signature alone."""
+Section = Literal["code", "tests", "uses", "callers", "green"]
+"""code: what is to be changed, for a planner also outlines. tests: the source of tests that fail. uses: signatures of
+what the code uses. callers: lines that use the code. green: tests that exercise it and must stay green.
+"""
 
 FENCE_MIN = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextItem:
-    """One file, or one symbol of it, as the room shows it."""
+    """One file, or one symbol of it, as a prompt shows it."""
 
     path: str
     """Relative to the repository's root, with forward slashes."""
     detail: Detail
+    section: Section = "code"
     symbol: str | None = None
     """Qualified name (`Class.method`) when the item is one symbol; None for a whole file."""
     start_line: int
-    """1-based, inclusive; of `text` in the file where the item is primary, of the definition otherwise."""
+    """1-based, inclusive; of `text` in the file where its lines are shown, of the definition otherwise."""
     end_line: int
     text: str
     """What is shown, with `\\n` line ends; for a primary item exactly the lines `start_line..end_line`."""
@@ -31,13 +37,13 @@ class ContextItem:
     """Estimated tokens of the item with its frame."""
     content_hash: str
     """Hex SHA-256 of the whole file's bytes as they were read."""
-    fill: bool = False
-    """Nobody asked for it: room was left in a file to be changed. The first to go where a prompt would overflow."""
+    adjoins: bool = False
+    """Only blank lines stand between the item before this one and this one: one frame holds both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedItem:
-    """What was judged worth showing and is not in the room, and why."""
+    """What was judged worth showing and is not in the package, and why."""
 
     path: str
     symbol: str | None = None
@@ -64,7 +70,7 @@ class ContextPackage:
     task: str
     """The user's words, unchanged."""
     items: tuple[ContextItem, ...]
-    """In the order in which they are shown."""
+    """By section, in the order in which they are shown; what may be left out first stands last."""
     dropped: tuple[DroppedItem, ...] = ()
     others: tuple[str, ...] = ()
     """Paths of further files that may matter, best first; nothing of them is shown."""
@@ -79,29 +85,104 @@ class ContextPackage:
         return tuple(item for item in self.items if item.detail == "primary")
 
 
-def frame_items(items: Iterable[ContextItem]) -> str:
-    """Frame `items`; the fence is longer than any run of `=` that begins a shown line, so it cannot be forged."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionTexts:
+    """The items as the sections of a prompt, each framed; "" where a section has none."""
+
+    code: str
+    tests: str
+    uses: str
+    callers: str
+    green: str
+
+
+def section_texts(items: Iterable[ContextItem]) -> SectionTexts:
+    """Each section's items, with one fence for all of them."""
     shown = tuple(items)
-    fence = "=" * _fence_length(shown)
+    fence = fence_for(item.text for item in shown)
+
+    def text(section: Section) -> str:
+        return _framed([item for item in shown if item.section == section], fence)
+
+    return SectionTexts(
+        code=text("code"),
+        tests=text("tests"),
+        uses=text("uses"),
+        callers=text("callers"),
+        green=text("green"),
+    )
+
+
+def frame_items(items: Iterable[ContextItem]) -> str:
+    """The items of all sections, one after the other."""
+    shown = tuple(items)
+    return _framed(shown, fence_for(item.text for item in shown))
+
+
+def fence_for(texts: Iterable[str]) -> str:
+    """A run of `=` that is longer than any that begins a line of the texts, so that they cannot forge a frame."""
+    longest = 0
+    for text in texts:
+        for line in text.split("\n"):
+            if line.startswith("=" * FENCE_MIN):
+                longest = max(longest, len(line) - len(line.lstrip("=")))
+    return "=" * max(FENCE_MIN, longest + 1)
+
+
+def frame(head: str, text: str, fence: str) -> str:
+    """The text below its head, with a line that ends it."""
+    body = text if text.endswith("\n") or not text else text + "\n"
+    return f"{fence} {head}\n{body}{fence} end\n"
+
+
+def _framed(items: Sequence[ContextItem], fence: str) -> str:
     blocks = []
-    for item in shown:
-        name = item.path if item.symbol is None else f"{item.path} :: {item.symbol}"
-        head = f"{fence} {_detail_words(item)}: {name} (lines {item.start_line}-{item.end_line})"
-        body = item.text if item.text.endswith("\n") or not item.text else item.text + "\n"
-        blocks.append(f"{head}\n{body}{fence} end\n")
+    for listed, group in groupby(items, key=_is_line):
+        if listed:
+            blocks.append("".join(item.text for item in group))
+        else:
+            blocks.extend(_frame_of(run, fence) for run in _runs(list(group)))
     return "\n".join(blocks)
 
 
-def _detail_words(item: ContextItem) -> str:
-    if item.detail == "primary":
-        return "file" if item.symbol is None else "symbol"
-    return "reference" if item.detail == "supporting" else "signature"
+def _is_line(item: ContextItem) -> bool:
+    """Whether the item is a line that names its path, and needs no frame."""
+    return item.section in {"callers", "green"} or (item.section == "uses" and item.detail == "type_context")
 
 
-def _fence_length(items: tuple[ContextItem, ...]) -> int:
-    longest = 0
+def _runs(items: Sequence[ContextItem]) -> list[list[ContextItem]]:
+    """The items by the frames that hold them."""
+    runs: list[list[ContextItem]] = []
     for item in items:
-        for line in item.text.split("\n"):
-            if line.startswith("=" * FENCE_MIN):
-                longest = max(longest, len(line) - len(line.lstrip("=")))
-    return max(FENCE_MIN, longest + 1)
+        if item.adjoins and runs:
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    return runs
+
+
+def _frame_of(run: Sequence[ContextItem], fence: str) -> str:
+    first = run[0]
+    names = ", ".join(item.symbol for item in run if item.symbol is not None)
+    name = f"{first.path} :: {names}" if names else first.path
+    text = _line_ended(first.text)
+    for before, item in pairwise(run):
+        if item.detail == "primary":
+            text += "\n" * (item.start_line - before.end_line - 1)
+        text += _line_ended(item.text)
+    last = max(item.end_line for item in run)
+    return frame(f"{_head_word(first)}: {name} (lines {first.start_line}-{last})", text, fence)
+
+
+def _line_ended(text: str) -> str:
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+def _head_word(item: ContextItem) -> str:
+    if item.section == "tests":
+        return "test"
+    if item.detail == "primary":
+        return "file" if item.symbol is None else "code"
+    if item.detail == "supporting":
+        return "reference"
+    return "outline" if item.symbol is None else "signature"

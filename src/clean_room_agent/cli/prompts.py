@@ -7,11 +7,10 @@ from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.llm.answers import OneWord
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
-from clean_room_agent.retrieval.prompts.precision_primary import PRECISION_PRIMARY
-from clean_room_agent.retrieval.prompts.precision_relevant import PRECISION_RELEVANT
-from clean_room_agent.retrieval.prompts.precision_supporting import PRECISION_SUPPORTING
 from clean_room_agent.retrieval.prompts.refilter import REFILTER
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
@@ -22,10 +21,8 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     TASK_ANALYSIS,
     SCOPE_JUDGMENT,
     SCOPE_BATCH,
+    PIECE_JUDGMENT,
     PRECISION_BATCH,
-    PRECISION_RELEVANT,
-    PRECISION_PRIMARY,
-    PRECISION_SUPPORTING,
     REFILTER,
     META_PLAN,
     PART_PLAN,
@@ -56,6 +53,8 @@ def adapter_map() -> str:
 def _form(prompt: Prompt[Any, Any]) -> str:
     if prompt.schema is not None:
         return "JSON"
+    if isinstance(prompt.answer, OneWord):
+        return f"{', '.join(prompt.answer.words[:-1])} or {prompt.answer.words[-1]}"
     return "yes or no" if prompt.answer.wants_logprobs else "text"
 
 

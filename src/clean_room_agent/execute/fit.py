@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Generic
 
-from clean_room_agent.artifacts.package import ContextItem, ContextPackage, frame_items
+from clean_room_agent.artifacts.package import ContextItem, ContextPackage, SectionTexts, section_texts
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.diffs import Hunk, join_hunks, split_hunks
 from clean_room_agent.llm.answers import AnswerT
@@ -35,9 +35,9 @@ class Load:
     """An earlier answer, of which only the faults have to stand in the prompt."""
 
     @property
-    def context(self) -> str:
+    def sections(self) -> SectionTexts:
         """The items as the prompt shows them."""
-        return frame_items(self.items)
+        return section_texts(self.items)
 
     @property
     def diff(self) -> str:
@@ -80,9 +80,9 @@ def fit(
 ) -> Fitted[InputsT]:
     """The inputs with as much of `wanted` as fits beside an answer of `answer_tokens`.
 
-    Items that only fill the room go first, the lowest score first; then paths of files that are not shown, the last
-    first; then the oldest retries, an earlier answer that was refused, the first hunks of the diff, the items that are
-    not primary, the last shown first, and the newest retry. Each is left out whole.
+    Paths of files that are not shown go first, the last first; then the oldest retries, an earlier answer that was
+    refused, the first hunks of the diff, the items that are not primary, the last shown first, and the newest retry. Each
+    is left out whole.
 
     Raises:
         WindowExceeded: the fixed text and the primary items alone do not fit; the message names them.
@@ -109,9 +109,6 @@ def fit(
 
 def _without_next(kept: Load) -> tuple[Load, str, str] | None:
     """The load without what has to go next, its name and its text; None when only asked-for primary items are left."""
-    fill = [index for index, item in enumerate(kept.items) if item.fill]
-    if fill:
-        return _without_item(kept, min(fill, key=lambda index: (kept.items[index].score, -index)))
     if kept.others:
         path = kept.others[-1]
         return replace(kept, others=kept.others[:-1]), f"path {path}", path

@@ -157,11 +157,20 @@ def answer_fingerprint(text: str) -> str:
     read = parse_edits(text)
     if isinstance(read, tuple):
         content = json.dumps(
-            [(edit.kind, edit.file_path, edit.symbol, edit.search, edit.replacement) for edit in read]
+            [
+                (edit.kind, edit.file_path, edit.symbol, edit.place, edit.search, edit.replacement)
+                for edit in read
+            ]
         )
     else:
         content = " ".join(text.split())
     return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
+
+
+def _unless_said(text: str, *others: str) -> str:
+    """The text, or "" where one of the others says the same."""
+    words = text.split()
+    return "" if any(" ".join(words) in " ".join(other.split()) for other in others) else text
 
 
 def _retries(failures: tuple[AttemptSummary, ...]) -> tuple[Retry, ...]:
@@ -189,11 +198,13 @@ def _line(text: str) -> str:
 def _inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
     step = instruction.step
     return ImplementInputs(
-        context=carried.context,
+        context=carried.sections,
         diff=carried.diff,
         task=instruction.task,
-        part=instruction.part,
-        constraints=instruction.constraints,
+        part=_unless_said(instruction.part, instruction.task, step.description),
+        constraints=_unless_said(
+            instruction.constraints, instruction.task, step.description, instruction.part
+        ),
         evidence=instruction.evidence,
         step=step.description,
         targets=tuple(f"{target.role} {target.path}" for target in step.target_files),

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import is_plan_id
-from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.package import ContextPackage, section_texts
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
 from clean_room_agent.execute.evidence import describe_evidence, evidence_bound
 from clean_room_agent.execute.fit import Load, fit, load, planner_load
@@ -65,7 +65,7 @@ def draft_meta_plan(
 
     def build(carried: Load) -> MetaPlanInputs:
         return MetaPlanInputs(
-            context=carried.context,
+            context=carried.sections,
             others=carried.others,
             evidence=_evidence(models, evidence),
             max_parts=max_parts,
@@ -97,7 +97,7 @@ def draft_meta_plan(
 def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence) -> int:
     """What the prompt of `draft_meta_plan` needs beside its code, paths and an earlier draft, with the answer."""
     inputs = MetaPlanInputs(
-        context="",
+        context=section_texts(()),
         others=(),
         evidence=_evidence(models, evidence),
         max_parts=1,
@@ -182,7 +182,7 @@ def _part_inputs(
     max_lines: int,
 ) -> PartPlanInputs:
     return PartPlanInputs(
-        context=carried.context,
+        context=carried.sections,
         others=carried.others,
         diff=carried.diff,
         evidence=evidence,
@@ -218,7 +218,7 @@ def draft_adjustment(
 
     def build(carried: Load) -> AdjustmentInputs:
         return AdjustmentInputs(
-            context=carried.context,
+            context=carried.sections,
             diff=carried.diff,
             task=task,
             part=part.description,

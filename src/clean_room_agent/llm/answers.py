@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,14 +19,6 @@ MIN_VERDICT_MASS = 0.1
 """Below this share of yes and no among the likely tokens, the probabilities say nothing about the verdict."""
 VERDICT_SCHEMA_TOKENS = 24
 """Room for a verdict as an object: a server lets white space come before each of its parts."""
-VERDICT_SCHEMA: JsonSchema = {
-    "type": "object",
-    "properties": {"verdict": {"type": "string", "enum": ["yes", "no"]}},
-    "required": ["verdict"],
-    "additionalProperties": False,
-}
-VERDICT_SCHEMA_WORDS = ' Write {"verdict": "yes"} or {"verdict": "no"}.'
-"""The schema in words: a server does not show it to the model."""
 MAX_BRACES = 500
 """Each may be the beginning of an object, and reading on from each to the end takes the square of the text's length."""
 MAX_FAULTS = 5
@@ -37,9 +29,6 @@ AnswerT_co = TypeVar("AnswerT_co", covariant=True)
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 _THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_LEADING_VERDICT = re.compile(r"[\W_]*(yes|no)\b", re.IGNORECASE)
-_WORDS = ("yes", "no")
-_ANY_VERDICT = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 _DECORATION = " \t\r\n\"'`*_.,:;!-([{\u2581\u0120\u010a"
 """What may stand around the word in a token; the last three are how some vocabularies write blank and line end."""
 
@@ -76,6 +65,16 @@ class Verdict:
         return (self.confidence if self.yes else 1 - self.confidence) >= threshold
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One of a prompt's words. `confidence`: its share in the probability of all of them together; None where the
+    server gave no probabilities.
+    """
+
+    word: str
+    confidence: float | None
+
+
 class AnswerReader(Protocol[AnswerT_co]):
     """How the answer of a prompt is asked for and read."""
 
@@ -99,6 +98,10 @@ class AnswerReader(Protocol[AnswerT_co]):
     def repair_schema(self) -> JsonSchema | None:
         """What a repair of free text may be held to, where the configuration wants that; None for the same as before."""
 
+    @property
+    def repair_words(self) -> str:
+        """That schema in words, as a server does not show it to the model; "" where there is none."""
+
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT_co | BadAnswer:
         """The value that the answer holds, or what is wrong with it."""
 
@@ -112,6 +115,7 @@ class JsonAnswer(Generic[ModelT]):
     reads_cut_answers: bool = field(default=False, init=False)
     repairs_truncated: bool = field(default=True, init=False)
     repair_schema: JsonSchema | None = field(default=None, init=False)
+    repair_words: str = field(default="", init=False)
 
     @property
     def schema(self) -> JsonSchema:
@@ -145,8 +149,55 @@ class JsonAnswer(Generic[ModelT]):
 
 
 @dataclass(frozen=True, slots=True)
+class OneWord:
+    """One of a few words, from the token probabilities where they are given and clear, else from the word.
+
+    The words begin differently, so that the first token tells which it is.
+    """
+
+    words: tuple[str, ...]
+    schema: JsonSchema | None = field(default=None, init=False)
+    wants_logprobs: bool = field(default=True, init=False)
+    reads_cut_answers: bool = field(default=True, init=False)
+    repairs_truncated: bool = field(default=True, init=False)
+
+    @property
+    def repair_schema(self) -> JsonSchema:
+        """An object with the word in it."""
+        return {
+            "type": "object",
+            "properties": {"verdict": {"type": "string", "enum": list(self.words)}},
+            "required": ["verdict"],
+            "additionalProperties": False,
+        }
+
+    @property
+    def repair_words(self) -> str:
+        """The forms that the object may have."""
+        forms = [f'{{"verdict": "{word}"}}' for word in self.words]
+        return f" Write {', '.join(forms[:-1])} or {forms[-1]}."
+
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Choice | BadAnswer:
+        """The word of the first token that is not white space, else of the text."""
+        weighed = _weigh(tokens, self.words)
+        if weighed is not None:
+            return weighed
+        shown = visible(text)
+        listed = f"{', '.join(self.words[:-1])} or {self.words[-1]}"
+        if not shown:
+            return BadAnswer(kind="empty", fault=f"the answer is empty; answer {listed}")
+        any_word = "|".join(self.words)
+        leading = re.match(rf"[\W_]*({any_word})\b", shown, re.IGNORECASE)
+        found = [leading[1]] if leading else re.findall(rf"\b({any_word})\b", shown, re.IGNORECASE)
+        said = {word.lower() for word in found}
+        if len(said) == 1:
+            return Choice(word=said.pop(), confidence=None)
+        return BadAnswer(kind="not_a_verdict", fault=f"the answer must be one word: {listed}")
+
+
+@dataclass(frozen=True, slots=True)
 class YesNo:
-    """A verdict, from the token probabilities where they are given and clear, else from the word."""
+    """A verdict, read as `OneWord` of yes and no."""
 
     schema: JsonSchema | None = field(default=None, init=False)
     wants_logprobs: bool = field(default=True, init=False)
@@ -156,21 +207,24 @@ class YesNo:
     @property
     def repair_schema(self) -> JsonSchema:
         """An object with the word in it."""
-        return VERDICT_SCHEMA
+        return YES_OR_NO.repair_schema
+
+    @property
+    def repair_words(self) -> str:
+        """The forms that the object may have."""
+        return YES_OR_NO.repair_words
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Verdict | BadAnswer:
         """The verdict of the first token that is not white space, else of the word."""
-        verdict = _weigh(tokens)
-        if verdict is not None:
-            return verdict
-        shown = visible(text)
-        if not shown:
-            return BadAnswer(kind="empty", fault="the answer is empty; answer yes or no")
-        leading = _LEADING_VERDICT.match(shown)
-        words = {leading[1].lower()} if leading else {word.lower() for word in _ANY_VERDICT.findall(shown)}
-        if len(words) == 1:
-            return Verdict(yes=words == {"yes"}, confidence=None)
-        return BadAnswer(kind="not_a_verdict", fault="the answer must be one word: yes or no")
+        read = YES_OR_NO.read(text, tokens)
+        return (
+            read
+            if isinstance(read, BadAnswer)
+            else Verdict(yes=read.word == "yes", confidence=read.confidence)
+        )
+
+
+YES_OR_NO: Final = OneWord(("yes", "no"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +237,7 @@ class TextAnswer(Generic[AnswerT]):
     reads_cut_answers: bool = field(default=False, init=False)
     repairs_truncated: bool = field(default=False, init=False)
     repair_schema: JsonSchema | None = field(default=None, init=False)
+    repair_words: str = field(default="", init=False)
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
         """What the function makes of the text, without a leading block of thinking."""
@@ -232,24 +287,25 @@ def _why_not_json(text: str) -> str:
     return "the answer holds no JSON object"
 
 
-def _weigh(tokens: tuple[TokenChoice, ...]) -> Verdict | None:
-    """The verdict of the first token that says something, else of the first that is a verdict itself."""
+def _weigh(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | None:
+    """The choice of the first token that says something, else of the first that is one of the words itself."""
     said = [choice for choice in tokens if choice.token.strip(_DECORATION)]
-    later = [choice for choice in said[1:] if _word(choice.token) in _WORDS][:1]
-    verdicts = (_verdict_at(choice) for choice in said[:1] + later)
-    return next((verdict for verdict in verdicts if verdict is not None), None)
+    later = [choice for choice in said[1:] if _word(choice.token) in words][:1]
+    chosen = (_choice_at(choice, words) for choice in said[:1] + later)
+    return next((choice for choice in chosen if choice is not None), None)
 
 
-def _verdict_at(choice: TokenChoice) -> Verdict | None:
-    mass = dict.fromkeys(_WORDS, 0.0)
+def _choice_at(choice: TokenChoice, words: tuple[str, ...]) -> Choice | None:
+    mass = dict.fromkeys(words, 0.0)
     for token, logprob in choice.top:
         if _word(token) in mass:
             mass[_word(token)] += math.exp(min(logprob, 0.0))
-    both = mass["yes"] + mass["no"]
-    if both < MIN_VERDICT_MASS or mass["yes"] == mass["no"]:
+    total = sum(mass.values())
+    best = max(mass.values())
+    likeliest = [word for word, share in mass.items() if share == best]
+    if total < MIN_VERDICT_MASS or len(likeliest) > 1:
         return None
-    yes = mass["yes"] > mass["no"]
-    return Verdict(yes=yes, confidence=max(mass.values()) / both)
+    return Choice(word=likeliest[0], confidence=best / total)
 
 
 def _word(token: str) -> str:

@@ -11,7 +11,6 @@ from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import (
     VERDICT_SCHEMA_TOKENS,
-    VERDICT_SCHEMA_WORDS,
     AnswerT,
     BadAnswer,
     Verdict,
@@ -206,7 +205,7 @@ class ModelClient:
         schema, room, form = question.schema, question.max_tokens, ""
         if prompt.answer.repair_schema is not None and self._router.models.verdict_schema:
             schema, room = prompt.answer.repair_schema, max(room, VERDICT_SCHEMA_TOKENS)
-            form = VERDICT_SCHEMA_WORDS
+            form = prompt.answer.repair_words
         text = repair_prompt(question.text, answer, bad, max_tokens=room) + form
         estimated = request_tokens(question.system, text, question.model)
         again = replace(question, text=text, schema=schema, max_tokens=room, estimated=estimated)

@@ -75,6 +75,8 @@ class Tried:
     missing: RefinementRequest | None = None
     feedback: str = ""
     """What the next attempt is told."""
+    untouched: tuple[str, ...] = ()
+    """The targets that the edits left as they were, like "modify src/a.py"."""
     unfinished: bool = False
     """Whether it may stay, and a better one is worth trying: the run would end without having turned a test green."""
 
@@ -100,21 +102,22 @@ def try_once(
     room: ContextPackage,
     *,
     pass_id: str,
-    number: int,
-    failures: Sequence[AttemptSummary],
+    earlier: Sequence[Tried],
     action: Action,
 ) -> Tried:
-    """One attempt (`number` is 1-based); afterwards the worktree holds what was tested, the run's head is unchanged."""
+    """One attempt, after the `earlier` ones; afterwards the worktree holds what was tested, the run's head is unchanged."""
     unshown = unshown_targets(job.step, room)
-    _tell_unshown(run, pass_id, unshown, first=number == 1)
+    _tell_unshown(run, pass_id, unshown, first=not earlier)
     instruction = replace(
         instruction_for(run, job),
         diff=diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else "",
         unshown=unshown,
-        failures=tuple(failures),
+        failures=tuple(one.summary() for one in earlier),
     )
     sampling = (
-        Sampling(temperature=VARIED_TEMPERATURE, seed=number, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P)
+        Sampling(
+            temperature=VARIED_TEMPERATURE, seed=len(earlier) + 1, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P
+        )
         if action.vary
         else None
     )
@@ -133,7 +136,7 @@ def try_once(
     if unusable is not None:
         outcome, detail = unusable
         return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
-    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, number=number)
+    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier)
 
 
 def instruction_for(run: Run, job: StepJob) -> StepInstruction:
@@ -181,12 +184,15 @@ def _apply(
     fingerprint: str,
     *,
     pass_id: str,
-    number: int,
+    earlier: Sequence[Tried],
 ) -> Tried:
     tree = run.tree()
     applied = _edited(run, job, room, tree, answer.step.edits)
     refusal = "" if applied.result.success else describe(applied.result)
-    refusal = refusal or _untouched_targets(job.step, applied, tree)
+    untouched = () if refusal else _untouched_targets(job.step, applied, tree)
+    told = {target for one in earlier for target in one.untouched}
+    if not told.issuperset(untouched):
+        refusal = f"nothing was applied, because the step also has to: {', '.join(untouched)}"
     changes = tree.encode(applied.texts) if not refusal else {}
     if isinstance(changes, EditReport):
         refusal, changes = changes.detail, {}
@@ -200,13 +206,16 @@ def _apply(
             result=applied.result,
             missing=missing,
             feedback=refusal,
+            untouched=untouched,
         )
+    if untouched:
+        run.chronicle.event(pass_id, "target_untouched", ", ".join(untouched))
     commit = run.progress.head
     if changes:
         message = (
             f"{job.step.description.strip() or run.task}\n\nCra-Task: {run.task_id}\nCra-Step: {pass_id}\n"
         )
-        ref = f"refs/cra/{run.task_id}/attempts/{job.part.id}/{job.step.id}/{number}"
+        ref = f"refs/cra/{run.task_id}/attempts/{job.part.id}/{job.step.id}/{len(earlier) + 1}"
         with run.interrupts.shield():
             made = commit_files(run.repo, commit, changes, message, author_of(run.repo))
             commit = keep_commit(run.repo, ref, made)
@@ -218,6 +227,7 @@ def _apply(
         commit=commit,
         diff=diff(run.repo, run.progress.head, commit) if changes else "",
         result=applied.result,
+        untouched=untouched,
     )
     return _test(run, job, room, tried)
 
@@ -236,8 +246,8 @@ def _edited(
     return apply_edits(edits, texts, room, rules)
 
 
-def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> str:
-    """Why the step cannot count as done: the targets that no edit changed and that are not already so; "" if none."""
+def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> tuple[str, ...]:
+    """The targets that no edit changed and that are not already so: the first time, the step does not count as done."""
     touched = {report.file_path for report in applied.result.reports}
     left = []
     for target in step.target_files:
@@ -245,7 +255,7 @@ def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> str:
         settled = (target.role == "delete" and not present) or (target.role == "create" and present)
         if target.path not in touched and not settled:
             left.append(f"{target.role} {target.path}")
-    return f"nothing was applied, because the step also has to: {', '.join(left)}" if left else ""
+    return tuple(left)
 
 
 def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
@@ -270,10 +280,12 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
             evidence_of(tests), room, run.tree().paths, newly_failing=verdict.newly_failing
         )
     outcome = AttemptOutcome.APPLIED_AND_PASSED if verdict.passed else _failed_outcome(tests, missing)
+    left = f"; left as it was: {', '.join(tried.untouched)}" if tried.untouched else ""
     return Tried(
         outcome=outcome,
         detail=verdict.reason
-        + (": no goal test passes yet" if unfinished else _left_out(run, job, room, tried)),
+        + (": no goal test passes yet" if unfinished else _left_out(run, job, room, tried))
+        + left,
         answer=tried.answer,
         fingerprint=tried.fingerprint,
         commit=tried.commit,
@@ -285,6 +297,7 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
         feedback=""
         if verdict.passed and not unfinished
         else describe_result(what_tests_showed(before, tests, verdict), bound=_evidence_bound(run)),
+        untouched=tried.untouched,
         unfinished=unfinished,
     )
 

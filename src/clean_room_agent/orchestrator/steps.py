@@ -130,8 +130,7 @@ def _attempt(
         job,
         room,
         pass_id=pass_id,
-        number=len(tries) + 1,
-        failures=[earlier.summary() for earlier in tries],
+        earlier=tries,
         action=action,
     )
     accepted = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED

@@ -29,11 +29,18 @@ diff: what the run changed so far. attempt: an earlier attempt. answer: an earli
 SECTIONS: Mapping[str, Kind] = {
     "Task": "task",
     "Code": "candidate",
+    "Code to change": "candidate",
+    "What the code to change uses": "outline",
+    "Where it is used": "outline",
+    "Tests that pass now and must still pass": "outline",
+    "Tests": "candidate",
+    "Files found": "candidate",
+    "Definitions found": "candidate",
+    "Already chosen": "candidate",
     "Code to choose from": "candidate",
     "File": "candidate",
     "Files": "candidate",
     "Files to choose from": "candidate",
-    "Folders": "candidate",
     "Other files that may matter (not shown)": "candidate",
     "Files that it imports": "candidate",
     "Files that import it": "candidate",
@@ -41,10 +48,9 @@ SECTIONS: Mapping[str, Kind] = {
     "What it defines": "candidate",
     "Its text": "file",
     "What the tests show now": "evidence",
-    "What the tests showed": "evidence",
     "What an earlier attempt missed": "evidence",
     "Changes made so far": "diff",
-    "Changes made so far (the code above already has them)": "diff",
+    "Changes made so far (the code below already has them)": "diff",
     "The part of it to do now": "plan",
     "The part of it under way": "plan",
     "The part to divide now": "plan",
@@ -61,7 +67,8 @@ SECTIONS: Mapping[str, Kind] = {
 ATTEMPT = re.compile(r"Attempt \d+ failed; the code is again as shown above")
 REPAIR = "# An earlier answer to this could not be used"
 FRAME = re.compile(
-    r"(?P<fence>={5,}) (?P<kind>file|symbol|reference|signature): (?P<name>.+) \(lines (?P<first>\d+)-(?P<last>\d+)\)"
+    r"(?P<fence>={5,}) (?P<kind>file|code|test|outline|reference|signature|candidate)(?: \d+)?: "
+    r"(?P<name>.+?)(?: \(lines (?P<first>\d+)-(?P<last>\d+)\))?(?: \(about \d+ tokens\))?"
 )
 NUMBER = re.compile(r"^(\d+\. |- )")
 TAG = re.compile(r"\{%.*?%\}|\{#.*?#\}")
@@ -95,6 +102,7 @@ class FramedItem:
     symbol: str
     kind: str
     first: int
+    """1-based; 0 where the head names no lines."""
     last: int
     at: int
     """1-based line of its head in the prompt."""
@@ -103,7 +111,7 @@ class FramedItem:
     @property
     def is_source(self) -> bool:
         """Whether its lines are those of the file."""
-        return self.kind in {"file", "symbol"}
+        return self.kind in {"file", "code", "test"}
 
 
 def prompt_lines(
@@ -139,7 +147,7 @@ def prompt_lines(
             continue
         own = place < own_until
         origin: Kind = "task" if own else "template" if not line.strip() or known.has(line) else kind
-        path = _named(line, paths) if origin == "candidate" else ""
+        path = _named(line, paths) if origin in {"candidate", "outline"} else ""
         found.append(PromptLine(line=number, text=line, kind=origin, section=section, path=path))
     return tuple(found)
 
@@ -169,8 +177,8 @@ def _items(lines: Sequence[str]) -> Iterator[FramedItem]:
             path=path,
             symbol=symbol,
             kind=head["kind"],
-            first=int(head["first"]),
-            last=int(head["last"]),
+            first=int(head["first"] or 0),
+            last=int(head["last"] or 0),
             at=start,
             lines=tuple(lines[start:place]),
         )

@@ -294,10 +294,11 @@ def _decisions(trace: RunTrace, entry: PassTrace, line: PromptLine) -> tuple[Pas
     """What was decided about the line's file (and symbol, where it has decisions of its own), before its call."""
     if not line.path:
         return ()
+    symbols = {None, *line.symbol.split(", ")}
     found = []
     for one in room_passes(trace, entry):
         rows = tuple(row for row in one.decisions if row.path == line.path)
-        own = tuple(row for row in rows if not line.symbol or row.symbol in {None, line.symbol})
+        own = tuple(row for row in rows if not line.symbol or row.symbol in symbols)
         if own:
             found.append(PassVerdicts(place=one.place, decisions=own))
     return tuple(found)

@@ -1,15 +1,17 @@
 """Task analysis: what the task names, checked against the index, and what a model adds to it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
+from clean_room_agent.artifacts.package import fence_for, frame
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.mentions import Mentions, find_mentions, unique
+from clean_room_agent.retrieval.nearest import Nearest
 from clean_room_agent.retrieval.questions import evidence_text
-from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.source import MAX_SAME_NAME, RepositorySource
 from clean_room_agent.retrieval.stage import Decision
 
 if TYPE_CHECKING:
@@ -17,10 +19,8 @@ if TYPE_CHECKING:
     from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisAnswer
 
 STAGE = "task_analysis"
-MAX_SAME_NAME = 3
-"""A bare file name or a symbol that fits more files than this says nothing about which is meant."""
-MAX_FOLDERS = 40
-"""Folders that the model is shown, those with most files first."""
+TEST_TOKENS = 1200
+"""Of the failing tests' source; the first that fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,30 +31,31 @@ class Analysis:
     decisions: tuple[Decision, ...]
 
 
-def analyse(request: RoomRequest, source: RepositorySource, models: "ModelClient | None") -> Analysis:
-    """The request's task, focus and evidence as a query in which every path, symbol, area and frame exists.
+def named_in(request: RoomRequest, source: RepositorySource) -> Analysis:
+    """The request's task, focus and evidence as a query in which every path, symbol and frame exists."""
+    mentions = find_mentions(f"{request.task}\n\n{request.focus}")
+    told = find_mentions("\n\n".join(request.evidence.messages))
+    return _check_mentions(mentions, told, request, source)
 
-    Without `models`, or where the answer cannot be read, it is what the program found by itself.
+
+def ask_where(
+    found: Analysis, near: Nearest, request: RoomRequest, source: RepositorySource, models: "ModelClient"
+) -> Analysis:
+    """What a model adds to what was `found`: areas, keywords and symbols that exist; nothing where its answer cannot be
+    read.
     """
-    mentions = find_mentions(request_text(request))
-    found = _check_mentions(mentions, request, source)
-    if models is None:
-        note = Decision(stage=STAGE, path="", included=False, reason="no model was asked (--no-model)")
-        return Analysis(query=found.query, decisions=(*found.decisions, note))
-    return _ask(found, request, source, models)
-
-
-def _ask(found: Analysis, request: RoomRequest, source: RepositorySource, models: "ModelClient") -> Analysis:
     from clean_room_agent.retrieval.prompts.task_analysis import (  # noqa: PLC0415 - 400 ms that only a model needs
         TASK_ANALYSIS,
         TaskAnalysisInputs,
     )
 
     inputs = TaskAnalysisInputs(
-        folders=folder_lines(source.paths()),
         task=request.task,
-        focus=request.focus,
+        focus=request.focus if request.focus.strip() != request.task.strip() else "",
         evidence=evidence_text(request.evidence),
+        tests=_test_source(find_tests(found.query, source), source),
+        files=near.files,
+        symbols=near.symbols,
     )
     reply = models.ask(TASK_ANALYSIS, inputs, pass_id=request.pass_id, stage=STAGE)
     if reply.value is None:
@@ -70,25 +71,34 @@ def _ask(found: Analysis, request: RoomRequest, source: RepositorySource, models
     return _merge(found, reply.value, source, reply.call_id)
 
 
-def request_text(request: RoomRequest) -> str:
-    """The words that the deterministic part reads: task, focus, and the messages of the evidence."""
-    return "\n\n".join(part for part in (request.task, request.focus, *request.evidence.messages) if part)
+def without_model(found: Analysis) -> Analysis:
+    """What was found, with a note that nobody was asked."""
+    note = Decision(stage=STAGE, path="", included=False, reason="no model was asked (--no-model)")
+    return Analysis(query=found.query, decisions=(*found.decisions, note))
 
 
-def folder_lines(paths: Iterable[str]) -> tuple[str, ...]:
-    """`folder/ (n files)` for the folders with most files, in alphabetical order."""
-    counts: dict[str, int] = {}
-    for path in paths:
-        folder = str(PurePosixPath(path).parent)
-        counts[folder] = counts.get(folder, 0) + 1
-    largest = sorted(counts, key=lambda folder: (-counts[folder], folder))[:MAX_FOLDERS]
-    return tuple(f"{'' if folder == '.' else folder}/ ({counts[folder]} files)" for folder in sorted(largest))
+def _test_source(tests: Sequence[TestCode], source: RepositorySource) -> str:
+    """The tests that fit together, framed."""
+    shown: list[TestCode] = []
+    for test in tests:
+        if source.count("\n".join(one.text for one in (*shown, test))) <= TEST_TOKENS:
+            shown.append(test)
+    fence = fence_for(test.text for test in shown)
+    return "\n".join(frame(_test_head(test), test.text, fence) for test in shown)
 
 
-def _check_mentions(mentions: Mentions, request: RoomRequest, source: RepositorySource) -> Analysis:
+def _test_head(test: TestCode) -> str:
+    place = test.definition
+    return f"test: {test.path} :: {place.name} (lines {place.start_line}-{place.end_line})"
+
+
+def _check_mentions(
+    mentions: Mentions, told: Mentions, request: RoomRequest, source: RepositorySource
+) -> Analysis:
+    """`mentions` are those of the task, `told` those of what its tests say: these name places, and nothing that is meant."""
     decisions: list[Decision] = []
     paths: list[str] = []
-    for name in mentions.paths:
+    for name in unique((*mentions.paths, *told.paths)):
         matches = source.resolve_path(name, most=MAX_SAME_NAME)
         paths.extend(matches)
         if not matches:
@@ -103,7 +113,7 @@ def _check_mentions(mentions: Mentions, request: RoomRequest, source: Repository
         symbols=unique(symbols),
         identifiers=mentions.identifiers,
         error_messages=unique((*mentions.error_messages, *request.evidence.messages)),
-        frames=_frames_in_index(request.evidence, mentions.frames, source),
+        frames=_frames_in_index(request.evidence, unique((*mentions.frames, *told.frames)), source),
         test_names=tests,
     )
     return Analysis(query=query, decisions=tuple(decisions))
@@ -114,9 +124,9 @@ def _frames_in_index(
 ) -> tuple[StackFrame, ...]:
     """Frames whose file is indexed, with the index's path; those of other places (libraries) say nothing here."""
     frames: list[StackFrame] = []
-    for frame in (*evidence.frames, *mentioned):
-        matches = source.resolve_path(frame.path, most=1)
-        frames.extend(StackFrame(path=path, line=frame.line, function=frame.function) for path in matches)
+    for one in (*evidence.frames, *mentioned):
+        matches = source.resolve_path(one.path, most=1)
+        frames.extend(StackFrame(path=path, line=one.line, function=one.function) for path in matches)
     return unique(frames)
 
 

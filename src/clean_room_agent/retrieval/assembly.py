@@ -1,6 +1,5 @@
 """From what is to be shown to what fits: the package, its order, and the account of what was left out."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -10,23 +9,23 @@ from clean_room_agent.artifacts.package import (
     ContextItem,
     ContextPackage,
     DroppedItem,
+    Section,
     frame_items,
 )
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.router import Window
+from clean_room_agent.retrieval.outlines import first_line
 from clean_room_agent.retrieval.prompts.refilter import KEEP, REFILTER
 from clean_room_agent.retrieval.room_files import FileText
 from clean_room_agent.retrieval.source import RepositorySource
 from clean_room_agent.retrieval.stage import Decision, Judge, Option, Ruling, Selection, StageContext
 
 STAGE = "assembly"
-REFERENCE_SHARE = 4
-"""Code to be read only comes before the fill of target files up to this part of the room."""
-FIRST_OF_EACH = 3
-"""Pieces of each target file that come before further ones of any."""
 MOST_OTHERS = 20
 """Paths named of files that are not shown."""
 DETAIL_ORDER = {"primary": 0, "supporting": 1, "type_context": 2}
+SECTION_ORDER: dict[Section, int] = {"code": 0, "tests": 1, "uses": 2, "callers": 3, "green": 4}
+"""What comes in first, and goes last where a prompt does not fit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +44,14 @@ class _Draft:
     """Of the refilter, where there was one."""
 
     @property
-    def rank(self) -> tuple[int, int, float, str, int]:
-        """By detail, tier, score; then by place, so that the order is total."""
+    def rank(self) -> tuple[int, int, int, float, str, int]:
+        """By section, detail, tier, score; then by place, so that the order is total."""
         chosen = self.selection
-        return (DETAIL_ORDER[chosen.detail], chosen.tier, -chosen.score, chosen.path, chosen.start_line)
+        order = (SECTION_ORDER[chosen.section], DETAIL_ORDER[chosen.detail], chosen.tier)
+        return (*order, -chosen.score, chosen.path, chosen.start_line)
 
 
-class _Room:
+class _Budget:
     """What is in so far, and what was left out."""
 
     def __init__(self, tokens: int) -> None:
@@ -90,70 +90,56 @@ class _Room:
 
 
 def assemble(context: StageContext, source: RepositorySource, window: Window, models: Judge) -> Assembled:
-    """The package: primary first, then supporting, then signatures; within each by tier and score.
+    """The package: by section, within it primary first, then supporting, then signatures, by tier and score.
 
-    What does not fit is left out whole, lowest first, and recorded. Of the fill of target files, the best piece of each
-    (its imports) comes next after primary; the rest after supporting code of up to a quarter of the room, and before the
-    rest of that.
+    What does not fit is left out whole, lowest first, and recorded; what is left of the window stays empty.
 
     Raises:
-        WindowExceeded: code that has to be changed is alone too large for the room, or none of it fits.
+        WindowExceeded: code that has to be changed is alone too large for the window, or none of it fits.
         RepositoryError: a file is not what was indexed.
     """
-    room = _Room(context.room_tokens)
+    budget = _Budget(context.available_tokens)
     drafts = _drafts(context.selections, source)
-    wanted = [draft for draft in drafts if draft.selection.detail == "primary" and not draft.selection.fill]
-    gone = _add_primary(wanted, room, context, models)
-    fill = [draft for draft in drafts if draft.selection.fill]
+    wanted = [draft for draft in drafts if draft.selection.detail == "primary"]
     others = [draft for draft in drafts if draft.selection.detail != "primary"]
-    leads, further = _fill_order(fill)
-    for draft in leads:
-        _add_fill(draft, room, source)
-    late = _add_references(others, room, bound=room.tokens // REFERENCE_SHARE if fill else room.tokens)
-    for draft in further:
-        _add_fill(draft, room, source)
+    gone = _add_primary(wanted, budget, context, models)
+    for draft in others:
+        if not budget.shows(draft.selection) and not budget.offer(draft):
+            budget.leave_out(draft, _too_large(draft, budget))
     for draft in gone:
         if draft.selection.outline:
-            room.offer(_shorter(draft, source))
-    for draft in late:
-        if not room.shows(draft.selection) and not room.offer(draft):
-            room.leave_out(draft, _too_large(draft, room))
-    _check_targets(context, fill, room)
-    return _finish(context, room, source, window)
+            budget.offer(_shorter(draft, source))
+    return _finish(context, budget, source, window)
 
 
-def _check_targets(context: StageContext, fill: Sequence[_Draft], room: _Room) -> None:
-    shown = any(draft.item.detail == "primary" for draft in room.drafts)
-    if fill and not shown and context.request.mode == "implement":
-        _refuse_large(min(fill, key=lambda draft: draft.item.tokens), room)
-
-
-def _add_primary(wanted: Sequence[_Draft], room: _Room, context: StageContext, models: Judge) -> list[_Draft]:
+def _add_primary(
+    wanted: Sequence[_Draft], budget: _Budget, context: StageContext, models: Judge
+) -> list[_Draft]:
     """Adds what has to be seen whole; what of it is not shown, in order.
 
     What a plan names is in before anything is judged, if it fits together. What a refilter let go comes after what it
     kept: where there is room for it all the same, it does no harm.
     """
-    fitting = [draft for draft in wanted if draft.item.tokens <= room.tokens]
-    large = [draft for draft in wanted if draft.item.tokens > room.tokens]
+    fitting = [draft for draft in wanted if draft.item.tokens <= budget.tokens]
+    large = [draft for draft in wanted if draft.item.tokens > budget.tokens]
     if large and not fitting and context.request.mode == "implement":
-        _refuse_large(large[0], room)
+        _refuse_large(large[0], budget)
     for draft in large:
-        room.leave_out(draft, _too_large(draft, room))
+        budget.leave_out(draft, _too_large(draft, budget))
     gone, let_go = large, list[_Draft]()
-    if _tokens(fitting) > room.left:
+    if _tokens(fitting) > budget.left:
         planned = [draft for draft in fitting if draft.selection.tier == 0]
-        if planned and _tokens(planned) <= room.left:
+        if planned and _tokens(planned) <= budget.left:
             for draft in planned:
-                if not room.shows(draft.selection):
-                    room.add(draft)
+                if not budget.shows(draft.selection):
+                    budget.add(draft)
             fitting = [draft for draft in fitting if draft.selection.tier > 0]
-        if _tokens(fitting) > room.left:
-            fitting, let_go = _refilter(fitting, room, models)
+        if _tokens(fitting) > budget.left:
+            fitting, let_go = _refilter(fitting, budget, models)
     for draft in (*fitting, *let_go):
-        if not room.shows(draft.selection) and not room.offer(draft):
+        if not budget.shows(draft.selection) and not budget.offer(draft):
             words = "refilter let it go, and it " if draft in let_go else ""
-            room.leave_out(draft, words + _too_large(draft, room))
+            budget.leave_out(draft, words + _too_large(draft, budget))
             gone.append(draft)
     return gone
 
@@ -162,16 +148,16 @@ def _tokens(drafts: Iterable[_Draft]) -> int:
     return sum(draft.item.tokens for draft in drafts)
 
 
-def _refuse_large(draft: _Draft, room: _Room) -> NoReturn:
+def _refuse_large(draft: _Draft, budget: _Budget) -> NoReturn:
     name = draft.item.path if draft.item.symbol is None else f"{draft.item.path} :: {draft.item.symbol}"
     raise WindowExceeded(
         f"{name} (lines {draft.item.start_line}-{draft.item.end_line}) has to be shown whole: about {draft.item.tokens} tokens,"
-        f" and the room for code is {room.tokens}",
+        f" and {budget.tokens} are available for code",
         hint="raise [budget].context_window (or lower reserved_tokens) for the model that reads it, or name smaller symbols in the plan",
     )
 
 
-def _refilter(fitting: Sequence[_Draft], room: _Room, models: Judge) -> tuple[list[_Draft], list[_Draft]]:
+def _refilter(fitting: Sequence[_Draft], budget: _Budget, models: Judge) -> tuple[list[_Draft], list[_Draft]]:
     """Those that were judged to stay, and those that were let go, each best first.
 
     Where nothing was judged to stay, or the answer cannot be read, all stay, and the stated order decides.
@@ -179,12 +165,13 @@ def _refilter(fitting: Sequence[_Draft], room: _Room, models: Judge) -> tuple[li
     options = [
         Option(
             key=f"{draft.item.path}:{draft.item.start_line}",
-            text=f"{draft.item.path} :: {draft.item.symbol or 'whole file'} | about {draft.item.tokens} tokens | {draft.selection.reason}",
+            name=f"{draft.item.path} :: {draft.item.symbol or 'whole file'} (about {draft.item.tokens} tokens)",
+            text=f"{draft.selection.outline or first_line(draft.item.text)}{draft.selection.reason}\n",
             score=draft.selection.score,
         )
         for draft in fitting
     ]
-    remark = f"There is room for about {room.left} tokens."
+    remark = f"At most about {budget.left} tokens can stay."
     rulings = models.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
     ruled = [_ruled(draft, ruling) for draft, ruling in zip(fitting, rulings, strict=True)]
     kept = [draft for draft, ruling in zip(ruled, rulings, strict=True) if ruling.label == KEEP]
@@ -199,49 +186,14 @@ def _ruled(draft: _Draft, ruling: Ruling) -> _Draft:
     return replace(draft, selection=selection, ruling=ruling)
 
 
-def _add_references(others: Sequence[_Draft], room: _Room, *, bound: int) -> list[_Draft]:
-    """Adds what is read only up to `bound` tokens; what did not come in, in order."""
-    late = []
-    spent = 0
-    for draft in others:
-        if room.shows(draft.selection):
-            continue
-        if room.offer(draft, bound=bound - spent):
-            spent += draft.item.tokens
-        else:
-            late.append(draft)
-    return late
-
-
-def _fill_order(fill: Sequence[_Draft]) -> tuple[list[_Draft], list[_Draft]]:
-    """The best piece of each target file; then all others, first further ones of each, so that none is out of sight."""
-    places: Counter[str] = Counter()
-    keyed = []
-    for draft in fill:
-        place = places[draft.item.path]
-        places[draft.item.path] += 1
-        keyed.append((min(place, FIRST_OF_EACH), draft.rank, draft))
-    keyed.sort(key=lambda entry: entry[:2])
-    return [draft for place, _, draft in keyed if not place], [draft for place, _, draft in keyed if place]
-
-
-def _add_fill(draft: _Draft, room: _Room, source: RepositorySource) -> None:
-    if room.shows(draft.selection) or room.offer(draft):
-        return
-    reason = _too_large(draft, room)
-    if draft.selection.outline and room.offer(_shorter(draft, source)):
-        reason = f"{reason}; its outline is shown instead"
-    room.leave_out(draft, reason)
-
-
-def _finish(context: StageContext, room: _Room, source: RepositorySource, window: Window) -> Assembled:
-    while room.drafts:
-        items = _display_order(room.drafts)
+def _finish(context: StageContext, budget: _Budget, source: RepositorySource, window: Window) -> Assembled:
+    while budget.drafts:
+        items = _with_neighbours(_display_order(budget.drafts), source)
         used = source.count(frame_items(items))
-        if used <= room.tokens:
+        if used <= budget.tokens:
             break
-        last = room.drafts.pop()
-        room.leave_out(last, "all frames together need more room than was counted")
+        last = budget.drafts.pop()
+        budget.leave_out(last, "all frames together need more tokens than were counted")
     else:
         items, used = (), 0
     shown_paths = {item.path for item in items}
@@ -250,7 +202,7 @@ def _finish(context: StageContext, room: _Room, source: RepositorySource, window
         pass_id=context.request.pass_id,
         task=context.request.task,
         items=items,
-        dropped=tuple(_dropped(draft, reason) for draft, reason in room.left_out),
+        dropped=tuple(_dropped(draft, reason) for draft, reason in budget.left_out),
         others=tuple(entry.path for entry in context.candidates if entry.path not in shown_paths)[
             :MOST_OTHERS
         ],
@@ -260,23 +212,23 @@ def _finish(context: StageContext, room: _Room, source: RepositorySource, window
     )
     shown = [
         _decide(draft, ids.get(draft.item.path), included=True, reason=draft.selection.reason)
-        for draft in room.drafts
+        for draft in budget.drafts
     ]
     out = [
         _decide(draft, ids.get(draft.item.path), included=False, reason=reason)
-        for draft, reason in room.left_out
+        for draft, reason in budget.left_out
     ]
     return Assembled(package=package, decisions=(*shown, *out))
 
 
 def _drafts(selections: Iterable[Selection], source: RepositorySource) -> list[_Draft]:
     """One draft a selection (the most detailed where one thing was selected twice), in order of rank."""
-    best: dict[tuple[str, str | None, int, int, bool], _Draft] = {}
+    best: dict[tuple[str, str | None, int, int, Section], _Draft] = {}
     for selection in selections:
         draft = _draft(selection, source)
         if draft is None:
             continue
-        key = (selection.path, selection.symbol, selection.start_line, selection.end_line, selection.fill)
+        key = (selection.path, selection.symbol, selection.start_line, selection.end_line, selection.section)
         if key not in best or draft.rank < best[key].rank:
             best[key] = draft
     return sorted(best.values(), key=lambda draft: draft.rank)
@@ -292,6 +244,7 @@ def _draft(selection: Selection, source: RepositorySource) -> _Draft | None:
     item = ContextItem(
         path=selection.path,
         detail=selection.detail,
+        section=selection.section,
         symbol=selection.symbol,
         start_line=selection.start_line,
         end_line=selection.end_line,
@@ -301,15 +254,14 @@ def _draft(selection: Selection, source: RepositorySource) -> _Draft | None:
         reason=selection.reason,
         tokens=0,
         content_hash=text.content_hash,
-        fill=selection.fill and selection.detail == "primary",
     )
     return _Draft(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
 
 
 def _shorter(draft: _Draft, source: RepositorySource) -> _Draft:
     """The same as supporting code, by its outline."""
-    selection = replace(draft.selection, detail="supporting", fill=False)
-    item = replace(draft.item, detail="supporting", text=selection.outline, fill=False)
+    selection = replace(draft.selection, detail="supporting")
+    item = replace(draft.item, detail="supporting", text=selection.outline)
     return _Draft(selection=selection, item=replace(item, tokens=_item_tokens(item, source.count)))
 
 
@@ -318,15 +270,16 @@ def _item_tokens(item: ContextItem, count: Callable[[str], int]) -> int:
 
 
 def _display_order(drafts: Iterable[_Draft]) -> tuple[ContextItem, ...]:
-    """By detail; within it the file of the best item first, and the items of a file by line."""
+    """By section; in it outlines before code, the file of the best item first, and the items of a file by line."""
     ordered = sorted(drafts, key=lambda draft: draft.rank)
-    first: dict[tuple[str, str], int] = {}
+    first: dict[tuple[Section, str], int] = {}
     for place, draft in enumerate(ordered):
-        first.setdefault((draft.item.detail, draft.item.path), place)
+        first.setdefault((draft.item.section, draft.item.path), place)
     ordered.sort(
         key=lambda draft: (
-            DETAIL_ORDER[draft.item.detail],
-            first[draft.item.detail, draft.item.path],
+            SECTION_ORDER[draft.item.section],
+            first[draft.item.section, draft.item.path],
+            draft.item.symbol is not None,
             draft.item.start_line,
             draft.item.end_line,
         )
@@ -334,8 +287,31 @@ def _display_order(drafts: Iterable[_Draft]) -> tuple[ContextItem, ...]:
     return tuple(draft.item for draft in ordered)
 
 
-def _too_large(draft: _Draft, room: _Room) -> str:
-    return f"does not fit: about {draft.item.tokens} tokens, {room.left} of {room.tokens} are left"
+def _with_neighbours(items: Sequence[ContextItem], source: RepositorySource) -> tuple[ContextItem, ...]:
+    """The items, those marked that share a frame with the one before: of code, where only empty lines stand between; of
+    what is read only, where it is of the same file and kind.
+    """
+    marked: list[ContextItem] = []
+    for item in items:
+        before = marked[-1] if marked else None
+        marked.append(item if before is None else replace(item, adjoins=_adjoin(before, item, source)))
+    return tuple(marked)
+
+
+def _adjoin(before: ContextItem, item: ContextItem, source: RepositorySource) -> bool:
+    same = (before.path, before.section, before.detail) == (item.path, item.section, item.detail)
+    if not same or before.symbol is None or item.symbol is None:
+        return False
+    if item.detail != "primary":
+        return item.section == "uses"
+    row = source.file(item.path)
+    text = source.files.read(item.path, row.content_hash) if row is not None else None
+    between = text.lines[before.end_line : item.start_line - 1] if isinstance(text, FileText) else ("?",)
+    return before.end_line < item.start_line and not any(between)
+
+
+def _too_large(draft: _Draft, budget: _Budget) -> str:
+    return f"does not fit: about {draft.item.tokens} tokens, {budget.left} of {budget.tokens} are left"
 
 
 def _dropped(draft: _Draft, reason: str) -> DroppedItem:

@@ -8,9 +8,9 @@ from clean_room_agent.query.file_kinds import FileKind, is_side_file, is_test_fi
 from clean_room_agent.query.question import Question
 from clean_room_agent.query.ranking import KIND_WEIGHTS
 from clean_room_agent.query.signals import TOGETHER
-from clean_room_agent.retrieval.analysis import MAX_SAME_NAME, request_text
-from clean_room_agent.retrieval.mentions import unique
-from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.failing_tests import find_tests
+from clean_room_agent.retrieval.mentions import WORD, unique
+from clean_room_agent.retrieval.source import MAX_SAME_NAME, RepositorySource, top_names
 from clean_room_agent.retrieval.stage import Candidate, Decision
 
 STAGE = "candidates"
@@ -23,10 +23,23 @@ MAX_TIER_1 = 12
 MAX_NEIGHBORS = 40
 """Imports, importers and co-changed files looked at for one seed, in the order of the index's answer."""
 MIN_CO_CHANGE = 3
+FEW_IMPORTS = 5
+"""What a failing test's file imports counts in full up to so many files."""
+MAX_REEXPORTS = 2
+"""Files without a definition of their own that are looked through, one behind the other."""
 RANKED_SEEDS = 5
 """The best files of the ranking, whose neighbours are looked at beside those of the named ones."""
 
-GAINS = {"plan": 2.0, "frame": 1.0, "area": 0.5, "test": 0.3, "import": 0.05, "metadata": 0.2}
+GAINS = {
+    "plan": 2.0,
+    "frame": 1.0,
+    "area": 0.5,
+    "test": 0.3,
+    "import": 0.05,
+    "metadata": 0.2,
+    "tested": 0.3,
+    "used": 0.6,
+}
 """What structure adds to a ranking's score (which is 2 for the best words, and 2 for a path that the task names)."""
 MAX_GAIN = 2.0
 
@@ -88,6 +101,7 @@ def find_candidates(
         pool.add(hit.path, tier=4, reason="", ranked=hit.score)
         pool.files[hit.path].reasons.extend(hit.reasons)
     _add_named(query, pool, source)
+    _add_tested(query, pool, source)
     decisions += _bound_tier_1(pool)
     _add_neighbors(pool, source)
     decisions += _add_metadata(query, pool, source)
@@ -116,8 +130,8 @@ def _question(request: RoomRequest, query: TaskQuery) -> Question:
     if query.kind == "docs" or any(is_side_file(named) for named in query.paths):
         wanted.add("side")
     return Question(
-        text=request_text(request),
-        added=" ".join((*query.keywords, *query.symbols, *request.symbols)),
+        text=request.task,
+        added=" ".join((*query.keywords, *query.symbols, *request.symbols, *query.error_messages)),
         names=unique((*query.identifiers, *query.symbols, *request.symbols)),
         paths=query.paths,
         wanted=frozenset(wanted),
@@ -170,6 +184,42 @@ def test_files(query: TaskQuery, source: RepositorySource) -> tuple[str, ...]:
         if marked or "/" in path:
             files.update(source.resolve_path(path, most=1))
     return tuple(sorted(files))
+
+
+def _add_tested(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None:
+    """What the failing tests import, and above all what defines a name that they use."""
+    for test in find_tests(query, source):
+        row = source.file(test.path)
+        if row is None:
+            continue
+        words = frozenset(WORD.findall(test.text))
+        imported = _imported(row.id, source)
+        for path in imported:
+            if is_test_file(path):
+                continue
+            gain = GAINS["tested"] / max(1.0, len(imported) / FEW_IMPORTS)
+            pool.add(path, tier=2, reason=f"imported by {test.path}, which holds a failing test", gain=gain)
+            defined = [
+                name for name in top_names(source.definitions_at(path), most=MAX_NEIGHBORS) if name in words
+            ]
+            if defined:
+                reason = f"defines {', '.join(defined[:3])}, which a failing test uses"
+                pool.add(path, tier=2, reason=reason, gain=GAINS["used"])
+
+
+def _imported(file_id: int, source: RepositorySource) -> list[str]:
+    """The files that a file imports; for one that only re-exports others, also these."""
+    paths: dict[str, None] = {}
+    waiting = [(file_id, 0)]
+    while waiting:
+        current, depth = waiting.pop(0)
+        for row in source.kb.get_dependencies(current, direction="imports")[:MAX_NEIGHBORS]:
+            if row.file.path in paths:
+                continue
+            paths[row.file.path] = None
+            if depth < MAX_REEXPORTS and not source.definitions_at(row.file.path):
+                waiting.append((row.file.id, depth + 1))
+    return list(paths)
 
 
 def _bound_tier_1(pool: _Pool) -> list[Decision]:

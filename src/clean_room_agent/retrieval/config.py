@@ -41,13 +41,10 @@ class JudgmentsConfig(ConfigSlice):
         default=None, description="for symbols, where it differs from route"
     )
     top_k: int = Field(default=20, ge=1, description="files judged, best first")
-    max_symbols: int = Field(default=60, ge=1, description="symbols judged, best first")
+    max_symbols: int = Field(default=20, ge=1, description="symbols judged, best first")
     batch_size: int = Field(default=30, ge=1, description="candidates in one batch question at most")
-    each_files: int = Field(default=16, ge=1, description="files asked about one by one, best first")
-    each_files_planned: int = Field(
-        default=4, ge=0, description="the same where a plan names files: the others are there to be read only"
-    )
-    each_symbols: int = Field(default=8, ge=1, description="symbols asked about one by one, best first")
+    each_files: int = Field(default=5, ge=1, description="files asked about one by one, best first")
+    each_symbols: int = Field(default=5, ge=1, description="symbols asked about one by one, best first")
     each_share: float = Field(
         default=0.25,
         ge=0,
@@ -71,11 +68,11 @@ class JudgmentsConfig(ConfigSlice):
         """Whether symbols are."""
         return (self.precision_route or self.route) == "batch"
 
-    def files_to_judge(self, scores: Sequence[float], *, planned: bool) -> Bound:
-        """How many of the files, best first, are judged; `planned`: a plan names files, which are in anyway."""
+    def files_to_judge(self, scores: Sequence[float]) -> Bound:
+        """How many of the files, best first, are judged."""
         if self.files_in_one_question:
             return _first(len(scores), self.top_k)
-        return _near(scores, self.each_files_planned if planned else self.each_files, self.each_share)
+        return _near(scores, self.each_files, self.each_share)
 
     def symbols_to_judge(self, scores: Sequence[float]) -> Bound:
         """How many of the pieces of code, best first, are judged."""

@@ -1,14 +1,22 @@
-"""The two judges: a model, and score thresholds where no model is asked."""
+"""The judges: a model, one that remembers its verdicts, and score thresholds where no model is asked."""
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
 
-from clean_room_agent.llm.answers import Verdict
-from clean_room_agent.llm.client import ModelClient
+from pydantic import TypeAdapter
+
+from clean_room_agent.artifacts.package import fence_for, frame
+from clean_room_agent.db.session import States
+from clean_room_agent.llm.answers import Choice, Verdict
+from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.retrieval.stage import BatchInputs, Option, Ruling, SingleInputs, SortedT
+from clean_room_agent.retrieval.stage import BatchInputs, Judge, Option, Ruling, SingleInputs, SortedT
 
 OUT = ""
 NO_MODEL = "no model asked"
+RULING: Final = TypeAdapter(Ruling)
 
 
 class ModelJudge:
@@ -30,6 +38,7 @@ class ModelJudge:
         *,
         labels: tuple[str, ...],  # noqa: ARG002 - the answer itself holds the labels; thresholds need to be told
         stage: str,
+        chosen: tuple[str, ...] = (),
         remark: str = "",
     ) -> tuple[Ruling, ...]:
         """As `Judge.sort`; the options are spread evenly over as few calls as the window and the batch size allow.
@@ -37,10 +46,19 @@ class ModelJudge:
         Raises:
             WindowExceeded: a single option does not fit beside the question.
         """
-        batches = self._batches(prompt, options, remark)
+
+        def inputs(batch: Sequence[Option]) -> BatchInputs:
+            fence = fence_for(option.text for option in batch)
+            shown = tuple(
+                frame(f"candidate {number}: {option.name}", option.text, fence)
+                for number, option in enumerate(batch, 1)
+            )
+            return BatchInputs(question=self._question, options=shown, chosen=chosen, remark=remark)
+
+        batches = self._batches(prompt, options, inputs)
         replies = self._models.ask_each(
             prompt,
-            [self._inputs(batch, remark) for batch in batches],
+            [inputs(batch) for batch in batches],
             items=[f"{stage}:{number}" for number in range(len(batches))],
             pass_id=self._pass_id,
             stage=stage,
@@ -48,41 +66,67 @@ class ModelJudge:
         rulings: list[Ruling] = []
         for batch, reply in zip(batches, replies, strict=True):
             if reply.value is None:
-                fault = reply.bad.fault if reply.bad is not None else "no answer"
-                omitted = Ruling(
-                    label=OUT, reason=f"left out: unreadable verdict ({fault})", call_id=reply.call_id
-                )
-                rulings.extend(omitted for _ in batch)
+                rulings.extend(_omitted(reply) for _ in batch)
             else:
                 rulings.extend(_rule(reply.value.numbers(), len(batch), reply.call_id))
         return tuple(rulings)
 
     def each(
-        self, prompt: Prompt[SingleInputs, Verdict], options: Sequence[Option], *, label: str, stage: str
+        self,
+        prompt: Prompt[SingleInputs, Verdict],
+        options: Sequence[Option],
+        *,
+        label: str,
+        stage: str,
+        chosen: tuple[str, ...] = (),
     ) -> tuple[Ruling, ...]:
         """As `Judge.each`; where probabilities are given, yes counts from the threshold on."""
+        replies = self._ask(prompt, options, stage, chosen)
+        return tuple(self._weighed(reply, label) for reply in replies)
+
+    def choose(
+        self,
+        prompt: Prompt[SingleInputs, Choice],
+        options: Sequence[Option],
+        *,
+        labels: tuple[str, ...],
+        stage: str,
+        chosen: tuple[str, ...] = (),
+    ) -> tuple[Ruling, ...]:
+        """As `Judge.choose`; the likeliest word counts."""
+        replies = self._ask(prompt, options, stage, chosen)
+        return tuple(_named(reply, labels) for reply in replies)
+
+    def _ask(
+        self,
+        prompt: Prompt[SingleInputs, Any],
+        options: Sequence[Option],
+        stage: str,
+        chosen: tuple[str, ...],
+    ) -> tuple[Reply[Any], ...]:
         names = tuple(option.name for option in options)
-        judged = self._models.judge(
+
+        def inputs(option: Option) -> SingleInputs:
+            shown = frame(f"candidate: {option.name}", option.text, fence_for((option.text,)))
+            return SingleInputs(question=self._question, option=shown, chosen=chosen, others=names)
+
+        return self._models.ask_each(
             prompt,
-            options,
-            inputs=lambda option: SingleInputs(question=self._question, option=option.text, others=names),
-            key=lambda option: option.key,
+            [inputs(option) for option in options],
+            items=[option.key for option in options],
             pass_id=self._pass_id,
             stage=stage,
         )
-        rulings: dict[str, Ruling] = {}
-        for option, verdict, call_id in judged.verdicts:
-            rulings[option.key] = Ruling(
-                label=label if verdict.is_yes_from(self._threshold) else OUT,
-                reason=self._words(verdict),
-                call_id=call_id,
-                confidence=verdict.confidence,
-            )
-        for option, bad, call_id in judged.omissions:
-            rulings[option.key] = Ruling(
-                label=OUT, reason=f"left out: unreadable verdict ({bad.fault})", call_id=call_id
-            )
-        return tuple(rulings[option.key] for option in options)
+
+    def _weighed(self, reply: Reply[Verdict], label: str) -> Ruling:
+        if reply.value is None:
+            return _omitted(reply)
+        return Ruling(
+            label=label if reply.value.is_yes_from(self._threshold) else OUT,
+            reason=self._words(reply.value),
+            call_id=reply.call_id,
+            confidence=reply.value.confidence,
+        )
 
     def _words(self, verdict: Verdict) -> str:
         said = "yes" if verdict.yes else "no"
@@ -93,27 +137,104 @@ class ModelJudge:
         return f"judged {said} ({verdict.confidence:.2f}), but yes counts from {self._threshold:.2f}"
 
     def _batches(
-        self, prompt: Prompt[BatchInputs, SortedT], options: Sequence[Option], remark: str
+        self,
+        prompt: Prompt[BatchInputs, SortedT],
+        options: Sequence[Option],
+        inputs: Callable[[Sequence[Option]], BatchInputs],
     ) -> list[Sequence[Option]]:
         if not options:
             return []
+        window = self._models.window(prompt).context - prompt.max_answer_tokens
         size = min(self._batch_size, len(options))
         while True:
             count = -(-len(options) // size)
             even = -(-len(options) // count)
             batches = [options[start : start + even] for start in range(0, len(options), even)]
-            if even == 1 or all(self._fits(prompt, batch, remark) for batch in batches):
+            if even == 1 or all(self._models.measure(prompt, inputs(batch)) <= window for batch in batches):
                 return batches
             size = even // 2
 
-    def _fits(self, prompt: Prompt[BatchInputs, SortedT], batch: Sequence[Option], remark: str) -> bool:
-        need = self._models.measure(prompt, self._inputs(batch, remark)) + prompt.max_answer_tokens
-        return need <= self._models.window(prompt).context
 
-    def _inputs(self, batch: Sequence[Option], remark: str) -> BatchInputs:
-        return BatchInputs(
-            question=self._question, options=tuple(option.text for option in batch), remark=remark
-        )
+class RememberingJudge:
+    """Asks another judge, and nothing twice: a verdict holds until the question or what is shown of an option changes."""
+
+    def __init__(self, judge: Judge, states: States, *, question: str) -> None:
+        """`states` outlive a pass: they are those of the task."""
+        self._judge = judge
+        self._states = states
+        self._question = question
+
+    def sort(
+        self,
+        prompt: Prompt[BatchInputs, SortedT],
+        options: Sequence[Option],
+        *,
+        labels: tuple[str, ...],
+        stage: str,
+        chosen: tuple[str, ...] = (),
+        remark: str = "",
+    ) -> tuple[Ruling, ...]:
+        """As `Judge.sort`."""
+
+        def ask(new: Sequence[Option]) -> tuple[Ruling, ...]:
+            return self._judge.sort(prompt, new, labels=labels, stage=stage, chosen=chosen, remark=remark)
+
+        return self._once(f"{prompt.name}\n{remark}", options, ask)
+
+    def each(
+        self,
+        prompt: Prompt[SingleInputs, Verdict],
+        options: Sequence[Option],
+        *,
+        label: str,
+        stage: str,
+        chosen: tuple[str, ...] = (),
+    ) -> tuple[Ruling, ...]:
+        """As `Judge.each`."""
+
+        def ask(new: Sequence[Option]) -> tuple[Ruling, ...]:
+            return self._judge.each(prompt, new, label=label, stage=stage, chosen=chosen)
+
+        return self._once(prompt.name, options, ask)
+
+    def choose(
+        self,
+        prompt: Prompt[SingleInputs, Choice],
+        options: Sequence[Option],
+        *,
+        labels: tuple[str, ...],
+        stage: str,
+        chosen: tuple[str, ...] = (),
+    ) -> tuple[Ruling, ...]:
+        """As `Judge.choose`."""
+
+        def ask(new: Sequence[Option]) -> tuple[Ruling, ...]:
+            return self._judge.choose(prompt, new, labels=labels, stage=stage, chosen=chosen)
+
+        return self._once(prompt.name, options, ask)
+
+    def _once(
+        self, kind: str, options: Sequence[Option], ask: Callable[[Sequence[Option]], Iterable[Ruling]]
+    ) -> tuple[Ruling, ...]:
+        keys = [self._key(kind, option) for option in options]
+        known = {key: self._recall(key) for key in keys}
+        new = [option for option, key in zip(options, keys, strict=True) if known[key] is None]
+        if not new:
+            asked: dict[str, Ruling] = {}
+        else:
+            asked = dict(zip((self._key(kind, option) for option in new), ask(new), strict=True))
+        for key, ruling in asked.items():
+            if ruling.call_id is not None:
+                self._states.set_state(key, RULING.dump_python(ruling, mode="json"))
+        return tuple(known[key] or asked[key] for key in keys)
+
+    def _key(self, kind: str, option: Option) -> str:
+        content = json.dumps([kind, self._question, option.name, option.text])
+        return f"verdict:{hashlib.sha256(content.encode('utf-8', 'replace')).hexdigest()}"
+
+    def _recall(self, key: str) -> Ruling | None:
+        kept = self._states.get_state(key)
+        return None if kept is None else RULING.validate_python(kept)
 
 
 class ThresholdJudge:
@@ -129,6 +250,7 @@ class ThresholdJudge:
         *,
         labels: tuple[str, ...],
         stage: str,  # noqa: ARG002
+        chosen: tuple[str, ...] = (),  # noqa: ARG002
         remark: str = "",  # noqa: ARG002
     ) -> tuple[Ruling, ...]:
         """As `Judge.sort`: the first label from the threshold on, the others at even steps below it."""
@@ -141,9 +263,22 @@ class ThresholdJudge:
         *,
         label: str,
         stage: str,  # noqa: ARG002
+        chosen: tuple[str, ...] = (),  # noqa: ARG002
     ) -> tuple[Ruling, ...]:
         """As `Judge.each`: yes from the threshold on."""
         return tuple(self._rule(option, (label,)) for option in options)
+
+    def choose(
+        self,
+        prompt: Prompt[SingleInputs, Choice],  # noqa: ARG002 - the signature of Judge
+        options: Sequence[Option],
+        *,
+        labels: tuple[str, ...],
+        stage: str,  # noqa: ARG002
+        chosen: tuple[str, ...] = (),  # noqa: ARG002
+    ) -> tuple[Ruling, ...]:
+        """As `Judge.choose`: like `sort`."""
+        return tuple(self._rule(option, labels) for option in options)
 
     def _rule(self, option: Option, labels: tuple[str, ...]) -> Ruling:
         for place, label in enumerate(labels):
@@ -153,6 +288,23 @@ class ThresholdJudge:
                     label=label, reason=f"{NO_MODEL}: score {option.score:.2f} is at least {bound:.2f}"
                 )
         return Ruling(label=OUT, reason=f"{NO_MODEL}: score {option.score:.2f} is too low")
+
+
+def _omitted(reply: Reply[Any]) -> Ruling:
+    fault = reply.bad.fault if reply.bad is not None else "no answer"
+    return Ruling(label=OUT, reason=f"left out: unreadable verdict ({fault})", call_id=reply.call_id)
+
+
+def _named(reply: Reply[Choice], labels: tuple[str, ...]) -> Ruling:
+    if reply.value is None:
+        return _omitted(reply)
+    sure = "" if reply.value.confidence is None else f" ({reply.value.confidence:.2f})"
+    return Ruling(
+        label=reply.value.word if reply.value.word in labels else OUT,
+        reason=f"judged {reply.value.word}{sure}",
+        call_id=reply.call_id,
+        confidence=reply.value.confidence,
+    )
 
 
 def _rule(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, call_id: int) -> list[Ruling]:

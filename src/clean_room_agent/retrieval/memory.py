@@ -1,5 +1,6 @@
 """What retrieval keeps in the session under a pass, so that a refinement can go on from there."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,6 +31,8 @@ class Remembered:
     package: ContextPackage
 
 
+CHANGES = "to_change"
+CHANGED: Final = TypeAdapter(tuple[tuple[str, str], ...])
 QUERY: Final = TypeAdapter(TaskQuery)
 OUTPUTS: Final = TypeAdapter(StageOutputs)
 PACKAGE: Final = TypeAdapter(ContextPackage)
@@ -60,6 +63,17 @@ def remember_package(states: States, package: ContextPackage) -> None:
 def remember_refinement(states: States, request: RefinementRequest) -> None:
     """What a failed attempt asks for is kept."""
     states.set_state("refinement_request", REQUEST.dump_python(request, mode="json"))
+
+
+def remember_changes(states: States, changes: Collection[tuple[str, str]]) -> None:
+    """Path and name of the pieces that the pass judged to be changed are kept."""
+    states.set_state(CHANGES, [list(change) for change in sorted(changes)])
+
+
+def recall_changes(session: Session, task_id: str) -> frozenset[tuple[str, str]]:
+    """What the task's planning passes judged to be changed."""
+    keys = [key for key in session.list_keys(f"{task_id}:") if key.endswith(f"/{CHANGES}")]
+    return frozenset(change for key in keys for change in CHANGED.validate_python(session.get_state(key)))
 
 
 def recall(session: Session, pass_id: str) -> Remembered:

@@ -1,12 +1,11 @@
 """Code in short: signatures and documentation from the index, never cut from the source."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from textwrap import indent
 
-from clean_room_agent.retrieval.pieces import Piece
+from clean_room_agent.retrieval.pieces import VALUES, Definition, Piece
 from clean_room_agent.retrieval.source import FileView
 
-NAMES_IN_OUTLINE = 15
 NOTES_SHOWN = 3
 MOST_CHARS = 300
 """Of a signature or a line of documentation in a list to choose from: a packed file has lines larger than a window."""
@@ -21,39 +20,36 @@ def summary(piece: Piece) -> str:
     return "\n".join((*parts, ""))
 
 
-def signature(piece: Piece) -> str:
-    """The signature alone."""
-    return f"{piece.signature}\n"
+def short_summary(piece: Piece) -> str:
+    """The signature in one line, and the first line of the documentation."""
+    doc = piece.doc.strip().split("\n", 1)[0]
+    lines = [_shorten(piece.signature, MOST_CHARS), *([f"    {_shorten(doc, MOST_CHARS)}"] if doc else [])]
+    return "\n".join((*lines, ""))
 
 
-def file_outline(view: FileView, scores: Mapping[tuple[str, int], float]) -> str:
-    """The signatures of the file's pieces nearest to the task, in the order of their lines; how many more is said."""
-    named = [piece for piece in view.pieces if piece.kind != "code"]
-    near = sorted(
-        named, key=lambda piece: (-scores.get((view.row.path, piece.start_line), 0.0), piece.start_line)
-    )
-    shown = sorted(near[:NAMES_IN_OUTLINE], key=lambda piece: piece.start_line)
-    lines = [f"{piece.name}: {_shorten(piece.signature, MOST_CHARS)}" for piece in shown]
-    if len(named) > len(shown):
-        lines.append(f"({len(named) - len(shown)} more definitions)")
+def names_outline(view: FileView, nearness: Callable[[Definition], float], *, most: int) -> str:
+    """The names of the file's classes, functions and methods with their lines, in order: of many the nearest, and how
+    many more there are.
+    """
+    functions = {entry.name for entry in view.definitions if entry.kind in {"function", "method"}}
+    named = [
+        entry
+        for entry in view.definitions
+        if entry.kind not in VALUES and entry.name.rpartition(".")[0] not in functions
+    ]
+    near = sorted(named, key=lambda entry: (-nearness(entry), entry.start_line))[:most]
+    lines = [
+        f"{entry.start_line}-{entry.end_line} {entry.name}"
+        for entry in sorted(near, key=lambda entry: (entry.start_line, -entry.end_line))
+    ]
+    if len(named) > len(near):
+        lines.append(f"({len(named) - len(near)} more definitions)")
     return "\n".join((*lines, "")) if lines else f"({len(view.text.lines)} lines without definitions)\n"
 
 
-def option_text(path: str, piece: Piece) -> str:
-    """The piece as a judge is shown it: `path :: name`, its signature, the first line of its documentation."""
-    doc = _shorten(piece.doc.split("\n", 1)[0], MOST_CHARS)
-    words = f"{path} :: {piece.name} | {_shorten(piece.signature, MOST_CHARS)}"
-    return f"{words} | {doc}" if doc else words
-
-
-def file_option_text(view: FileView) -> str:
-    """A small file as a judge is shown it."""
-    names = ", ".join(_top_names(view.pieces)) or "no definitions"
-    return f"{view.row.path} (whole file, {len(view.text.lines)} lines) | {names}"
-
-
-def _top_names(pieces: Sequence[Piece]) -> list[str]:
-    return [piece.name for piece in pieces if piece.kind == "symbol" and "." not in piece.name]
+def first_line(text: str) -> str:
+    """The first line that is not blank, shortened, with its end."""
+    return _shorten(next((line for line in text.split("\n") if line.strip()), ""), MOST_CHARS) + "\n"
 
 
 def _one_line(text: str) -> str:

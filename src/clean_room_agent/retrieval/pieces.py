@@ -3,17 +3,19 @@
 Every line that is not blank belongs to exactly one piece, so whatever an edit has to touch can be chosen.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-PieceKind = Literal["symbol", "head", "part", "code"]
+PieceKind = Literal["symbol", "head", "part", "imports", "code"]
 
 CONTAINER_LINES = 60
 """A class up to this long is one piece; a longer one is its head, its members and what stands between them."""
 CODE_LINES = 80
 """Code outside of definitions is split at blank lines into pieces of about this length."""
+IMPORTS_GAP = 5
+"""Imports with no more lines between them are shown as one piece."""
 LONG_VALUE_LINES = 8
 """A variable or type alias that is shorter belongs to the code around it."""
 VALUES = frozenset({"variable", "type_alias"})
@@ -42,7 +44,7 @@ class Piece:
 
     name: str
     """The definition's qualified name; `Class (head)`; `name (lines a-b)` for a part of one that is too large for a
-    room; `(header)`, or `(lines a-b)` for other code.
+    prompt; `(imports)`, `(header)`, or `(lines a-b)` for other code.
     """
     kind: PieceKind
     start_line: int
@@ -56,20 +58,26 @@ class Piece:
 
 
 def split_file(
-    lines: Sequence[str], definitions: Iterable[Definition], *, max_lines: int
+    lines: Sequence[str],
+    definitions: Iterable[Definition],
+    *,
+    max_lines: int,
+    imports: Sequence[tuple[int, int]] = (),
 ) -> tuple[Piece, ...]:
-    """The file's pieces in order of their lines.
+    """The file's pieces in order of their lines. Overloads of one name that follow one another are one piece.
 
     Args:
         lines: of the file, without line ends.
         definitions: of the file, in any order.
         max_lines: a definition with members that is longer than this is divided, whatever its kind.
+        imports: first and last lines of the file's imports, in order.
     """
     ordered = sorted(
         (entry for entry in definitions if _stands_alone(entry) and entry.end_line <= len(lines)),
         key=lambda entry: (entry.start_line, -entry.end_line, entry.kind == "variable", entry.name),
     )
-    return tuple(_split(lines, ordered, 1, len(lines), owner="", max_lines=max_lines))
+    pieces = _split(lines, ordered, 1, len(lines), owner="", max_lines=max_lines)
+    return tuple(_with_imports(_with_overloads(pieces), lines, imports))
 
 
 def enclosing_head(pieces: Iterable[Piece], piece: Piece) -> Piece | None:
@@ -79,14 +87,9 @@ def enclosing_head(pieces: Iterable[Piece], piece: Piece) -> Piece | None:
     return heads.get(head_name(owner)) if owner else None
 
 
-def file_header(pieces: Sequence[Piece]) -> Piece | None:
-    """The file's first lines (imports, as a rule), where they are not a definition."""
-    return pieces[0] if pieces and pieces[0].kind == "code" else None
-
-
 def definition_name(piece: Piece) -> str:
     """The qualified name of the definition that a piece is, heads or is a part of; "" for other code."""
-    if piece.kind == "code":
+    if piece.kind in {"code", "imports"}:
         return ""
     if piece.kind == "part":
         return piece.name.rpartition(" (lines ")[0]
@@ -96,6 +99,61 @@ def definition_name(piece: Piece) -> str:
 def head_name(owner: str) -> str:
     """How the head of the class `owner` is called."""
     return f"{owner} (head)"
+
+
+def _with_overloads(pieces: Iterable[Piece]) -> list[Piece]:
+    """The pieces, those of one name that follow one another as one."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        before = joined[-1] if joined else None
+        if before is not None and before.kind == piece.kind == "symbol" and before.name == piece.name:
+            joined[-1] = replace(
+                before, end_line=piece.end_line, signature=piece.signature, doc=piece.doc or before.doc
+            )
+        else:
+            joined.append(piece)
+    return joined
+
+
+def _with_imports(
+    pieces: Iterable[Piece], lines: Sequence[str], imports: Sequence[tuple[int, int]]
+) -> Iterator[Piece]:
+    """The pieces, with the imports that stand in code between definitions set apart."""
+    for piece in pieces:
+        inside = (
+            [span for span in imports if piece.start_line <= span[0] and span[1] <= piece.end_line]
+            if piece.kind == "code"
+            else []
+        )
+        if not inside:
+            yield piece
+            continue
+        line = piece.start_line
+        for first, last in _close_together(inside):
+            yield from _other_code(lines, line, first - 1)
+            yield Piece(
+                name="(imports)",
+                kind="imports",
+                start_line=first,
+                end_line=last,
+                signature=lines[first - 1].strip(),
+            )
+            line = last + 1
+        yield from _other_code(lines, line, piece.end_line)
+
+
+def _close_together(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for first, last in spans:
+        if joined and first - joined[-1][1] <= IMPORTS_GAP:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _other_code(lines: Sequence[str], first: int, last: int) -> list[Piece]:
+    return _code(lines, first, last, owner="") if last >= first else []
 
 
 def _stands_alone(entry: Definition) -> bool:

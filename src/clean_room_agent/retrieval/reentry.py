@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest, TaskQuery
 from clean_room_agent.db.curated.symbols import SymbolRow
-from clean_room_agent.retrieval.analysis import MAX_SAME_NAME
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.memory import Remembered
 from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.room_files import FileText
-from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.source import MAX_SAME_NAME, RepositorySource
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
 from clean_room_agent.retrieval.stages.precision import PrecisionStage
 
@@ -34,7 +33,7 @@ def merge_request(
     models: Judge,
     *,
     config: JudgmentsConfig,
-    room_tokens: int,
+    available_tokens: int,
 ) -> Merged:
     """What was chosen before, with what the request names: its files like those of a plan (whole where they fit),
     the files of its symbols by judgment (the symbols themselves at least as supporting), its tests to be read.
@@ -54,7 +53,7 @@ def merge_request(
     wished = replace(room, symbols=unique((*room.symbols, *request.missing_symbols)))
     before = StageContext(
         request=wished,
-        room_tokens=max(room_tokens - _primary_tokens(kept, source), 0),
+        available_tokens=max(available_tokens - _primary_tokens(kept, source), 0),
         candidates=additions,
         files=additions,
     )
@@ -64,7 +63,7 @@ def merge_request(
     context = replace(
         judged,
         request=room,
-        room_tokens=room_tokens,
+        available_tokens=available_tokens,
         candidates=tuple(files.values()),
         files=tuple(files.values()),
         selections=(*kept, *judged.selections, *named),
@@ -165,10 +164,7 @@ def _named_symbols(
 
 def _is_chosen(path: str, symbol: SymbolRow, selections: Iterable[Selection]) -> bool:
     return any(
-        entry.path == path
-        and not entry.fill
-        and entry.start_line <= symbol.start_line
-        and symbol.end_line <= entry.end_line
+        entry.path == path and entry.start_line <= symbol.start_line and symbol.end_line <= entry.end_line
         for entry in selections
     )
 
@@ -182,7 +178,7 @@ def _primary_tokens(selections: Iterable[Selection], source: RepositorySource) -
     total = 0
     for entry in selections:
         row = source.file(entry.path)
-        if row is not None and entry.detail == "primary" and not entry.fill:
+        if row is not None and entry.detail == "primary":
             text = source.files.read(entry.path, row.content_hash)
             if isinstance(text, FileText):
                 total += source.count(text.span(entry.start_line, entry.end_line))

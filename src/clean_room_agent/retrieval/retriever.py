@@ -15,11 +15,12 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import memory
-from clean_room_agent.retrieval.analysis import analyse
+from clean_room_agent.retrieval.analysis import Analysis, ask_where, named_in, without_model
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.config import RetrievalConfig
-from clean_room_agent.retrieval.judging import ModelJudge, ThresholdJudge
+from clean_room_agent.retrieval.judging import ModelJudge, RememberingJudge, ThresholdJudge
+from clean_room_agent.retrieval.nearest import find_nearest
 from clean_room_agent.retrieval.questions import question_text
 from clean_room_agent.retrieval.reentry import merge_request
 from clean_room_agent.retrieval.registry import build_stages
@@ -90,7 +91,7 @@ class Retriever:
         """
         source = self._source(request)
         states = self._session.for_pass(request.pass_id)
-        analysis = analyse(request, source, self._models if self._config.use_model else None)
+        analysis = self._analysis(request, source)
         self._keep(request.pass_id, analysis.decisions)
         memory.remember_query(states, analysis.query)
         candidates, notes = find_candidates(request, analysis.query, source)
@@ -100,9 +101,10 @@ class Retriever:
         memory.remember_progress(states, (), names)
         context = StageContext(
             request=request,
-            room_tokens=self._room_tokens(request),
+            available_tokens=self._available_tokens(request),
             candidates=candidates,
             files=tuple(entry for entry in candidates if entry.tier <= 1),
+            to_change=memory.recall_changes(self._session, self._session.task_id),
         )
         for place, stage in enumerate(self._stages, start=1):
             before = len(context.decisions)
@@ -112,6 +114,17 @@ class Retriever:
         if not context.detail_chosen:
             context = replace(context, selections=_whole_files(context, source))
         return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
+
+    def _analysis(self, request: RoomRequest, source: RepositorySource) -> Analysis:
+        """What the task names; a model adds to that where no plan says yet which files it is about."""
+        found = named_in(request, source)
+        if not self._config.use_model:
+            return without_model(found)
+        if any(source.file(path) is not None for path in request.files):
+            return found
+        available = self._available_tokens(request)
+        near = find_nearest(request, found.query, source, available_tokens=available)
+        return ask_where(found, near, request, source, self._models)
 
     def refine(self, request: RefinementRequest, room: RoomRequest) -> ContextPackage:
         """The package of `room` (or of the attempt before it) with what `request` names judged and added.
@@ -132,7 +145,7 @@ class Retriever:
             source,
             judge,
             config=self._judgments,
-            room_tokens=self._room_tokens(room),
+            available_tokens=self._available_tokens(room),
         )
         memory.remember_query(states, merged.query)
         self._keep(room.pass_id, merged.context.decisions)
@@ -142,6 +155,7 @@ class Retriever:
         request = context.request
         states = self._session.for_pass(request.pass_id)
         memory.remember_outputs(states, context)
+        memory.remember_changes(states, _to_change(context))
         assembled = assemble(context, source, self._window(request), judge)
         rows = self._rows(request.pass_id, assembled.decisions)
         self._record.write(append_decisions, self._without_standing(request.pass_id, rows))
@@ -160,15 +174,17 @@ class Retriever:
         judgments = self._judgments
         if not self._config.use_model:
             return ThresholdJudge(threshold=judgments.threshold)
-        return ModelJudge(
+        question = question_text(request, missing)
+        judge = ModelJudge(
             self._models,
-            question=question_text(request, missing),
+            question=question,
             pass_id=request.pass_id,
             batch_size=judgments.batch_size,
             threshold=judgments.threshold,
         )
+        return RememberingJudge(judge, self._session, question=question)
 
-    def _room_tokens(self, request: RoomRequest) -> int:
+    def _available_tokens(self, request: RoomRequest) -> int:
         window = self._window(request)
         return window.context - window.reserved
 
@@ -218,6 +234,17 @@ class Retriever:
             )
             for decision in decisions
         )
+
+
+def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
+    """Of a planning pass, the pieces that were judged to be changed."""
+    if context.request.mode == "implement":
+        return frozenset()
+    return frozenset(
+        (one.path, one.symbol)
+        for one in context.decisions
+        if one.call_id is not None and one.detail == "primary" and one.symbol is not None
+    )
 
 
 def _whole_files(context: StageContext, source: RepositorySource) -> tuple[Selection, ...]:

@@ -9,12 +9,14 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.division import Cut, divide_large, text_cuts
 from clean_room_agent.retrieval.pieces import Definition, Piece, split_file
 from clean_room_agent.retrieval.room_files import FileText, NotEditable, RoomFiles
-from clean_room_agent.syntax import sequence_starts
+from clean_room_agent.syntax import import_lines, sequence_starts
 
 MOST_OF_ROOM = 80
 """Percent: a definition that takes more of the room is divided, or nothing beside it could be shown."""
 PART_OF_ROOM = 30
 """Percent of the room that its parts may take each."""
+MAX_SAME_NAME = 3
+"""A bare file name or a symbol that fits more files than this says nothing about which is meant."""
 FRAME_PREFIXES_TRIED = 12
 """Leading folders taken off a foreign path (`/home/me/project/src/a.py`) until a file of the index is left."""
 
@@ -40,6 +42,7 @@ class RepositorySource:
         self.count = count
         self._rows: dict[str, FileRow] | None = None
         self._symbols: dict[str, tuple[SymbolRow, ...]] = {}
+        self._definitions: dict[str, tuple[Definition, ...]] = {}
 
     def paths(self) -> tuple[str, ...]:
         """All indexed paths, sorted."""
@@ -87,7 +90,7 @@ class RepositorySource:
             raise KeyError(file_id)
         return row.path
 
-    def view(self, path: str, *, max_lines: int, room_tokens: int) -> FileView | NotEditable:
+    def view(self, path: str, *, max_lines: int, available_tokens: int) -> FileView | NotEditable:
         """The file at an indexed path, divided. Definitions with members that are longer than `max_lines` are divided
         into these; what would still fill most of the room is divided at whole statements.
 
@@ -101,11 +104,11 @@ class RepositorySource:
             return text
         definitions = self.definitions(row)
         pieces = divide_large(
-            split_file(text.lines, definitions, max_lines=max_lines),
+            split_file(text.lines, definitions, max_lines=max_lines, imports=_imports(text)),
             text.lines,
             count=self.count,
-            most=room_tokens * MOST_OF_ROOM // 100,
-            part=room_tokens * PART_OF_ROOM // 100,
+            most=available_tokens * MOST_OF_ROOM // 100,
+            part=available_tokens * PART_OF_ROOM // 100,
             cuts=lambda: _cuts(text),
         )
         return FileView(row=row, text=text, definitions=definitions, pieces=self._noted(row, pieces))
@@ -141,10 +144,21 @@ class RepositorySource:
             for symbol in self.kb.get_symbols_for_file(row.id)
         )
 
+    def definitions_at(self, path: str) -> tuple[Definition, ...]:
+        """Those of the file at an indexed path; nothing where there is none."""
+        if path not in self._definitions:
+            row = self._by_path().get(path)
+            self._definitions[path] = self.definitions(row) if row is not None else ()
+        return self._definitions[path]
+
     def _by_path(self) -> dict[str, FileRow]:
         if self._rows is None:
             self._rows = {row.path: row for row in self.kb.get_files()}
         return self._rows
+
+
+def _imports(text: FileText) -> Sequence[tuple[int, int]]:
+    return import_lines("\n".join(text.lines).encode("utf-8", "replace"), text.path)
 
 
 def _cuts(text: FileText) -> Sequence[Cut]:

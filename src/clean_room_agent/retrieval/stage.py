@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
-from clean_room_agent.artifacts.package import Detail
+from clean_room_agent.artifacts.package import Detail, Section
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 
 if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
-    from clean_room_agent.llm.answers import Verdict
+    from clean_room_agent.llm.answers import Choice, Verdict
     from clean_room_agent.llm.prompt import Prompt
 
 SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
@@ -48,8 +48,7 @@ class Selection:
     reason: str
     outline: str = ""
     """What is shown where the detail is not primary; "" means its own lines (a failing test: read, not edited)."""
-    fill: bool = False
-    """Nobody asked for it: it is shown if the budget has room left."""
+    section: Section = "code"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,12 +75,14 @@ class StageContext:
     """What is known after a stage."""
 
     request: RoomRequest
-    room_tokens: int
+    available_tokens: int
     """What the package may hold, frames included."""
     candidates: tuple[Candidate, ...]
     """Every file found, best first: tier 0 and 1 before the rest, then by score."""
     files: tuple[Candidate, ...] = ()
     """What is in scope, in the same order."""
+    to_change: frozenset[tuple[str, str]] = frozenset()
+    """Path and name of the pieces that were judged to be changed in an earlier pass of the task."""
     selections: tuple[Selection, ...] = ()
     detail_chosen: bool = False
     """Whether a stage has chosen what is shown of each file; without one, files in scope are shown whole."""
@@ -94,16 +95,13 @@ class Option:
     """One thing to be judged."""
 
     key: str
-    """Names it in the record: a path, or `path :: symbol`."""
+    """Names it in the record: a path, or `path:line :: symbol`."""
+    name: str
+    """Names it in a prompt: a path, or `path :: symbol`."""
     text: str
-    """What the model is shown."""
+    """What speaks for it, as the model is shown it: code, or lines of it, after what else is known."""
     score: float
     """0..1; what stands in for the model's opinion when none is asked."""
-
-    @property
-    def name(self) -> str:
-        """The first part of its text: a path, or `path :: symbol`."""
-        return self.text.partition(" | ")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +123,21 @@ class BatchInputs:
     question: str
     """The task and what is known of it: the same bytes in every call of one request (see `questions.py`)."""
     options: tuple[str, ...]
+    """Framed, each with its number."""
+    chosen: tuple[str, ...] = ()
+    """The names of what is in without asking."""
     remark: str = ""
-    """What else the prompt has to know, e.g. how much room there is."""
+    """What else the prompt has to know, e.g. how many tokens are left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingleInputs:
-    """A prompt that asks yes or no about one option."""
+    """A prompt that asks about one option."""
 
     question: str
     option: str
+    """Framed."""
+    chosen: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     """The names of all that is asked about, the option's own among them: the same in each of the questions."""
 
@@ -159,6 +162,7 @@ class Judge(Protocol):
         *,
         labels: tuple[str, ...],
         stage: str,
+        chosen: tuple[str, ...] = (),
         remark: str = "",
     ) -> tuple[Ruling, ...]:
         """One ruling an option, in order; an option without a readable verdict is out.
@@ -167,9 +171,26 @@ class Judge(Protocol):
         """
 
     def each(
-        self, prompt: "Prompt[SingleInputs, Verdict]", options: Sequence[Option], *, label: str, stage: str
+        self,
+        prompt: "Prompt[SingleInputs, Verdict]",
+        options: Sequence[Option],
+        *,
+        label: str,
+        stage: str,
+        chosen: tuple[str, ...] = (),
     ) -> tuple[Ruling, ...]:
         """The same by one yes-or-no question an option; `label` is what a yes means."""
+
+    def choose(
+        self,
+        prompt: "Prompt[SingleInputs, Choice]",
+        options: Sequence[Option],
+        *,
+        labels: tuple[str, ...],
+        stage: str,
+        chosen: tuple[str, ...] = (),
+    ) -> tuple[Ruling, ...]:
+        """The same by one question an option whose answer is one of a few words; a word not in `labels` means out."""
 
 
 class RetrievalStage(Protocol[SourceT_contra]):

@@ -1,110 +1,117 @@
-"""The files that a plan names: shown whole where they fit, else by the pieces that the task needs."""
+"""What is shown of the files that a plan names: what it names in them, their imports, and the heads of the classes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 
-from clean_room_agent.retrieval.pieces import VALUES, Piece, enclosing_head, file_header
-from clean_room_agent.retrieval.relevance import Hints, PieceKey, holds_frame, is_meant, is_named
-from clean_room_agent.retrieval.source import FileView
-from clean_room_agent.retrieval.stage import Candidate, Selection
+from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Piece, enclosing_head
+from clean_room_agent.retrieval.relevance import Hints, holds_frame, is_meant, is_named
+from clean_room_agent.retrieval.source import FileView, RepositorySource
+from clean_room_agent.retrieval.stage import Selection
+from clean_room_agent.retrieval.units import Unit
 
-FRAME_TOKENS = 24
-"""About what an item's frame costs, for deciding what fits whole; the assembly counts exactly."""
-HEADER_SCORE = 1.0
-HEAD_SCORE = 0.95
-"""Heads of classes come before all other code that nobody asked for, after the file's imports."""
+SMALL_FILE_LINES = 150
+"""A file up to this long is shown whole, where that takes no more than `SMALL_FILE_SHARE` of what is available."""
+SMALL_FILE_SHARE = 4
+HEAD_LINES = 25
+"""The head of a class is shown with a member that is to be changed, unless it is longer."""
 
 
-def choose_whole(sizes: Mapping[str, int], asked: Mapping[str, int], room: int) -> frozenset[str]:
-    """The files that are shown whole: from the smallest on, each that fits an even share of what is left.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A file that a plan names."""
 
-    A large file so cannot push out a small one, nor the other way round; and no file pushes out what the plan names in
-    another.
+    units: tuple[Unit, ...]
+    """Its pieces, in the order of their lines; at least one."""
+    chosen: tuple[tuple[Unit, str], ...]
+    """The pieces that are in without asking, with the reason."""
+    uncertain: tuple[Unit, ...]
+    """Where the plan does not say what of the file it means: what there is to choose from."""
+
+    @property
+    def view(self) -> FileView:
+        """The file."""
+        return self.units[0].view
+
+
+def target_of(units: Sequence[Unit], hints: Hints, changed: Collection[tuple[str, str]]) -> Target:
+    """What of the file is in without asking, and what has to be asked about.
 
     Args:
-        sizes: tokens of each file, by path.
-        asked: of these, tokens of the pieces that are in without asking.
-        room: tokens.
+        units: the file's.
+        hints: what the plan names.
+        changed: path and name of the pieces that were judged to be changed when the task was planned.
     """
-    whole: set[str] = set()
-    more = {path: size + FRAME_TOKENS - asked.get(path, 0) for path, size in sizes.items()}
-    left = room - sum(asked.values())
-    waiting = sorted(sizes, key=lambda path: (more[path], path))
-    while waiting:
-        path = waiting.pop(0)
-        if more[path] > left // (len(waiting) + 1):
-            break
-        whole.add(path)
-        left -= more[path]
-    return frozenset(whole)
+    chosen: dict[int, tuple[Unit, str]] = {}
+    view = units[0].view
+    for unit in units:
+        if reason := _named(unit.piece, view, hints.planned):
+            chosen[unit.piece.start_line] = (unit, reason)
+    resolved = bool(chosen)
+    for unit in units:
+        known = (unit.entry.path, unit.piece.name) in changed
+        if known and (not resolved or unit.piece.kind == "code"):
+            chosen.setdefault(unit.piece.start_line, (unit, "judged to be changed when the task was planned"))
+        elif not hints.planned and holds_frame(unit.entry.path, unit.piece, hints.frames):
+            chosen.setdefault(unit.piece.start_line, (unit, "in a stack trace"))
+    uncertain: tuple[Unit, ...] = ()
+    if not chosen:
+        uncertain = tuple(unit for unit in units if unit.piece.kind != "imports")
+    return Target(units=tuple(units), chosen=tuple(chosen.values()), uncertain=uncertain)
 
 
-def asked_pieces(view: FileView, hints: Hints) -> dict[PieceKey, str]:
-    """The pieces that are in without asking, with the reason."""
-    asked = {}
-    values = [
-        entry for entry in view.definitions if entry.kind in VALUES and is_meant(entry.name, hints.planned)
-    ]
-    for piece in view.pieces:
-        key = (view.row.path, piece.start_line)
-        held = [entry.name for entry in values if piece.start_line <= entry.start_line <= piece.end_line]
-        if is_named(piece, hints.planned):
-            asked[key] = "named by the plan"
-        elif piece.kind == "code" and held:
-            asked[key] = f"holds {held[0]}, named by the plan"
-        elif holds_frame(view.row.path, piece, hints.frames):
-            asked[key] = "in a stack trace"
-    return asked
-
-
-def fill_selections(
-    view: FileView,
-    entry: Candidate,
-    primary: frozenset[PieceKey],
-    scores: Mapping[PieceKey, float],
-    outlines: Mapping[PieceKey, str],
-) -> tuple[Selection, ...]:
-    """What else of a target file is shown while there is room: its imports, the heads of the classes whose members
-    are primary, then its other pieces by score.
-    """
-    path = view.row.path
-    header = file_header(view.pieces)
-    heads = _heads_of(view.pieces, path, primary)
-    selections = []
-    for piece in view.pieces:
-        key = (path, piece.start_line)
-        if key in primary:
-            continue
-        score, reason = scores[key], "fill: room is left in a file to be changed"
-        if piece is header:
-            score, reason = HEADER_SCORE, "fill: the file's first lines (imports)"
-        elif piece in heads:
-            score, reason = HEAD_SCORE, "fill: head of a class whose member is shown"
-        selections.append(
-            piece_selection(
-                piece, entry, score=score, reason=reason, outline=outlines.get(key, ""), fill=True
-            )
-        )
-    return tuple(selections)
-
-
-def piece_selection(
-    piece: Piece, entry: Candidate, *, score: float, reason: str, outline: str = "", fill: bool = False
-) -> Selection:
-    """The piece shown whole."""
-    return Selection(
-        path=entry.path,
-        symbol=piece.name,
-        start_line=piece.start_line,
-        end_line=piece.end_line,
-        detail="primary",
-        tier=entry.tier,
-        score=score,
-        reason=reason,
-        outline=outline,
-        fill=fill,
+def is_small(view: FileView, source: RepositorySource, available_tokens: int) -> bool:
+    """Whether the file is shown whole."""
+    lines = len(view.text.lines)
+    return (
+        lines <= SMALL_FILE_LINES
+        and source.count(view.text.span(1, lines)) <= available_tokens // SMALL_FILE_SHARE
     )
 
 
-def _heads_of(pieces: Sequence[Piece], path: str, primary: frozenset[PieceKey]) -> list[Piece]:
-    shown = [piece for piece in pieces if (path, piece.start_line) in primary]
-    return [head for piece in shown if (head := enclosing_head(pieces, piece)) is not None]
+def around(target: Target, shown: Collection[Unit]) -> list[Selection]:
+    """What belongs to the shown pieces of a target: the file's imports, and the heads of the classes that they are in."""
+    pieces = [unit.piece for unit in target.units]
+    heads = {
+        head.start_line
+        for unit in shown
+        if (head := enclosing_head(pieces, unit.piece)) is not None
+        and head.end_line - head.start_line < HEAD_LINES
+    }
+    known = {unit.key for unit in shown}
+    selections = []
+    for unit in target.units:
+        if unit.key in known:
+            continue
+        if unit.piece.kind == "imports":
+            selections.append(unit.select("primary", "the file's imports"))
+        elif unit.piece.start_line in heads:
+            selections.append(unit.select("primary", "head of a class with a member to be changed"))
+    return selections
+
+
+def _named(piece: Piece, view: FileView, planned: frozenset[str]) -> str:
+    """Why the plan means the piece; "" where it does not."""
+    if is_named(piece, planned):
+        return "named by the plan"
+    inside = [
+        entry
+        for entry in view.definitions
+        if piece.start_line <= entry.start_line <= entry.end_line <= piece.end_line
+    ]
+    if piece.kind == "code":
+        values = [entry.name for entry in inside if entry.kind in VALUES and is_meant(entry.name, planned)]
+        owner = piece.name.rpartition(" (lines ")[0]
+        if owner and is_meant(owner, planned):
+            return f"stands in {owner}, named by the plan"
+    else:
+        values = [entry.name for entry in inside if piece.kind == "symbol" and is_meant(entry.name, planned)]
+    return f"holds {values[0]}, named by the plan" if values else ""
+
+
+def names_a_large_class(target: Target) -> bool:
+    """Whether all that the plan names of the file are heads of classes, whose members may be meant."""
+    kinds = {entry.name: entry.kind for entry in target.view.definitions}
+    return bool(target.chosen) and all(
+        unit.piece.kind == "head" and kinds.get(unit.piece.name.removesuffix(" (head)")) in CONTAINERS
+        for unit, _ in target.chosen
+    )

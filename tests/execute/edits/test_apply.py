@@ -385,3 +385,52 @@ def test_any_edits_are_judged_without_an_exception_and_all_or_none(
     assert applied.result.success is (bool(edits) and all(report.code.accepted for report in reports))
     assert applied.result.success or applied.texts == {}
     assert set(applied.texts) <= {"a.py", "new.py", "old.py"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(self):\n    return 2",
+        "    @cached\n    def f(self):\n        return 2",
+        "@cached\n    def f(self):\n        return 2",
+    ],
+)
+def test_a_decorated_symbol_takes_the_indentation_of_its_place(source: str) -> None:
+    text = "class A:\n    @cached\n    def f(self):\n        return 1\n"
+    rules = EditRules(targets=(TargetFile(path="a.py"),))
+    applied = apply_edits((symbol("A.f", source),), {"a.py": text}, room(shown_file("a.py", text)), rules)
+    decorator = "    @cached\n" if "@" in source else ""
+    assert applied.texts == {"a.py": f"class A:\n{decorator}    def f(self):\n        return 2\n"}
+
+
+def test_a_decorated_method_of_a_script_is_replaced_with_its_decorators() -> None:
+    text = "class A {\n  @In()\n  @Out()\n  f() {\n    return 1;\n  }\n}\n"
+    rules = EditRules(targets=(TargetFile(path="a.ts"),))
+    new = symbol("A.f", "@In()\nf() {\n  return 2;\n}", "a.ts")
+    applied = apply_edits((new,), {"a.ts": text}, room(shown_file("a.ts", text)), rules)
+    assert applied.texts == {"a.ts": "class A {\n  @In()\n  f() {\n    return 2;\n  }\n}\n"}
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_symbol_keeps_the_line_ends_of_its_file(whole: bool) -> None:
+    text = A.replace("\n", "\r\n")
+    shown = room(shown_file("a.py", A)) if whole else NARROW
+    applied = apply_edits(
+        (symbol("Box.open", "def open(self):\n    return 7"),), {"a.py": text}, shown, RULES
+    )
+    wanted = A.replace("        x = 1\n        return x\n", "        return 7\n", 1)
+    assert applied.texts == {"a.py": wanted.replace("\n", "\r\n")}
+
+
+def test_a_text_across_two_neighbouring_shown_symbols_is_found() -> None:
+    search = "        return x\n\n    def close(self):\n        x = 1"
+    across = edit(search, search.replace("x = 1", "x = 9"), "c.py")
+    files = FILES | {"c.py": A}
+    shown = room(shown_symbol("c.py", A, "Box.open", 5, 7), shown_symbol("c.py", A, "Box.close", 9, 11))
+    reports = apply_edits((across,), files, shown, RULES).result.reports
+    assert [(report.code.value, report.tier) for report in reports] == [("APPLIED", 1)]
+    apart = room(shown_symbol("c.py", A, "Box.open", 5, 7), shown_symbol("c.py", A, "Box.close", 10, 11))
+    assert codes(apply_edits((across,), files, apart, RULES)) == ["WRONG_FILE"]
+    target = EditRules(targets=(TargetFile(path="c.py"),))
+    reports = apply_edits((across,), files, apart, target).result.reports
+    assert [(report.code.value, report.tier) for report in reports] == [("APPLIED", 2)]

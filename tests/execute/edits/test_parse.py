@@ -80,6 +80,45 @@ def test_every_form_is_read() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("head", "symbol", "place"),
+    [
+        ('file="a.py" after="A.f"', "A.f", "after"),
+        ("before='f' file='./a.py'", "f", "before"),
+        ("file = \"a.py\" in = 'A'", "A", "in"),
+    ],
+)
+def test_an_insert_names_its_neighbour_in_either_order_and_quote(head: str, symbol: str, place: str) -> None:
+    text = f"Here:\n<insert {head}>\n```python\ndef g():\n\n    return 1\n```\n</insert>\n"
+    (edit,) = edits_of(text)
+    assert edit == PatchEdit(
+        kind="insert",
+        file_path="a.py",
+        symbol=symbol,
+        place=place,  # type: ignore[arg-type]
+        replacement="def g():\n\n    return 1",
+        answer_line=2,
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        SIMPLE,
+        "<insert file='b.py' in='A'>\nx\n</insert>",
+        "</insert>",
+        "<insert file='b.py' in='A'>",
+        "<search>",
+        "x = '</insert>'",
+    ],
+)
+def test_tags_survive_in_inserted_text(content: str) -> None:
+    text = f"<insert file='a.md' after='f'>\na\n{content}\nb\n</insert>\n{SIMPLE}"
+    first, second = edits_of(text)
+    assert first.replacement == f"a\n{content}\nb"
+    assert second.replacement == "x = 2"
+
+
 def test_several_pairs_in_one_edit_are_several_edits() -> None:
     text = SIMPLE.replace("</edit>", "<search>\ny\n</search>\n<replacement>\n</replacement>\n</edit>")
     assert [(edit.search, edit.replacement, edit.answer_line) for edit in edits_of(text)] == [
@@ -134,6 +173,20 @@ def test_fences_of_a_prose_file_are_text() -> None:
         (SIMPLE.split("</search>", maxsplit=1)[0], "truncated", "line 2: <search> is never closed"),
         ('<edit file="a.py">', "truncated", "line 1: <edit> is never closed"),
         ('<create file="a.py">\nx\n', "truncated", "line 1: <create> is never closed"),
+        ('<insert file="a.py" in="A">\nx\n', "truncated", "line 1: <insert> is never closed"),
+        (
+            '<insert file="a.py" in="A">\nx\n' + SIMPLE,
+            "truncated",
+            "line 1: <insert> is never closed",
+        ),
+        ("<insert in='A'>\nx\n</insert>", "format", 'line 1: <insert> needs file="..."'),
+        ("<insert file='a.py'>\nx\n</insert>", "format", "line 1: <insert> needs one of after="),
+        (
+            "<insert file='a.py' in='A' after='B'>\nx\n</insert>",
+            "format",
+            "line 1: <insert> needs one of after=",
+        ),
+        ("<insert file='a.py' in='A'/>", "format", "found <insert>"),
         (
             SIMPLE.replace("</edit>\n", "") + "<delete file='b'/>",
             "truncated",
@@ -150,7 +203,7 @@ def test_fences_of_a_prose_file_are_text() -> None:
             "format",
             "line 6: text stands before <replacement>",
         ),
-        (SIMPLE + "</edit>", "format", "expected <edit>, <create> or <delete>, found </edit>"),
+        (SIMPLE + "</edit>", "format", "expected <edit>, <insert>, <create> or <delete>, found </edit>"),
         (SIMPLE + "<edit file='b.py'> is next", "truncated", "line 9: <edit> is never closed"),
         (SIMPLE.replace("x = 2", "x = '\0'"), "format", "line 6 holds a character"),
         (SIMPLE.replace("x = 2", "x = '\ud800'"), "format", "line 6 holds a character"),
@@ -172,7 +225,7 @@ def test_many_tags_are_read_quickly() -> None:
 
 PIECES = st.sampled_from([
     "<edit file='a.py'>", "<edit file='a.py' symbol='f'>", "</edit>", "<search>", "</search>", "<replacement>",
-    "</replacement>", "<create file='b'>", "</create>", "<delete file='c'/>", "<create file='b'/>", "x = 1", "", "  y",
+    "</replacement>", "<insert file='a.py' after='f'>", "<insert file='a.py'>", "</insert>", "<create file='b'>", "</create>", "<delete file='c'/>", "<create file='b'/>", "x = 1", "", "  y",
     "```", "```python", "<edit>", "  <search>", "z</replacement>",
 ])  # fmt: skip
 
@@ -196,6 +249,14 @@ EDITS = st.one_of(
     st.builds(PatchEdit, kind=st.just("edit"), file_path=PATHS, search=CONTENTS, replacement=CONTENTS),
     st.builds(
         PatchEdit, kind=st.just("symbol"), file_path=PATHS, symbol=st.just("A.b"), replacement=CONTENTS
+    ),
+    st.builds(
+        PatchEdit,
+        kind=st.just("insert"),
+        file_path=PATHS,
+        symbol=st.just("A.b"),
+        place=st.sampled_from(("after", "before", "in")),
+        replacement=CONTENTS,
     ),
     st.builds(PatchEdit, kind=st.just("delete"), file_path=PATHS),
     st.builds(

@@ -232,62 +232,47 @@ def test_the_implement_prompt_reads_so() -> None:
 
 You get code and one step of a task. Write the edits that do the step.
 
-To change some lines, use this form:
-<edit file="path/as/shown.py">
+Each edit is one block. Take the form that fits:
+- <edit> with <search>: change some lines.
+- <edit> with symbol=: rewrite one whole function, method or class.
+- <insert>: add a new function, method or class. after= or before= names the one beside it; in= names the class to add it to.
+- <create> or <delete>: a whole file, if the step says so.
+
+Example answer with each form once (these files are made up; most answers need one or two blocks):
+<edit file="quokka_zoo/pen.py">
 <search>
-lines of the file, copied exactly
+    meals = len(quokkas)
+    return meals
 </search>
 <replacement>
-the lines that take their place
+    meals = len(quokkas) * MEALS_A_DAY
+    return meals
 </replacement>
 </edit>
-
-To rewrite one whole function, method or class, use this form:
-<edit file="path/as/shown.py" symbol="Class.method">
+<edit file="quokka_zoo/pen.py" symbol="QuokkaPen.open">
 <replacement>
-the whole new function, method or class
+    def open(self):
+        self.gate = "open"
+        return self.gate
 </replacement>
 </edit>
-
-To create or delete a file that the step names, use these forms:
-<create file="path/of/new.py">
-the whole file
+<insert file="quokka_zoo/pen.py" after="QuokkaPen.open">
+    def close(self):
+        self.gate = "closed"
+</insert>
+<create file="quokka_zoo/food.py">
+MEALS_A_DAY = 2
 </create>
-<delete file="path/of/old.py"/>
+<delete file="quokka_zoo/old_food.py"/>
 
 Rules:
 - search: copy whole lines from the code below, character for character, with their indentation.
 - search: take enough lines that they stand only once in the file. Three to ten lines are good.
-- replacement: write every line out. Never write "..." or "rest unchanged".
+- Write every line out. Never write "..." or "rest unchanged".
 - Do not change the same lines in two edits.
 - Change only what the step asks for. Keep everything else as it is.
 - Edit the files that the step names. Edit another file shown below only if the step cannot work without it.
 - Write edit blocks and nothing else: no explanation, no other form.
-
-Example answer:
-<edit file="shop/money.py">
-<search>
-    cents = int(amount * 100)
-    return cents
-</search>
-<replacement>
-    cents = (amount * 100).quantize(ONE, rounding=ROUND_HALF_UP)
-    return int(cents)
-</replacement>
-</edit>
-<edit file="shop/money.py">
-<search>
-from decimal import Decimal
-</search>
-<replacement>
-from decimal import ROUND_HALF_UP, Decimal
-</replacement>
-</edit>
-
-## What the tests show now
-Failing test: tests/test_calc.py::test_add
-  expected: 3
-  actual: -1
 
 ## Code
 ===== file: src/calc.py (lines 1-2)
@@ -359,7 +344,7 @@ def test_keys_of_plans_do_not_mind_being_sorted(prompt: Prompt[Any, Any]) -> Non
         (PART_PLAN, PART_PLAN.example.replace('"modify"', '"burn"'), "schema"),
         (ADJUSTMENT, '{"analysis": ""}', "schema"),
         (IMPLEMENT, "def f(): pass", "empty"),
-        (IMPLEMENT, IMPLEMENT.example[:-7], "truncated"),
+        (IMPLEMENT, IMPLEMENT.example.partition("</create>")[0], "truncated"),
         (IMPLEMENT, "<edit>\n<search>\nx\n</search>\n<replacement>\ny\n</replacement>\n</edit>", "format"),
     ],
 )

@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit, Pa
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.execute.edits.definitions import definition_spans, syntax_fault
 from clean_room_agent.execute.edits.elision import elided_line, elided_search
+from clean_room_agent.execute.edits.insert import NoPlace, insertion
 from clean_room_agent.execute.edits.match import Hit, Match, find, line_of
 from clean_room_agent.execute.edits.nearest import nearest
 from clean_room_agent.execute.edits.paths import path_fault
@@ -17,10 +18,11 @@ from clean_room_agent.execute.edits.rules import (
     refuse_content,
     refuse_path,
 )
-from clean_room_agent.execute.edits.scopes import SymbolSpan, moved, named, symbol_spans
+from clean_room_agent.execute.edits.scopes import SymbolSpan, moved, named, shown_ranges, symbol_spans
 from clean_room_agent.execute.edits.splice import Splice, fitted, reindented
 from clean_room_agent.execute.edits.tags import holds_tags, holds_unpaired_tags
 
+OUTSIDE_SHOWN = "the place is outside what was shown of this file, which is not a target of this step"
 UNSHIFTED_TIERS = frozenset({1, 2, 3, 4})
 
 
@@ -93,7 +95,7 @@ class _Desk:
         """What becomes of one edit; an accepted one is applied to the desk's texts."""
         file = self._file(edit.file_path)
         refusal = refuse_path(edit, self._rules, self._room, exists=edit.file_path in self._originals)
-        report = EditReport(index=index, file_path=edit.file_path, code=EditCode.APPLIED)
+        report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
         if refusal is None and edit.kind != "delete":
             refusal = self._refuse_text(edit, file)
         if refusal is not None:
@@ -106,11 +108,12 @@ class _Desk:
             return replace(
                 report, code=EditCode.WRONG_FILE, detail="the file does not exist; use <create file=...>"
             )
-        outcome = (
-            self._locate_symbol(report, edit, file)
-            if edit.kind == "symbol"
-            else self._locate(report, edit, file)
-        )
+        if edit.kind == "insert":
+            outcome = self._locate_insert(report, edit, file)
+        elif edit.kind == "symbol":
+            outcome = self._locate_symbol(report, edit, file)
+        else:
+            outcome = self._locate(report, edit, file)
         return outcome if isinstance(outcome, EditReport) else self._splice(report, file, outcome)
 
     def check_results(self, reports: list[EditReport]) -> list[EditReport]:
@@ -197,7 +200,7 @@ class _Desk:
         if not edit.search.strip():
             return replace(report, code=EditCode.NO_MATCH, detail="the search text is empty")
         whole = not only_symbols_shown(edit.file_path, self._rules, self._room)
-        scopes = tuple((span.start, span.end) for span in file.spans)
+        scopes = shown_ranges(file.spans, file.text)
         match = find(file.text, edit.search, replacement=edit.replacement, scopes=scopes, whole_file=whole)
         if not match.hits:
             return self._unmatched(report, edit, file, whole=whole)
@@ -216,8 +219,7 @@ class _Desk:
         """The report of a search text that stands nowhere it may."""
         assert file.text is not None
         if not whole and find(file.text, edit.search).hits:
-            detail = "the text stands outside what was shown of this file, which is not a target of this step"
-            return replace(report, code=EditCode.WRONG_FILE, detail=detail)
+            return replace(report, code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
         original = self._originals.get(edit.file_path, "")
         if original != file.text and find(original, edit.search).hits:
             detail = "an earlier edit of this answer already changes this text; join the two into one edit"
@@ -273,6 +275,20 @@ class _Desk:
             splice=fitted(file.text, spans[0].start, spans[0].end, reindented(edit.replacement, old)), tier=1
         )
 
+    def _locate_insert(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
+        """Where new code goes: next to its neighbour or into its class, as these stand now."""
+        assert file.text is not None
+        splice = insertion(edit, file.text, shown=file.spans, written=file.written)
+        if isinstance(splice, NoPlace):
+            return replace(
+                report, code=splice.code, matches=len(splice.lines), lines=splice.lines, detail=splice.detail
+            )
+        if only_symbols_shown(edit.file_path, self._rules, self._room) and not any(
+            span.start <= splice.start <= span.end for span in file.spans
+        ):
+            return replace(report, code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
+        return _Found(splice=splice, tier=1)
+
     def _splice(self, report: EditReport, file: _File, found: _Found) -> EditReport:
         assert file.text is not None
         splice = found.splice
@@ -290,7 +306,10 @@ class _Desk:
             (start + delta, end + delta) if start >= core.end else (start, end) for start, end in file.written
         ]
         file.written.append((core.start, core.start + len(core.text)))
-        file.spans = moved(file.spans, (splice.start, splice.end), (core.start, core.end), len(core.text))
+        quoted = (splice.start, splice.end)
+        if report.kind == "insert":  # next to a symbol, it is no part of that symbol
+            quoted = (splice.start - 1, splice.end + 1)
+        file.spans = moved(file.spans, quoted, (core.start, core.end), len(core.text))
         file.text = splice.applied(file.text)
         return report
 

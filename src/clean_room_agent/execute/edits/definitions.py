@@ -1,5 +1,10 @@
 """What a file's syntax says of an edit: where its definitions stand, and where it stops being readable."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tree_sitter import Node
+
 from clean_room_agent.execute.edits.scopes import SymbolSpan
 from clean_room_agent.syntax import MAX_PARSED_BYTES, ParseGivenUp, grammar_of, parse, parses_cleanly
 
@@ -24,11 +29,89 @@ WRAPPERS = frozenset(
     {"decorated_definition", "export_statement", "lexical_declaration", "variable_declaration"}
 )
 """Nodes that belong to the definition they hold: its decorators, its `export`, its `const`."""
+SIGNATURES = frozenset({"function_signature", "method_signature"})
+"""TypeScript's overloads: each stands above the definition that it belongs to."""
+BRACES = frozenset({"class_body", "interface_body"})
 AFTER_DEFINITION = " \t\r;,"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A definition that has its lines to itself. Places are character offsets."""
+
+    symbol: str
+    """Qualified name (`Class.method`)."""
+    top: int
+    """First character of the lines that belong to it: comments directly above it, its overloads."""
+    start: int
+    """First character of its first line, decorators and `export` included."""
+    end: int
+    """Behind the last character of its last line; the line end is not part of it."""
+    body: tuple[int, int] | None = None
+    """Of a class: the first line of its body to `end`, or what stands between its braces; None on a class's own line."""
+    braces: bool = False
+
+    @property
+    def scope(self) -> str:
+        """The qualified name of what holds it; "" for the file."""
+        return self.symbol.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """A definition in the syntax tree."""
+
+    symbol: str
+    node: Node
+    first: Node
+    """What it begins with: its first decorator, its `export`, itself."""
+    last: Node
+    """What it ends with: the outermost node that wraps it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rows:
+    """A text by rows, as the parser counts them, and what stands above definitions."""
+
+    lines: list[str]
+    starts: list[int]
+    comments: dict[int, int] = field(default_factory=dict)
+    """By the row of its last line, the first row of each comment that has its lines to itself."""
+    overloads: dict[tuple[int, str], int] = field(default_factory=dict)
+    """The same of each signature, by its name, too."""
+
+    def offset(self, row: int, column: int) -> int:
+        """The character offset of a column counted in bytes."""
+        return self.starts[row] + len(_column(self.lines[row], column, head=True))
+
+    def line_end(self, row: int) -> int:
+        """Behind the last character of a line, without its line end."""
+        return self.starts[row] + len(self.lines[row].removesuffix("\r"))
+
+    def has_to_itself(self, first: Node, last: Node) -> bool:
+        """Whether nothing but blanks and separators shares the lines from one node to another."""
+        before = _column(self.lines[first.start_point.row], first.start_point.column, head=True)
+        after = _column(self.lines[last.end_point.row], last.end_point.column, head=False)
+        return not before.strip() and not after.strip(AFTER_DEFINITION)
+
+    def top(self, row: int, name: str) -> int:
+        """The first row of what belongs to the definition of `name` that begins at `row`."""
+        above: int | None = row
+        while above is not None:
+            row = above
+            above = self.overloads.get((row - 1, name), self.comments.get(row - 1))
+        return row
+
+
 def definition_spans(path: str, text: str) -> tuple[SymbolSpan, ...]:
-    """Each definition that has its lines to itself, by qualified name (`Class.method`), in order of place.
+    """Where each of the file's `definitions` stands, in order of place."""
+    return tuple(
+        SymbolSpan(symbol=one.symbol, start=one.start, end=one.end) for one in definitions(path, text)
+    )
+
+
+def definitions(path: str, text: str) -> tuple[Definition, ...]:
+    """Each definition that has its lines to itself, in order of place.
 
     Empty where no grammar fits the file, or it is too much to parse. A name may occur more than once (overloads, conditional definitions).
     """
@@ -36,34 +119,81 @@ def definition_spans(path: str, text: str) -> tuple[SymbolSpan, ...]:
     source = _encoded(text)
     if grammar is None or len(source) > MAX_PARSED_BYTES:
         return ()
-    lines = text.split("\n")
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    found = []
     try:
         root = parse(source, grammar).root_node
     except ParseGivenUp:
         return ()
-    stack = [(root, root, "")]
+    lines = text.split("\n")
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
+    rows = _Rows(lines=lines, starts=starts)
+    found = [_definition(one, rows) for one in _walk(root, rows)]
+    return tuple(sorted(found, key=lambda one: (one.start, -one.end, one.symbol)))
+
+
+def _walk(root: Node, rows: _Rows) -> list[_Found]:
+    """Each definition under `root` that has its lines to itself; `rows` is told of the comments and signatures."""
+    found: list[_Found] = []
+    stack = [_Found(symbol="", node=root, first=root, last=root)]
     while stack:
-        node, outer, prefix = stack.pop()
-        inside = prefix
-        name_node = node.child_by_field_name("name") if node.type in NAMED else None
+        at = stack.pop()
+        symbol = at.symbol
+        name_node = at.node.child_by_field_name("name") if at.node.type in NAMED | SIGNATURES else None
         if name_node is not None and name_node.text is not None:
-            inside = f"{prefix}.{name_node.text.decode('utf-8', 'replace')}".removeprefix(".")
-            first, last = outer.start_point.row, outer.end_point.row
-            before = _column(lines[first], outer.start_point.column, head=True)
-            after = _column(lines[last], outer.end_point.column, head=False)
-            if not before.strip() and not after.strip(AFTER_DEFINITION):
-                found.append(
-                    SymbolSpan(symbol=inside, start=starts[first], end=starts[last] + len(lines[last]))
-                )
-        stack.extend(
-            (child, outer if node.type in WRAPPERS else child, inside)
-            for child in reversed(node.named_children)
+            name = name_node.text.decode("utf-8", "replace")
+            if at.node.type in SIGNATURES:
+                rows.overloads[at.last.end_point.row, name] = at.first.start_point.row
+            else:
+                symbol = f"{symbol}.{name}".removeprefix(".")
+                if rows.has_to_itself(at.first, at.last):
+                    found.append(replace(at, symbol=symbol))
+        elif at.node.type == "comment" and rows.has_to_itself(at.node, at.node) and not _is_shebang(at.node):
+            rows.comments[at.node.end_point.row] = at.node.start_point.row
+        stack.extend(_below(at, symbol))
+    return found
+
+
+def _below(at: _Found, symbol: str) -> Iterator[_Found]:
+    """The children of a node, each with what it begins and ends with."""
+    decorator: Node | None = None
+    for child in at.node.named_children:
+        if at.node.type in WRAPPERS:
+            yield _Found(symbol=symbol, node=child, first=at.first, last=at.last)
+            continue
+        yield _Found(symbol=symbol, node=child, first=decorator or child, last=child)
+        if child.type == "decorator":
+            decorator = decorator or child
+        elif child.type != "comment":
+            decorator = None
+
+
+def _definition(found: _Found, rows: _Rows) -> Definition:
+    first, last = found.first.start_point.row, found.last.end_point.row
+    end = rows.line_end(last)
+    body = found.node.child_by_field_name("body")
+    inside: tuple[int, int] | None = None
+    braces = body is not None and body.type in BRACES
+    if body is not None and braces:
+        inside = (
+            rows.offset(body.start_point.row, body.start_point.column) + 1,
+            rows.offset(body.end_point.row, body.end_point.column) - 1,
         )
-    return tuple(sorted(found, key=lambda span: (span.start, -span.end, span.symbol)))
+    elif body is not None and found.node.type == "class_definition":
+        before = _column(rows.lines[body.start_point.row], body.start_point.column, head=True)
+        inside = None if before.strip() else (rows.starts[body.start_point.row], end)
+    return Definition(
+        symbol=found.symbol,
+        top=rows.starts[rows.top(first, found.symbol.rpartition(".")[2])],
+        start=rows.starts[first],
+        end=end,
+        body=inside,
+        braces=braces,
+    )
+
+
+def _is_shebang(comment: Node) -> bool:
+    return comment.start_byte == 0 and (comment.text or b"").startswith(b"#!")
 
 
 def syntax_fault(path: str, before: str, after: str) -> str:

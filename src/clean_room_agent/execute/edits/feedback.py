@@ -19,6 +19,14 @@ ADVICE: dict[EditCode, str] = {
 }
 
 
+ADVICE_ON_SYMBOLS: dict[EditCode, str] = {
+    EditCode.NO_MATCH: "There is no such place. Name a function, method or class of the file as it is shown.",
+    EditCode.AMBIGUOUS: "The name stands for more than one definition.",
+    EditCode.NO_CHANGE: "The new code is what stands there. Leave this edit out or change something.",
+}
+"""Where an edit names a symbol in place of a search text."""
+
+
 def describe(result: PatchResult) -> str:
     """A few lines for each refused edit, then one for the others, then that nothing was applied; "" on success."""
     if result.success:
@@ -35,7 +43,9 @@ def describe(result: PatchResult) -> str:
 
 
 def _refusal(report: EditReport) -> list[str]:
-    lines = [f"Edit {report.index + 1} ({report.file_path}): {report.code.value}. {ADVICE[report.code]}"]
+    by_symbol = report.kind in {"symbol", "insert"}
+    advice = ADVICE | ADVICE_ON_SYMBOLS if by_symbol else ADVICE
+    lines = [f"Edit {report.index + 1} ({report.file_path}): {report.code.value}. {advice[report.code]}"]
     if report.matches > 1:
         named = ", ".join(str(line) for line in report.lines[:MAX_LINES_NAMED])
         more = ", ..." if len(report.lines) > MAX_LINES_NAMED else ""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Literal
 
-from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.execute.edits.fences import unfence
 from clean_room_agent.execute.edits.tags import Tag, find_tags, partners
 
@@ -42,7 +42,7 @@ class ParseFault:
 class _Block:
     tag: Tag
     contents: list[tuple[Tag, str]]
-    """Opening tag and raw text of each search, replacement or creation in it."""
+    """Opening tag and raw text of each search, replacement, insertion or creation in it."""
     end: int = 0
     """Character offset behind its closing tag."""
 
@@ -55,6 +55,7 @@ class _State(Enum):
     SEARCHED = auto()
     REPLACEMENT = auto()
     REPLACED = auto()
+    INSERT = auto()
     CREATE = auto()
     DELETE = auto()
 
@@ -63,6 +64,7 @@ _NEXT: dict[_State, dict[str, _State]] = {
     _State.OUTSIDE: {
         "edit": _State.EDIT,
         "edit symbol": _State.SYMBOL_EDIT,
+        "insert": _State.INSERT,
         "create": _State.CREATE,
         "create/": _State.OUTSIDE,
         "delete": _State.DELETE,
@@ -77,11 +79,19 @@ _NEXT: dict[_State, dict[str, _State]] = {
 _CLOSING: dict[_State, tuple[str, _State]] = {
     _State.SEARCH: ("/search", _State.SEARCHED),
     _State.REPLACEMENT: ("/replacement", _State.REPLACED),
+    _State.INSERT: ("/insert", _State.OUTSIDE),
     _State.CREATE: ("/create", _State.OUTSIDE),
 }
-_OPENS = {"search": _State.SEARCH, "replacement": _State.REPLACEMENT, "create": _State.CREATE}
+_OPENS = {
+    "search": _State.SEARCH,
+    "replacement": _State.REPLACEMENT,
+    "insert": _State.INSERT,
+    "create": _State.CREATE,
+}
+BLOCKS = "<edit>, <insert>, <create> or <delete>"
+PLACES: tuple[InsertPlace, ...] = ("after", "before", "in")
 _EXPECTED: dict[_State, str] = {
-    _State.OUTSIDE: "<edit>, <create> or <delete>",
+    _State.OUTSIDE: BLOCKS,
     _State.EDIT: "<search>",
     _State.SYMBOL_EDIT: "<replacement>",
     _State.SEARCHED: "<replacement>",
@@ -192,7 +202,7 @@ def _can_read(
 
 
 def _opens_block(tag: Tag) -> bool:
-    return not tag.closes and tag.name in {"edit", "create", "delete"}
+    return not tag.closes and tag.name in {"edit", "insert", "create", "delete"}
 
 
 def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
@@ -213,9 +223,27 @@ def _edits(blocks: tuple[_Block, ...]) -> tuple[PatchEdit, ...] | ParseFault:
                     kind="create", file_path=path, replacement=_whole_file(path, text), answer_line=line
                 )
             )
+        elif block.tag.name == "insert":
+            insert = _insert(block, path)
+            if isinstance(insert, ParseFault):
+                return insert
+            edits.append(insert)
         else:
             edits.extend(_changes(block, path))
     return tuple(edits)
+
+
+def _insert(block: _Block, path: str) -> PatchEdit | ParseFault:
+    line = block.tag.line
+    named = [(place, block.tag.attribute(place)) for place in PLACES if block.tag.attribute(place)]
+    if len(named) != 1:
+        fault = f'line {line}: <insert> needs one of after="...", before="..." and in="..."'
+        return ParseFault(kind="format", fault=fault, line=line)
+    ((place, symbol),) = named
+    (text,) = unfence(path, (_content(block.contents[0][1]),))
+    return PatchEdit(
+        kind="insert", file_path=path, symbol=symbol, place=place, replacement=text, answer_line=line
+    )
 
 
 def _changes(block: _Block, path: str) -> list[PatchEdit]:
@@ -257,7 +285,7 @@ def _whole_file(path: str, text: str) -> str:
 def _diagnose(tags: tuple[Tag, ...]) -> ParseFault:
     """What is wrong with an answer that is not well formed, read from its beginning."""
     if not tags:
-        return ParseFault(kind="empty", fault="the answer holds no <edit>, <create> or <delete> block")
+        return ParseFault(kind="empty", fault=f"the answer holds no {BLOCKS} block")
     state, index, opening = _State.OUTSIDE, 0, tags[0]
     while index < len(tags):
         tag = tags[index]

@@ -36,6 +36,9 @@ def render_edit(edit: PatchEdit) -> str:
         (text,) = _kept(edit.file_path, (edit.replacement,))
         head += f" symbol={quote}{edit.symbol}{quote}"
         return f"<edit {head}>\n<replacement>\n{_block(text)}</replacement>\n</edit>\n"
+    if edit.kind == "insert":
+        (text,) = _kept(edit.file_path, (edit.replacement,))
+        return f"<insert {head} {edit.place}={quote}{edit.symbol}{quote}>\n{_block(text)}</insert>\n"
     search, replacement = _kept(edit.file_path, (edit.search, edit.replacement))
     return (
         f"<edit {head}>\n<search>\n{_block(search)}</search>\n"

@@ -2,8 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from clean_room_agent.artifacts.package import ContextItem
+
+
+class Named(Protocol):
+    """What has a qualified name."""
+
+    @property
+    def symbol(self) -> str:
+        """`Class.method`, or `function`."""
+
+
+NamedT = TypeVar("NamedT", bound=Named)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,17 +34,34 @@ def symbol_spans(items: Iterable[ContextItem], text: str) -> tuple[SymbolSpan, .
     there exactly once.
     """
     lines = text.split("\n")
+    bare = [line.removesuffix("\r") for line in lines]
+    joined = "\n".join(bare)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line) + 1)
     spans = []
     for item in items:
-        if item.symbol is None:
+        if item.symbol is None or not item.text.strip():
             continue
-        shown = item.text.removesuffix("\n")
-        start = sum(len(line) + 1 for line in lines[: item.start_line - 1])
-        if not text.startswith(shown, start) or not shown:
-            start = text.find(shown) if shown and text.count(shown) == 1 else -1
-        if start >= 0:
-            spans.append(SymbolSpan(symbol=item.symbol, start=start, end=start + len(shown)))
+        shown = item.text.removesuffix("\n").split("\n")
+        first = item.start_line - 1
+        if bare[first : first + len(shown)] != shown:
+            first = _only_place(joined, shown)
+        if first >= 0:
+            last = first + len(shown) - 1
+            spans.append(
+                SymbolSpan(symbol=item.symbol, start=starts[first], end=starts[last] + len(bare[last]))
+            )
     return tuple(sorted(spans, key=lambda span: (span.start, -span.end, span.symbol)))
+
+
+def _only_place(text: str, lines: list[str]) -> int:
+    """The 0-based row at which `lines` stand in `text`; -1 where they do not, or more than once."""
+    framed, wanted = f"\n{text}\n", "\n".join(("", *lines, ""))
+    place = framed.find(wanted)
+    if place < 0 or framed.find(wanted, place + 1) >= 0:
+        return -1
+    return framed.count("\n", 0, place)
 
 
 def moved(
@@ -57,7 +86,18 @@ def moved(
     return tuple(kept)
 
 
-def named(spans: tuple[SymbolSpan, ...], symbol: str) -> tuple[SymbolSpan, ...]:
-    """The spans of `symbol`: by its qualified name, else by a qualified name that ends in it."""
-    exact = tuple(span for span in spans if span.symbol == symbol)
-    return exact or tuple(span for span in spans if span.symbol.endswith(f".{symbol}"))
+def shown_ranges(spans: tuple[SymbolSpan, ...], text: str) -> tuple[tuple[int, int], ...]:
+    """The character ranges of `spans`; those with nothing but blanks between them are one."""
+    ranges: list[tuple[int, int]] = []
+    for span in sorted(spans, key=lambda span: span.start):
+        if ranges and not text[ranges[-1][1] : span.start].strip():
+            ranges[-1] = (ranges[-1][0], max(ranges[-1][1], span.end))
+        else:
+            ranges.append((span.start, span.end))
+    return tuple(ranges)
+
+
+def named(known: tuple[NamedT, ...], symbol: str) -> tuple[NamedT, ...]:
+    """Those of `symbol`: by its qualified name, else by a qualified name that ends in it."""
+    exact = tuple(one for one in known if one.symbol == symbol)
+    return exact or tuple(one for one in known if one.symbol.endswith(f".{symbol}"))

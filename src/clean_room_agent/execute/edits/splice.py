@@ -50,7 +50,7 @@ def reindented(text: str, old: str) -> str:
 
     Where only the first line lost its indentation (the others stand as deep as the old ones), only that one moves.
     """
-    first, old_first = _indentation(text), _indentation(old)
+    first, old_first = indentation(text), indentation(old)
     if first == old_first:
         return text
     depth, old_depth = _depth_below(text), _depth_below(old)
@@ -66,15 +66,17 @@ def reindented(text: str, old: str) -> str:
     return text if moved is None else moved
 
 
-def _indentation(text: str) -> str:
+def indentation(text: str) -> str:
+    """The blanks that begin the first line that is not blank."""
     line = next((line for line in text.split("\n") if line.strip()), "")
     return line[: len(line) - len(line.lstrip())]
 
 
 def _depth_below(text: str) -> int | None:
-    """The least indentation of the lines after the first one that is not blank."""
-    lines = [line for line in text.split("\n") if line.strip()][1:]
-    return min((len(line) - len(line.lstrip()) for line in lines), default=None)
+    """The least indentation of the lines below the head of a definition, which stands below its decorators."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    head = next((number for number, line in enumerate(lines) if not line.lstrip().startswith("@")), 0)
+    return min((len(line) - len(line.lstrip()) for line in lines[head + 1 :]), default=None)
 
 
 def _with_line_ends(whole: str, start: int, end: int, text: str) -> str:

@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass
 
 TAG = re.compile(
-    r"<(?:/(?P<closing>edit|search|replacement|create|delete)\s*"
+    r"<(?:/(?P<closing>edit|insert|search|replacement|create|delete)\s*"
     r"|(?P<content>search|replacement)\s*"
-    r"|(?P<block>edit|create|delete)(?P<attributes>(?:\s+\w+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'))*)\s*(?P<single>/?))>"
+    r"|(?P<block>edit|insert|create|delete)(?P<attributes>(?:\s+\w+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'))*)\s*(?P<single>/?))>"
 )
 ATTRIBUTE = re.compile(r"(\w+)\s*=\s*(?:\"([^\"\n]*)\"|'([^'\n]*)')")
 BLANKS = re.compile(r"[ \t]*")
-CLOSING = re.compile(r"</(?:search|replacement|create|edit)[ \t]*>[ \t]*")
+CLOSING = re.compile(r"</(?:search|replacement|create|insert|edit)[ \t]*>[ \t]*")
 FENCE_LINE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[\w.+#-]*[ \t]*\Z")
 
 
@@ -23,7 +23,7 @@ class Tag:
     """One tag. `start` and `end` are character offsets; `line` is 1-based."""
 
     name: str
-    """edit, search, replacement, create or delete."""
+    """edit, insert, search, replacement, create or delete."""
     closes: bool
     single: bool = False
     """Written `<.../>`: opens and closes at once."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.package import SectionTexts
 from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
 from clean_room_agent.execute.prompts.texts import CODER, template
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
@@ -23,7 +24,7 @@ class FailedAttempt:
 class ImplementInputs:
     """A step with the code that it is about; texts may be empty."""
 
-    context: str
+    context: SectionTexts
     diff: str
     """What the run has changed so far; the context shows the files after it."""
     evidence: str
@@ -49,24 +50,31 @@ def read_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
 
 
 EXAMPLE = """\
-<edit file="shop/money.py">
+<edit file="quokka_zoo/pen.py">
 <search>
-    cents = int(amount * 100)
-    return cents
+    meals = len(quokkas)
+    return meals
 </search>
 <replacement>
-    cents = (amount * 100).quantize(ONE, rounding=ROUND_HALF_UP)
-    return int(cents)
+    meals = len(quokkas) * MEALS_A_DAY
+    return meals
 </replacement>
 </edit>
-<edit file="shop/money.py">
-<search>
-from decimal import Decimal
-</search>
+<edit file="quokka_zoo/pen.py" symbol="QuokkaPen.open">
 <replacement>
-from decimal import ROUND_HALF_UP, Decimal
+    def open(self):
+        self.gate = "open"
+        return self.gate
 </replacement>
-</edit>"""
+</edit>
+<insert file="quokka_zoo/pen.py" after="QuokkaPen.open">
+    def close(self):
+        self.gate = "closed"
+</insert>
+<create file="quokka_zoo/food.py">
+MEALS_A_DAY = 2
+</create>
+<delete file="quokka_zoo/old_food.py"/>"""
 
 IMPLEMENT: Prompt[ImplementInputs, tuple[PatchEdit, ...]] = Prompt(
     name="implement",

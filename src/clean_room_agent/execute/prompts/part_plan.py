@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.package import SectionTexts
 from clean_room_agent.execute.prompts.answers import PartPlanAnswer
 from clean_room_agent.execute.prompts.texts import PLANNER, template
 from clean_room_agent.llm.answers import JsonAnswer
@@ -12,7 +13,7 @@ from clean_room_agent.llm.prompt import Prompt
 class PartPlanInputs:
     """One part of the task with the code that it is about; texts may be empty."""
 
-    context: str
+    context: SectionTexts
     others: tuple[str, ...]
     """Paths of files of which the context shows nothing."""
     diff: str

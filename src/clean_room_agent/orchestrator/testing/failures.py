@@ -3,15 +3,23 @@
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name
 from clean_room_agent.orchestrator.testing.results import Failure
+from clean_room_agent.orchestrator.testing.source_tree import SourceTree
+from clean_room_agent.orchestrator.testing.values import cut_pair, label, values_in
+from clean_room_agent.orchestrator.testing.wording import telling
 
 MAX_LINES = 8
 """Of one failure's message; the first are kept."""
 MAX_LINE_LENGTH = 300
+MAX_FRAMES = 20
+"""Of one failure; the innermost are kept."""
+MAX_DESCRIBED = 200
+"""Failures of a run that are told with values, statement and frames: the first, in their order."""
 
 PYTEST_FRAME = re.compile(
     r"(?P<path>[^\s:<][^:\n]*):(?P<line>\d{1,9}): ?(?:in (?P<function>\S+)|[A-Za-z_][\w.]*)?"
@@ -21,7 +29,7 @@ TRACEBACK_FRAME = re.compile(
 )
 SCRIPT_FRAME = re.compile(
     r"\s+(?:at |❯ )(?:async )?(?:(?P<function>[^\s()]+)(?: \[as \S+\])? )?"  # noqa: RUF001 - vitest's arrow
-    r"\(?(?P<path>[^\s():]+):(?P<line>\d{1,9}):\d+\)?"
+    r"\(?(?:file://)?(?P<path>(?:node:)?[^\s():]+):(?P<line>\d{1,9}):\d+\)?"
 )
 DEFINITION = re.compile(r">?\s*(?:async )?def (\w+)")
 NOTE = re.compile(r"\n?\[[^\[\]]*full report in element text\]\Z")
@@ -29,15 +37,66 @@ ELSEWHERE = ("site-packages/", "node_modules/", "python/", "node:")
 
 
 def describe(
-    failure: Failure, roots: Sequence[Path], exists: Callable[[str], bool]
+    failure: Failure, roots: Sequence[Path], tree: SourceTree, *, with_values: bool = True
 ) -> tuple[FailingTest, tuple[StackFrame, ...]]:
-    """The failure in normalised words, and its frames; its place is the innermost frame, else the test's own."""
+    """The failure in normalised words, and its frames; its place is the innermost frame, else the test's own.
+
+    Without `with_values`, what was compared, the statement and the frames stay out of the words.
+    """
     detail = normalise(failure.detail, roots)
-    frames = frames_of(detail, exists)
-    place = frames[0] if frames else StackFrame(path=normalise_name(failure.path, roots), line=failure.line)
-    message = error_lines(detail, normalise(NOTE.sub("", failure.message), roots))
-    name = normalise_name(failure.name, roots)
-    return FailingTest(name=name, message="\n".join(message), path=place.path, line=place.line), frames
+    message = normalise(NOTE.sub("", failure.message), roots)
+    name, path = normalise_name(failure.name, roots), normalise_name(failure.path, roots)
+    frames = _recorded(failure.frames, roots, tree) or frames_of(detail, tree.exists)
+    place = frames[0] if frames else StackFrame(path=path, line=failure.line)
+    words = FailingTest(name=name, path=place.path, line=place.line)
+    if not with_values:
+        return replace(words, message="\n".join(error_lines(detail, message))), frames
+    own = _own_frame(frames, path, name)
+    statement = tree.statement(own.path, own.line) if own is not None else ""
+    expected, actual = _values(failure, detail, message, statement, roots)
+    lines = error_lines(detail, message, values_known=bool(expected or actual))
+    expected, actual = cut_pair(expected, actual)
+    described = replace(
+        words,
+        message="\n".join(lines),
+        statement=statement,
+        expected=expected,
+        actual=actual,
+        frames=frames[:MAX_FRAMES],
+    )
+    return described, frames
+
+
+def _values(
+    failure: Failure, detail: str, message: str, statement: str, roots: Sequence[Path]
+) -> tuple[str, str]:
+    """(expected, actual), normalised: as they were told, else as the words say."""
+    left, right = normalise(failure.actual, roots), normalise(failure.expected, roots)
+    if failure.operator:
+        return label(failure.operator, left, right, statement)
+    if left or right:
+        return right, left
+    if failure.frames:
+        return values_in(message)
+    lines = (message or detail).split("\n")
+    stop = next((index for index, line in enumerate(lines) if SCRIPT_FRAME.fullmatch(line)), len(lines))
+    return values_in("\n".join(lines[:stop]))
+
+
+def _recorded(
+    frames: Iterable[StackFrame], roots: Sequence[Path], tree: SourceTree
+) -> tuple[StackFrame, ...]:
+    """Those of the frames that were told that are the tree's own, with relative paths."""
+    own = (replace(frame, path=normalise_name(frame.path, roots)) for frame in frames)
+    return once(frame for frame in own if _ours(frame.path) and tree.exists(frame.path))
+
+
+def _own_frame(frames: Sequence[StackFrame], path: str, name: str) -> StackFrame | None:
+    """The frame of the test itself: by the name of its function, else the outermost in its file, else of all."""
+    last = re.split(r"::|\.", name.partition("[")[0])[-1]
+    named = [frame for frame in frames if frame.function == last and path in {"", frame.path}]
+    there = [frame for frame in frames if frame.path == path]
+    return next(iter((*named, *reversed(there), *reversed(frames))), None)
 
 
 def frames_of(text: str, exists: Callable[[str], bool]) -> tuple[StackFrame, ...]:
@@ -67,16 +126,17 @@ def once(frames: Iterable[StackFrame]) -> tuple[StackFrame, ...]:
     return tuple(dict.fromkeys(frames))
 
 
-def error_lines(detail: str, message: str) -> tuple[str, ...]:
+def error_lines(detail: str, message: str, *, values_known: bool = False) -> tuple[str, ...]:
     """The lines of normalised `detail` that say what went wrong: pytest's `E` lines, else `message`, else its end.
 
-    At most `MAX_LINES`, the first; what is left out is counted.
+    Hints at the runner's options stay out, and with `values_known`, its diffs and abbreviated values. At most
+    `MAX_LINES`, the first; what is left out is counted.
     """
     shown_by_pytest = [line[1:] for line in detail.split("\n") if re.match(r"E(?:\s|\Z)", line)]
     lines = textwrap.dedent("\n".join(shown_by_pytest)).split("\n") if shown_by_pytest else []
     if not lines:
         lines = message.split("\n") if message.strip() else _last_words(detail)
-    lines = [line.rstrip() for line in lines if line.strip()]
+    lines = telling(lines, values_known=values_known)
     shown = [
         line if len(line) <= MAX_LINE_LENGTH else line[:MAX_LINE_LENGTH] + "…" for line in lines[:MAX_LINES]
     ]

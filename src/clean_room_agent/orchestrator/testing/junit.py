@@ -2,9 +2,11 @@
 
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from itertools import zip_longest
 from pathlib import Path
 
 from clean_room_agent.beneath import read_bytes
+from clean_room_agent.orchestrator.testing.python_record import PROPERTY, read_records, with_record
 from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, merge, worst
 
 MAX_REPORT_BYTES = 100_000_000
@@ -80,18 +82,25 @@ def _outcome(case: ET.Element) -> Outcome:
 
 
 def _failures(case: ET.Element, node: str) -> list[Failure]:
+    """The failures of a test; the records of a rerun's earlier turns come before those of its last, and are none."""
     zero_based = case.get("line", "")
-    return [
-        Failure(
-            name=node,
-            detail=child.text or "",
-            message=child.get("message", ""),
-            path=case.get("file", ""),
-            line=int(zero_based) + 1 if zero_based.isdecimal() and len(zero_based) < MAX_DIGITS else 0,
-        )
-        for child in case
-        if child.tag in {"failure", "error"}
-    ]
+    records = read_records(
+        entry.get("value", "") for entry in case.iter("property") if entry.get("name") == PROPERTY
+    )
+    found = []
+    for tag in ("failure", "error"):
+        children = [child for child in case if child.tag == tag]
+        told = [record for record in records if (record.when == "call") == (tag == "failure")]
+        for child, record in zip_longest(children, told[-len(children) :] if children else ()):
+            failure = Failure(
+                name=node,
+                detail=child.text or "",
+                message=child.get("message", ""),
+                path=case.get("file", ""),
+                line=int(zero_based) + 1 if zero_based.isdecimal() and len(zero_based) < MAX_DIGITS else 0,
+            )
+            found.append(failure if record is None else with_record(failure, record))
+    return found
 
 
 def node_id(classname: str, name: str, file: str, exists: Callable[[str], bool]) -> str:

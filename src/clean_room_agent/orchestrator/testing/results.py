@@ -27,6 +27,14 @@ class Failure:
     path: str = ""
     line: int = 0
     """1-based; 0 where unknown."""
+    expected: str = ""
+    """The value that the runner says was expected; with an `operator`, its right side."""
+    actual: str = ""
+    """What came instead; with an `operator`, its left side."""
+    operator: str = ""
+    """How the two were compared, where the runner knows left and right alone."""
+    frames: tuple[StackFrame, ...] = ()
+    """Innermost first, of whatever files; empty where `detail` alone tells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

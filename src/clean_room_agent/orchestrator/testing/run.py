@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clean_room_agent import proc
 from clean_room_agent.beneath import is_file
-from clean_room_agent.orchestrator.testing.failures import describe, frames_of, once
+from clean_room_agent.orchestrator.testing.failures import MAX_DESCRIBED, describe, frames_of, once
 from clean_room_agent.orchestrator.testing.guarding import Watched, clear, read_watched
 from clean_room_agent.orchestrator.testing.javascript import read_jest, read_mocha, read_vitest
 from clean_room_agent.orchestrator.testing.junit import read_report
@@ -19,8 +19,10 @@ from clean_room_agent.orchestrator.testing.normalise import (
     relative_paths,
     strip_escapes,
 )
+from clean_room_agent.orchestrator.testing.python_record import with_records_of_unittest
 from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, RED, Failure, Reading, TestRun, merge
 from clean_room_agent.orchestrator.testing.script_report import read_script_reports
+from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 from clean_room_agent.orchestrator.testing.unittest_output import read_unittest
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 
@@ -112,7 +114,7 @@ def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> 
     for reader in READERS:
         reading = reader(text)
         if reading is not None:
-            return reading
+            return with_records_of_unittest(reading, report) if reading.runner == "unittest" else reading
     if UNITTEST_WORD.search(command):
         return Reading(runner="unittest", whole=False, problem="unittest ended before it printed its summary")
     return Reading(runner="unknown")
@@ -173,13 +175,14 @@ def _settle(
     outcomes = merge((normalise_name(name, roots), outcome) for name, outcome in reading.outcomes.items())
     shown = normalise(output, roots)
 
-    def exists(path: str) -> bool:
-        return is_file(roots[0], path)
-
-    described = [describe(failure, roots, exists) for failure in sorted(reading.failures, key=_order)]
+    tree = SourceTree(roots[0])
+    described = [
+        describe(failure, roots, tree, with_values=place < MAX_DESCRIBED)
+        for place, failure in enumerate(sorted(reading.failures, key=_order))
+    ]
     frames = once(frame for _, frames in described for frame in frames)
     if not frames and done.returncode != 0:
-        frames = frames_of(shown, exists)
+        frames = frames_of(shown, tree.exists)
     return TestRun(
         command=command,
         returncode=done.returncode,

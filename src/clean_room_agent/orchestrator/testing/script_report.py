@@ -1,7 +1,7 @@
 """Reading the reports that the guard asks jest, vitest, mocha and Node's own runner for, one file a process."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -12,6 +12,7 @@ from clean_room_agent import beneath
 from clean_room_agent.orchestrator.testing.guarding import guard_folder
 from clean_room_agent.orchestrator.testing.normalise import strip_escapes
 from clean_room_agent.orchestrator.testing.results import SEVERITY, Failure, Outcome, Reading, Runner
+from clean_room_agent.orchestrator.testing.values import values_in
 
 SEPARATOR = " > "
 RUNNERS: tuple[Runner, ...] = ("jest", "vitest", "mocha", "node")
@@ -52,10 +53,29 @@ class _Test(_Foreign):
     outcome: Outcome
     message: str = ""
     detail: str = ""
+    expected: str = ""
+    actual: str = ""
+    operator: str = ""
 
 
 class _Guards(_Foreign):
     tests: list[_Test]
+
+
+class _Compared(_Foreign):
+    """What the guard tells of one failing test of vitest's."""
+
+    file: str
+    name: str
+    diff: str
+    expected: str
+    actual: str
+    operator: str
+    stack: str
+
+
+class _AllCompared(_Foreign):
+    failures: list[_Compared]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +85,8 @@ class _Told:
     file: str
     message: str = ""
     detail: str = ""
+    expected: str = ""
+    actual: str = ""
 
 
 def read_script_reports(report: Path) -> Reading | None:
@@ -96,7 +118,12 @@ def read_script_reports(report: Path) -> Reading | None:
         named=True,
         failures=tuple(
             Failure(
-                name=name, detail=strip_escapes(one.detail), message=strip_escapes(one.message), path=one.file
+                name=name,
+                detail=strip_escapes(one.detail),
+                message=strip_escapes(one.message),
+                path=one.file,
+                expected=one.expected,
+                actual=one.actual,
             )
             for name, one in numbered
             if one.outcome in {"failed", "error"}
@@ -114,7 +141,8 @@ def _read(folder: Path, name: str, runner: Runner) -> list[_Told] | str:
             answer = _Jest.model_validate_json(data)
             if answer.interrupted:
                 return f"{runner} was interrupted"
-            return [one for file in answer.files for one in _of_file(file)]
+            compared = _compared(folder, name)
+            return [one for file in answer.files for one in _of_file(file, compared)]
         return list(_of_guard(_Guards.model_validate_json(data)))
     except OSError:
         return f"{runner} left no report: its process ended before the tests did"
@@ -122,11 +150,41 @@ def _read(folder: Path, name: str, runner: Runner) -> list[_Told] | str:
         return f"{runner}'s report is cut short, or not one that it writes"
 
 
-def _of_file(file: _File) -> Iterator[_Told]:
+def _compared(folder: Path, name: str) -> dict[str, _Compared]:
+    """By name of a failing test, what the guard's reporter left beside vitest's own report."""
+    try:
+        data = beneath.read_bytes(folder, name.removesuffix(".json") + ".values", max_bytes=MAX_BYTES)
+        told = _AllCompared.model_validate_json(data)
+    except (OSError, ValidationError):
+        return {}
+    return {SEPARATOR.join((one.file, one.name)): one for one in told.failures}
+
+
+def _values_of(one: _Compared) -> tuple[str, str]:
+    """(expected, actual); where both look alike, the diff may tell a string from a number."""
+    expected, actual = values_in(strip_escapes(one.diff)) if one.expected == one.actual else ("", "")
+    if not (expected or actual):
+        expected, actual = one.expected, one.actual
+    return operated(one.operator, expected, actual)
+
+
+def operated(operator: str, expected: str, actual: str) -> tuple[str, str]:
+    """What was expected by one of the operators of node:assert and chai: equality of whatever kind says no more."""
+    if operator.startswith("not") and (expected or actual):
+        return f"not {expected}", actual
+    return (f"to match {expected}", actual) if operator == "match" else (expected, actual)
+
+
+def _of_file(file: _File, compared: Mapping[str, _Compared]) -> Iterator[_Told]:
     for test in file.tests:
         name = SEPARATOR.join((file.name, *filter(None, test.ancestors), test.title))
-        outcome = _outcome(test.status)
-        yield _Told(name=name, outcome=outcome, file=file.name, detail="\n".join(test.failures or ()))
+        detail = "\n".join(test.failures or ())
+        one = compared.get(name)
+        expected, actual = ("", "") if one is None else _values_of(one)
+        yield _Told(
+            name=name, outcome=_outcome(test.status), file=file.name, expected=expected, actual=actual,
+            detail=detail if one is None or not detail else one.stack or detail,
+        )  # fmt: skip
     if file.status == "failed" and not any(_outcome(test.status) == "failed" for test in file.tests):
         yield _Told(name=file.name, outcome="error", file=file.name, detail=file.message or "")
 
@@ -142,7 +200,11 @@ def _of_guard(answer: _Guards) -> Iterator[_Told]:
             continue
         titles = [title for title in test.name if title and title != test.file]
         name = SEPARATOR.join(filter(None, (test.file, *titles)))
-        yield _Told(name=name, outcome=test.outcome, file=test.file, message=test.message, detail=test.detail)
+        expected, actual = operated(test.operator, test.expected, test.actual)
+        yield _Told(
+            name=name, outcome=test.outcome, file=test.file, message=test.message, detail=test.detail,
+            expected=expected, actual=actual,
+        )  # fmt: skip
 
 
 def _numbered(told: Iterable[_Told]) -> Iterator[tuple[str, _Told]]:

@@ -20,12 +20,12 @@ class RefilterAnswer(BaseModel):
 
 
 TEMPLATE = """\
-A programmer will do a task, but not all of the chosen code fits on the page. Some of it has to go.
+A programmer will do a task, but not all of the chosen code fits into the prompt. Some of it has to be left out.
 
 Rules:
-- Keep a piece if the task will change it.
-- Let a piece go if it is only useful to know.
-- Each piece has its size in tokens. What you keep must fit in the room that is named below the list.
+- Keep a piece if the task changes it.
+- Leave a piece out if it is only useful to know.
+- Each piece has its size in tokens. What you keep must not be larger than what is named below the list.
 - Answer with one JSON object and nothing else: the numbers of the pieces to keep.
 
 Example answer:
@@ -35,7 +35,7 @@ Example answer:
 
 ## Code
 {% for option in options %}
-{{ loop.index }}. {{ option }}
+{{ option }}
 {% endfor %}
 
 {{ remark }}

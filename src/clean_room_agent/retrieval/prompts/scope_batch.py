@@ -23,22 +23,28 @@ TEMPLATE = """\
 You choose files for a programmer. You get a task and a numbered list of files of the repository.
 
 Rules:
-- Choose a file if the task will change it.
+- Choose a file if the task changes it.
 - Choose a file if the change cannot be written without reading it.
 - Leave a file out if it only has a similar name or topic.
-- Each file has its path, why it was found, and some names that it defines.
+- Each file is shown with the lines that are nearest to the task, each after its number.
 - Answer with one JSON object and nothing else: the numbers of the chosen files. The list may be empty.
 
 Example answer:
 {{ example }}
 
 {{ question }}
+{% if chosen %}
+
+## Already chosen
+{% for name in chosen %}
+- {{ name }}
+{% endfor %}
+{% endif %}
 
 ## Files
 {% for option in options %}
-{{ loop.index }}. {{ option }}
+{{ option }}
 {% endfor %}
-
 Which of these files matter for the task? Answer with the JSON object.
 """
 

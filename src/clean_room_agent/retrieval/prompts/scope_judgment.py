@@ -8,12 +8,20 @@ TEMPLATE = """\
 You choose files for a programmer. You get a task and one file of the repository.
 
 Rules:
-- Say yes if the task will change the file.
+- Say yes if the task changes the file.
 - Say yes if the change cannot be written without reading the file.
 - Say no if the file only has a similar name or topic.
+- You see the lines of the file that are nearest to the task, each after its number.
 - Answer with one word: yes or no.
 
 {{ question }}
+{% if chosen %}
+
+## Already chosen
+{% for name in chosen %}
+- {{ name }}
+{% endfor %}
+{% endif %}
 
 ## Files to choose from
 {% for other in others %}
@@ -22,7 +30,6 @@ Rules:
 
 ## File
 {{ option }}
-
 Does this file matter for the task? Answer yes or no.
 """
 

@@ -10,12 +10,17 @@ from clean_room_agent.llm.prompt import Prompt
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAnalysisInputs:
-    """The task, and the folders that it may be about."""
+    """The task, what its tests show, and what search found for it; texts may be empty."""
 
-    folders: tuple[str, ...]
     task: str
     focus: str
     evidence: str
+    tests: str
+    """The source of the failing tests, framed."""
+    files: tuple[str, ...]
+    """Paths, the nearest first."""
+    symbols: tuple[str, ...]
+    """`name (path)`, the nearest first."""
 
 
 class TaskAnalysisAnswer(BaseModel):
@@ -32,19 +37,34 @@ You read a task for a programmer and say where in the code to look. You do not s
 
 Rules:
 - intent: one short sentence that says what must be different afterwards.
-- areas: folders or files from the list of folders that the task is likely about. At most 5.
+- areas: files or folders from the list below that the task is likely to change. At most 5.
 - keywords: words that the code to be changed is likely to contain. At most 10.
-- symbols: names of functions, classes, methods or variables that the task is likely about. At most 10.
-- Write only names that the task or the list gives you, or that follow from them. Leave a list empty if you are not sure.
+- symbols: names of functions, classes, methods or variables from the list below that the task is likely to change. At most 10.
+- Write only names that stand below. Leave a list empty if you are not sure.
 - Answer with one JSON object and nothing else.
 
 Example answer:
 {{ example }}
 
-## Folders
-{% for folder in folders %}
-{{ folder }}
+## Files found
+{% for file in files %}
+- {{ file }}
 {% endfor %}
+
+## Definitions found
+{% for symbol in symbols %}
+- {{ symbol }}
+{% endfor %}
+{% if tests %}
+
+## Tests
+{{ tests }}
+{% endif %}
+{% if evidence %}
+
+## What the tests show now
+{{ evidence }}
+{% endif %}
 
 ## Task
 {{ task.strip() }}
@@ -52,11 +72,6 @@ Example answer:
 
 ## The part of it to do now
 {{ focus.strip() }}
-{% endif %}
-{% if evidence %}
-
-## What the tests showed
-{{ evidence }}
 {% endif %}
 
 Where in the code is this? Answer with the JSON object.

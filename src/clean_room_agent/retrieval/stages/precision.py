@@ -1,42 +1,53 @@
-"""The stage `precision`: what of the files in scope is shown, and in how much detail."""
+"""The stage `precision`: what of the files in scope is shown, and in how much detail.
+
+Of the files that a plan names, what it names in them is shown without asking, and what hangs together with that. Of other
+files, and where a plan does not say what of a file it means, the pieces nearest to the task are judged.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from clean_room_agent.artifacts.package import Detail
 from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.query.file_kinds import is_side_file
 from clean_room_agent.retrieval import outlines
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.neighbors import with_neighbors
-from clean_room_agent.retrieval.pieces import Piece
-from clean_room_agent.retrieval.prompts.precision_batch import DETAILS, PRECISION_BATCH
-from clean_room_agent.retrieval.prompts.precision_primary import PRECISION_PRIMARY
-from clean_room_agent.retrieval.prompts.precision_relevant import PRECISION_RELEVANT
-from clean_room_agent.retrieval.prompts.precision_supporting import PRECISION_SUPPORTING
-from clean_room_agent.retrieval.relevance import PieceKey
+from clean_room_agent.retrieval.failing_tests import TestCode
+from clean_room_agent.retrieval.pieces import Definition
+from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
+from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
+from clean_room_agent.retrieval.related import Span, related_selections
+from clean_room_agent.retrieval.relevance import PieceKey, holds_frame, is_named
 from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import (
     Candidate,
     Decision,
     Judge,
-    Option,
     Ruling,
     Selection,
     StageContext,
 )
-from clean_room_agent.retrieval.targets import asked_pieces, fill_selections, piece_selection
-from clean_room_agent.retrieval.units import Desk, Unit, lay_out, units_of
+from clean_room_agent.retrieval.targets import Target, around, is_small, names_a_large_class, target_of
+from clean_room_agent.retrieval.units import FilesInScope, Unit, files_in_scope, is_test
 
 STAGE = "precision"
-TEST_SHARE = 8
-"""A failing test is shown if it takes no more than this part of the room."""
-TEST_LINES = 40
-"""Other tests of up to this length are shown by their lines: their signatures say nothing."""
+TEST_SHARE = 4
+"""Failing tests are shown up to this part of what is available, in their order; further ones are named alone."""
+SMALL_TOKENS = 2000
+"""Where all that could be asked about takes no more, it is shown."""
+MAX_ROUNDS = 3
+"""Where all that was asked about is judged not to be changed, the next are asked about, so many times in all."""
+TARGET_NAMES = 40
+"""Definitions named of a file to be changed, those closest to the code that is shown."""
+PLAN_NAMES = 15
+"""Definitions named of a file in scope, for a planner, those nearest to the task."""
+DETAILS: dict[str, Detail] = {CHANGE: "primary", READ: "supporting"}
 
 
 class PrecisionStage:
-    """Target files are shown whole where they fit; of everything else, what is judged to be needed."""
+    """What is named is shown; of everything else, what is judged to be needed."""
 
     def __init__(self, config: JudgmentsConfig, *, name: str = STAGE) -> None:
         self.name = name
@@ -50,61 +61,88 @@ class PrecisionStage:
         Raises:
             RepositoryError: a file in scope is not what was indexed.
         """
-        desk, unreadable = lay_out(context, source, task)
-        asked = {
-            key: reason
-            for entry, view in desk.views
-            if entry.tier == 0 and entry.path not in desk.whole
-            for key, reason in asked_pieces(view, desk.hints).items()
-        }
-        units, passed_over = self._units(desk, asked, context.room_tokens, source)
-        judged = list(zip(units, self._judge([unit.as_option() for unit in units], models), strict=True))
-        given = [
-            *_whole_targets(desk),
-            *_asked_selections(desk, asked),
-            *_test_selections(desk, context, source),
+        files = files_in_scope(context, source, task)
+        targets = [
+            target_of(list(units), files.hints, context.to_change)
+            for tier, units in _by_file(files)
+            if tier == 0
         ]
-        chosen = [selection for unit, ruling in judged for selection in _judged_selection(unit, ruling)]
-        if context.request.mode != "implement":
-            given.extend(_outline_selections(desk, {selection.path for selection in (*given, *chosen)}))
+        tests = _test_selections(files.tests, context, source)
+        whole, named = _without_asking(targets, source, context, files)
+        waiting = self._waiting(files, targets, [*whole, *named], context)
+        judged, passed_over = self._judge(
+            waiting, files, models, tuple(_name(one) for one in (*whole, *named))
+        )
+        chosen = [_judged_selection(unit, ruling) for unit, ruling in judged if ruling.label]
+        belonging: list[Selection] = []
+        if context.request.mode == "implement":
+            belonging = _belonging(targets, [*named, *chosen])
+            shown = [*whole, *named, *chosen, *belonging]
+            beside = [
+                *_outlines_of_targets(targets, shown),
+                *_related([*whole, *named, *chosen], shown, files, source),
+            ]
+        else:
+            beside = _outlines(files)
+        given = [*whole, *named, *belonging, *tests, *beside]
         decisions = (
             *context.decisions,
-            *(self._note(entry, view.reason) for entry, view in unreadable),
-            *(_given(selection, desk) for selection in given),
-            *(_decide(unit, ruling) for unit, ruling in judged),
+            *(self._note(entry, view.reason) for entry, view in files.unreadable),
+            *(self._given(selection, files) for selection in given),
+            *(self._decide(unit, ruling) for unit, ruling in judged),
             *passed_over,
         )
-        selections = (*given, *chosen, *_fill(desk, asked, judged))
-        return replace(context, selections=selections, detail_chosen=True, decisions=decisions)
+        return replace(context, selections=(*given, *chosen), detail_chosen=True, decisions=decisions)
 
-    def _judge(self, options: Sequence[Option], models: Judge) -> Sequence[Ruling]:
-        if self._config.symbols_in_one_question:
-            return models.sort(PRECISION_BATCH, options, labels=DETAILS, stage=self.name)
-        return judge_in_passes(options, models, stage=self.name)
+    def _waiting(
+        self,
+        files: FilesInScope,
+        targets: Sequence[Target],
+        given: Sequence[Selection],
+        context: StageContext,
+    ) -> list[Unit]:
+        """What is not certain, best first."""
+        whole = {one.path for one in given if one.symbol is None}
+        sure = {(one.path, one.start_line) for one in given}
+        waiting = [unit for unit in files.units if unit.piece.kind != "imports" and _may_change(unit, files)]
+        if context.request.mode == "implement":
+            uncertain = {unit.key for target in targets for unit in _uncertain(target)}
+            waiting = [unit for unit in waiting if unit.entry.tier > 0 or unit.key in uncertain]
+        waiting = [unit for unit in waiting if unit.entry.path not in whole and unit.key not in sure]
+        return sorted(waiting, key=lambda unit: unit.rank)
 
-    def _units(
-        self, desk: Desk, asked: Mapping[PieceKey, str], room: int, source: RepositorySource
-    ) -> tuple[list[Unit], list[Decision]]:
-        """What is judged, best first, and a note for each file of which something is not."""
-        units: list[Unit] = []
-        for entry, view in desk.views:
-            if entry.path not in desk.whole:
-                units.extend(
-                    unit
-                    for unit in units_of(entry, view, desk.scores, room_tokens=room, source=source)
-                    if unit.key not in asked
-                )
-        units = with_neighbors(units, desk, source, room_tokens=room)
-        units.sort(key=lambda unit: unit.rank)
-        bound = self._config.symbols_to_judge([unit.score for unit in units])
-        rest = units[bound.count :]
+    def _judge(
+        self, waiting: Sequence[Unit], files: FilesInScope, models: Judge, chosen: tuple[str, ...]
+    ) -> tuple[list[tuple[Unit, Ruling]], list[Decision]]:
+        """The units with their rulings, and a note for each file of which something was not judged."""
+        judged: list[tuple[Unit, Ruling]] = []
+        bound = self._config.symbols_to_judge([unit.score for unit in waiting])
+        start = 0
+        for _ in range(MAX_ROUNDS):
+            batch = waiting[start : start + max(bound.count, 1)]
+            if not batch:
+                break
+            judged += zip(batch, self._rulings(batch, files, models, chosen), strict=True)
+            start += len(batch)
+            if chosen or any(ruling.label == CHANGE for _, ruling in judged):
+                break
+        rest = waiting[start:]
         counts = Counter(unit.entry.path for unit in rest)
         entries = {unit.entry.path: unit.entry for unit in reversed(rest)}
         notes = [
             self._note(entries[path], f"not judged, {count} of its pieces: each {bound.reason}")
             for path, count in counts.items()
         ]
-        return units[: bound.count], notes
+        return judged, notes
+
+    def _rulings(
+        self, batch: Sequence[Unit], files: FilesInScope, models: Judge, chosen: tuple[str, ...]
+    ) -> tuple[Ruling, ...]:
+        options = [unit.as_option(files.terms) for unit in batch]
+        labels = (CHANGE, READ)
+        if self._config.symbols_in_one_question:
+            return models.sort(PRECISION_BATCH, options, labels=labels, stage=self.name, chosen=chosen)
+        return models.choose(PIECE_JUDGMENT, options, labels=labels, stage=self.name, chosen=chosen)
 
     def _note(self, entry: Candidate, reason: str) -> Decision:
         return Decision(
@@ -117,122 +155,210 @@ class PrecisionStage:
             reason=reason,
         )
 
-
-def judge_in_passes(options: Sequence[Option], models: Judge, *, stage: str) -> list[Ruling]:
-    """One ruling an option by three questions over a shrinking set: is it needed at all; if so, whole; if not whole,
-    with its description. What has no readable verdict is refused what was asked: all, to be whole, a description.
-    """
-    needed = dict(
-        zip(options, models.each(PRECISION_RELEVANT, options, label="relevant", stage=stage), strict=True)
-    )
-    left = [option for option, ruling in needed.items() if ruling.label]
-    whole = dict(zip(left, models.each(PRECISION_PRIMARY, left, label="primary", stage=stage), strict=True))
-    left = [option for option, ruling in whole.items() if not ruling.label]
-    told = dict(
-        zip(left, models.each(PRECISION_SUPPORTING, left, label="supporting", stage=stage), strict=True)
-    )
-    return [_last_word(needed[option], whole.get(option), told.get(option)) for option in options]
-
-
-def _last_word(needed: Ruling, whole: Ruling | None, told: Ruling | None) -> Ruling:
-    """The last question's ruling, with all answers as its reason; what is needed is at least `type_context`."""
-    steps = [("needed", needed), ("whole", whole), ("description", told)]
-    answered = [(word, ruling) for word, ruling in steps if ruling is not None]
-    last = answered[-1][1]
-    reason = "; ".join(f"{word}: {ruling.reason}" for word, ruling in answered)
-    return replace(last, reason=reason, label=last.label or ("type_context" if told is not None else ""))
-
-
-def _whole_targets(desk: Desk) -> list[Selection]:
-    return [
-        _file_selection(entry, view, "primary", score=1.0, reason=f"{entry.reasons[0]}; shown whole")
-        for entry, view in desk.views
-        if entry.path in desk.whole
-    ]
-
-
-def _asked_selections(desk: Desk, asked: Mapping[PieceKey, str]) -> list[Selection]:
-    return [
-        piece_selection(
-            piece, entry, score=desk.scores[key], reason=asked[key], outline=outlines.summary(piece)
+    def _given(self, selection: Selection, files: FilesInScope) -> Decision:
+        ids = {entry.path: entry.file_id for entry, _ in files.views}
+        return Decision(
+            stage=self.name,
+            path=selection.path,
+            symbol=selection.symbol,
+            file_id=ids.get(selection.path),
+            tier=selection.tier,
+            score=selection.score,
+            included=True,
+            detail=selection.detail,
+            reason=f"in without asking: {selection.reason}",
         )
-        for entry, view in desk.views
-        for piece in view.pieces
-        if (key := (entry.path, piece.start_line)) in asked
-    ]
+
+    def _decide(self, unit: Unit, ruling: Ruling) -> Decision:
+        return Decision(
+            stage=self.name,
+            path=unit.entry.path,
+            symbol=unit.piece.name,
+            file_id=unit.entry.file_id,
+            tier=unit.entry.tier,
+            score=unit.score,
+            included=bool(ruling.label),
+            detail=DETAILS[ruling.label] if ruling.label else "",
+            reason=ruling.reason,
+            call_id=ruling.call_id,
+            confidence=ruling.confidence,
+        )
 
 
-def _judged_selection(unit: Unit, ruling: Ruling) -> list[Selection]:
-    """What a ruling shows; pieces of target files that are not primary are left to the fill."""
-    detail = _detail(ruling.label)
-    if detail is None:
-        return []
-    if unit.piece is None:
-        outline = outlines.file_outline(unit.view, {})
-        return [
-            _file_selection(
-                unit.entry, unit.view, detail, score=unit.score, reason=ruling.reason, outline=outline
-            )
+def _by_file(files: FilesInScope) -> list[tuple[int, list[Unit]]]:
+    groups = groupby(files.units, key=lambda unit: (unit.entry.tier, unit.entry.path))
+    return [(tier, list(units)) for (tier, _), units in groups]
+
+
+def _uncertain(target: Target) -> Sequence[Unit]:
+    """Where nothing of the file is named, or only a large class: its pieces."""
+    if names_a_large_class(target):
+        heads = tuple(unit.piece.name.removesuffix("(head)").strip() + "." for unit, _ in target.chosen)
+        return [unit for unit in target.units if unit.piece.name.startswith(heads)]
+    return target.uncertain
+
+
+def _may_change(unit: Unit, files: FilesInScope) -> bool:
+    """Whether the piece is worth a question: tests and documentation are so only where the task is about them."""
+    path = unit.entry.path
+    return unit.entry.tier == 0 or not (
+        (is_test(unit.entry) and not files.hints.wants_tests) or is_side_file(path)
+    )
+
+
+def _without_asking(
+    targets: Sequence[Target], source: RepositorySource, context: StageContext, files: FilesInScope
+) -> tuple[list[Selection], list[Selection]]:
+    """Files that are shown whole, and pieces of others that are shown, because they are named or so little is there."""
+    whole, named = [], []
+    available = context.available_tokens
+    for target in targets:
+        entry = target.units[0].entry
+        if context.request.mode == "implement" and is_small(
+            target.view, source, available // max(len(targets), 1)
+        ):
+            reason = f"{entry.reasons[0]}; shown whole"
+            whole.append(_file_selection(entry, target.view, "primary", score=1.0, reason=reason))
+        else:
+            named += [unit.select("primary", reason) for unit, reason in target.chosen]
+    if context.request.mode == "implement":
+        return whole, named
+    sure = {(one.path, one.start_line) for one in named}
+    open_units = [unit for unit in files.units if _may_change(unit, files)]
+    if sum(source.count(unit.text) for unit in open_units) <= SMALL_TOKENS:
+        named += [
+            unit.select("primary", "all that is in scope fits into a small prompt")
+            for unit in open_units
+            if unit.key not in sure
         ]
-    if detail != "primary" and unit.entry.tier == 0:
-        return []
-    outline = _short(unit.piece, detail)
-    if detail == "supporting" and unit.is_test and unit.lines <= TEST_LINES:
-        outline = ""
-    whole = piece_selection(unit.piece, unit.entry, score=unit.score, reason=ruling.reason, outline=outline)
-    return [replace(whole, detail=detail)]
+        return whole, named
+    named += [
+        unit.select("primary", reason)
+        for unit in open_units
+        if unit.key not in sure and unit.entry.tier > 0 and (reason := _named_by_task(unit, files))
+    ]
+    return whole, named
 
 
-def _test_selections(desk: Desk, context: StageContext, source: RepositorySource) -> list[Selection]:
-    bound = context.room_tokens // TEST_SHARE
+def _named_by_task(unit: Unit, files: FilesInScope) -> str:
+    if unit.piece.kind in {"code", "imports"} or is_test(unit.entry):
+        return ""
+    if is_named(unit.piece, files.said) and unit.piece.kind != "head":
+        return "named by the task"
+    innermost = files.hints.frames[:1]
+    return "in a stack trace" if holds_frame(unit.entry.path, unit.piece, innermost) else ""
+
+
+def _belonging(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:
+    keys = {(entry.path, entry.start_line) for entry in shown if entry.detail == "primary"}
+    found = []
+    for target in targets:
+        own = [unit for unit in target.units if unit.key in keys]
+        if own:
+            found += around(target, own)
+    return found
+
+
+def _judged_selection(unit: Unit, ruling: Ruling) -> Selection:
+    return unit.select(DETAILS[ruling.label], ruling.reason)
+
+
+def _test_selections(
+    tests: Sequence[TestCode], context: StageContext, source: RepositorySource
+) -> list[Selection]:
+    """The source of the tests, with what they need of their files, as far as it has its share."""
+    left = context.available_tokens // TEST_SHARE
     tiers = {entry.path: entry.tier for entry in context.candidates}
-    return [
-        Selection(
-            path=test.path,
-            symbol=test.definition.name,
-            start_line=test.definition.start_line,
-            end_line=test.definition.end_line,
-            detail="supporting",
-            tier=min(tiers.get(test.path, 1), 1),
-            score=1.0,
-            reason="a test that fails, or that the task names",
+    selections: list[Selection] = []
+    for test in tests:
+        size = source.count(test.text)
+        if size > left:
+            continue
+        left -= size
+        selections.append(
+            Selection(
+                path=test.path,
+                symbol=test.definition.name,
+                start_line=test.definition.start_line,
+                end_line=test.definition.end_line,
+                detail="supporting",
+                section="tests",
+                tier=min(tiers.get(test.path, 1), 1),
+                score=1.0,
+                reason="a test that fails, or that the task names",
+            )
         )
-        for test in desk.tests
-        if test.path not in desk.whole and source.count(test.text) <= bound
+    return selections
+
+
+def _related(
+    changed: Sequence[Selection], shown: Sequence[Selection], files: FilesInScope, source: RepositorySource
+) -> tuple[Selection, ...]:
+    """What hangs together with what is to be changed, and is not among what is shown."""
+    views = {entry.path: view for entry, view in files.views}
+
+    def spans(selections: Sequence[Selection]) -> list[Span]:
+        return [
+            Span(view=views[one.path], start_line=one.start_line, end_line=one.end_line)
+            for one in selections
+            if one.detail == "primary" and one.path in views
+        ]
+
+    goal = [(test.path, test.definition.start_line) for test in files.tests]
+    return related_selections(spans(changed), source, shown=spans(shown), goal_tests=goal)
+
+
+def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:
+    """What else the files to be changed define, by name: where new code can be put, and what is there already."""
+    whole = {entry.path for entry in shown if entry.symbol is None}
+    return [
+        _file_selection(
+            target.units[0].entry,
+            target.view,
+            "type_context",
+            score=target.units[0].entry.score,
+            reason="outline of a file to be changed",
+            outline=outlines.names_outline(target.view, _closeness(target, shown), most=TARGET_NAMES),
+        )
+        for target in targets
+        if target.view.row.path not in whole
     ]
 
 
-def _outline_selections(desk: Desk, shown: set[str]) -> list[Selection]:
-    """For a planner: which files there are, where nothing of them is shown."""
+def _outlines(files: FilesInScope) -> list[Selection]:
+    """For a planner: what the files in scope define, but for tests."""
+    scores = {unit.key: unit.score for unit in files.units}
     return [
         _file_selection(
             entry,
             view,
             "type_context",
             score=entry.score,
-            reason="in scope; nothing of it was chosen: its outline",
-            outline=outlines.file_outline(view, desk.scores),
+            reason="in scope: its outline",
+            outline=outlines.names_outline(view, _nearness(view, scores), most=PLAN_NAMES),
         )
-        for entry, view in desk.views
-        if entry.path not in shown
+        for entry, view in files.views
+        if entry.tier == 0 or not is_test(entry)
     ]
 
 
-def _fill(
-    desk: Desk, asked: Mapping[PieceKey, str], judged: Sequence[tuple[Unit, Ruling]]
-) -> list[Selection]:
-    primary = {*asked, *(unit.key for unit, ruling in judged if ruling.label == "primary")}
-    short = {
-        unit.key: _short(unit.piece, detail)
-        for unit, ruling in judged
-        if unit.piece is not None and (detail := _detail(ruling.label)) not in {None, "primary"}
-    }
-    return [
-        selection
-        for entry, view in desk.views
-        if entry.tier == 0 and entry.path not in desk.whole
-        for selection in fill_selections(view, entry, frozenset(primary), desk.scores, short)
-    ]
+def _closeness(target: Target, shown: Sequence[Selection]) -> Callable[[Definition], float]:
+    """How close a definition stands to what is shown of the file."""
+    lines = [one.start_line for one in shown if one.path == target.view.row.path and one.detail == "primary"]
+
+    def closeness(entry: Definition) -> float:
+        return -min((abs(entry.start_line - line) for line in lines), default=entry.start_line)
+
+    return closeness
+
+
+def _nearness(view: FileView, scores: Mapping[PieceKey, float]) -> Callable[[Definition], float]:
+    """How near the piece that a definition begins is to the task."""
+    return lambda entry: scores.get((view.row.path, entry.start_line), 0.0)
+
+
+def _name(selection: Selection) -> str:
+    return selection.path if selection.symbol is None else f"{selection.path} :: {selection.symbol}"
 
 
 def _file_selection(
@@ -248,46 +374,4 @@ def _file_selection(
         score=score,
         reason=reason,
         outline=outline,
-    )
-
-
-def _short(piece: Piece, detail: Detail | None) -> str:
-    """What a piece shows that is not primary; code between definitions has nothing shorter than itself."""
-    if piece.kind == "code":
-        return ""
-    return outlines.signature(piece) if detail == "type_context" else outlines.summary(piece)
-
-
-def _detail(label: str) -> Detail | None:
-    return next((detail for detail in DETAILS if detail == label), None)
-
-
-def _given(selection: Selection, desk: Desk) -> Decision:
-    ids = {entry.path: entry.file_id for entry, _ in desk.views}
-    return Decision(
-        stage=STAGE,
-        path=selection.path,
-        symbol=selection.symbol,
-        file_id=ids.get(selection.path),
-        tier=selection.tier,
-        score=selection.score,
-        included=True,
-        detail=selection.detail,
-        reason=f"in without asking: {selection.reason}",
-    )
-
-
-def _decide(unit: Unit, ruling: Ruling) -> Decision:
-    return Decision(
-        stage=STAGE,
-        path=unit.entry.path,
-        symbol=unit.name,
-        file_id=unit.entry.file_id,
-        tier=unit.entry.tier,
-        score=unit.score,
-        included=_detail(ruling.label) is not None,
-        detail=_detail(ruling.label) or "",
-        reason=ruling.reason,
-        call_id=ruling.call_id,
-        confidence=ruling.confidence,
     )

@@ -1,23 +1,30 @@
 """The stage `scope`: which files are in."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.evidence_lines import nearest_lines, numbered
+from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.prompts.scope_batch import RELEVANT, SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.room_files import FileText
 from clean_room_agent.retrieval.source import RepositorySource, top_names
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Ruling, StageContext
+from clean_room_agent.retrieval.units import weighted_terms
 
 NAMES_SHOWN = 6
 REASONS_SHOWN = 3
-REASONS_JUDGED = 2
-REASON_CHARS = 90
-"""A judge is shown a list of words that were found no further than this."""
+LINES_JUDGED = 3
+"""Of a file, those nearest to the task: a judge is shown them."""
+MAX_ROUNDS = 2
+"""Where no file is in scope after the first were judged, the next are, so many times in all."""
 
 
 class ScopeStage:
-    """Tier 0 and 1 are in; the best of the rest are judged; what nobody speaks for is out."""
+    """What a plan names is in, and else what is named otherwise; of the rest the best are judged, and all others are out."""
 
     name = "scope"
 
@@ -25,27 +32,63 @@ class ScopeStage:
         self._config = config
 
     def run(
-        self,
-        context: StageContext,
-        source: RepositorySource,
-        task: TaskQuery,  # noqa: ARG002 - the judge knows the task
-        models: Judge,
+        self, context: StageContext, source: RepositorySource, task: TaskQuery, models: Judge
     ) -> StageContext:
         """The context with the files in scope, in the candidates' order."""
+        if any(entry.tier == 0 for entry in context.candidates):
+            return self._named_by_plan(context)
         waiting = [entry for entry in context.candidates if entry.tier > 1]
-        planned = any(entry.tier == 0 for entry in context.candidates)
-        bound = self._config.files_to_judge([entry.score for entry in waiting], planned=planned)
-        judged = waiting[: bound.count]
+        named = tuple(entry.path for entry in context.candidates if entry.tier == 1)
+        bound = self._config.files_to_judge([entry.score for entry in waiting])
+        terms = weighted_terms(context.request, task, find_tests(task, source))
+        ruled: dict[str, Ruling] = {}
+        for round_number in range(MAX_ROUNDS):
+            judged = waiting[round_number * bound.count : (round_number + 1) * bound.count]
+            if judged:
+                rulings = self._rulings(judged, named, terms, source, models)
+                ruled.update(zip((entry.path for entry in judged), rulings, strict=True))
+            if any(not is_test_file(path) for path in named) or any(
+                ruling.label for ruling in ruled.values()
+            ):
+                break
+        return self._decided(context, ruled, bound.reason)
+
+    def _named_by_plan(self, context: StageContext) -> StageContext:
+        files = tuple(entry for entry in context.candidates if entry.tier == 0)
+        decisions = tuple(_decide(entry, None, "the plan names its files") for entry in files)
+        left = len(context.candidates) - len(files)
+        note = Decision(
+            stage=self.name,
+            path="",
+            included=False,
+            reason=f"the plan names its files: {left} others are out",
+        )
+        return replace(context, files=files, decisions=(*context.decisions, *decisions, note))
+
+    def _rulings(
+        self,
+        judged: Sequence[Candidate],
+        named: tuple[str, ...],
+        terms: Mapping[str, float],
+        source: RepositorySource,
+        models: Judge,
+    ) -> tuple[Ruling, ...]:
         top = max((entry.score for entry in judged), default=0.0) or 1.0
         options = [
-            Option(key=entry.path, text=_describe(entry, source), score=entry.score / top) for entry in judged
+            Option(
+                key=entry.path,
+                name=entry.path,
+                text=_describe(entry, terms, source),
+                score=entry.score / top,
+            )
+            for entry in judged
         ]
         if self._config.files_in_one_question:
-            rulings = models.sort(SCOPE_BATCH, options, labels=(RELEVANT,), stage=self.name)
-        else:
-            rulings = models.each(SCOPE_JUDGMENT, options, label=RELEVANT, stage=self.name)
-        ruled = dict(zip((entry.path for entry in judged), rulings, strict=True))
-        decisions = [_decide(entry, ruled.get(entry.path), bound.reason) for entry in context.candidates]
+            return models.sort(SCOPE_BATCH, options, labels=(RELEVANT,), stage=self.name, chosen=named)
+        return models.each(SCOPE_JUDGMENT, options, label=RELEVANT, stage=self.name, chosen=named)
+
+    def _decided(self, context: StageContext, ruled: Mapping[str, Ruling], passed_over: str) -> StageContext:
+        decisions = [_decide(entry, ruled.get(entry.path), passed_over) for entry in context.candidates]
         included = {decision.path for decision in decisions if decision.included}
         return replace(
             context,
@@ -75,21 +118,14 @@ def _decide(entry: Candidate, ruling: Ruling | None, passed_over: str) -> Decisi
     )
 
 
-def _describe(entry: Candidate, source: RepositorySource) -> str:
+def _describe(entry: Candidate, terms: Mapping[str, float], source: RepositorySource) -> str:
+    """What the file defines, and the lines of it that are nearest to the task."""
     row = source.file(entry.path)
-    names = top_names(source.definitions(row), most=NAMES_SHOWN) if row is not None else ()
-    parts = [entry.path, f"found: {'; '.join(_brief(reason) for reason in entry.reasons[:REASONS_JUDGED])}"]
-    if names:
-        parts.append(f"defines: {', '.join(names)}")
-    return " | ".join(parts)
-
-
-def _brief(reason: str) -> str:
-    """The reason, up to as many members of its list as have room."""
-    kept = ""
-    for part in reason.split(", '"):
-        longer = f"{kept}, '{part}" if kept else part
-        if kept and len(longer) > REASON_CHARS:
-            break
-        kept = longer
-    return kept
+    if row is None:
+        return ""
+    names = top_names(source.definitions(row), most=NAMES_SHOWN)
+    text = source.files.read(entry.path, row.content_hash)
+    shown = f"defines {', '.join(names)}\n" if names else ""
+    if isinstance(text, FileText):
+        shown += numbered(nearest_lines(text.lines, terms, most=LINES_JUDGED))
+    return shown

@@ -3,6 +3,7 @@
 
 const fs = require('fs');
 const path = require('path');
+const { compared, words } = require('./values.cjs');
 
 function mocha() {
   let folder = path.dirname(fs.realpathSync(process.argv[1]));
@@ -21,8 +22,9 @@ function entry(test, outcome, error) {
     file: test.file || '',
     name: titles(test),
     outcome,
-    message: error ? String(error.message || error) : '',
+    message: error ? words(error) : '',
     detail: error ? String(error.stack || error) : '',
+    ...compared(error),
   };
 }
 
@@ -32,7 +34,8 @@ class Reporter extends Spec {
     const tests = [];
     runner.on('pass', (test) => tests.push(entry(test, 'passed')));
     runner.on('pending', (test) => tests.push(entry(test, 'skipped')));
-    runner.on('fail', (test, error) => tests.push(entry(test, 'failed', error)));
+    // Before the usual reporter turns both values into text.
+    runner.prependListener('fail', (test, error) => tests.push(entry(test, 'failed', error)));
     runner.on('end', () => {
       const place = process.env.CRA_TEST_RUNNER;
       if (place) fs.writeFileSync(`${place}.json`, JSON.stringify({ runner: 'mocha', tests }));

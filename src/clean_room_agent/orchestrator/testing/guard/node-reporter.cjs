@@ -2,6 +2,7 @@
 // What Node's own test runner tells of each test, as a report in the folder of the test command.
 
 const fs = require('fs');
+const { compared, words } = require('./values.cjs');
 
 module.exports = async function* report(events) {
   const place = `${process.env.CRA_TEST_REPORTS}/node-${process.pid}`;
@@ -24,8 +25,9 @@ module.exports = async function* report(events) {
         outcome: data.skip !== undefined && data.skip !== false ? 'skipped'
           : data.todo !== undefined && data.todo !== false ? (type === 'test:pass' ? 'passed' : 'xfailed')
             : type === 'test:pass' ? 'passed' : 'failed',
-        message: cause ? String(cause.message || cause) : '',
+        message: cause ? words(cause) : '',
         detail: cause ? String(cause.stack || cause) : '',
+        ...compared(cause),
       });
     }
   }

@@ -16,11 +16,13 @@ function asked(runner, given, report) {
   if (runner === 'jest') {
     return has(/^--(?:outputFile|json|watch|watchAll|listTests|showConfig|init|version|help)\b/)
       ? null
-      : ['--json', `--outputFile=${report}`];
+      : ['--json', `--outputFile=${report}`, ...(has(/^(?:-e|--(?:no-)?expand)\b/) ? [] : ['--expand'])];
   }
   if (runner === 'vitest') {
     if (has(/^--(?:outputFile|watch|version|help)\b|^(?:list|init|bench|dev|watch)$/)) return null;
-    return [...(has(/^--reporter\b/) ? [] : ['--reporter=default']), '--reporter=json', `--outputFile.json=${report}`];
+    const usual = has(/^--reporter\b/) ? [] : ['--reporter=default'];
+    const ours = require('path').join(__dirname, 'vitest-reporter.mjs');
+    return [...usual, '--reporter=json', `--outputFile.json=${report}`, `--reporter=${ours}`];
   }
   return has(/^(?:--reporter|-R|--watch|-w|--version|--help|--list-\w+|--dry-run)\b/)
     ? null

@@ -1,10 +1,13 @@
 """Loaded by each Python process of a test command, from PYTHONPATH: whether the runner came to its end by itself, and
-which parts of it the code under test replaced, stand in the folder that CRA_TEST_REPORTS names afterwards.
+which parts of it the code under test replaced, stand in the folder that CRA_TEST_REPORTS names afterwards. pytest and
+unittest are given `cra_failures`, through which failing tests tell what they compared.
 
 Nothing here may disturb the process: it is foreign, of any version of Python 3, and has its own `sitecustomize`.
 """
 
 import atexit
+import collections.abc
+import contextlib
 import importlib.machinery
 import importlib.util
 import json
@@ -15,6 +18,11 @@ import types
 FOLDER = "CRA_TEST_REPORTS"
 MARK = "CRA_TEST_RUNNER"
 RUNNERS = frozenset({"pytest", "py.test", "unittest", "nose2", "trial", "runtests.py", "manage.py"})
+PYTESTS = frozenset({"pytest", "py.test"})
+WORKER = "exec(eval(sys.stdin.readline()))"
+"""The command of a worker of pytest-xdist's."""
+PLUGIN = "cra_failures"
+HERE = os.path.dirname(os.path.abspath(__file__))
 JUDGES = ("unittest.", "_pytest.", "pluggy.")
 """Modules whose functions decide what counts as a pass."""
 LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
@@ -22,8 +30,7 @@ LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 
 def chain() -> None:
     """Run the `sitecustomize` that would have been loaded without this one."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    path = [entry for entry in sys.path if os.path.abspath(entry or ".") != here]
+    path = [entry for entry in sys.path if os.path.abspath(entry or ".") != HERE]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", path)
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
@@ -65,7 +72,8 @@ def _replaced(name: str, value: object, home: str) -> "list[tuple[str, str]]":
     if made or file.startswith("<frozen "):
         return []  # the methods of data classes and named tuples, and parts of Python itself
     file = os.path.abspath(file)
-    packaged = "site-packages" in file.split(os.sep) or file.startswith((home + os.sep, LIBRARY + os.sep))
+    known = (home + os.sep, LIBRARY + os.sep, os.path.join(HERE, PLUGIN))
+    packaged = "site-packages" in file.split(os.sep) or file.startswith(known)
     return [] if packaged else [(name, file)]
 
 
@@ -101,12 +109,53 @@ def look_at_end(folder: str) -> None:
     atexit.register(end)
 
 
+class ResultWatch:
+    """Stands before the finders of modules until `unittest.result` is asked for, and has its results recorded."""
+
+    def find_spec(
+        self,
+        name: str,
+        path: "collections.abc.Sequence[str] | None" = None,
+        target: "types.ModuleType | None" = None,
+    ) -> "importlib.machinery.ModuleSpec | None":
+        """The module's own finding, with a loader that goes on to its results."""
+        if name != "unittest.result":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def exec_module(module: types.ModuleType) -> None:
+                run(module)
+                with contextlib.suppress(Exception):
+                    importlib.import_module(PLUGIN).tell_results(module.TestResult)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def ask_for_failures() -> None:
+    """The plugin that records failures will be loaded by pytest; unittest's results will be recorded."""
+    words = [os.path.basename(word) for word in sys.orig_argv[1:12]]
+    if PYTESTS.intersection(words) or WORKER in sys.orig_argv[-1]:
+        named = os.environ.get("PYTEST_PLUGINS", "").split(",")
+        os.environ["PYTEST_PLUGINS"] = ",".join(
+            [PLUGIN] + [name for name in named if name and name != PLUGIN]
+        )
+    elif RUNNERS.intersection(words):
+        sys.meta_path.insert(0, ResultWatch())
+
+
 try:
     if os.environ.get(FOLDER):
         if MARK in os.environ:
             look_at_end(os.environ[FOLDER])
+            if WORKER in sys.orig_argv[-1]:
+                ask_for_failures()
         elif is_runner():
             begin(os.environ[FOLDER])
+            ask_for_failures()
 except Exception:
     pass
 chain()

@@ -1,0 +1,222 @@
+"""What a failing test compared, and where it failed: a plugin of pytest's, and what unittest's results are told through.
+
+Loaded by `sitecustomize` into a runner alone, of any version of Python 3; nothing here may disturb a test: values are
+only shown (`repr`, as the runners do), and what cannot be shown is left out. PYTEST_DONT_REWRITE
+"""
+
+import contextlib
+import json
+import os
+import reprlib
+import sys
+import types
+from typing import Any, Iterator
+
+FOLDER = "CRA_TEST_REPORTS"
+PROPERTY = "cra_failure"
+MAX_RECORDS = 500
+"""Failures of one process; further ones have the runner's own words alone."""
+MAX_VALUE = 20000
+"""Characters of a shown value; head and tail are kept."""
+MAX_ITEMS = 1000
+MAX_FRAMES = 40
+"""Innermost frames of one exception."""
+MAX_CAUSES = 3
+METHODS = {
+    "assertEqual": ("==", "first", "second"),
+    "assertNotEqual": ("!=", "first", "second"),
+    "assertAlmostEqual": ("==", "first", "second"),
+    "assertNotAlmostEqual": ("!=", "first", "second"),
+    "assertSequenceEqual": ("==", "seq1", "seq2"),
+    "assertListEqual": ("==", "list1", "list2"),
+    "assertTupleEqual": ("==", "tuple1", "tuple2"),
+    "assertSetEqual": ("==", "set1", "set2"),
+    "assertDictEqual": ("==", "d1", "d2"),
+    "assertCountEqual": ("==", "first", "second"),
+    "assertMultiLineEqual": ("==", "first", "second"),
+    "assertIs": ("is", "expr1", "expr2"),
+    "assertIsNot": ("is not", "expr1", "expr2"),
+    "assertIsNone": ("is None", "obj", ""),
+    "assertIsNotNone": ("is not None", "obj", ""),
+    "assertTrue": ("a true value", "expr", ""),
+    "assertFalse": ("a false value", "expr", ""),
+    "assertIn": ("in", "member", "container"),
+    "assertNotIn": ("not in", "member", "container"),
+    "assertLess": ("<", "a", "b"),
+    "assertLessEqual": ("<=", "a", "b"),
+    "assertGreater": (">", "a", "b"),
+    "assertGreaterEqual": (">=", "a", "b"),
+    "assertIsInstance": ("an instance of", "obj", "cls"),
+    "assertNotIsInstance": ("not an instance of", "obj", "cls"),
+    "assertRegex": ("matches", "text", "expected_regex"),
+    "assertNotRegex": ("does not match", "text", "unexpected_regex"),
+}
+"""unittest's methods: the operator, and the names of their arguments left and right of it."""
+OUTCOMES = ("Skipped", "XFailed", "Exit", "SkipTest", "KeyboardInterrupt")
+"""Exceptions by which a test is skipped or a run ends."""
+PAIRS = (("actual", "desired"), ("left", "right"))
+"""Arguments of the functions whose names begin with `assert` in numpy.testing and pandas.testing."""
+
+_compared: "list[tuple[tuple[types.CodeType, int], tuple[str, str, str]]]" = []
+"""The comparison that failed last: its code and line, and (operator, left, right)."""
+_records: "list[None]" = []
+"""One entry a record made."""
+
+
+def shown(value: object) -> str:
+    """`repr(value)`, of a long one head and tail."""
+    try:
+        if isinstance(value, (str, bytes)) and len(value) > MAX_VALUE:
+            return cut(repr(value[:MAX_VALUE]), repr(value[-MAX_VALUE:]), len(value) - 2 * MAX_VALUE)
+        text = _bounded().repr(value) if _is_long(value) else repr(value)
+    except Exception as exc:
+        return "<%s instance whose repr raises %s>" % (type(value).__name__, type(exc).__name__)
+    return cut(text, text, len(text)) if len(text) > MAX_VALUE else text
+
+
+def cut(head: str, tail: str, length: int) -> str:
+    """The first and the last characters of a text, and how many of `length` are left out."""
+    half = MAX_VALUE // 2
+    return "%s[... %d characters left out ...]%s" % (head[:half], max(0, length - 2 * half), tail[-half:])
+
+
+def _is_long(value: object) -> bool:
+    return isinstance(value, (list, tuple, dict, set, frozenset)) and len(value) > MAX_ITEMS
+
+
+def _bounded() -> reprlib.Repr:
+    short = reprlib.Repr()
+    short.maxlevel = 10
+    for name in ("maxlist", "maxtuple", "maxdict", "maxset", "maxfrozenset"):
+        setattr(short, name, MAX_ITEMS)
+    short.maxstring = short.maxother = short.maxlong = MAX_VALUE
+    return short
+
+
+def record(exc: BaseException, compared: "tuple[str, str, str] | None" = None) -> "dict[str, object] | None":
+    """What is known of the exception that failed a test; None once there are enough records."""
+    if len(_records) >= MAX_RECORDS:
+        return None
+    _records.append(None)
+    operator, left, right = compared or _by_locals(exc) or ("", "", "")
+    return {"operator": operator, "left": left, "right": right, "frames": frames(exc)}
+
+
+def frames(exc: "BaseException | None") -> "list[tuple[str, int, str]]":
+    """(file, line, function) of each frame, innermost first; then those of what the exception came from."""
+    found: "list[tuple[str, int, str]]" = []
+    seen: "list[BaseException]" = []
+    while exc is not None and len(seen) < MAX_CAUSES and not any(exc is one for one in seen):
+        seen.append(exc)
+        own = [(code.co_filename, line, code.co_name) for code, line, _ in steps(exc)]
+        found.extend(own[: -MAX_FRAMES - 1 : -1])
+        exc = exc.__cause__ or (None if exc.__suppress_context__ else exc.__context__)
+    return found
+
+
+def steps(exc: BaseException) -> "list[tuple[types.CodeType, int, types.FrameType]]":
+    """(code, line, frame) of each frame that the exception came through, innermost last."""
+    found, step = [], exc.__traceback__
+    while step is not None:
+        found.append((step.tb_frame.f_code, step.tb_lineno or 0, step.tb_frame))
+        step = step.tb_next
+    return found
+
+
+def _by_locals(exc: BaseException) -> "tuple[str, str, str] | None":
+    """What the outermost assertion function of unittest, numpy or pandas was given; None where none was called."""
+    for code, _, frame in steps(exc):
+        names = code.co_varnames[: code.co_argcount]
+        if code.co_filename.replace("\\", "/").endswith("unittest/case.py") and code.co_name in METHODS:
+            operator, left, right = METHODS[code.co_name]
+        elif code.co_name.startswith("assert") and "site-packages" in code.co_filename and names[:2] in PAIRS:
+            operator, (left, right) = "==", names[:2]
+        else:
+            continue
+        if left in frame.f_locals and (not right or right in frame.f_locals):
+            return operator, shown(frame.f_locals[left]), shown(frame.f_locals[right]) if right else ""
+    return None
+
+
+# For pytest.
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> None:
+    """The comparison is known; what is shown of it stays as it is."""
+    frame: "types.FrameType | None" = sys._getframe(1)
+    while frame is not None and _is_pytests(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is not None:
+        _compared[:] = [((frame.f_code, frame.f_lineno), (op, shown(left), shown(right)))]
+
+
+def pytest_runtest_logstart() -> None:
+    """A test begins: comparisons of others are none of its."""
+    del _compared[:]
+
+
+def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
+    """A failure's record goes with the test's properties into the report, from a worker of pytest-xdist's, too."""
+    yield
+    if call.excinfo is None or type(call.excinfo.value).__name__ in OUTCOMES:
+        return
+    with contextlib.suppress(Exception):  # the report has pytest's own words
+        if item.get_closest_marker("xfail"):
+            return
+        exc = call.excinfo.value
+        last = steps(exc)[-1][:2]
+        compared = [
+            values for place, values in _compared if isinstance(exc, AssertionError) and place == last
+        ]
+        told = record(exc, compared[0] if compared else None)
+        if told is not None:
+            told["when"] = call.when
+            item.user_properties.append((PROPERTY, json.dumps(told)))
+
+
+if "pytest" in sys.modules:
+    pytest_runtest_makereport = sys.modules["pytest"].hookimpl(hookwrapper=True)(pytest_runtest_makereport)
+
+
+def _is_pytests(file: str) -> bool:
+    parts = file.replace("\\", "/").split("/")
+    return "_pytest" in parts or "pluggy" in parts
+
+
+def withdraw() -> None:
+    """Processes that tests start are not asked to load this module, as this one was."""
+    named = [name for name in os.environ.get("PYTEST_PLUGINS", "").split(",") if name and name != __name__]
+    if named:
+        os.environ["PYTEST_PLUGINS"] = ",".join(named)
+    else:
+        os.environ.pop("PYTEST_PLUGINS", None)
+
+
+withdraw()
+
+
+# For unittest.
+
+
+def tell_results(result_class: "Any") -> None:
+    """Each failure that unittest puts into words is recorded in the folder of the test command."""
+    in_words = result_class._exc_info_to_string
+
+    def _exc_info_to_string(self: "Any", err: "Any", test: "Any") -> "Any":
+        with contextlib.suppress(Exception):  # the output has unittest's own words
+            note(err[1], test)
+        return in_words(self, err, test)
+
+    result_class._exc_info_to_string = _exc_info_to_string
+
+
+def note(exc: BaseException, test: "Any") -> None:
+    """The record of a failing test, or of one of its subtests, stands at the end of the process's file."""
+    told = record(exc)
+    if told is None:
+        return
+    test = getattr(test, "test_case", test)
+    told["name"] = test.id()
+    told["when"] = "FAIL" if isinstance(exc, getattr(test, "failureException", AssertionError)) else "ERROR"
+    with open(os.path.join(os.environ[FOLDER], "python-%d.failures" % os.getpid()), "a") as file:
+        file.write(json.dumps(told) + "\n")

@@ -1,0 +1,315 @@
+"""What hangs together with code that is to be changed: what it uses, the lines that use it, the tests that exercise it.
+
+Uses come from the index's references; a name that these do not resolve (a constant, a name of another module that is only
+read) is looked up in the file itself and in the files that it imports.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from clean_room_agent.db.curated.symbols import SymbolRow
+from clean_room_agent.query.file_kinds import is_test_file
+from clean_room_agent.retrieval.evidence_lines import quoted
+from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Definition
+from clean_room_agent.retrieval.room_files import FileText
+from clean_room_agent.retrieval.source import FileView, RepositorySource
+from clean_room_agent.retrieval.stage import Selection
+
+MIN_CONFIDENCE = 0.5
+"""Of a reference; below it, a name is shared by too many definitions to say which is meant."""
+MAX_DEFINITIONS = 30
+"""Definitions looked at within the code to be changed, in the order of their lines."""
+MAX_USES = 24
+"""Definitions shown of what the code uses, the surest first; further ones are named with their paths."""
+MAX_NAMED = 60
+MAX_CALLERS = 10
+MAX_GREEN = 5
+SHORT_VALUE_LINES = 4
+"""A constant up to this long is shown whole."""
+WORD = re.compile(r"[A-Za-z_$][\w$]*")
+RELATED_TIER = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Lines of a file that are shown to be changed."""
+
+    view: FileView
+    start_line: int
+    end_line: int
+
+    def holds(self, path: str, line: int) -> bool:
+        """Whether the line of the file at `path` is one of them."""
+        return path == self.view.row.path and self.start_line <= line <= self.end_line
+
+
+@dataclass(slots=True)
+class _Found:
+    """A definition that the code uses or that uses it."""
+
+    symbol: SymbolRow
+    confidence: float
+    names: list[str] = field(default_factory=list)
+    """The names, in the code to be changed, of what uses it or is used by it."""
+
+
+def related_selections(
+    changed: Sequence[Span],
+    source: RepositorySource,
+    *,
+    shown: Sequence[Span],
+    goal_tests: Iterable[tuple[str, int]],
+) -> tuple[Selection, ...]:
+    """What is shown beside the code, to be read: uses, then lines of callers, then tests that must stay green.
+
+    Args:
+        changed: the code whose uses and users are looked for.
+        source: where they are found.
+        shown: all code that is shown, which needs no mention.
+        goal_tests: path and first line of the tests that fail and are the goal; these are not among the green ones.
+
+    Raises:
+        RepositoryError: a file is not what was indexed.
+    """
+    own = list(_definitions(changed))[:MAX_DEFINITIONS]
+    uses = _uses(changed, own, shown, source)
+    red = frozenset(goal_tests)
+    callers = _callers(own, shown, source)
+    code = [found for found in callers if not is_test_file(source.path_of(found.symbol.file_id))]
+    green = [
+        found
+        for found in callers
+        if is_test_file(source.path_of(found.symbol.file_id))
+        and (source.path_of(found.symbol.file_id), found.symbol.start_line) not in red
+    ]
+    return (
+        *(_use_selection(found, source) for found in uses[:MAX_USES]),
+        *_names_only(uses[MAX_USES:MAX_NAMED], source),
+        *_caller_selections([*code, *green], source),
+        *(_green_selection(found, source) for found in green[:MAX_GREEN]),
+    )
+
+
+def _definitions(spans: Iterable[Span]) -> Iterator[tuple[Span, Definition]]:
+    """The definitions within the spans, and the innermost that a span lies in."""
+    for span in spans:
+        inside = [
+            entry for entry in span.view.definitions if span.start_line <= entry.start_line <= span.end_line
+        ]
+        around = [
+            entry
+            for entry in span.view.definitions
+            if entry.start_line < span.start_line <= span.end_line <= entry.end_line
+        ]
+        yield from ((span, entry) for entry in inside or around[-1:])
+
+
+def _uses(
+    changed: Sequence[Span],
+    own: Sequence[tuple[Span, Definition]],
+    shown: Sequence[Span],
+    source: RepositorySource,
+) -> list[_Found]:
+    """What the code uses and does not show: functions and methods first, then classes, then values; the surest first."""
+    found: dict[int, _Found] = {}
+    for _, definition in own:
+        for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callees"):
+            path = source.path_of(row.symbol.file_id)
+            if row.confidence < MIN_CONFIDENCE or _is_shown(shown, path, row.symbol.start_line):
+                continue
+            if not is_test_file(path):
+                known = found.setdefault(row.symbol.id, _Found(symbol=row.symbol, confidence=row.confidence))
+                known.names.append(definition.name)
+    for symbol in _named_only(changed, shown, {known.symbol.name for known in found.values()}, source):
+        found.setdefault(symbol.id, _Found(symbol=symbol, confidence=MIN_CONFIDENCE))
+    return sorted(found.values(), key=_use_rank)
+
+
+def _use_rank(found: _Found) -> tuple[int, float, int, int]:
+    kind = 2 if found.symbol.kind in VALUES else 1 if found.symbol.kind in CONTAINERS else 0
+    return (kind, -found.confidence, found.symbol.file_id, found.symbol.start_line)
+
+
+def _named_only(
+    changed: Sequence[Span], shown: Sequence[Span], known: set[str], source: RepositorySource
+) -> Iterator[SymbolRow]:
+    """Top-level definitions of the own file and of the files that it imports that the code names and nothing resolved."""
+    for span in changed:
+        text = span.view.text.span(span.start_line, span.end_line)
+        words = {word for word in WORD.findall(text) if len(word) > 1} - known
+        files = [span.view.row.id]
+        files += [row.file.id for row in source.kb.get_dependencies(span.view.row.id, direction="imports")]
+        imported = _imported_names(span.view)
+        for file_id in files:
+            path = source.path_of(file_id)
+            if is_test_file(path):
+                continue
+            for symbol in source.kb.get_symbols_for_file(file_id):
+                own = file_id == span.view.row.id
+                if (
+                    symbol.name in words
+                    and "." not in symbol.qualified_name
+                    and (own or symbol.name in imported)
+                    and not _is_shown(shown, path, symbol.start_line)
+                ):
+                    words.discard(symbol.name)
+                    yield symbol
+
+
+def _imported_names(view: FileView) -> frozenset[str]:
+    lines = [
+        view.text.span(piece.start_line, piece.end_line) for piece in view.pieces if piece.kind == "imports"
+    ]
+    return frozenset(WORD.findall("\n".join(lines)))
+
+
+def _callers(
+    own: Sequence[tuple[Span, Definition]], shown: Sequence[Span], source: RepositorySource
+) -> list[_Found]:
+    """The definitions that use the code from outside of it, the surest first, then by place."""
+    found: dict[int, _Found] = {}
+    for _, definition in own:
+        for row in source.kb.get_symbol_neighbors(definition.symbol_id, direction="callers"):
+            path = source.path_of(row.symbol.file_id)
+            if row.confidence >= MIN_CONFIDENCE and not _is_shown(shown, path, row.symbol.start_line):
+                known = found.setdefault(row.symbol.id, _Found(symbol=row.symbol, confidence=row.confidence))
+                known.names.append(definition.name)
+    return sorted(
+        found.values(), key=lambda one: (-one.confidence, one.symbol.file_id, one.symbol.start_line)
+    )
+
+
+def _is_shown(spans: Iterable[Span], path: str, line: int) -> bool:
+    return any(span.holds(path, line) for span in spans)
+
+
+def _use_selection(found: _Found, source: RepositorySource) -> Selection:
+    symbol = found.symbol
+    users = ", ".join(dict.fromkeys(found.names)) or "the code to be changed"
+    return Selection(
+        path=source.path_of(symbol.file_id),
+        symbol=symbol.qualified_name,
+        start_line=symbol.start_line,
+        end_line=symbol.end_line,
+        detail="supporting",
+        section="uses",
+        tier=RELATED_TIER,
+        score=found.confidence,
+        reason=f"used by {users}",
+        outline=_in_short(symbol, source),
+    )
+
+
+def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Selection]:
+    """A line for each file: the names of it that the code uses and that are not shown."""
+    by_path: dict[str, list[_Found]] = {}
+    for found in uses:
+        by_path.setdefault(source.path_of(found.symbol.file_id), []).append(found)
+    for path, group in by_path.items():
+        names = ", ".join(dict.fromkeys(found.symbol.qualified_name for found in group))
+        line = group[0].symbol.start_line
+        yield Selection(
+            path=path,
+            symbol=None,
+            start_line=line,
+            end_line=line,
+            detail="type_context",
+            section="uses",
+            tier=RELATED_TIER,
+            score=MIN_CONFIDENCE,
+            reason="used by the code to be changed, and not shown",
+            outline=f"{path}: not shown: {names}\n",
+        )
+
+
+def _in_short(symbol: SymbolRow, source: RepositorySource) -> str:
+    """Signature in one line with the first line of the documentation below it; a short value whole."""
+    path = source.path_of(symbol.file_id)
+    owner = symbol.qualified_name.rpartition(".")[0]
+    if symbol.kind in VALUES and symbol.end_line - symbol.start_line < SHORT_VALUE_LINES:
+        return _lines(path, symbol, source)
+    documentation = (
+        doc.content for doc in source.kb.get_docstrings_for_file(symbol.file_id) if doc.symbol_id == symbol.id
+    )
+    first = next(documentation, "").strip().split("\n", 1)[0].strip()
+    mark = "#" if path.endswith((".py", ".pyi")) else "//"
+    member = f"  {mark} member of {owner}" if owner else ""
+    doc = f"    {quoted_doc(first, path)}\n" if first else ""
+    return f"{' '.join(symbol.signature.split())}{member}\n{doc}"
+
+
+def quoted_doc(line: str, path: str) -> str:
+    """A line of documentation between the marks of its language."""
+    return f'''"""{line}"""''' if path.endswith((".py", ".pyi")) else f"/** {line} */"
+
+
+def _lines(path: str, symbol: SymbolRow, source: RepositorySource) -> str:
+    row = source.file(path)
+    text = source.files.read(path, row.content_hash) if row is not None else None
+    if not isinstance(text, FileText):
+        return f"{symbol.signature}\n"
+    return text.span(symbol.start_line, symbol.end_line)
+
+
+def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> list[Selection]:
+    """The first line of each caller that names what it uses."""
+    selections: list[Selection] = []
+    seen: set[tuple[str, int]] = set()
+    for found in callers:
+        path = source.path_of(found.symbol.file_id)
+        row = source.file(path)
+        text = source.files.read(path, row.content_hash) if row is not None else None
+        if len(selections) == MAX_CALLERS or not isinstance(text, FileText):
+            continue
+        place = _first_use(text, found)
+        if place is None:
+            continue
+        number, line = place
+        if (path, number) in seen:
+            continue
+        seen.add((path, number))
+        selections.append(
+            Selection(
+                path=path,
+                symbol=found.symbol.qualified_name,
+                start_line=number,
+                end_line=number,
+                detail="type_context",
+                section="callers",
+                tier=RELATED_TIER,
+                score=found.confidence,
+                reason=f"uses {', '.join(dict.fromkeys(found.names))}",
+                outline=f"{path}:{number}: {line}\n",
+            )
+        )
+    return selections
+
+
+def _first_use(text: FileText, found: _Found) -> tuple[int, str] | None:
+    wanted = {name.rpartition(".")[2] for name in found.names}
+    if "__init__" in wanted:
+        wanted |= {name.split(".")[-2] for name in found.names if name.count(".")}
+    for number in range(found.symbol.start_line, found.symbol.end_line + 1):
+        line = text.lines[number - 1]
+        if wanted & set(WORD.findall(line)) and not line.lstrip().startswith(
+            ("def ", "class ", "async def ")
+        ):
+            return number, quoted(line)
+    return None
+
+
+def _green_selection(found: _Found, source: RepositorySource) -> Selection:
+    path = source.path_of(found.symbol.file_id)
+    return Selection(
+        path=path,
+        symbol=found.symbol.qualified_name,
+        start_line=found.symbol.start_line,
+        end_line=found.symbol.end_line,
+        detail="type_context",
+        section="green",
+        tier=RELATED_TIER,
+        score=found.confidence,
+        reason=f"a test that uses {', '.join(dict.fromkeys(found.names))}",
+        outline=f"{path}:{found.symbol.start_line}: {found.symbol.qualified_name}\n",
+    )

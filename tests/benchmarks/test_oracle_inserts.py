@@ -1,0 +1,136 @@
+"""The oracle's edits, whatever their form, make of a file exactly what the commit made of it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.fakes.oracle_edits import GoldFile, Shown, edits_for
+from tests.fakes.rooms import room, shown_file
+
+from clean_room_agent.artifacts.plans import TargetFile
+from clean_room_agent.execute.edits.apply import apply_edits
+from clean_room_agent.execute.edits.parse import parse_edits
+from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.edits.rules import EditRules
+
+CLASS = '''\
+import os
+
+
+class Till:
+    """Holds cents."""
+
+    def open_it(self):
+        return os.name
+
+    def close_it(self):
+        return None
+
+
+def main():
+    return Till()
+'''
+METHOD = "    def count_it(self):\n        return 3\n"
+
+
+def gold(after: str, before: str = CLASS, path: str = "a.py") -> GoldFile:
+    return GoldFile(path=path, before=before, after=after)
+
+
+def kinds(after: str, *shown: Shown, before: str = CLASS) -> list[tuple[str, str, str]]:
+    return [(edit.kind, edit.place, edit.symbol) for edit in edits_for(gold(after, before), shown)]
+
+
+def whole(text: str = CLASS) -> Shown:
+    return Shown(path="a.py", editable=True, text=text)
+
+
+def test_a_whole_new_definition_is_inserted_beside_a_shown_one() -> None:
+    method = CLASS.replace("    def close_it", f"{METHOD}\n    def close_it")
+    assert kinds(method, whole()) == [("insert", "after", "Till.open_it")]
+    last = CLASS.replace("return None\n", f"return None\n\n{METHOD}")
+    assert kinds(last, whole()) == [("insert", "after", "Till.close_it")]
+    first = CLASS.replace("    def open_it", f"{METHOD}\n    def open_it")
+    assert kinds(first, whole()) == [("insert", "before", "Till.open_it")]
+
+
+def test_a_neighbour_shown_as_a_signature_is_enough() -> None:
+    after = CLASS.replace("\n\ndef main", "\n\ndef other_one():\n    return 3\n\n\ndef main")
+    reference = Shown(path="a.py", editable=False, text="def main()")
+    assert kinds(after, reference) == [("insert", "before", "main")]
+    assert kinds(after, Shown(path="b.py", editable=False, text="def main()")) == []
+
+
+def test_a_neighbour_that_is_only_called_in_editable_code_is_not_shown() -> None:
+    after = CLASS.replace("\n\ndef main", "\n\ndef other_one():\n    return 3\n\n\ndef main")
+    assert kinds(after, Shown(path="a.py", editable=True, text="x = main()")) == []
+
+
+def test_what_is_not_definitions_alone_is_searched_for() -> None:
+    both = CLASS.replace("return None\n", f"return 0\n\n{METHOD}")
+    assert [kind for kind, _, _ in kinds(both, whole())] == ["edit"]
+    odd_blank_lines = CLASS.replace("return None\n", f"return None\n\n\n\n\n{METHOD}")
+    assert [kind for kind, _, _ in kinds(odd_blank_lines, whole())] == ["edit"]
+
+
+NAMES = ("alpha_one", "beta_two", "gamma_three", "delta_four", "epsilon_five")
+BODY = st.sampled_from(("return 1", "value = [1, 2, 3]\n\nreturn value", "# why\nreturn None", "pass"))
+DECORATOR = st.sampled_from(("", "@staticmethod\n", "# It does.\n", "@cached\n@other(1)\n"))
+
+
+def function(name: str, decorator: str, body: str) -> str:
+    lines = "\n".join(f"    {line}".rstrip() for line in body.split("\n"))
+    return f"{decorator}def {name}(x):\n{lines}\n"
+
+
+def indented(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.split("\n"))
+
+
+FUNCTIONS = st.lists(st.sampled_from(NAMES), unique=True, max_size=4).flatmap(
+    lambda names: st.tuples(*(st.builds(function, st.just(name), DECORATOR, BODY) for name in names))
+)
+CLASSES = st.builds(
+    lambda head, methods: head + "\n" + indented("\n".join(methods)).rstrip() + "\n",
+    st.sampled_from(('class Thing:\n    """A thing."""\n', "class Thing(Base):\n    size_of_it = 1\n")),
+    FUNCTIONS,
+)
+FILES = st.builds(
+    lambda head, functions, one, gap: gap.join((head, *functions, *([one] if one else ()))),
+    st.sampled_from(("import os\n", '"""A module."""\n\nLIMIT_OF_IT = 3\n')),
+    FUNCTIONS,
+    st.one_of(st.just(""), CLASSES),
+    st.sampled_from(("\n\n", "\n")),
+)
+
+
+@given(before=FILES, after=FILES)
+def test_edits_of_all_forms_give_exactly_what_the_commit_made(before: str, after: str) -> None:
+    edits = edits_for(gold(after, before), (whole(before),))
+    if before == after:
+        assert edits == []
+        return
+    read = parse_edits(render_edits(edits))
+    assert isinstance(read, tuple)
+    rules = EditRules(targets=(TargetFile(path="a.py"),))
+    applied = apply_edits(read, {"a.py": before}, room(shown_file("a.py", before)), rules)
+    assert applied.result.success, applied.result
+    assert applied.texts == {"a.py": after}
+
+
+@given(
+    functions=FUNCTIONS,
+    extra=st.builds(function, st.just("added_last"), DECORATOR, BODY),
+    gap=st.sampled_from(("\n\n", "\n")),
+    data=st.data(),
+)
+def test_a_function_between_like_spaced_ones_is_an_insert(
+    functions: tuple[str, ...], extra: str, gap: str, data: st.DataObject
+) -> None:
+    place = data.draw(st.integers(0, len(functions)))
+    before = gap.join(("import os\n", *functions))
+    after = gap.join(("import os\n", *functions[:place], extra, *functions[place:]))
+    edits = edits_for(gold(after, before), (whole(before),))
+    if len(functions) > 1:
+        assert [edit.kind for edit in edits] == ["insert"]
+    rules = EditRules(targets=(TargetFile(path="a.py"),))
+    applied = apply_edits(tuple(edits), {"a.py": before}, room(shown_file("a.py", before)), rules)
+    assert applied.texts == {"a.py": after}, applied.result
