@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.fakes.rooms import room, shown_file, shown_symbol
 
@@ -82,7 +84,8 @@ def test_the_code_of_a_test_is_found_by_the_names_of_all_runners(name: str, code
     request = missing_after_tests(evidence, other, known, newly_failing=(name,))
     assert request is not None
     assert request.missing_tests == (name,)
-    shown = room(shown_symbol(path, code, "it", 1, 1), shown_file("src/b.py", "x\n"))
+    test = shown_symbol(path, code, "it", 1, 1, detail="supporting")
+    shown = room(replace(test, section="tests"), shown_file("src/b.py", "x\n"))
     assert missing_after_tests(evidence, shown, known, newly_failing=(name,)) is None
 
 

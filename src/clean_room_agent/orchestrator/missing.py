@@ -112,7 +112,10 @@ def _shows_test(room: ContextPackage, test: str, known: Collection[str]) -> bool
     """Whether the room shows the test's code, and not its name alone."""
     path, function = _test_file(test, known), _function_of(test)
     word = re.compile(rf"(?<!\w){re.escape(function)}(?!\w)")
-    return any(item.path == path and word.search(item.text) for item in room.primary())
+    return any(
+        (item.detail == "primary" or item.section == "tests") and item.path == path and word.search(item.text)
+        for item in room.items
+    )
 
 
 def _shows_symbol(room: ContextPackage, name: str) -> bool:
