@@ -56,6 +56,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "recovery_decisions": "id task_id state rule action timestamp",
         "token_calibrations": "id model model_digest pairs newest_call_id margin weights words timestamp",
         "task_gauges": "id task_id model calibration_id start_factor timestamp",
+        "window_proofs": "id provider base_url model model_digest window call_id timestamp",
         "adapter_evaluations": "id task_id timestamp",
         "training_plans": "id task_id target_stage base_model source data_criteria hyperparameters improvement_targets "
         "raw_plan timestamp",

@@ -1,5 +1,7 @@
+from dataclasses import replace
+
 import pytest
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.rooms import room, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
@@ -68,7 +70,7 @@ def test_a_failing_test_is_asked_for_by_the_name_that_its_runner_gives(name: str
     ("said", "symbol"),
     [
         ("TypeError: render() got an unexpected keyword argument 'width'", "render"),
-        ("TypeError: Page.render() got an unexpected keyword argument 'width'", "render"),
+        ("TypeError: Page.render() got an unexpected keyword argument 'width'", "Page.render"),
         ("TypeError: Page.__init__() got an unexpected keyword argument 'width'", "Page"),
         ("TypeError: make.<locals>.inner() missing 1 required positional argument: 'x'", "inner"),
         ("TypeError: render() missing 2 required keyword-only arguments: 'x' and 'y'", "render"),
@@ -92,6 +94,46 @@ def test_a_file_in_the_words_of_a_failure_is_asked_for() -> None:
 def test_a_failure_within_what_was_shown_lacks_nothing() -> None:
     evidence = Evidence(messages=("assert 1 == 2",), frames=(StackFrame(path="a.py", line=1),))
     assert missing_after_tests(evidence, SHOWN, KNOWN) is None
+
+
+def test_a_newly_failing_test_asks_for_its_code_though_its_file_is_partly_shown() -> None:
+    text = "def test_one(): pass\ndef test_two(): pass\n"
+    shown = room(shown_symbol("tests/test_b.py", text, "test_one", 1, 1))
+    names = ("tests/test_b.py::test_one", "tests/test_b.py::TestB::test_two[1-x]")
+    evidence = Evidence(tests=tuple(FailingTest(name=name) for name in names))
+    request = missing_after_tests(evidence, shown, KNOWN, newly_failing=names)
+    assert request is not None
+    assert request.missing_tests == (names[1],)
+    assert missing_after_tests(evidence, shown, KNOWN) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("tests/b.test.ts > sums > adds two numbers", "it('adds two numbers', f)\n"),
+        ("tests.test_b.TestB.test_two", "def test_two(): pass\n"),
+    ],
+)
+def test_the_code_of_a_test_is_found_by_the_names_of_all_runners(name: str, code: str) -> None:
+    path = "tests/b.test.ts" if " > " in name else "tests/test_b.py"
+    known = {path, "src/b.py"}
+    evidence = Evidence(tests=(FailingTest(name=name),))
+    other = room(shown_symbol(path, "other\n", "other", 1, 1), shown_file("src/b.py", "x\n"))
+    request = missing_after_tests(evidence, other, known, newly_failing=(name,))
+    assert request is not None
+    assert request.missing_tests == (name,)
+    test = shown_symbol(path, code, "it", 1, 1, detail="supporting")
+    shown = room(replace(test, section="tests"), shown_file("src/b.py", "x\n"))
+    assert missing_after_tests(evidence, shown, known, newly_failing=(name,)) is None
+
+
+def test_a_call_that_the_signature_does_not_allow_asks_for_that_signature() -> None:
+    said = "TypeError: Parser.__init__() got an unexpected keyword argument 'strict'"
+    request = missing_after_tests(Evidence(messages=(said,)), SHOWN, KNOWN)
+    assert request is not None
+    assert request.missing_symbols == ("Parser",)
+    shown = room(shown_file("a.py", "class Parser:\n    pass\n"))
+    assert missing_after_tests(Evidence(messages=(said,)), shown, KNOWN) is None
 
 
 def test_a_request_is_new_only_with_a_name_not_asked_for_before() -> None:

@@ -19,9 +19,9 @@ UNKNOWN_NAME = (
     re.compile(r"TypeError: [\w$.]*?([A-Za-z_$][\w$]*) is not a function"),
 )
 MISUSED = (
-    re.compile(r"TypeError: ([A-Za-z_][\w.]*)\(\) got an unexpected keyword argument"),
-    re.compile(r"TypeError: ([A-Za-z_][\w.]*)\(\) (?:missing|takes) "),
-    re.compile(r"TypeError: ([A-Za-z_][\w.]*)\(\) got multiple values for argument"),
+    re.compile(r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) got an unexpected keyword argument"),
+    re.compile(r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) (?:missing|takes) "),
+    re.compile(r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) got multiple values for argument"),
 )
 """What was called as its signature does not allow: missing only where the room does not show that signature."""
 PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
@@ -109,7 +109,10 @@ def _shows_test(room: ContextPackage, test: str, known: Collection[str]) -> bool
     """Whether the room shows the test's code, and not its name alone."""
     path, function = _test_file(test, known), _function_of(test)
     word = re.compile(rf"(?<!\w){re.escape(function)}(?!\w)")
-    return any(item.path == path and word.search(item.text) for item in room.primary())
+    return any(
+        (item.detail == "primary" or item.section == "tests") and item.path == path and word.search(item.text)
+        for item in room.items
+    )
 
 
 def _shows_symbol(room: ContextPackage, name: str) -> bool:
