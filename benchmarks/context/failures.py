@@ -20,6 +20,7 @@ from benchmarks.runner_reports import ava_place
 
 WHOLE = {"pytest": ("-vv", "--tb=short")}
 """Options with which a runner's report holds values in full."""
+DIFF_OF_NODE = "+ actual - expected"
 AVA_BLOCK = re.compile(r"^not ok \d+ - (.*)\n  ---\n((?:    .*\n)*)", re.MULTILINE)
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 EVIDENCE = re.compile(r"^E\b *(.*)$")
@@ -178,7 +179,8 @@ def _of_message(identity: str, said: str, line: int) -> Failure:
         return replace(found, got=got, expected=expected)
     if unequal := re.search(r"^(.+) !== (.+)$", text, re.MULTILINE):
         return replace(found, got=unequal[1], expected=unequal[2])
-    signs = ("+", "-") if "+ actual - expected" in text else ("-", "+")
+    signs = ("+", "-") if DIFF_OF_NODE in text else ("-", "+")
+    text = text.replace(DIFF_OF_NODE, "")
     got, expected = (" ".join(re.findall(rf"^\{sign} +(.*)$", text, re.MULTILINE)) for sign in signs)
     return replace(found, got=got, expected=expected) if got and expected else found
 
