@@ -3,6 +3,7 @@
 The program's own account of its baseline is not asked: it may be what is wrong.
 """
 
+import ast
 import json
 import os
 import re
@@ -26,10 +27,8 @@ COLOUR = re.compile(r"\x1b\[[\d;]*m")
 EVIDENCE = re.compile(r"^E\b *(.*)$")
 FRAME = re.compile(r"^(\S+?):(\d+): (?:in |\w)", re.MULTILINE)
 SCRIPT_FRAME = re.compile(r"\(?(?:file://)?(/[^\s():]+):(\d+):\d+\)?")
-COMPARED = re.compile(
-    r"^(?:AssertionError: )?assert (?P<got>.+?) (?:==|!=|is not|is|not in|in|<=|>=|<|>) (?P<expected>.+)$"
-)
-UNEQUAL = re.compile(r"^AssertionError: (?P<got>.+?) != (?P<expected>.+)$")
+ASSERTION = re.compile(r"^(?:AssertionError: )?assert |^AssertionError: ")
+OPERATORS = (" == ", " != ", " is not ", " not in ", " is ", " in ", " <= ", " >= ", " < ", " > ")
 SCRIPT_COMPARED = re.compile(
     r"^AssertionError: expected (?P<got>.+?) to (?:\w+ )*?(?:be|equal|deeply equal|strictly equal|match) (?P<expected>.+?)(?: //.*)?$"
 )
@@ -112,10 +111,26 @@ def _of_text(identity: str, text: str) -> Failure:
 
 def _compared(identity: str, said: str, line: int) -> Failure:
     error = COLOUR.sub("", said).strip()
-    for pattern in (COMPARED, UNEQUAL, SCRIPT_COMPARED):
-        if found := pattern.match(error):
-            return Failure(id=identity, error=error, got=found["got"], expected=found["expected"], line=line)
-    return Failure(id=identity, error=error, line=line)
+    if found := SCRIPT_COMPARED.match(error):
+        return Failure(id=identity, error=error, got=found["got"], expected=found["expected"], line=line)
+    got, expected = _sides(ASSERTION.sub("", error)) if ASSERTION.match(error) else ("", "")
+    return Failure(id=identity, error=error, got=got, expected=expected, line=line)
+
+
+def _sides(text: str) -> tuple[str, str]:
+    """What a comparison compares; both "" where it is none. Values may hold what looks like an operator."""
+    try:
+        read = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        read = None
+    if isinstance(read, ast.Compare):
+        sides = (ast.get_source_segment(text, side) or "" for side in (read.left, read.comparators[-1]))
+        return next(sides), next(sides)
+    operator = next((one for one in OPERATORS if one in text), None)
+    if operator is None:
+        return "", ""
+    got, _, expected = text.partition(operator)
+    return got, expected
 
 
 def _of_mocha(text: str, tree: Path) -> Iterator[Failure]:

@@ -4,6 +4,7 @@ import json
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import pytest
 from benchmarks.context.failures import READERS, Failure
@@ -233,3 +234,23 @@ def test_a_run_counts_kinds_steps_and_questions_about_the_same_again() -> None:
     assert (found.repeated, found.steps) == (2, 2)
     assert found.calls["implement"] == 3
     assert found.tokens["scope_judgment"] == 20
+
+
+@pytest.mark.parametrize(
+    ("said", "got", "expected"),
+    [
+        ("assert 28 == 29", "28", "29"),
+        ("AssertionError: assert 'this is == it' == 'x in y'", "'this is == it'", "'x in y'"),
+        ("assert <Thing a> is None", "<Thing a>", "None"),
+        ("AssertionError: 1 != 2", "1", "2"),
+        ("assert 'a' not in {'a': 1}", "'a'", "{'a': 1}"),
+        ("TypeError: 'int' object is not iterable", "", ""),
+        ("AssertionError: expected [ 1 ] to deeply equal [ 2 ]", "[ 1 ]", "[ 2 ]"),
+        ("AssertionError: expected 1 to be 2 // Object.is equality", "1", "2"),
+    ],
+)
+def test_both_sides_of_a_comparison_are_told_apart(said: str, got: str, expected: str) -> None:
+    text = f"t/a.py:1: in test_a\nE   {said}"
+    report = f'<t><testcase file="t/a.py" classname="t.a" name="test_a"><failure>{escape(text)}</failure></testcase></t>'
+    (found,) = READERS["pytest"](report, Path("/w"))
+    assert (found.got, found.expected) == (got, expected)
