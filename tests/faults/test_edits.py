@@ -240,3 +240,21 @@ def test_another_target_left_untouched_is_refused_too(tmp_path: Path) -> None:
         f"nothing was applied, because the step also has to: modify till/{name}.py"
         for name in ("receipt", "money")
     ]
+
+
+def test_inserted_code_lands_and_is_on_record(till: Project) -> None:
+    half = "def half(cents):\n    return cents // 2"
+    insert = f'<insert file="till/money.py" after="split">\n{half}\n</insert>\n'
+    told = till.solve_scripted({IMPLEMENT.title: [edit(SPLIT, BETTER) + insert]})
+    assert (told.code, told.traces) == (0, {}), told.err
+    (attempt,) = told.recorded.attempts
+    assert [(report.kind, report.code.value) for report in attempt.edit_report] == [
+        ("edit", "APPLIED"),
+        ("insert", "APPLIED"),
+    ]
+    end = "[share] * (people - rest)\n"
+    landed = MENDED_MONEY.replace(end, f"{end}\n\n{half}\n")
+    assert till.branch_file("till/money.py") == landed.encode()
+    assert told.recorded.run is not None
+    shown = till.cra("show", told.recorded.run.task_id, "--why", "till/money.py")
+    assert "edit 2 (insert) APPLIED" in shown.out

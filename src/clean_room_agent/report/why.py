@@ -281,11 +281,13 @@ def _shown_lines(found: Why) -> list[Text]:
 
 
 def _edits(reports: tuple[EditReport, ...]) -> str:
-    words = [
-        f"edit {report.index + 1} {report.code.value}" + (f" by tier {report.tier}" if report.tier else "")
-        for report in reports
-    ]
-    return "; ".join(words) or "no edit reported"
+    return "; ".join(map(_edit, reports)) or "no edit reported"
+
+
+def _edit(report: EditReport) -> str:
+    kind = "" if report.kind == "edit" else f" ({report.kind})"
+    tier = f" by tier {report.tier}" if report.tier else ""
+    return f"edit {report.index + 1}{kind} {report.code.value}{tier}"
 
 
 def _one_line(text: str) -> str:

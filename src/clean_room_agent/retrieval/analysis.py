@@ -88,8 +88,7 @@ def _test_source(tests: Sequence[TestCode], source: RepositorySource) -> str:
 
 
 def _test_head(test: TestCode) -> str:
-    place = test.definition
-    return f"test: {test.path} :: {place.name} (lines {place.start_line}-{place.end_line})"
+    return f"test: {test.path} :: {test.name} (lines {test.start_line}-{test.end_line})"
 
 
 def _check_mentions(

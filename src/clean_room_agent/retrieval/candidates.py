@@ -8,7 +8,7 @@ from clean_room_agent.query.file_kinds import FileKind, is_side_file, is_test_fi
 from clean_room_agent.query.question import Question
 from clean_room_agent.query.ranking import KIND_WEIGHTS
 from clean_room_agent.query.signals import TOGETHER
-from clean_room_agent.retrieval.failing_tests import find_tests
+from clean_room_agent.retrieval.failing_tests import file_of_test, find_tests
 from clean_room_agent.retrieval.mentions import WORD, unique
 from clean_room_agent.retrieval.source import MAX_SAME_NAME, RepositorySource, top_names
 from clean_room_agent.retrieval.stage import Candidate, Decision
@@ -178,12 +178,7 @@ def _add_named(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None:
 
 def test_files(query: TaskQuery, source: RepositorySource) -> tuple[str, ...]:
     """The indexed files of the named tests, sorted."""
-    files: set[str] = set()
-    for name in query.test_names:
-        path, marked, _ = name.partition("::")
-        if marked or "/" in path:
-            files.update(source.resolve_path(path, most=1))
-    return tuple(sorted(files))
+    return tuple(sorted({path for name in query.test_names if (path := file_of_test(name, source))}))
 
 
 def _add_tested(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None:

@@ -160,7 +160,7 @@ def test_python_code_goes_where_it_is_told_to(
         ("before", "Cart.total", "b() {}", "  items = [];\n\n  b() {}\n\n  @Input()\n  @Bound()\n  total"),
         ("after", "Cart.total", "  b() {}", "    return 1;\n  }\n\n  b() {}\n\n  // last\n  clear"),
         ("before", "clear", "b() {\n  c();\n}", "  }\n\n  b() {\n    c();\n  }\n\n  // last\n  clear"),
-        ("in", "Cart", "b() {}", "  clear() {}\n\n  b() {}\n}\n\nexport const half"),
+        ("in", "Cart", "b() {}", "  clear() {}\n  b() {}\n}\n\nexport const half"),
         ("after", "half", "const b = 1;", "};\n\nconst b = 1;\n\nexport default"),
         ("in", "Empty", "b() {}", "class Empty extends Cart {\n  b() {}\n}\n"),
     ],
@@ -200,6 +200,36 @@ def test_blank_lines_follow_the_neighbours() -> None:
     assert "return 1\n\n    def lock(self):\n        return 3\n\n    def g" in result(
         insert("after", "f", METHOD), text=lines
     )
+
+
+@pytest.mark.parametrize(
+    ("before", "symbol", "text", "expected"),
+    [
+        ("let a = 1;\n\nrun(a);\n", "a", "let b = 2;", "let a = 1;\nlet b = 2;\n\nrun(a);\n"),
+        (
+            "let a = 1;\n\nrun(a);\n",
+            "a",
+            "function f() {\n}",
+            "let a = 1;\n\nfunction f() {\n}\n\nrun(a);\n",
+        ),
+        (
+            "let a = 1,\n  c = 2;\nrun(a);\n",
+            "a",
+            "let b = 2;",
+            "let a = 1,\n  c = 2;\n\nlet b = 2;\n\nrun(a);\n",
+        ),
+        (
+            "class A {\n  x = 1;\n\n  f() {\n  }\n}\n",
+            "x",
+            "y = 2;",
+            "class A {\n  x = 1;\n  y = 2;\n\n  f() {\n  }\n}\n",
+        ),
+    ],
+)
+def test_a_line_goes_under_a_line_and_more_stands_apart(
+    before: str, symbol: str, text: str, expected: str
+) -> None:
+    assert result(insert("after", symbol, text, "a.js"), text=before) == expected
 
 
 def test_too_few_blank_lines_around_are_made_up() -> None:

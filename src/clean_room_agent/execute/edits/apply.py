@@ -287,7 +287,7 @@ class _Desk:
             span.start <= splice.start <= span.end for span in file.spans
         ):
             return replace(report, code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)
-        return _Found(splice=splice, tier=1)
+        return _Found(splice=splice, tier=0)
 
     def _splice(self, report: EditReport, file: _File, found: _Found) -> EditReport:
         assert file.text is not None

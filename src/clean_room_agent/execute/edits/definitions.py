@@ -139,7 +139,9 @@ def _walk(root: Node, rows: _Rows) -> list[_Found]:
     while stack:
         at = stack.pop()
         symbol = at.symbol
-        name_node = at.node.child_by_field_name("name") if at.node.type in NAMED | SIGNATURES else None
+        named = at.node.type in NAMED | SIGNATURES
+        name_field = "property" if at.node.type == "field_definition" else "name"
+        name_node = at.node.child_by_field_name(name_field) if named else None
         if name_node is not None and name_node.text is not None:
             name = name_node.text.decode("utf-8", "replace")
             if at.node.type in SIGNATURES:

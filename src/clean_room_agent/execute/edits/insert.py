@@ -159,26 +159,23 @@ def _between_braces(text: str, content: str, target: Definition) -> Splice:
 def _gap(edit: PatchEdit, text: str, content: str, target: Definition, known: tuple[Definition, ...]) -> int:
     """How many blank lines part the new code from its neighbours: as many as part these from each other.
 
-    Definitions of a line each that stand together say nothing of code that has several lines.
+    A line beside a line goes by pairs of such (fields, constants); what is longer, by pairs with something longer.
     """
-    usual = (
-        2
-        if grammar_of(edit.file_path) == "python" and not indentation(text[target.start : target.end])
-        else 1
-    )
-    if target not in known:  # a constant
-        return usual if "\n" in content else 0
+    short = "\n" not in content and "\n" not in text[target.start : target.end]
+    if target not in known:  # a constant that only the context knows
+        return 0 if short else 1
     siblings = [one for one in known if one.scope == target.scope]
     at = siblings.index(target)
     behind, ahead = siblings[at : at + 2], siblings[max(at - 1, 0) : at + 1]
     for pair in (behind, ahead) if edit.place != "before" else (ahead, behind):
-        if len(pair) != 2 or text[pair[0].end : pair[1].top].strip():
+        if len(pair) != 2 or pair[1].top < pair[0].end or text[pair[0].end : pair[1].top].strip():
             continue
-        blank = text.count("\n", pair[0].end, pair[1].top) - 1
         long = any("\n" in text[one.start : one.end] for one in pair)
-        if blank > 0 or (blank == 0 and (long or "\n" not in content)):
-            return min(blank, MOST_BLANK_LINES)
-    return usual
+        if long != short:
+            return min(text.count("\n", pair[0].end, pair[1].top) - 1, MOST_BLANK_LINES)
+    if grammar_of(edit.file_path) != "python":
+        return 0 if short else 1
+    return 1 if indentation(text[target.start : target.end]) else 2
 
 
 def _lacking(below: str, new: str, gap: int) -> int:
