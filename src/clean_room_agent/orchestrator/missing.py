@@ -7,7 +7,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest
-from clean_room_agent.artifacts.test_names import files_meant
+from clean_room_agent.artifacts.test_names import SEPARATOR, files_meant, unnumbered
 from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.orchestrator.testing.gate import is_in
 
@@ -18,10 +18,9 @@ UNKNOWN_NAME = (
     re.compile(r"ReferenceError: ([A-Za-z_$][\w$]*) is not defined"),
     re.compile(r"TypeError: [\w$.]*?([A-Za-z_$][\w$]*) is not a function"),
 )
-MISUSED = (
-    re.compile(r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) got an unexpected keyword argument"),
-    re.compile(r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) (?:missing|takes) "),
-    re.compile(r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) got multiple values for argument"),
+MISUSED = re.compile(
+    r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) "
+    r"(?:got an unexpected keyword argument|got multiple values for argument|missing |takes )"
 )
 """What was called as its signature does not allow: missing only where the room does not show that signature."""
 PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
@@ -69,7 +68,7 @@ def missing_after_tests(
     told = [path.removeprefix("./") for path in PATH_LIKE.findall(text)]
     frames += [path for path in told if path in known and path not in shown]
     names = [name for pattern in UNKNOWN_NAME for name in pattern.findall(text)]
-    called = [name.removesuffix(".__init__") for pattern in MISUSED for name in pattern.findall(text)]
+    called = [name.removesuffix(".__init__") for name in MISUSED.findall(text)]
     names += [name for name in called if not _shows_symbol(room, name)]
     if not (frames or tests or names):
         return None
@@ -93,10 +92,10 @@ def _names(request: RefinementRequest) -> tuple[str, ...]:
 
 
 def _function_of(test: str) -> str:
-    """The last part of a test's name, without parameters."""
-    if "::" in test:
-        return test.partition("[")[0].rpartition("::")[2]
-    return test.rpartition(" > ")[2] if " > " in test else test.rpartition(".")[2]
+    """The last part of a test's name, without parameters and numbers."""
+    if SEPARATOR in test:
+        return unnumbered(test).rpartition(SEPARATOR)[2]
+    return test.partition("[")[0].rpartition("::" if "::" in test else ".")[2]
 
 
 def _test_file(test: str, known: Collection[str]) -> str:
