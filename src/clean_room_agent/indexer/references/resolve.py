@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from clean_room_agent.indexer.imports.python import SUFFIXES
 from clean_room_agent.indexer.imports.reach import words_of
 from clean_room_agent.indexer.references.asker import Asker
+from clean_room_agent.indexer.references.ecmascript.common import COMMON_MEMBERS
 from clean_room_agent.indexer.references.evaluate import HEAD, MODULE, STEP, Lookup
 from clean_room_agent.indexer.references.evaluations import Evaluations
 from clean_room_agent.indexer.references.interface import (
@@ -103,6 +105,7 @@ class _Tokens(dict[str, Sequence[Target]]):
         super().__init__()
         self.asker = asker
         self.unique: set[str] = set()
+        self._common = COMMON if asker.path.endswith(SUFFIXES) else COMMON_MEMBERS
 
     def __missing__(self, token: str) -> Sequence[Target]:
         last = "call" if token[-1] == "(" else ""
@@ -173,10 +176,10 @@ class _Tokens(dict[str, Sequence[Target]]):
                 found.append((value.path, value.place, kind, value.confidence))
 
     def _unique(self, name: str) -> tuple[str, int] | None:
-        if name in COMMON or len(name) < 3:
+        if name in self._common or len(name) < 3:
             return None
         self.unique.add(name)
-        return self.asker.world.unique(name)
+        return self.asker.world.unique(self.asker.path, name)
 
 
 def _dependencies(
