@@ -4,7 +4,7 @@
 //
 // prints one line of JSON a file: `[path, [[line, name, is_attribute, [[path, line, name, kind], ...]], ...]]`. Of one
 // expression only the first occurrence in a function or a class is asked for. The files are one program, with the options
-// of the given configuration; the packages of the workspace are linked into `node_modules` first. Names that declare are
+// and the declaration files of the given configuration; the packages of the workspace are linked into `node_modules` first. Names that declare are
 // not asked for, nor keys of object literals and names of JSX attributes.
 import fs from 'node:fs'
 import { createRequire } from 'node:module'
@@ -19,7 +19,8 @@ const tracked = fs.readFileSync(0, 'utf8').split('\0')
 const files = tracked.filter(file => /\.([cm]?[jt]s|[jt]sx)$/.test(file))
 const inside = new Map(files.map(file => [path.join(top, file), file]))
 link(top, tracked.filter(file => path.basename(file) === 'package.json'))
-const service = ts.createLanguageService(host(options()))
+const { options, included } = configured()
+const service = ts.createLanguageService(host(options))
 const program = service.getProgram()
 
 for (const [whole, file] of inside) {
@@ -27,21 +28,22 @@ for (const [whole, file] of inside) {
   process.stdout.write(JSON.stringify([file, source ? answers(source) : []]) + '\n')
 }
 
-function options() {
+function configured() {
   const file = path.join(top, config)
-  const read = fs.existsSync(file) ? ts.readConfigFile(file, ts.sys.readFile).config : {}
-  const parsed = ts.parseJsonConfigFileContent(read, ts.sys, top, undefined, file).options
+  const exists = fs.existsSync(file)
+  const read = exists ? ts.readConfigFile(file, ts.sys.readFile).config : {}
+  const parsed = ts.parseJsonConfigFileContent(read, ts.sys, top, undefined, file)
   const own = { allowJs: true, checkJs: false, types: [], noEmit: true, composite: false, rootDir: undefined }
-  const found = { jsx: ts.JsxEmit.Preserve, ...parsed, ...own }
-  if (!found.moduleResolution) {
-    Object.assign(found, { moduleResolution: ts.ModuleResolutionKind.Bundler, module: ts.ModuleKind.ESNext })
+  const options = { jsx: ts.JsxEmit.Preserve, ...parsed.options, ...own }
+  if (!options.moduleResolution) {
+    Object.assign(options, { moduleResolution: ts.ModuleResolutionKind.Bundler, module: ts.ModuleKind.ESNext })
   }
-  return found
+  return { options, included: new Set(exists ? parsed.fileNames : inside.keys()) }
 }
 
 function host(settings) {
   return {
-    getScriptFileNames: () => [...inside.keys()],
+    getScriptFileNames: () => [...inside.keys()].filter(isRoot),
     getScriptVersion: () => '1',
     getScriptSnapshot: name =>
       fs.existsSync(name) ? ts.ScriptSnapshot.fromString(fs.readFileSync(name, 'utf8')) : undefined,
@@ -55,6 +57,11 @@ function host(settings) {
     getDirectories: ts.sys.getDirectories,
     realpath: ts.sys.realpath,
   }
+}
+
+// A declaration file that the configuration leaves out may declare anew what a package of the workspace is.
+function isRoot(file) {
+  return included.has(file) || !/\.d\.[cm]?ts$/.test(file)
 }
 
 function answers(source) {
@@ -78,19 +85,55 @@ function answers(source) {
 
 function answer(node, source) {
   const start = node.getStart(source)
-  const found = service.getDefinitionAtPosition(source.fileName, start) ?? []
   const line = source.getLineAndCharacterOfPosition(start).line + 1
-  return [line, node.text, isAttribute(node), found.map(target)]
+  const meant = ts.isShorthandPropertyAssignment(node.parent) ? declarationsOf(valueOf(node.parent)) : undefined
+  const found = meant ?? service.getDefinitionAtPosition(source.fileName, start)?.flatMap(targets) ?? []
+  return [line, node.text, isAttribute(node), found]
 }
 
-function target(found) {
+// An import that leads nowhere is no answer; a key of an object that is another name for something is that.
+function targets(found) {
   const file = inside.get(found.fileName)
-  if (file === undefined) return ['', 0, found.name, 'module']
+  if (file === undefined) return [['', 0, found.name, 'module']]
   const source = program.getSourceFile(found.fileName)
-  const start = found.textSpan.start
-  const line = source.getLineAndCharacterOfPosition(start).line + 1
-  const name = source.text.slice(start, start + found.textSpan.length).replace(/^['"`]|['"`]$/g, '')
-  return [file, line, name, kindOf(ts.getTokenAtPosition(source, start).parent)]
+  const name = ts.getTokenAtPosition(source, found.textSpan.start)
+  const declaration = name.parent
+  if (isImport(declaration)) return []
+  if (ts.isFunctionLike(declaration) && !declaration.name) return [named(declaration.parent)]
+  return [target(name, source), ...declarationsOf(valueOf(declaration))]
+}
+
+function declarationsOf(symbol) {
+  return (symbol?.declarations ?? []).filter(one => !isImport(one)).map(named)
+}
+
+function named(declaration) {
+  const name = ts.getNameOfDeclaration(declaration) ?? declaration
+  return target(name, declaration.getSourceFile())
+}
+
+function target(name, source) {
+  const line = source.getLineAndCharacterOfPosition(name.getStart(source)).line + 1
+  const text = name.getText(source).replace(/^['"`]|['"`]$/g, '')
+  return [inside.get(source.fileName) ?? '', line, text, kindOf(name.parent)]
+}
+
+function valueOf(declaration) {
+  const checker = program.getTypeChecker()
+  const other = ts.isPropertyAssignment(declaration) ? declaration.initializer : undefined
+  const symbol = ts.isShorthandPropertyAssignment(declaration)
+    ? checker.getShorthandAssignmentValueSymbol(declaration)
+    : other && ts.isIdentifier(other) && checker.getSymbolAtLocation(other)
+  return symbol && symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+}
+
+function isImport(declaration) {
+  return (
+    ts.isImportSpecifier(declaration) ||
+    ts.isImportClause(declaration) ||
+    ts.isNamespaceImport(declaration) ||
+    ts.isImportEqualsDeclaration(declaration)
+  )
 }
 
 // As the index has it: a variable of a module, a namespace or a class is a symbol ("statement"), one of a function is none

@@ -14,6 +14,7 @@ SURE = {"@": 0.9, "?": 0.7, "%": 0.8}
 IMPORTED = 0.95
 INHERITED = 0.9
 ALIAS = "a"
+CONSTRUCTOR = "constructor"
 TYPED = 0.85
 MAX_DEPTH = 50
 
@@ -175,6 +176,8 @@ class Evaluator(ABC):
     def member(self, value: Value, name: str) -> Value | None:
         """The attribute `name` of the value."""
         kind = value.kind
+        if kind == "o" and name == CONSTRUCTOR and not value.path.endswith(SUFFIXES):
+            return Value("c", value.path, value.name, value.confidence)
         if kind in "cos":
             return self.class_member(value, name)
         if kind == "m":
@@ -332,10 +335,12 @@ class Evaluator(ABC):
         return None if entry is None else Value(entry[1], path, name, 1.0, entry[0])
 
     def _alias(self, path: str, entry: Written, sure: float) -> Value | None:
-        """What an alias stands for."""
+        """What an alias stands for; itself, where that is not of this repository."""
         meant = str(entry[2]) if len(entry) > 2 else ""
         found = self.evaluate(path, meant) if meant else None
-        return None if found is None else lowered(found, sure)
+        if found is None or found.kind == "x":
+            return OUTSIDE._replace(path=path, place=entry[0], confidence=sure)
+        return lowered(found, sure)
 
 
 def module_value(ref: ModuleRef) -> Value:

@@ -4,6 +4,7 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 
 from tree_sitter import Node
 
@@ -16,7 +17,7 @@ from clean_room_agent.indexer.references.ecmascript.modules import (
     read_export,
     read_import,
 )
-from clean_room_agent.indexer.references.ecmascript.regions import CLASSES, FUNCTIONS, MODULE_SCOPE, Regions
+from clean_room_agent.indexer.references.ecmascript.regions import CLASSES, MODULE_SCOPE, Regions
 from clean_room_agent.indexer.references.ecmascript.scopes import UNKNOWN, Bound, Scopes
 
 WHOLE = "="
@@ -26,6 +27,8 @@ ON_EXPORTS = re.compile(rf"(?:module\.)?exports\.({WORD})")
 PARAMETER_PROPERTY = re.compile(r"(?:public|private|protected|readonly|override)\b")
 UNBOUND = CLASSES | {"interface_declaration"}
 """Scopes whose symbols are members, not names."""
+OPEN = UNBOUND | {"internal_module", "module"}
+"""Scopes whose symbols can be reached from elsewhere."""
 PLAIN = frozenset({"identifier", "shorthand_property_identifier_pattern", "type_identifier"})
 INNER = {"assignment_pattern": "left", "object_assignment_pattern": "left", "pair_pattern": "value"}
 PROTOTYPE = re.compile(rf"({WORD})\.prototype\.{WORD}\s*=")
@@ -40,7 +43,9 @@ class Binds:
         self.regions = Regions(nested, captures.get("use.scope", ()))
         self.constructors = frozenset(PROTOTYPE.findall(text)) if ".prototype." in text else frozenset[str]()
         """Names of functions that are used as classes."""
-        self.scopes = Scopes(nested, self.regions, text, self.constructors)
+        self.keys = self._keys()
+        """Symbol -> what it is known by in the interface: its qualified name, or, inside a function, that and its place."""
+        self.scopes = Scopes(nested, self.regions, text, self.keys, self.constructors)
         self.members: dict[str, dict[str, list[Bound]]] = defaultdict(dict)
         """Qualified name of a class, an interface or a type -> member that is no symbol -> what it holds."""
         self.variables: dict[int, Bound] = {}
@@ -65,34 +70,49 @@ class Binds:
         """The module's symbols by the byte after their last."""
         self._read(captures)
 
+    def is_local(self, place: int) -> bool:
+        """Whether the symbol is a name of a function's scope."""
+        scope = self.regions.around[place]
+        node = self.regions.nodes[scope]
+        is_member = self.nested.kinds[place] == "method" or bool(self.nested.definitions[place].owner)
+        return not is_member and node is not None and node.type not in OPEN
+
+    def _keys(self) -> list[str]:
+        nested = self.nested
+        keys: list[str] = []
+        for place, (name, parent) in enumerate(zip(nested.names, nested.parents, strict=True)):
+            key = keys[parent] + name[len(nested.names[parent]) :] if parent >= 0 else name
+            keys.append(f"{key}#{place}" if self.is_local(place) else key)
+        return keys
+
     def string(self, node: Node) -> str:
         """The node's text."""
         return self.text[node.start_byte : node.end_byte]
 
     def _read(self, captures: Mapping[str, Sequence[Node]]) -> None:
         self._bind_symbols()
+        at, symbols, relevant = self.regions.at, self.regions.symbols, self.regions.with_symbols()
         for name, read in (
+            ("use.import", self._import),
+            ("use.export", self._export),
+            ("use.default", self._default),
             ("use.parameter", self._parameter),
             ("use.type_parameter", self._type_parameter),
             ("use.pattern", self._pattern),
             ("use.declarator", self._declarator),
             ("field", self._field),
             ("use.property", self._property),
-            ("use.import", self._import),
-            ("use.export", self._export),
-            ("use.default", self._default),
+            ("use.assign", self._assignment),
         ):
-            for node in sorted(captures.get(name, ()), key=_start):
-                read(node)
+            for node in sorted(captures.get(name, ()), key=attrgetter("start_byte")):
+                place, scope = at(node.start_byte)
+                if place >= 0 or scope in relevant:
+                    read(node, place, scope)
         self.declared.update(node.start_byte for node in captures.get("use.own", ()))
-        assignments = sorted(captures.get("use.assign", ()), key=_start)
-        for node in assignments:
-            self._assignment(node)
         for node in captures.get("use.return", ()):
-            _, scope = self.regions.at(node.start_byte)
-            place = self.regions.symbols[scope]
-            if place >= 0:
-                self.returned[place].append(Bound(node, scope=scope))
+            _, scope = at(node.start_byte)
+            if symbols[scope] >= 0:
+                self.returned[symbols[scope]].append(Bound(node, scope=scope))
         self.scopes.finish()
 
     def _bind_symbols(self) -> None:
@@ -104,7 +124,7 @@ class Binds:
                 continue
             self._symbols[scope, one.name] = place
             if scope != MODULE_SCOPE:
-                self.scopes.bind(scope, one.name, Bound(text=self.scopes.symbol(nested.names[place])))
+                self.scopes.bind(scope, one.name, Bound(text=self.scopes.symbol(self.keys[place])))
 
     def _names(self, node: Node, steps: str | None = "") -> Iterator[tuple[str, str | None]]:
         """Each name that a pattern binds, and the steps that lead to its value; None: not known."""
@@ -142,19 +162,15 @@ class Binds:
             elif self.nested.kinds[place] == "variable":
                 self.variables.setdefault(place, bound)
 
-    def _declarator(self, node: Node) -> None:
+    def _declarator(self, node: Node, _place: int, scope: int) -> None:
         pattern = node.child_by_field_name("name")
         if pattern is not None:
-            _, scope = self.regions.at(node.start_byte)
-            self._bind(
-                pattern, scope, node.child_by_field_name("type"), node.child_by_field_name("value")
-            )
+            self._bind(pattern, scope, node.child_by_field_name("type"), node.child_by_field_name("value"))
 
-    def _pattern(self, node: Node) -> None:
-        self._bind(node, self.regions.at(node.start_byte)[1], None, None)
+    def _pattern(self, node: Node, _place: int, scope: int) -> None:
+        self._bind(node, scope, None, None)
 
-    def _parameter(self, node: Node) -> None:
-        _, scope = self.regions.at(node.start_byte)
+    def _parameter(self, node: Node, _place: int, scope: int) -> None:
         pattern = node.child_by_field_name("pattern") or node
         typed = node.child_by_field_name("type")
         value = node.child_by_field_name("right" if pattern is node else "value")
@@ -162,8 +178,7 @@ class Binds:
         if pattern.type == "identifier" and PARAMETER_PROPERTY.match(self.text, node.start_byte):
             self._member(self.scopes.this(scope), self.string(pattern), Bound(typed, True, "", scope))
 
-    def _type_parameter(self, node: Node) -> None:
-        _, scope = self.regions.at(node.start_byte)
+    def _type_parameter(self, node: Node, _place: int, scope: int) -> None:
         name, constraint = node.child_by_field_name("name"), node.child_by_field_name("constraint")
         if name is not None:
             self.declared.add(name.start_byte)
@@ -171,28 +186,25 @@ class Binds:
             bound = UNKNOWN if first is None else Bound(first, True, "", self.regions.parents[scope])
             self.scopes.bind(scope, self.string(name), bound)
 
-    def _field(self, node: Node) -> None:
-        place, scope = self.regions.at(node.start_byte)
+    def _field(self, node: Node, place: int, scope: int) -> None:
         typed, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         if place >= 0 and (typed is not None or value is not None):
             self.variables[place] = Bound(typed or value, typed is not None, "", scope)
 
-    def _property(self, node: Node) -> None:
-        place, scope = self.regions.at(node.start_byte)
+    def _property(self, node: Node, place: int, scope: int) -> None:
         name, typed = node.child_by_field_name("name"), node.child_by_field_name("type")
         if place >= 0 and name is not None:
-            owner = self.scopes.symbol(self.nested.names[place])
+            owner = self.scopes.symbol(self.keys[place])
             self._member(owner, self.string(name).strip("'\""), Bound(typed, True, "", scope))
 
     def _member(self, owner: str, name: str, bound: Bound) -> None:
         if owner:
             self.members[owner[1:].rstrip(";@")].setdefault(name, []).append(bound)
 
-    def _assignment(self, node: Node) -> None:
+    def _assignment(self, node: Node, place: int, scope: int) -> None:
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
         if left is None or right is None:
             return
-        _, scope = self.regions.at(node.start_byte)
         if left.type == "identifier":
             self.scopes.rebind(scope, self.string(left), Bound(right, scope=scope))
         elif left.type == "member_expression":
@@ -202,17 +214,14 @@ class Binds:
                 own = self.scopes.this(scope)
                 if own.endswith("@"):
                     self._member(own, member[1], Bound(right, scope=scope))
-            elif target.startswith(("exports.", "module.exports")):
-                self._common(target, node, right)
+            elif scope == MODULE_SCOPE and target.startswith(("exports.", "module.exports")):
+                self._common(target, place, right)
 
-    def _common(self, target: str, node: Node, right: Node) -> None:
+    def _common(self, target: str, place: int, right: Node) -> None:
         """`module.exports = …`, `exports.name = …`."""
         while right.type == "assignment_expression" and (inner := right.child_by_field_name("right")):
             right = inner
         named = ON_EXPORTS.fullmatch(target)
-        place, scope = self.regions.at(node.start_byte)
-        if scope != MODULE_SCOPE:
-            return
         if named is not None:
             self.exports.setdefault(named[1], ("", named[1]))
             if place >= 0 and self.nested.definitions[place].name == named[1]:
@@ -229,7 +238,7 @@ class Binds:
             self.exports[WHOLE] = "", self.nested.names[place]
             self.variables.setdefault(place, Bound(right))
 
-    def _import(self, node: Node) -> None:
+    def _import(self, node: Node, _place: int, _scope: int) -> None:
         for one in read_import(self.string(node)):
             self._imported(one)
 
@@ -238,10 +247,10 @@ class Binds:
         if (one.module, one.there) not in bound:
             bound.append((one.module, one.there))
 
-    def _export(self, node: Node) -> None:
-        start, end = node.start_byte, node.end_byte
-        if self.regions.at(start)[1] != MODULE_SCOPE:
+    def _export(self, node: Node, _place: int, scope: int) -> None:
+        if scope != MODULE_SCOPE:
             return
+        start, end = node.start_byte, node.end_byte
         is_default = any(child.type == DEFAULT for child in node.children[:4])
         if node.child_by_field_name("declaration") is not None:
             self._exported(start, end, is_default=is_default)
@@ -266,14 +275,6 @@ class Binds:
                 break
             self.exports[DEFAULT if is_default else one.name] = "", one.name
 
-    def _default(self, node: Node) -> None:
-        place, scope = self.regions.at(node.start_byte)
+    def _default(self, node: Node, place: int, scope: int) -> None:
         if place >= 0 and self.nested.kinds[place] == "variable":
             self.variables.setdefault(place, Bound(node, scope=scope))
-
-
-def _start(node: Node) -> int:
-    return node.start_byte
-
-
-__all__ = ["FUNCTIONS", "Binds"]

@@ -1,14 +1,15 @@
 """One parsed JavaScript or TypeScript file as its interface and its uses."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
 from clean_room_agent.indexer.nesting import Nested
-from clean_room_agent.indexer.references.ecmascript.binding import FUNCTIONS, Binds
+from clean_room_agent.indexer.references.ecmascript.binding import WHOLE, Binds
 from clean_room_agent.indexer.references.ecmascript.expressions import WORD, of_value
+from clean_room_agent.indexer.references.ecmascript.regions import FUNCTIONS
 from clean_room_agent.indexer.references.ecmascript.scopes import Bound
 from clean_room_agent.indexer.references.expressions import MAX_LENGTH
 from clean_room_agent.indexer.references.interface import ENCODE, FileNames, Written, write_interface
@@ -60,10 +61,14 @@ CALLED = r"(?P<call>\s*+!?\s*+(?:\?\.)?(?:<[^<>()=;]*+>)?\(|`)?+"
 CHAIN = re.compile(rf"(?P<names>{WORD}{STEPS}){CALLED}")
 FOLLOWING = re.compile(rf"(?P<names>{STEPS}){CALLED}")
 NAMES = re.compile(rf"#?{WORD}")
-PRE_CALL = re.compile(r"\(\)|[:?%@]")
+CALLED_FIRST = re.compile(r"#[^;]*;;|[^#():?%@]*(?:\(\)|[:?%@])")
+"""What an expression begins with that is more than names."""
 ACCESSOR = re.compile(r"(?:(?:static|public|private|protected|override|abstract|declare)\s+)*[gs]et\s+[\w$#'\"\[]")
 REQUIRED = re.compile(rf"#[^;]*;;(?:\.{WORD})?")
+MEMBER = re.compile(rf"(.+)(\.#?{WORD})")
 UNKNOWN = "?|"
+ELEMENT = "/"
+"""Marks the name of a JSX element: its component is called."""
 MAX_KEYS = 200
 """Of larger objects the keys are data."""
 PRIORITY = {"f": 4, "c": 3, "e": 3, "a": 2, "p": 2, "v": 1}
@@ -96,23 +101,23 @@ def _definitions(
         for capture in ("class", "type_alias", "interface")
         for node in captures.get(capture, ())
     }
-    counts, seen = Counter(nested.names), Counter[str]()
+    counts, seen = Counter(binds.keys), Counter[str]()
     reachable: dict[str, Written] = {}
     inner: dict[str, Written] = {}
     local: set[int] = set()
-    for place, name in enumerate(nested.names):
+    for place, key in enumerate(binds.keys):
         parent = nested.parents[place]
-        if parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS):
+        if parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS) or binds.is_local(place):
             local.add(place)
         into = inner if place in local else reachable
         kind, types = _described(binds, place, nodes.get(place))
-        seen[name] += 1
+        seen[key] += 1
         entry: Written = (place, kind, types) if types else (place, kind)
-        if counts[name] > 1:
-            entry = (place, kind, types, f"{seen[name]}/{counts[name]}")
-        before = into.get(name)
+        if counts[key] > 1:
+            entry = (place, kind, types, f"{seen[key]}/{counts[key]}")
+        before = into.get(key)
         if before is None or _weight(before) <= _weight(entry):
-            into[name] = entry
+            into[key] = entry
         _keys(binds, place, into)
     for name, members in binds.members.items():
         into = inner if name in inner else reachable
@@ -120,6 +125,10 @@ def _definitions(
             _add_member(into, f"{name}.{member}", binds.scopes.agreed(bound))
     for name, alias in binds.aliases.items():
         reachable.setdefault(name, (-1, "a", binds.scopes.expression(alias)))
+    module, whole = binds.exports.get(WHOLE, ("", ""))
+    if whole and not module:
+        for name in sorted(binds.exports.keys() - {WHOLE, whole}):
+            reachable.setdefault(f"{whole}.{name}", (-1, "a", name))
     return reachable, inner
 
 
@@ -226,7 +235,7 @@ def _keys(binds: Binds, place: int, into: dict[str, Written]) -> None:
         node = node.child_by_field_name("right")
     if bound is None or node is None or node.type != "object" or node.named_child_count > MAX_KEYS:
         return
-    owner = binds.nested.names[place]
+    owner = binds.keys[place]
     for child in node.named_children:
         value = child.child_by_field_name("value") if child.type == "pair" else child
         key = child.child_by_field_name("key") if child.type == "pair" else child
@@ -256,65 +265,53 @@ class _Uses:
         self._binds = binds
         self._captures = captures
         self._module_names = module_names
-        self._elements = {node.start_byte for node in captures.get("use.element", ())}
-        self._decorators = {node.start_byte + 1 for node in captures.get("decorator", ())}
-        self._bases = {
-            base.start_byte
-            for node in captures.get("use.bases", ())
-            if node.parent is not None
-            for base in base_nodes(node.parent)
-        }
+        self._marks = {node.start_byte: ELEMENT for node in captures.get("use.element", ())}
+        """By first byte, those uses that are no plain names."""
+        self._marks |= {node.start_byte + 1: "@" for node in captures.get("decorator", ())}
+        for node in captures.get("use.bases", ()):
+            if node.parent is not None:
+                self._marks |= {base.start_byte: "<" for base in base_nodes(node.parent)}
         self._tokens: dict[int, set[str]] = {}
 
     def read(self) -> list[tuple[int, str]]:
         """Symbol's place and its tokens, separated by spaces, sorted."""
-        binds = self._binds
-        text, declared, at, match = binds.text, binds.declared, binds.regions.at, CHAIN.match
-        spans = binds.regions.outermost()
-        starts = sorted(node.start_byte for node in self._captures.get("use.name", ()))
-        seen: set[tuple[int, int, str]] = set()
-        number = 0
-        for start in starts:
-            while number < len(spans) and 0 <= spans[number][1] <= start:
-                number += 1
-            if number == len(spans):
-                break
-            if start < spans[number][0] or start in declared:
+        binds, marks = self._binds, self._marks
+        text, declared, match = binds.text, binds.declared, CHAIN.match
+        pieces = binds.regions.pieces()
+        place, scope, end = -1, 0, 0
+        seen: dict[tuple[int, int], set[str]] = defaultdict(set)
+        for start in sorted([node.start_byte for node in self._captures.get("use.name", ())]):
+            while start >= end:
+                place, scope, end = next(pieces)
+            if place < 0 or start in declared:
                 continue
             if text[start - 1] == "." and text[start - 2 : start] != "..":
                 continue
             chain = match(text, start)
             if chain is None:
                 continue
-            place, scope = at(start)
-            written = chain[0]
-            if start in self._elements or start in self._decorators or start in self._bases:
-                self._marked(start, chain, place, scope)
-            elif (place, scope, written) not in seen:
-                seen.add((place, scope, written))
-                self._add(chain, place, scope, "")
+            mark = marks.get(start, "")
+            written = mark + chain[0]
+            if written not in seen[place, scope]:
+                seen[place, scope].add(written)
+                self._add(chain, place, scope, mark)
         self._chains()
         return [(place, " ".join(sorted(self._tokens[place]))) for place in sorted(self._tokens)]
 
-    def _marked(self, start: int, chain: re.Match[str], place: int, scope: int) -> None:
-        if start in self._elements:
-            if "." in chain[0] or not chain[0][0].islower():
-                self._add(chain, place, scope, "", called=True)
-        else:
-            self._add(chain, place, scope, "@" if start in self._decorators else "<")
-
-    def _add(
-        self, chain: re.Match[str], place: int, scope: int, mark: str, *, called: bool = False
-    ) -> None:
-        if place < 0:
-            return
+    def _add(self, chain: re.Match[str], place: int, scope: int, mark: str) -> None:
         names = NAMES.findall(chain["names"])
-        call = "(" if not mark and (called or chain["call"]) else ""
-        token = self._token(names, scope, mark, call)
+        if mark == ELEMENT:
+            if len(names) == 1 and names[0][0].islower():
+                return  # the browser's
+            token = self._token(names, scope, "", "(")
+        else:
+            token = self._token(names, scope, mark, "(" if chain["call"] and not mark else "")
         if token:
             self._tokens.setdefault(place, set()).add(token)
 
     def _token(self, names: Sequence[str], scope: int, mark: str, call: str) -> str:
+        if names[0] == "exports" and len(names) > 1 and names[1] in self._module_names:
+            names = names[1:]
         head, rest = names[0], names[1:]
         steps = "".join(f".{name}" for name in rest)
         if head == "super" and not rest:
@@ -325,10 +322,17 @@ class _Uses:
         if meaning and meaning[0] in "=#" and meaning[-1] == ";" and head != "this":
             return f"{mark}{meaning}{steps}{call}"
         if not steps:
-            return ""
+            return self._called(meaning) if call else ""
         if meaning and len(meaning) < MAX_LENGTH:
             return f"{mark}{meaning}|{steps}{call}"
         return f"{mark}{UNKNOWN}{steps}{call}"
+
+    def _called(self, meaning: str) -> str:
+        """What a call of a local calls: a member that it was taken from, or the function that it is another name for."""
+        taken = MEMBER.fullmatch(meaning)
+        if taken is not None:
+            return f"{taken[1]}|{taken[2]}("
+        return f"{meaning}(" if meaning in self._module_names else ""
 
     def _chains(self) -> None:
         """What is asked of the results of calls, one after another."""
@@ -343,8 +347,8 @@ class _Uses:
             if place < 0:
                 continue
             written = of_value(node, binds.text)
-            split = PRE_CALL.search(written)
-            known_head = binds.scopes.canonical(written[: split.end()], scope) if split else ""
+            split = CALLED_FIRST.match(written)
+            known_head = binds.scopes.canonical(split[0], scope) if split else ""
             following = FOLLOWING.match(binds.text, node.end_byte)
             more = "" if following is None else "".join(f".{one}" for one in NAMES.findall(following["names"]))
             call = "(" if following is not None and following["call"] else ""

@@ -1,7 +1,8 @@
 """Which symbol and which scope of a JavaScript or TypeScript file each byte stands in."""
 
+import sys
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tree_sitter import Node
 
@@ -52,15 +53,19 @@ class Regions:
         found = bisect_right(self._starts, byte) - 1
         return self._places[found], self._scopes[found]
 
-    def outermost(self) -> list[tuple[int, int]]:
-        """First byte and the byte after the last of what is in symbols, in order."""
-        found: list[tuple[int, int]] = []
-        for number, place in enumerate(self._places):
-            if place >= 0 and (not found or found[-1][1] >= 0):
-                found.append((self._starts[number], -1))
-            elif place < 0 and found and found[-1][1] < 0:
-                found[-1] = found[-1][0], self._starts[number]
-        return found
+    def pieces(self) -> Iterator[tuple[int, int, int]]:
+        """The file in order, as pieces that have one innermost symbol and one innermost scope: symbol, scope, end."""
+        yield from zip(self._places, self._scopes, [*self._starts[1:], sys.maxsize], strict=True)
+
+    def with_symbols(self) -> frozenset[int]:
+        """The scopes in which, at any depth, symbols are defined."""
+        found = {MODULE_SCOPE}
+        for scope in set(self.around):
+            around = scope
+            while around not in found:
+                found.add(around)
+                around = self.parents[around]
+        return frozenset(found)
 
     def _fill(self, nested: Nested) -> None:
         spans = [(one.start, -one.end, 0, place) for place, one in enumerate(nested.definitions)]

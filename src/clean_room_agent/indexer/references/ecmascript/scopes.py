@@ -38,10 +38,13 @@ UNKNOWN = Bound()
 class Scopes:
     """The names of one file's scopes. Names are bound first, then asked for."""
 
-    def __init__(self, nested: Nested, regions: Regions, text: str, constructors: Container[str]) -> None:
+    def __init__(
+        self, nested: Nested, regions: Regions, text: str, keys: Sequence[str], constructors: Container[str]
+    ) -> None:
         self._nested = nested
         self._regions = regions
         self._text = text
+        self._keys = keys
         self._constructors = constructors
         """Names of functions that are used as classes."""
         self._tables: list[dict[str, list[Bound]]] = [{} for _ in regions.nodes]
@@ -132,12 +135,12 @@ class Scopes:
             known = self._this[scope] = self._find_this(scope)
         return known
 
-    def symbol(self, name: str) -> str:
-        """The expression for the symbol of the qualified name."""
-        return "" if UNSAFE.search(name) else f"={name};"
+    def symbol(self, key: str) -> str:
+        """The expression for the symbol that is known by the key."""
+        return "" if UNSAFE.search(key) else f"={key};"
 
     def _find_this(self, scope: int) -> str:
-        regions, nested = self._regions, self._nested
+        regions = self._regions
         node = regions.nodes[scope]
         if node is None:
             return ""
@@ -145,7 +148,7 @@ class Scopes:
             return self.this(regions.parents[scope])
         place = regions.symbols[scope]
         if node.type in CLASSES:
-            own = self.symbol(nested.names[place]) if place >= 0 else ""
+            own = self.symbol(self._keys[place]) if place >= 0 else ""
             return own and f"{own}@"
         around = regions.nodes[regions.parents[scope]]
         if around is not None and around.type in CLASSES:
@@ -156,14 +159,12 @@ class Scopes:
     def _this_of_function(self, place: int) -> str:
         """Of a function outside classes: what it is a method of, or makes."""
         nested = self._nested
-        name, owner = nested.names[place], nested.definitions[place].owner
+        name, owner = self._keys[place], nested.definitions[place].owner
         parent = nested.parents[place]
         if name in self._constructors:
             return f"{self.symbol(name)}@"
         if owner:
             holder = name.rpartition(".")[0]
             return self.symbol(holder) + ("@" if holder in self._constructors else "")
-        if nested.kinds[place] == "method" or (parent >= 0 and nested.kinds[parent] == "variable"):
-            is_object = parent >= 0 and nested.kinds[parent] == "variable" and nested.kinds[place] == "method"
-            return self.symbol(nested.names[parent]) if is_object else ""
-        return ""
+        is_object = parent >= 0 and nested.kinds[parent] == "variable" and nested.kinds[place] == "method"
+        return self.symbol(self._keys[parent]) if is_object else ""
