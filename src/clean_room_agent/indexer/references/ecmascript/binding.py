@@ -24,13 +24,18 @@ WHOLE = "="
 """The export that stands for the module itself: what `module.exports` and TypeScript's `export =` are set to."""
 ON_THIS = re.compile(rf"this\.(#?{WORD})")
 ON_EXPORTS = re.compile(rf"(?:module\.)?exports\.({WORD})")
-PARAMETER_PROPERTY = re.compile(r"(?:public|private|protected|readonly|override)\b")
+DECLARATOR = re.compile(rf"({WORD})\s*+!?([:=])?+")
+PARAMETER = re.compile(
+    rf"((?:(?:public|private|protected|readonly|override)\s++)*+)({WORD})\s*+\??\s*+([:=])?+"
+)
 UNBOUND = CLASSES | {"interface_declaration"}
 """Scopes whose symbols are members, not names."""
 OPEN = UNBOUND | {"internal_module", "module"}
 """Scopes whose symbols can be reached from elsewhere."""
 PLAIN = frozenset({"identifier", "shorthand_property_identifier_pattern", "type_identifier"})
 INNER = {"assignment_pattern": "left", "object_assignment_pattern": "left", "pair_pattern": "value"}
+ORDERED = frozenset({"use.import", "use.export", "use.declarator"})
+START = attrgetter("start_byte")
 PROTOTYPE = re.compile(rf"({WORD})\.prototype\.{WORD}\s*=")
 
 
@@ -90,6 +95,7 @@ class Binds:
         return self.text[node.start_byte : node.end_byte]
 
     def _read(self, captures: Mapping[str, Sequence[Node]]) -> None:
+        # Captures may come in any order, which matters where the first of several counts.
         self._bind_symbols()
         at, symbols, relevant = self.regions.at, self.regions.symbols, self.regions.with_symbols()
         for name, read in (
@@ -104,7 +110,7 @@ class Binds:
             ("use.property", self._property),
             ("use.assign", self._assignment),
         ):
-            for node in sorted(captures.get(name, ()), key=attrgetter("start_byte")):
+            for node in sorted(captures.get(name, ()), key=START) if name in ORDERED else captures.get(name, ()):
                 place, scope = at(node.start_byte)
                 if place >= 0 or scope in relevant:
                     read(node, place, scope)
@@ -126,12 +132,11 @@ class Binds:
             if scope != MODULE_SCOPE:
                 self.scopes.bind(scope, one.name, Bound(text=self.scopes.symbol(self.keys[place])))
 
-    def _names(self, node: Node, steps: str | None = "") -> Iterator[tuple[str, str | None]]:
-        """Each name that a pattern binds, and the steps that lead to its value; None: not known."""
+    def _names(self, node: Node, steps: str | None = "") -> Iterator[tuple[str, int, str | None]]:
+        """Each name that a pattern binds, its first byte, and the steps that lead to its value; None: not known."""
         kind = node.type
         if kind in PLAIN:
-            self.declared.add(node.start_byte)
-            yield self.string(node), steps
+            yield self.string(node), node.start_byte, steps
         elif kind in INNER:
             inner, key = node.child_by_field_name(INNER[kind]), node.child_by_field_name("key")
             if key is not None and steps is not None:
@@ -147,22 +152,31 @@ class Binds:
                     into = f"{into}.{self.string(plain)}"
                 yield from self._names(child, into)
 
+    def _bind_plain(self, scope: int, name: str, start: int, bound: Bound) -> None:
+        """The name, which stands at `start`, is bound in the scope."""
+        self.declared.add(start)
+        place = self._symbols.get((scope, name))
+        if place is None:
+            self.scopes.bind(scope, name, bound)
+        elif self.nested.kinds[place] == "variable":
+            self.variables.setdefault(place, bound)
+
     def _bind(
-        self, pattern: Node, scope: int, typed: Node | None, value: Node | None, around: int | None = None
+        self, pattern: Node, scope: int, typed: Node | None, value: Node | None
     ) -> None:
-        """The names of the pattern are bound in the scope; type and value stand in `around`."""
+        """The names of the pattern are bound in the scope."""
         node = typed or value
-        inside = scope if around is None else around
-        for name, steps in self._names(pattern):
+        for name, start, steps in self._names(pattern):
             known = node is not None and steps is not None
-            bound = Bound(node, typed is not None, steps or "", inside) if known else UNKNOWN
-            place = self._symbols.get((scope, name))
-            if place is None:
-                self.scopes.bind(scope, name, bound)
-            elif self.nested.kinds[place] == "variable":
-                self.variables.setdefault(place, bound)
+            bound = Bound(node, "", typed is not None, steps or "", scope) if known else UNKNOWN
+            self._bind_plain(scope, name, start, bound)
 
     def _declarator(self, node: Node, _place: int, scope: int) -> None:
+        start = node.start_byte
+        plain = DECLARATOR.match(self.text, start)
+        if plain is not None:
+            self._bind_plain(scope, plain[1], start, _of_field(node, plain[2], "value", scope))
+            return
         pattern = node.child_by_field_name("name")
         if pattern is not None:
             self._bind(pattern, scope, node.child_by_field_name("type"), node.child_by_field_name("value"))
@@ -171,31 +185,36 @@ class Binds:
         self._bind(node, scope, None, None)
 
     def _parameter(self, node: Node, _place: int, scope: int) -> None:
-        pattern = node.child_by_field_name("pattern") or node
-        typed = node.child_by_field_name("type")
-        value = node.child_by_field_name("right" if pattern is node else "value")
-        self._bind(pattern, scope, typed, value)
-        if pattern.type == "identifier" and PARAMETER_PROPERTY.match(self.text, node.start_byte):
-            self._member(self.scopes.this(scope), self.string(pattern), Bound(typed, True, "", scope))
+        plain = PARAMETER.match(self.text, node.start_byte)
+        if plain is not None and (node.type != "identifier" or not plain[1]):
+            value = "right" if node.type == "assignment_pattern" else "value"
+            bound = _of_field(node, plain[3] if node.type != "identifier" else "", value, scope)
+            self._bind_plain(scope, plain[2], plain.start(2), bound)
+            if plain[1]:
+                self._member(self.scopes.this(scope), plain[2], bound)
+            return
+        pattern = node.child_by_field_name("pattern") or node.child_by_field_name("left") or node
+        value_field = "right" if node.type == "assignment_pattern" else "value"
+        self._bind(pattern, scope, node.child_by_field_name("type"), node.child_by_field_name(value_field))
 
     def _type_parameter(self, node: Node, _place: int, scope: int) -> None:
         name, constraint = node.child_by_field_name("name"), node.child_by_field_name("constraint")
         if name is not None:
             self.declared.add(name.start_byte)
             first = constraint.named_children[0] if constraint and constraint.named_child_count else None
-            bound = UNKNOWN if first is None else Bound(first, True, "", self.regions.parents[scope])
+            bound = UNKNOWN if first is None else Bound(first, is_type=True, scope=self.regions.parents[scope])
             self.scopes.bind(scope, self.string(name), bound)
 
     def _field(self, node: Node, place: int, scope: int) -> None:
         typed, value = node.child_by_field_name("type"), node.child_by_field_name("value")
         if place >= 0 and (typed is not None or value is not None):
-            self.variables[place] = Bound(typed or value, typed is not None, "", scope)
+            self.variables[place] = Bound(typed or value, is_type=typed is not None, scope=scope)
 
     def _property(self, node: Node, place: int, scope: int) -> None:
         name, typed = node.child_by_field_name("name"), node.child_by_field_name("type")
         if place >= 0 and name is not None:
             owner = self.scopes.symbol(self.keys[place])
-            self._member(owner, self.string(name).strip("'\""), Bound(typed, True, "", scope))
+            self._member(owner, self.string(name).strip("'\""), Bound(typed, is_type=True, scope=scope))
 
     def _member(self, owner: str, name: str, bound: Bound) -> None:
         if owner:
@@ -278,3 +297,10 @@ class Binds:
     def _default(self, node: Node, place: int, scope: int) -> None:
         if place >= 0 and self.nested.kinds[place] == "variable":
             self.variables.setdefault(place, Bound(node, scope=scope))
+
+
+def _of_field(node: Node, sign: str | None, value: str, scope: int) -> Bound:
+    """What the sign behind a name says that it is bound to."""
+    if sign == ":":
+        return Bound(node, "type", is_type=True, scope=scope)
+    return Bound(node, value, scope=scope) if sign else UNKNOWN

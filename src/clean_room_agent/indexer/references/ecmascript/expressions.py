@@ -6,6 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from tree_sitter import Node
 
 WORD = r"[A-Za-z_$\x80-\xff][\w$\x80-\xff]*+"
+STEPS = rf"(?:\s*+!?\s*+\??\.(?![.\d])\s*+#?{WORD})*+"
+"""Members, as they may be written one after another."""
+BETWEEN = re.compile(r"[\s?!]+")
+"""What may stand between them, and means nothing here."""
 MAX_DEPTH = 40
 """Links of one chain that are followed."""
 NEUTRAL_VALUES = frozenset({"null", "undefined", "object", "array"})

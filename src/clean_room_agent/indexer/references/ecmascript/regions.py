@@ -110,3 +110,12 @@ class Regions:
             self._starts.append(start)
             self._places.append(place)
             self._scopes.append(scope)
+
+
+def base_nodes(node: Node) -> Iterator[Node]:
+    """What a class or an interface extends and implements, in order."""
+    for child in node.children:
+        if child.type in {"class_heritage", "extends_type_clause"}:
+            clauses = [one for one in child.named_children if one.type.endswith("_clause")] or [child]
+            for clause in clauses:
+                yield from (one for one in clause.named_children if one.type != "type_arguments")

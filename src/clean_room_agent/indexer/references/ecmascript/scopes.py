@@ -24,6 +24,8 @@ class Bound(NamedTuple):
 
     node: Node | None = None
     """None: something unknown, or `text`."""
+    field: str = ""
+    """Of the node, what is meant; "" for the node itself."""
     is_type: bool = False
     steps: str = ""
     scope: int = MODULE_SCOPE
@@ -97,10 +99,13 @@ class Scopes:
 
     def expression(self, bound: Bound) -> str:
         """The expression for what a name is bound to, as it can be evaluated at module level."""
-        if bound.node is None:
+        node = bound.node
+        if node is not None and bound.field:
+            node = node.child_by_field_name(bound.field)
+        if node is None:
             return bound.text
         read = of_type if bound.is_type else of_value
-        found = read(bound.node, self._text)
+        found = read(node, self._text)
         return self.canonical(found + bound.steps, bound.scope) if found else ""
 
     def canonical(self, expression: str, scope: int) -> str:
