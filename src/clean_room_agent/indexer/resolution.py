@@ -63,7 +63,7 @@ class StoredWorld:
         """What the file says of others."""
         file_id = self._ids[path]
         if stored.interface is None or stored.uses is None:
-            return Resolution(self._specifiers(path, stored.imports), [], {})
+            return Resolution(self._specifiers(path, stored.imports), [], {}, [])
         found = resolve_file(path, FileNames(stored.interface, stored.uses), self, self._evaluations)
         callers = self._symbol_ids(file_id)
         imported = [
@@ -82,6 +82,10 @@ class StoredWorld:
                 for asked, looked_up in found.lookups.items()
                 if not asked or asked in self._ids
             },
+            [
+                (file_id, name, self._ids[target], self._symbol_ids(self._ids[target])[place] if place >= 0 else None)
+                for name, target, place in found.reexports
+            ],
         )
 
     def _specifiers(self, path: str, imports: str) -> list[DependencyTuple]:

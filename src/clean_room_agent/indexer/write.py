@@ -4,7 +4,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from clean_room_agent.db.curated import dependencies, files, metadata, names, postings, prose, symbols
+from clean_room_agent.db.curated import (
+    dependencies,
+    files,
+    metadata,
+    names,
+    postings,
+    prose,
+    reexports,
+    symbols,
+)
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.db.rows import Connection
@@ -21,6 +30,7 @@ class Resolution(NamedTuple):
     dependencies: list[dependencies.DependencyTuple]
     references: list[symbols.ReferenceTuple]
     lookups: dict[int, frozenset[str]]
+    reexports: list[reexports.ReexportTuple]
 
 
 def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[NumberedFacts]) -> None:
@@ -157,19 +167,21 @@ class FileWriter:
 
 
 def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolution]]) -> None:
-    """The files, of which nothing of the kind was stored, depend on, refer to and looked up this."""
+    """The files, of which nothing of the kind was stored, depend on, refer to, looked up and pass on this."""
     for file_id, one in resolved:
         dependencies.insert_dependencies(conn, one.dependencies)
         symbols.insert_references(conn, one.references)
         names.insert_lookups(conn, file_id, one.lookups)
+        reexports.insert_reexports(conn, one.reexports)
 
 
 def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None) -> None:
-    """The file depends on, refers to and looked up this, and nothing else; None for nothing."""
-    found = resolved or Resolution([], [], {})
+    """The file depends on, refers to, looked up and passes on this, and nothing else; None for nothing."""
+    found = resolved or Resolution([], [], {}, [])
     dependencies.replace_imports(conn, file_id, found.dependencies)
     symbols.replace_references(conn, file_id, found.references)
     names.replace_lookups(conn, file_id, found.lookups)
+    reexports.replace_reexports(conn, file_id, found.reexports)
 
 
 def _symbol_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.SymbolTuple]:

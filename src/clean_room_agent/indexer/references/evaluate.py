@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from clean_room_agent.indexer.imports.python import SUFFIXES, ModuleRef
-from clean_room_agent.indexer.references.interface import EXPORT, STAR, Interface, Written
+from clean_room_agent.indexer.references.interface import EXPORT, EXPORTS, STAR, Interface, Written
 from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
 
 STEP = re.compile(r"\.[^.()\[\]:@!?%]+|\(\)|\[\]|[:@!?%]")
@@ -305,6 +305,22 @@ class Evaluator(ABC):
                 return value
             outside = outside or value is not None
         return OUTSIDE if outside else None
+
+    def export_names(self, path: str) -> set[str]:
+        """What a JavaScript or TypeScript file exports or passes on with `export * from`."""
+        names, seen, waiting = set[str](), {path}, [path]
+        while waiting:
+            one = waiting.pop()
+            self.trace |= {(one, EXPORTS), (one, STAR)}
+            interface = self.interface(one)
+            if interface is None or interface.exports is None:
+                continue
+            names |= interface.exports.keys() if one == path else interface.exports.keys() - {DEFAULT, WHOLE}
+            found = (self._find(one, target) for target in interface.stars)
+            following = {ref.file for ref in found if ref is not None and ref.file is not None} - seen
+            seen |= following
+            waiting.extend(following)
+        return names
 
     def _whole(self, path: str) -> Value | None:
         """What stands for the module itself, if it says so."""

@@ -9,6 +9,8 @@ STAR = "*"
 """The key of what `from module import *` takes, and of what `export * from` passes on."""
 EXPORT = "^"
 """Before the name of an export, in the place of a name."""
+EXPORTS = f"{EXPORT}{STAR}"
+"""The key of which exports there are."""
 ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -92,6 +94,7 @@ def _meanings(text: str | None) -> dict[str, Any]:
     meanings.update({name: (False, [], one) for name, one in imports.items() if name not in meanings})
     if isinstance(exported, dict):
         meanings.update({f"{EXPORT}{name}": one for name, one in exported.items()})
+        meanings[EXPORTS] = sorted(exported)
         exported = None
     meanings[STAR] = (stars, exported)
     return meanings
