@@ -152,13 +152,13 @@ class Binds:
                     into = f"{into}.{self.string(plain)}"
                 yield from self._names(child, into)
 
-    def _bind_plain(self, scope: int, name: str, start: int, bound: Bound) -> None:
+    def _bind_plain(self, scope: int, name: str, start: int, bound: Bound | None) -> None:
         """The name, which stands at `start`, is bound in the scope."""
         self.declared.add(start)
         place = self._symbols.get((scope, name))
         if place is None:
             self.scopes.bind(scope, name, bound)
-        elif self.nested.kinds[place] == "variable":
+        elif bound is not None and self.nested.kinds[place] == "variable":
             self.variables.setdefault(place, bound)
 
     def _bind(
@@ -175,7 +175,8 @@ class Binds:
         start = node.start_byte
         plain = DECLARATOR.match(self.text, start)
         if plain is not None:
-            self._bind_plain(scope, plain[1], start, _of_field(node, plain[2], "value", scope))
+            bound = _of_field(node, plain[2], "value", scope) if plain[2] else None
+            self._bind_plain(scope, plain[1], start, bound)
             return
         pattern = node.child_by_field_name("name")
         if pattern is not None:

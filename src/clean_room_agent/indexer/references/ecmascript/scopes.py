@@ -54,9 +54,11 @@ class Scopes:
         self._this: dict[int, str] = {}
         self._depth = 0
 
-    def bind(self, scope: int, name: str, bound: Bound) -> None:
-        """In the scope, the name is bound to this, too."""
-        self._tables[scope].setdefault(name, []).append(bound)
+    def bind(self, scope: int, name: str, bound: Bound | None) -> None:
+        """In the scope, the name is bound to this, too; None: it is declared without a value."""
+        known = self._tables[scope].setdefault(name, [])
+        if bound is not None:
+            known.append(bound)
 
     def rebind(self, scope: int, name: str, bound: Bound) -> None:
         """The name, as it is used in the scope, is assigned this; a module's own variables are left alone."""

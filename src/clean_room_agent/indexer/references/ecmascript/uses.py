@@ -85,7 +85,8 @@ class Uses:
             if steps:
                 steps = BETWEEN.sub("", steps)
             if start in marks:
-                self._marked(marks[start], prefix, steps, place)
+                if marks[start] != ELEMENT or steps or not head[0].islower():  # `<div>` is the browser's
+                    self._marked(marks[start], prefix, steps, place)
             elif steps or prefix[-1] != "|":
                 self._add(place, prefix, f"{steps}(" if call else steps)
             elif call and (called := self._called_local(prefix)):
