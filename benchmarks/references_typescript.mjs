@@ -115,7 +115,7 @@ function named(declaration) {
 function target(name, source) {
   const line = source.getLineAndCharacterOfPosition(name.getStart(source)).line + 1
   const text = name.getText(source).replace(/^['"`]|['"`]$/g, '')
-  return [inside.get(source.fileName) ?? '', line, text, kindOf(name.parent)]
+  return [inside.get(source.fileName) ?? '', line, text, kindOf(name.parent ?? name)]
 }
 
 function valueOf(declaration) {
