@@ -62,7 +62,9 @@ def _dotted(node: Node, text: str) -> str:
 
 
 def _child(node: Node, field: str) -> Node | None:
-    return node.child_by_field_name(field) if field else node.named_child(0) if node.named_child_count else None
+    return (
+        node.child_by_field_name(field) if field else node.named_child(0) if node.named_child_count else None
+    )
 
 
 def _passed_on(node: Node, text: str, depth: int) -> str:
