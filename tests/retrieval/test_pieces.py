@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.retrieval.pieces import Definition, Piece, enclosing_head, file_header, split_file
+from clean_room_agent.retrieval.pieces import Definition, Piece, enclosing_head, split_file
 
 
 def define(name: str, start: int, end: int, kind: str = "function") -> Definition:
@@ -22,9 +22,7 @@ def test_code_around_definitions_becomes_pieces_of_its_own() -> None:
     lines = ["import os", "", "def f():", "    pass", "", "X = 1"]
     pieces = split_file(lines, [define("f", 3, 4)], max_lines=100)
     assert spans(pieces) == [("(header)", 1, 1), ("f", 3, 4), ("(lines 6-6)", 6, 6)]
-    header = file_header(pieces)
-    assert header is not None
-    assert header.signature == "import os"
+    assert pieces[0].signature == "import os"
 
 
 def test_a_long_class_is_divided_into_head_members_and_the_code_between() -> None:
@@ -38,7 +36,6 @@ def test_a_long_class_is_divided_into_head_members_and_the_code_between() -> Non
     ]
     head = enclosing_head(pieces, pieces[3])
     assert head == pieces[0]
-    assert file_header(pieces) is None
 
 
 def test_a_short_class_is_one_piece() -> None:
@@ -75,22 +72,55 @@ def test_definitions_beyond_the_end_of_the_file_are_left_out() -> None:
     assert spans(split_file(["x"], [define("gone", 5, 9)], max_lines=10)) == [("(header)", 1, 1)]
 
 
+def test_imports_are_set_apart_from_the_code_around_them() -> None:
+    lines = ['"""Doc."""', "", "import os", "import sys", "", "X = 1", "", "def f():", "    pass"]
+    pieces = split_file(lines, [define("f", 8, 9)], max_lines=100, imports=[(3, 3), (4, 4)])
+    assert spans(pieces) == [("(header)", 1, 1), ("(imports)", 3, 4), ("(lines 6-6)", 6, 6), ("f", 8, 9)]
+    assert [piece.kind for piece in pieces] == ["code", "imports", "code", "symbol"]
+
+
+def test_imports_that_stand_close_together_are_one_piece_and_far_ones_are_two() -> None:
+    lines = ["import a", "", "X = 1", "import b", *["Y = 1"] * 10, "import c"]
+    pieces = split_file(lines, [], max_lines=100, imports=[(1, 1), (4, 4), (15, 15)])
+    assert spans(pieces) == [("(imports)", 1, 4), ("(lines 5-14)", 5, 14), ("(imports)", 15, 15)]
+
+
+def test_imports_within_a_definition_are_part_of_it() -> None:
+    pieces = split_file(numbered(5), [define("f", 1, 5)], max_lines=100, imports=[(2, 2)])
+    assert spans(pieces) == [("f", 1, 5)]
+
+
+def test_overloads_that_follow_one_another_are_one_piece() -> None:
+    definitions = [define("f", 1, 2), define("f", 4, 5), define("f", 7, 9), define("g", 11, 12)]
+    lines = numbered(12)
+    lines[2] = lines[5] = lines[9] = ""
+    pieces = split_file(lines, definitions, max_lines=100)
+    assert spans(pieces) == [("f", 1, 9), ("g", 11, 12)]
+
+
+def test_definitions_of_one_name_with_code_between_stay_apart() -> None:
+    pieces = split_file(numbered(9), [define("f", 1, 2), define("f", 7, 9)], max_lines=100)
+    assert spans(pieces) == [("f", 1, 2), ("(lines 3-6)", 3, 6), ("f", 7, 9)]
+
+
 @given(
     st.lists(
         st.tuples(st.integers(1, 60), st.integers(0, 40), st.sampled_from(["class", "function", "variable"])),
         max_size=12,
     ),
     st.integers(1, 80),
+    st.sets(st.integers(1, 80), max_size=10),
 )
 def test_each_line_with_text_is_in_exactly_one_piece(
-    ranges: list[tuple[int, int, str]], max_lines: int
+    ranges: list[tuple[int, int, str]], max_lines: int, imported: set[int]
 ) -> None:
     definitions = [
         define(f"n{index}", start, start + more, kind) for index, (start, more, kind) in enumerate(ranges)
     ]
     lines = ["" if number % 7 == 0 else "text" for number in range(1, 81)]
     covered: list[int] = []
-    for piece in split_file(lines, definitions, max_lines=max_lines):
+    imports = [(number, number) for number in sorted(imported)]
+    for piece in split_file(lines, definitions, max_lines=max_lines, imports=imports):
         covered.extend(range(piece.start_line, piece.end_line + 1))
     assert covered == sorted(set(covered))
     assert {number for number, line in enumerate(lines, 1) if line} <= set(covered)

@@ -6,6 +6,7 @@ import pytest
 from tests.retrieval.test_retriever import IMPORTS, SHOP, choose, large_module
 from tests.retrieval.world import TASK, World, numbers_of, room_request
 
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.db.curated import prose, symbols
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.errors import WindowExceeded
@@ -13,13 +14,25 @@ from clean_room_agent.llm.exchange import ChatRequest
 
 Make = Callable[..., World]
 FIVE = {"big.py": large_module(5, lines=20)}
-BY_THREE: dict[str, Any] = {"scope_route": "batch", "precision_route": "each", "each_share": 0.0}
-PASSES = ("precision_relevant", "precision_primary", "precision_supporting")
+LARGE_CLASS = 'class Big:\n    """Large."""\n\n' + "\n".join(
+    f"    def method_{number}(self):\n" + "        self.total += 1\n" * 30 for number in range(12)
+)
+SMALL_CLASS = """\
+class Small:
+    def first(self):
+        return 1
+
+    def second(self):
+        return 2
 
 
-def one_of(*words: str) -> Callable[[ChatRequest], str]:
-    """Yes for an item that holds one of the words."""
-    return lambda request: "yes" if any(word in request.identity.item for word in words) else "no"
+"""
+ONE_BY_ONE: dict[str, Any] = {"scope_route": "batch", "precision_route": "each", "each_share": 0.0}
+
+
+def says(**words: str) -> Callable[[ChatRequest], str]:
+    """An answer to `piece_judgment`: the word of the piece with the name, else skip."""
+    return lambda request: words.get(request.identity.item.rpartition(" ")[2], "skip")
 
 
 def refer(world: World, caller: str, callee: str, confidence: float = 0.9) -> None:
@@ -31,7 +44,7 @@ def refer(world: World, caller: str, callee: str, confidence: float = 0.9) -> No
 
 def shown(world: World, **fields: object) -> Mapping[str | None, tuple[str, str]]:
     """Detail and text by symbol, of the package for the request."""
-    package = world.retriever(**BY_THREE).retrieve(room_request(**fields))
+    package = world.retriever(**ONE_BY_ONE).retrieve(room_request(**fields))
     return {item.symbol: (item.detail, item.text) for item in package.items}
 
 
@@ -41,70 +54,119 @@ def judged(world: World, request_pass: str) -> dict[str | None, DecisionRow]:
     }
 
 
-def test_three_questions_are_asked_of_fewer_and_fewer_pieces(make: Make) -> None:
+def test_one_question_is_asked_about_each_piece(make: Make) -> None:
     answers = {
         "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
-        "precision_relevant": one_of("task_0", "task_1", "task_2"),
-        "precision_primary": one_of("task_0"),
-        "precision_supporting": one_of("task_1"),
-    }
-    world = make(FIVE, answers)
-    items = shown(world, task="task_0 adds wrongly")
-    asked = {
-        name: [request.identity.item.rpartition(" ")[2] for request in world.asked(name)] for name in PASSES
-    }
-    assert sorted(asked["precision_relevant"]) == [f"task_{n}" for n in range(5)]
-    assert sorted(asked["precision_primary"]) == ["task_0", "task_1", "task_2"]
-    assert sorted(asked["precision_supporting"]) == ["task_1", "task_2"]
-    assert items["task_0"][0] == "primary"
-    assert items["task_1"] == ("supporting", "def task_1(value):\n    Do number 1.\n")
-    assert items["task_2"] == ("type_context", "def task_2(value):\n")
-    assert set(items) == {"task_0", "task_1", "task_2"}
-    rows = judged(world, f"{TASK}:impl:p1:s1")
-    assert rows["task_0"].reason == "needed: judged yes; whole: judged yes"
-    assert rows["task_2"].reason == "needed: judged yes; whole: judged no; description: judged no"
-    assert rows["task_4"].reason == "needed: judged no"
-    assert [rows[f"task_{n}"].included for n in range(5)] == [True, True, True, False, False]
-    assert all(row.call_id is not None for row in rows.values())
-
-
-def test_without_a_readable_verdict_a_piece_gets_no_more_than_was_granted_before(make: Make) -> None:
-    def unclear(name: str) -> Callable[[ChatRequest], str]:
-        return lambda request: "perhaps" if name in request.identity.item else "yes"
-
-    answers = {
-        "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
-        "precision_relevant": unclear("task_0"),
-        "precision_primary": lambda request: "perhaps" if "task_1" in request.identity.item else "no",
-        "precision_supporting": unclear("task_2"),
+        "piece_judgment": says(task_0="change", task_1="read"),
     }
     world = make(FIVE, answers)
     items = shown(world, task="the number is wrong")
-    assert {name: detail for name, (detail, _) in items.items()} == {
-        "task_1": "supporting",
-        "task_2": "type_context",
-        "task_3": "supporting",
-        "task_4": "supporting",
-    }
+    asked = [request.identity.item.rpartition(" ")[2] for request in world.asked("piece_judgment")]
+    assert sorted(asked) == [f"task_{n}" for n in range(5)]
+    assert items["task_0"][0] == "primary"
+    assert items["task_1"] == ("supporting", "def task_1(value):\n    Do number 1.\n")
+    assert set(items) == {"task_0", "task_1"}
     rows = judged(world, f"{TASK}:impl:p1:s1")
-    assert not rows["task_0"].included
-    for name in ("task_0", "task_1", "task_2"):
-        assert "unreadable verdict" in rows[name].reason
+    assert [rows[f"task_{n}"].reason for n in range(3)] == ["judged change", "judged read", "judged skip"]
+    assert [rows[f"task_{n}"].included for n in range(5)] == [True, True, False, False, False]
+    assert all(row.call_id is not None for row in rows.values())
+
+
+def test_without_a_readable_verdict_a_piece_is_out(make: Make) -> None:
+    answers = {
+        "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
+        "piece_judgment": says(task_0="perhaps", task_1="change"),
+    }
+    world = make(FIVE, answers)
+    assert set(shown(world, task="the number is wrong")) == {"task_1"}
+    row = judged(world, f"{TASK}:impl:p1:s1")["task_0"]
+    assert not row.included
+    assert "unreadable verdict" in row.reason
+
+
+def test_a_question_shows_the_code_of_a_short_piece_and_lines_of_a_long_one(make: Make) -> None:
+    long = large_module(1, lines=40).replace("task_0", "long_one").replace("* 17", "* rate_of_tax()")
+    world = make(
+        {"big.py": large_module(1, lines=20), "long.py": long},
+        {"scope_batch": lambda request: json.dumps({"relevant": [1, 2]})},
+    )
+    shown(world, task="the value of rate_of_tax is wrong")
+    prompts = {
+        request.identity.item.rpartition(" ")[2]: request.prompt for request in world.asked("piece_judgment")
+    }
+    short, outlined = (prompts[name].partition("## Code\n")[2] for name in ("task_0", "long_one"))
+    assert large_module(1, lines=20).partition("\n\n\n")[2].rstrip() in short
+    assert "===== candidate: long.py :: long_one (lines 5-47)\ndef long_one(value):\n" in outlined
+    assert "24: value = value + 0 * rate_of_tax()" in outlined
+    assert "step 30 of 0" not in outlined
+    assert all("- big.py :: task_0 (lines 5-27)\n" in prompt for prompt in prompts.values())
+
+
+def test_where_nothing_is_judged_to_be_changed_the_next_are_asked_about(make: Make) -> None:
+    answers = {
+        "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
+        "piece_judgment": says(),
+    }
+    world = make({"big.py": large_module(9, lines=20)}, answers)
+    request = room_request(task="the number is wrong")
+    world.retriever(**{**ONE_BY_ONE, "each_symbols": 2}).retrieve(request)
+    assert len(world.asked("piece_judgment")) == 6
+    notes = [row.reason for row in world.decisions(request.pass_id) if "not judged" in row.reason]
+    assert notes == ["not judged, 3 of its pieces: each ranks below the first 2"]
+
+
+def test_what_a_planner_is_to_choose_from_is_shown_where_it_is_small(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    package = world.retriever().retrieve(
+        room_request(task="Fix shop/cart.py", mode="plan", role="reasoning")
+    )
+    assert world.asked("precision_batch") == []
+    assert "return sum(item.price" in package.to_prompt_text()
+
+
+def test_of_a_large_class_that_a_plan_names_the_members_are_asked_about(make: Make) -> None:
+    world = make({"big.py": LARGE_CLASS}, {"piece_judgment": says(**{"Big.method_4": "change"})})
+    items = shown(world, task="the number is wrong", files=("big.py",), symbols=("Big",))
+    asked = {request.identity.item.rpartition(" ")[2] for request in world.asked("piece_judgment")}
+    assert asked
+    assert all(name.startswith("Big.") for name in asked)
+    assert items["Big (head)"][1].startswith("class Big:\n")
+    assert items["Big.method_4"][0] == "primary"
+
+
+def test_a_planned_method_of_a_small_class_brings_the_class(make: Make) -> None:
+    text = SMALL_CLASS + large_module(60)
+    world = make({"big.py": text})
+    items = shown(world, task="it is wrong", files=("big.py",), symbols=("Small.second",))
+    assert world.transport.requests == []
+    assert items["Small"] == ("primary", SMALL_CLASS.rstrip() + "\n")
+    assert [name for name, (detail, _) in items.items() if detail == "primary"] == ["Small", "(imports)"]
+
+
+def test_a_member_of_a_large_class_is_shown_with_the_head_of_the_class(make: Make) -> None:
+    world = make({"big.py": LARGE_CLASS})
+    items = shown(world, task="it is wrong", files=("big.py",), symbols=("Big.method_4",))
+    assert world.transport.requests == []
+    primary = [name for name, (detail, _) in items.items() if detail == "primary"]
+    assert primary == ["Big (head)", "Big.method_4"]
+    assert "method_5" in items[None][1]
 
 
 def test_one_by_one_only_what_is_near_the_best_is_asked_about(make: Make) -> None:
-    world = make(
-        FIVE, {"scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")})}
-    )
+    answers = {
+        "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
+        "piece_judgment": says(task_3="change"),
+    }
+    world = make(FIVE, answers)
     request = room_request(task="task_3 adds wrongly")
     world.retriever(precision_route="each", each_share=0.9).retrieve(request)
-    assert [ask.identity.item for ask in world.asked("precision_relevant")] == ["big.py:80 :: task_3"]
+    assert [ask.identity.item for ask in world.asked("piece_judgment")] == ["big.py:80 :: task_3"]
     notes = [row.reason for row in world.decisions(request.pass_id) if "not judged" in row.reason]
     assert notes == ["not judged, 4 of its pieces: each has less than 90% of the best score"]
 
 
 def test_files_asked_about_one_by_one_are_bounded_by_number_and_score(make: Make) -> None:
-    world = make(SHOP, imports=IMPORTS)
+    world = make(SHOP, {"scope_judgment": "yes"}, imports=IMPORTS)
     request = room_request(task="Fix the total price of the cart")
     world.retriever(route="each", each_files=1, each_share=0.0).retrieve(request)
     assert len(world.asked("scope_judgment")) == 1
@@ -112,45 +174,53 @@ def test_files_asked_about_one_by_one_are_bounded_by_number_and_score(make: Make
     assert out
 
 
-def test_callers_and_callees_in_other_files_are_offered_and_shown_as_judged(make: Make) -> None:
+def test_where_no_file_is_in_scope_the_next_are_asked_about_once_more(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    request = room_request(task="Fix the total price of the cart")
+    world.retriever(route="each", each_files=1, each_share=0.0).retrieve(request)
+    assert len(world.asked("scope_judgment")) == 2
+
+
+def test_what_a_plan_names_is_shown_with_what_it_uses_and_who_uses_it(make: Make) -> None:
     world = make(
         {
-            "big.py": large_module(3, lines=20),
-            "far/caller.py": large_module(3, lines=40).replace("task_", "zig_"),
+            "big.py": large_module(30, lines=20),
+            "far/caller.py": "def zig(value):\n    # first\n    return task_1(value)\n",
             "far/callee.py": large_module(3, lines=40).replace("task_", "zag_"),
             "far/guess.py": large_module(3, lines=40).replace("task_", "guess_"),
         },
-        {
-            "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
-            "precision_batch": choose("supporting", "used by task_1", "uses task_1"),
-        },
     )
-    refer(world, "zig_2", "task_1")
+    refer(world, "zig", "task_1")
     refer(world, "task_1", "zag_0")
     refer(world, "guess_1", "task_1", confidence=0.2)
-    package = world.retriever().retrieve(room_request(task="task_1 adds wrongly", files=("big.py",)))
-    other = {(item.path, item.symbol): item for item in package.items if item.path != "big.py"}
-    assert set(other) == {("far/caller.py", "zig_2"), ("far/callee.py", "zag_0")}
-    assert other["far/caller.py", "zig_2"].text == "def zig_2(value):\n    Do number 2.\n"
-    prompt = world.asked("precision_batch")[0].prompt
-    assert "far/caller.py :: zig_2 | def zig_2(value): | Do number 2. | uses task_1" in prompt
-    assert "guess_1" not in prompt
-
-
-def test_a_test_that_runs_the_code_is_shown_by_its_lines(make: Make) -> None:
-    world = make(SHOP, {"precision_batch": choose("supporting", "uses Cart.total_price")}, imports=IMPORTS)
-    refer(world, "test_total_price_counts", "total_price")
     package = world.retriever().retrieve(
-        room_request(task="Fix Cart.total_price", files=("shop/cart.py",), symbols=("Cart",))
+        room_request(task="It adds wrongly", files=("big.py",), symbols=("task_1",))
     )
-    test = next(item for item in package.items if item.path == "tests/test_cart.py")
-    assert (test.detail, test.symbol) == ("supporting", "test_total_price_counts")
-    assert "assert cart.total_price() == 0" in test.text
+    assert world.transport.requests == []
+    beside = {(item.section, item.path, item.text) for item in package.items if item.path != "big.py"}
+    assert beside == {
+        ("uses", "far/callee.py", 'def zag_0(value):\n    """Do number 0."""\n'),
+        ("callers", "far/caller.py", "far/caller.py:3: return task_1(value)\n"),
+    }
+
+
+def test_tests_that_exercise_the_code_are_named_and_the_goal_is_shown(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    refer(world, "test_total_price_counts", "total_price")
+    refer(world, "test_unrelated", "total_price")
+    evidence = Evidence(tests=(FailingTest(name="tests/test_cart.py::test_total_price_counts"),))
+    package = world.retriever().retrieve(
+        room_request(task="Fix it", files=("shop/cart.py",), symbols=("Cart",), evidence=evidence)
+    )
+    tests = {item.section: item for item in package.items if item.path == "tests/test_cart.py"}
+    assert set(tests) == {"tests", "green"}
+    assert "assert cart.total_price() == 0" in tests["tests"].text
+    assert tests["green"].text == "tests/test_cart.py:9: test_unrelated\n"
 
 
 def test_a_reason_that_was_written_beside_the_code_is_shown_with_its_signature(make: Make) -> None:
     world = make(FIVE, {"scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
-                        "precision_batch": choose("supporting", "task_1 ")})  # fmt: skip
+                        "precision_batch": choose("read", "task_1 ")})  # fmt: skip
     row = world.source().file("big.py")
     assert row is not None
     inside = world.source().find_symbols("task_1")[0].start_line + 2
@@ -164,7 +234,7 @@ def test_a_reason_that_was_written_beside_the_code_is_shown_with_its_signature(m
 
 
 @pytest.mark.parametrize("route", ["each", "batch"])
-def test_a_symbol_larger_than_the_room_is_shown_in_ranges_of_whole_statements(make: Make, route: str) -> None:
+def test_a_symbol_larger_than_the_window_is_shown_in_ranges_of_whole_statements(make: Make, route: str) -> None:
     text = large_module(1, lines=700)
 
     def keep(request: ChatRequest) -> str:
@@ -185,14 +255,16 @@ def test_a_symbol_larger_than_the_room_is_shown_in_ranges_of_whole_statements(ma
     assert all(row.call_id is not None and not row.included for row in gone)
 
 
-def test_a_line_larger_than_the_room_is_an_error_that_names_it(make: Make) -> None:
+def test_a_line_larger_than_the_window_is_an_error_that_names_it(make: Make) -> None:
     text = f"PACKED = [{', '.join(str(number) for number in range(4000))}]\n"
-    world = make({"big.py": text}, window=4096, reserved=1024)
+    answers = {"precision_batch": choose("change", "big.py")}
+    world = make({"big.py": text}, answers, window=4096, reserved=1024)
     with pytest.raises(
-        WindowExceeded, match=r"big.py :: \(header\) .* about \d+ tokens.* room for code is 3072"
+        WindowExceeded, match=r"big.py :: \(header\) .* about \d+ tokens, and 3072 are available for code"
     ) as caught:
         world.retriever().retrieve(room_request(files=("big.py",)))
     assert "context_window" in caught.value.hint
+    assert len(world.asked("precision_batch")[0].prompt) < 4000
 
 
 def test_without_a_model_both_routes_are_the_same(make: Make) -> None:

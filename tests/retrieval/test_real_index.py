@@ -105,19 +105,42 @@ def test_a_large_function_of_a_script_is_shown_by_whole_statements(
     assert package.budget.used_tokens <= 6144
 
 
-def test_what_uses_a_changed_function_is_offered_with_it(world: World) -> None:
-    (world.root / "bank/till.py").write_text(
+def test_what_uses_a_changed_function_is_shown_by_its_line(world: World) -> None:
+    text = (
         "from bank.account import Account\n\n\ndef close(sums):\n"
         "    account = Account()\n    for one in sums:\n        account.deposit(one)\n    return account\n"
-        + "\n"
-        * 70
     )
+    (world.root / "bank/till.py").write_text(text)
     update_paths(world.index, world.root, ("bank/till.py",))
-    world.retriever().retrieve(
+    package = world.retriever().retrieve(
         room_request(task="Refuse a sum below zero", files=("bank/account.py",), symbols=("Account.deposit",))
     )
-    prompts = "\n".join(call.prompt for call in world.asked("precision_batch"))
-    assert "bank/till.py :: close | def close(sums): | uses Account" in prompts
+    callers = [item.text for item in package.items if item.section == "callers"]
+    assert callers == ["bank/till.py:5: account = Account()\n"]
+
+
+def test_what_a_changed_function_uses_is_shown_by_its_signature(world: World) -> None:
+    texts = {
+        "bank/limits.py": (
+            '"""Limits."""\n\nMOST = 100\n\n\ndef check(amount: int) -> None:\n'
+            '    """Refuse what is too much."""\n    if amount > MOST:\n        raise ValueError(amount)\n'
+        ),
+        "bank/safe.py": (
+            "from bank.limits import MOST, check\n\n\ndef put(amount: int) -> int:\n"
+            "    check(amount)\n    return MOST - amount\n" + "\n\nNOTHING = 0\n" * 60
+        ),
+    }
+    for path, text in texts.items():
+        (world.root / path).write_text(text)
+    update_paths(world.index, world.root, tuple(texts))
+    package = world.retriever().retrieve(
+        room_request(task="Put less in", files=("bank/safe.py",), symbols=("put",))
+    )
+    uses = [(item.symbol, item.text) for item in package.items if item.section == "uses"]
+    assert uses == [
+        ("MOST", "MOST = 100\n"),
+        ("check", 'def check(amount: int) -> None:\n    """Refuse what is too much."""\n'),
+    ]
 
 
 def test_a_refreshed_index_shows_the_new_text(world: World) -> None:

@@ -36,7 +36,7 @@ def test_a_missing_symbol_is_shown_at_least_by_its_signature(make: Make) -> None
 
 
 def test_a_missing_symbol_that_is_judged_primary_is_shown_whole(make: Make) -> None:
-    answers = {"precision_batch": choose("primary", "big.py :: task_3 ")}
+    answers = {"precision_batch": choose("change", "big.py :: task_3 ")}
     world = make({**SHOP, "big.py": large_module(20)}, answers, imports=IMPORTS)
     world.retriever().retrieve(room_request(files=("shop/cart.py",)))
     wish = RefinementRequest(reason="unknown name", missing_symbols=("task_3",))
@@ -44,11 +44,10 @@ def test_a_missing_symbol_that_is_judged_primary_is_shown_whole(make: Make) -> N
     assert ("big.py", "task_3") in {(item.path, item.symbol) for item in package.primary()}
 
 
-def test_one_by_one_a_refinement_asks_the_same_three_questions_about_what_is_named(make: Make) -> None:
+def test_one_by_one_a_refinement_asks_the_same_question_about_what_is_named(make: Make) -> None:
+    words = {"task_3": "change", "task_4": "read"}
     answers = {
-        "precision_relevant": lambda request: "yes" if "task_" in request.identity.item else "no",
-        "precision_primary": lambda request: "yes" if "task_3" in request.identity.item else "no",
-        "precision_supporting": lambda request: "yes" if "task_4" in request.identity.item else "no",
+        "piece_judgment": lambda request: words.get(request.identity.item.rpartition(" ")[2], "skip")
     }
     world = make({**SHOP, "big.py": large_module(6, lines=20)}, answers, imports=IMPORTS)
     retriever = world.retriever(route="each", each_share=0.0)
@@ -57,17 +56,12 @@ def test_one_by_one_a_refinement_asks_the_same_three_questions_about_what_is_nam
     wish = RefinementRequest(reason="unknown name", missing_symbols=("task_3",))
     package = retriever.refine(wish, room_request(pass_id=RETRY, files=("shop/cart.py",)))
     added = {item.symbol: item.detail for item in package.items if item.path == "big.py"}
-    assert (added["task_3"], added["task_4"], added["task_5"]) == ("primary", "supporting", "type_context")
+    assert added == {"task_3": "primary", "task_4": "supporting"}
     assert {item.path for item in first.items} <= {item.path for item in package.items}
-    names = [call.identity.prompt for call in world.transport.requests]
-    assert names == sorted(
-        names, key=["precision_relevant", "precision_primary", "precision_supporting"].index
-    )
+    assert {call.identity.prompt for call in world.transport.requests} == {"piece_judgment"}
     assert all("## What an earlier attempt missed" in call.prompt for call in world.transport.requests)
     judged = [row for row in world.decisions(RETRY) if row.symbol == "task_3" and row.call_id is not None]
-    assert [(row.stage, row.reason) for row in judged] == [
-        ("refinement_merge", "needed: judged yes; whole: judged yes")
-    ]
+    assert [(row.stage, row.reason) for row in judged] == [("refinement_merge", "judged change")]
 
 
 def test_a_missing_test_is_shown_to_be_read(make: Make) -> None:
@@ -116,7 +110,7 @@ def test_a_refinement_without_a_retrieval_before_it_is_an_error(make: Make) -> N
 
 
 def test_a_narrowed_file_named_by_the_failure_is_chosen_from_anew(make: Make) -> None:
-    answers = {"precision_batch": choose("primary", "big.py :: task_7 ")}
+    answers = {"precision_batch": choose("change", "big.py :: task_7 ")}
     world = make({"big.py": large_module(60)}, answers, window=4096, reserved=1024)
     world.retriever().retrieve(room_request(task="task_7 fails", files=("big.py",)))
     wish = RefinementRequest(

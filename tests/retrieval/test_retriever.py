@@ -79,9 +79,11 @@ def large_module(functions: int, lines: int = 12) -> str:
     return "\n".join(parts)
 
 
-def choose(detail: str, *words: str) -> Callable[[ChatRequest], str]:
+def choose(label: str, *words: str) -> Callable[[ChatRequest], str]:
+    """An answer to `precision_batch`: what holds one of the words gets the label."""
+
     def answer(request: ChatRequest) -> str:
-        return json.dumps({"primary": [], detail: numbers_of(request, *words)})
+        return json.dumps({"change": [], label: numbers_of(request, *words)})
 
     return answer
 
@@ -101,23 +103,48 @@ def test_a_file_named_by_the_plan_is_shown_whole(make: Make) -> None:
     assert package.budget.used_tokens <= package.budget.context_window - package.budget.reserved_tokens
 
 
-def test_symbols_of_other_files_are_shown_as_judged(make: Make) -> None:
-    answers = {
-        "scope_batch": relevant("shop/money.py", "shop/users.py"),
-        "precision_batch": choose("supporting", "round_amount", "greet"),
-    }
-    world = make(SHOP, answers, imports=IMPORTS)
-    package = world.retriever().retrieve(
-        room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+def test_a_plan_that_names_files_that_exist_is_followed_without_a_question(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    request = room_request(
+        task="Fix the total price of the cart", files=("shop/cart.py",), symbols=("Cart.total_price",)
     )
-    shown = {(item.path, item.symbol, item.detail) for item in package.items}
-    assert ("shop/money.py", None, "supporting") in shown
-    assert all("return round" not in item.text for item in package.items if item.path == "shop/money.py")
+    package = world.retriever().retrieve(request)
+    assert world.transport.requests == []
+    assert [item.path for item in package.primary()] == ["shop/cart.py"]
+    scope = {row.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
+    assert scope["shop/cart.py"].reason.startswith("in without asking: named by the plan")
+    assert scope[""].reason.startswith("the plan names its files: ")
+
+
+def test_a_plan_of_new_files_alone_is_looked_up_like_a_task(make: Make) -> None:
+    world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
+    world.retriever().retrieve(room_request(task="Add vouchers", files=("shop/voucher.py",)))
+    assert len(world.asked("task_analysis")) == 1
+    assert world.asked("scope_batch")
+
+
+def test_code_of_files_that_no_plan_names_is_shown_as_judged(make: Make) -> None:
+    answers = {
+        "scope_batch": relevant("big.py"),
+        "precision_batch": lambda request: json.dumps(
+            {
+                "change": numbers_of(request, ":: task_1 "),
+                "read": numbers_of(request, ":: task_2 "),
+            }
+        ),
+    }
+    world = make({"big.py": large_module(6, lines=40)}, answers)
+    package = world.retriever().retrieve(room_request(task="A number is wrong"))
+    shown = {item.symbol: (item.detail, item.text) for item in package.items}
+    assert set(shown) == {"task_1", "task_2"}
+    assert shown["task_1"][0] == "primary"
+    assert shown["task_1"][1].startswith("def task_1(value):\n")
+    assert shown["task_2"] == ("supporting", "def task_2(value):\n    Do number 2.\n")
 
 
 def test_every_candidate_has_a_decision_that_names_the_call(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
-    request = room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+    request = room_request(task="Fix the total price in shop/cart.py")
     world.retriever().retrieve(request)
     scope = {row.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
     assert scope["shop/cart.py"].included
@@ -130,11 +157,25 @@ def test_every_candidate_has_a_decision_that_names_the_call(make: Make) -> None:
 
 def test_an_unreadable_verdict_leaves_the_candidates_out(make: Make) -> None:
     world = make(SHOP, {"scope_batch": "I cannot say"}, imports=IMPORTS)
-    request = room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+    request = room_request(task="Fix the total price of the cart")
     world.retriever().retrieve(request)
     judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
     assert judged
     assert all(not row.included and "unreadable" in row.reason for row in judged)
+
+
+def test_the_first_question_shows_what_search_found_and_the_failing_tests(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    evidence = Evidence(
+        tests=(FailingTest(name="tests/test_cart.py::test_total_price_counts", expected="0", actual="1"),)
+    )
+    world.retriever().retrieve(room_request(task="The price is wrong", mode="plan", evidence=evidence))
+    prompt = world.asked("task_analysis")[0].prompt
+    assert "## Files found\n- shop/cart.py\n" in prompt
+    assert "- Cart.total_price (shop/cart.py)\n" in prompt or "- Cart (shop/cart.py)\n" in prompt
+    assert "test: tests/test_cart.py :: test_total_price_counts (lines 4-6)\n" in prompt
+    assert "    assert cart.total_price() == 0\n" in prompt
+    assert "expected: 0\n" in prompt
 
 
 def test_an_unreadable_task_analysis_is_noted_and_the_rest_goes_on(make: Make) -> None:
@@ -166,10 +207,10 @@ def test_what_the_model_invents_is_dropped_and_noted(make: Make) -> None:
 
 def test_each_route_asks_once_for_every_candidate(make: Make) -> None:
     answers = {
-        "scope_judgment": lambda request: "yes" if "## File\nshop/money.py" in request.prompt else "no"
+        "scope_judgment": lambda request: "yes" if request.identity.item == "shop/money.py" else "no"
     }
     world = make(SHOP, answers, imports=IMPORTS)
-    request = room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+    request = room_request(task="Fix the total price of the cart")
     world.retriever(route="each", each_share=0).retrieve(request)
     judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
     assert len(world.asked("scope_judgment")) == len(judged)
@@ -185,25 +226,24 @@ def test_without_a_model_nothing_is_asked_and_the_record_says_so(make: Make) -> 
     assert any("no model asked" in row.reason for row in world.decisions(request.pass_id))
 
 
-def test_a_large_target_file_shows_the_chosen_symbols_its_imports_and_then_what_is_near(make: Make) -> None:
-    world = make(
-        {"big.py": large_module(60)},
-        {"precision_batch": choose("primary", "big.py :: task_41 ")},
-        window=4096,
-        reserved=1024,
+def test_a_large_target_file_shows_the_named_code_its_imports_and_the_names_of_the_rest(make: Make) -> None:
+    text = large_module(60)
+    world = make({"big.py": text}, window=4096, reserved=1024)
+    package = world.retriever().retrieve(
+        room_request(task="task_41 adds wrongly", files=("big.py",), symbols=("task_41",))
     )
-    package = world.retriever().retrieve(room_request(task="task_41 adds wrongly", files=("big.py",)))
-    symbols = [item.symbol for item in package.items]
-    assert "task_41" in symbols
-    assert "(header)" in symbols
-    assert len(symbols) > 3
-    assert package.budget.used_tokens <= 3072
-    whole = next(item for item in package.items if item.symbol == "task_41")
-    lines = large_module(60).split("\n")
-    for item in package.primary():
-        assert item.text == "".join(f"{line}\n" for line in lines[item.start_line - 1 : item.end_line])
-    assert whole.text.startswith("def task_41(value):")
-    assert all("does not fit" in dropped.reason for dropped in package.dropped)
+    assert world.transport.requests == []
+    outline, imports, changed = package.items
+    assert (outline.symbol, outline.detail) == (None, "type_context")
+    assert (imports.symbol, imports.text) == ("(imports)", "import os\nimport sys\n")
+    start = text.split("\n").index("def task_41(value):") + 1
+    assert (changed.symbol, changed.start_line, changed.end_line) == ("task_41", start, start + 14)
+    assert changed.text == "".join(f"{line}\n" for line in text.split("\n")[start - 1 : start + 14])
+    named = outline.text.splitlines()
+    assert f"{start}-{start + 14} task_41" in named
+    assert len(named) == 41
+    assert named[-1] == "(20 more definitions)"
+    assert package.budget.used_tokens < 1500
 
 
 def test_a_stack_frame_in_a_large_target_is_in_without_asking(make: Make) -> None:
@@ -218,15 +258,15 @@ def test_a_stack_frame_in_a_large_target_is_in_without_asking(make: Make) -> Non
 
 def test_too_much_primary_code_is_refiltered_and_what_goes_is_recorded(make: Make) -> None:
     answers = {
-        "precision_batch": choose("primary", "big.py"),
+        "precision_batch": choose("change", "big.py"),
         "refilter": lambda request: json.dumps({"keep": numbers_of(request, "task_7 ")}),
     }
     world = make({"big.py": large_module(60)}, answers, window=4096, reserved=1024)
-    request = room_request(task="All of it", files=("big.py",))
+    request = room_request(task="All of it, also task_7", files=("big.py",))
     package = world.retriever().retrieve(request)
     assert "task_7" in [item.symbol for item in package.primary()]
     assert any("refilter let it go" in dropped.reason for dropped in package.dropped)
-    assert "room for about" in world.asked("refilter")[0].prompt
+    assert "tokens can stay." in world.asked("refilter")[0].prompt
 
 
 def test_a_failing_test_is_shown_to_be_read(make: Make) -> None:
@@ -246,7 +286,8 @@ def test_a_planner_sees_the_path_of_every_file_in_scope(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/")}, imports=IMPORTS)
     request = room_request(task="Fix the price", mode="plan", role="reasoning")
     package = world.retriever().retrieve(request)
-    assert {"shop/cart.py", "shop/money.py"} <= {item.path for item in package.items}
+    outlines = {item.path for item in package.items if item.symbol is None}
+    assert outlines == {"shop/cart.py", "shop/money.py"}
 
 
 def test_a_changed_file_asks_for_a_refresh(make: Make) -> None:
@@ -289,9 +330,7 @@ def test_unusable_stages_are_errors_before_anything_runs(make: Make, stages: tup
 
 def test_scope_alone_shows_whole_files(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
-    package = world.retriever(stages=("scope",)).retrieve(
-        room_request(task="Fix the price", files=("shop/cart.py",))
-    )
+    package = world.retriever(stages=("scope",)).retrieve(room_request(task="Fix the price in shop/cart.py"))
     assert {"shop/cart.py", "shop/money.py"} == {item.path for item in package.primary()}
 
 
@@ -300,11 +339,26 @@ def test_the_session_keeps_what_a_refinement_needs(make: Make) -> None:
     request = room_request(files=("shop/cart.py",))
     world.retriever().retrieve(request)
     keys = world.session.for_pass(request.pass_id).list_keys()
-    assert keys == ("final_context", "stage_outputs", "stage_progress", "task_query")
+    assert keys == ("final_context", "stage_outputs", "stage_progress", "task_query", "to_change")
+
+
+def test_what_a_planner_was_shown_to_change_is_shown_to_who_does_it(make: Make) -> None:
+    world = make(
+        {"big.py": large_module(40)},
+        {"scope_batch": relevant("big.py"), "precision_batch": choose("change", ":: task_3 ")},
+    )
+    world.retriever().retrieve(
+        room_request(pass_id=f"{TASK}:meta_plan", mode="plan", task="A number is wrong")
+    )
+    asked = len(world.transport.requests)
+    package = world.retriever().retrieve(room_request(task="A number is wrong", files=("big.py",)))
+    (changed,) = [item for item in package.primary() if item.symbol != "(imports)"]
+    assert (changed.symbol, changed.reason) == ("task_3", "judged to be changed when the task was planned")
+    assert len(world.transport.requests) == asked
 
 
 def test_two_runs_of_one_request_are_the_same(make: Make) -> None:
-    answers = {"scope_batch": relevant("shop/"), "precision_batch": choose("primary", "round_amount")}
+    answers = {"scope_batch": relevant("shop/"), "precision_batch": choose("change", "round_amount")}
     world = make(SHOP, answers, imports=IMPORTS)
     packages = [
         world.retriever().retrieve(
@@ -313,6 +367,16 @@ def test_two_runs_of_one_request_are_the_same(make: Make) -> None:
         for number in (1, 2)
     ]
     assert packages[0].items == packages[1].items
-    prompts = [request.prompt for request in world.transport.requests]
-    half = len(prompts) // 2
-    assert prompts[:half] == prompts[half:]
+
+
+def test_a_second_pass_with_the_same_question_asks_for_no_verdict_again(make: Make) -> None:
+    world = make(SHOP, {"scope_batch": relevant("shop/")}, imports=IMPORTS)
+    for number in (1, 2):
+        world.retriever().retrieve(
+            room_request(pass_id=f"{TASK}:impl:p1:s{number}", task="Fix the cart's total price")
+        )
+    passes = [
+        {request.identity.prompt for request in world.transport.requests if step in request.identity.pass_id}
+        for step in ("s1", "s2")
+    ]
+    assert passes == [{"task_analysis", "scope_batch", "precision_batch"}, {"task_analysis"}]

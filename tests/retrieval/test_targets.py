@@ -1,18 +1,106 @@
-"""Which files of a plan are shown whole."""
+"""What is shown without asking of a file that a plan names."""
 
-from clean_room_agent.retrieval.targets import choose_whole
+from collections.abc import Callable, Collection
+
+from tests.retrieval.test_retriever import large_module
+from tests.retrieval.world import World, room_request
+
+from clean_room_agent.artifacts.evidence import StackFrame
+from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.retrieval.stage import Candidate, StageContext
+from clean_room_agent.retrieval.targets import Target, around, is_small, names_a_large_class, target_of
+from clean_room_agent.retrieval.units import files_in_scope
+
+Make = Callable[..., World]
+BOX = "class Box:\n    size = 1\n\n" + "\n".join(
+    f"    def part_{number}(self):\n" + "        self.size += 1\n" * 20 for number in range(4)
+)
+VALUES = "import os\n\nLIMIT = 1\n\n\ndef use():\n    return LIMIT\n"
 
 
-def test_files_are_whole_from_the_smallest_on_while_each_fits_an_even_share() -> None:
-    assert choose_whole({"a": 100, "b": 200, "c": 5000}, {}, 1000) == {"a", "b"}
-    assert choose_whole({"a": 900, "b": 901}, {}, 1000) == frozenset()
-    assert choose_whole({}, {}, 1000) == frozenset()
+def target(
+    world: World,
+    path: str,
+    *symbols: str,
+    changed: Collection[tuple[str, str]] = (),
+    frames: tuple[StackFrame, ...] = (),
+) -> Target:
+    row = world.source().file(path)
+    assert row is not None
+    entry = Candidate(path=path, file_id=row.id, tier=0, score=1.0, reasons=("named by the plan",))
+    context = StageContext(
+        request=room_request(files=(path,), symbols=symbols),
+        available_tokens=4000,
+        candidates=(entry,),
+        files=(entry,),
+    )
+    files = files_in_scope(context, world.source(), TaskQuery(task="Fix it", frames=frames))
+    return target_of(files.units, files.hints, changed)
 
 
-def test_what_the_plan_names_elsewhere_keeps_its_room() -> None:
-    assert choose_whole({"stub": 400, "large": 5000}, {"large": 500}, 1000) == frozenset()
-    assert choose_whole({"stub": 200, "large": 5000}, {"large": 500}, 1000) == {"stub"}
+def names(found: Target) -> list[str]:
+    return [unit.piece.name for unit, _ in found.chosen]
 
 
-def test_what_the_plan_names_in_a_file_is_paid_for_once() -> None:
-    assert choose_whole({"a": 700, "b": 9000}, {"a": 650, "b": 150}, 1000) == {"a"}
+def test_a_named_function_is_chosen_and_nothing_is_uncertain(make: Make) -> None:
+    found = target(make({"big.py": large_module(5)}), "big.py", "task_3")
+    assert names(found) == ["task_3"]
+    assert found.uncertain == ()
+
+
+def test_a_method_is_meant_by_its_own_name_and_by_its_classs(make: Make) -> None:
+    world = make({"box.py": BOX})
+    for symbol in ("part_2", "Box.part_2"):
+        assert names(target(world, "box.py", symbol)) == ["Box.part_2"]
+    assert target(world, "box.py", "Bag.part_2").chosen == ()
+
+
+def test_where_the_plan_names_nothing_all_but_the_imports_is_uncertain(make: Make) -> None:
+    found = target(make({"big.py": large_module(2)}), "big.py")
+    assert found.chosen == ()
+    assert [unit.piece.name for unit in found.uncertain] == ["task_0", "task_1"]
+
+
+def test_what_was_judged_to_be_changed_when_the_task_was_planned_is_chosen(make: Make) -> None:
+    changed = {("big.py", "task_1"), ("other.py", "task_0")}
+    world = make({"big.py": large_module(3)})
+    assert names(target(world, "big.py", changed=changed)) == ["task_1"]
+    assert names(target(world, "big.py", "task_2", changed=changed)) == ["task_2"]
+
+
+def test_a_stack_frame_counts_where_the_plan_names_no_symbol(make: Make) -> None:
+    world = make({"big.py": large_module(3)})
+    frames = (StackFrame(path="big.py", line=8),)
+    assert names(target(world, "big.py", frames=frames)) == ["task_0"]
+    assert names(target(world, "big.py", "task_2", frames=frames)) == ["task_2"]
+
+
+def test_the_imports_and_the_head_of_the_class_belong_to_a_member(make: Make) -> None:
+    found = target(make({"box.py": f"import os\n\n\n{BOX}"}), "box.py", "part_2")
+    beside = around(found, [unit for unit, _ in found.chosen])
+    assert [(one.symbol, one.reason) for one in beside] == [
+        ("(imports)", "the file's imports"),
+        ("Box (head)", "head of a class with a member to be changed"),
+    ]
+
+
+def test_a_long_head_stays_out(make: Make) -> None:
+    long = BOX.replace("    size = 1\n", "    size = 1\n" * 40)
+    found = target(make({"box.py": long}), "box.py", "part_2")
+    assert around(found, [unit for unit, _ in found.chosen]) == []
+
+
+def test_only_a_large_class_that_is_named_alone_has_its_members_asked_about(make: Make) -> None:
+    world = make({"box.py": BOX, "big.py": large_module(2)})
+    assert names_a_large_class(target(world, "box.py", "Box"))
+    assert not names_a_large_class(target(world, "box.py", "Box", "part_1"))
+    assert not names_a_large_class(target(world, "big.py", "task_1"))
+    assert not names_a_large_class(target(world, "big.py"))
+
+
+def test_a_file_is_small_by_its_lines_and_by_its_share_of_the_window(make: Make) -> None:
+    world = make({"values.py": VALUES, "big.py": large_module(20)})
+    small, large = target(world, "values.py").view, target(world, "big.py").view
+    assert is_small(small, world.source(), 1000)
+    assert not is_small(small, world.source(), 20)
+    assert not is_small(large, world.source(), 100_000)

@@ -26,6 +26,8 @@ TIER_GAIN = {0: 0.5, 1: 0.25}
 """Pieces of files that a plan or the task names are judged before others of like score."""
 BODY_LINES = 30
 """A piece up to this long is shown whole to whoever judges it; of a longer one its outline and its nearest lines."""
+BODY_CHARS = 3000
+"""And no more than this, as a packed file has lines larger than a window."""
 LINES_SHOWN = 6
 
 
@@ -57,7 +59,7 @@ class Unit:
         """As a judge is shown it."""
         piece, path = self.piece, self.entry.path
         text = self.text
-        if piece.end_line - piece.start_line >= BODY_LINES:
+        if piece.end_line - piece.start_line >= BODY_LINES or len(text) > BODY_CHARS:
             lines = self.view.text.lines[piece.start_line - 1 : piece.end_line]
             near = nearest_lines(lines, terms, most=LINES_SHOWN, first=piece.start_line)
             text = outlines.short_summary(piece) + numbered(near)
