@@ -119,8 +119,11 @@ def test_a_retry_changes_nothing_of_the_prompt_above_its_attempts() -> None:
         .prompt
         for tried in ((), (failed,))
     )
-    place = first.index("## The step to do now")
-    assert second.startswith(first[:place])
+    assert second.startswith(first[: first.index("## Task")])
+    assert second.endswith(
+        first[first.index("## Task") : first.index("Write the edits")]
+        + "Write edits for this step that avoid what failed before."
+    )
     assert "## What the tests show now\nE\n\n## Code" in first
 
 

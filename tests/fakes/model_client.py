@@ -9,6 +9,7 @@ from clean_room_agent.llm.answers import JsonAnswer, TextAnswer, Verdict, YesNo
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.llm.probe import ProofStore
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.sink import CallSink
@@ -91,6 +92,8 @@ def model_client(
     config: ModelsConfig | None = None,
     window: int = WINDOW,
     waits: Waits | None = None,
+    proofs: ProofStore | None = None,
+    now: str = NOW,
 ) -> ModelClient:
     """A client whose clock stands still."""
     router = ModelRouter(config or models_config(), budget_config(window))
@@ -98,8 +101,9 @@ def model_client(
         router,
         transport,
         sink,
-        lambda: NOW,
+        lambda: now,
         timer=lambda: 0.0,
         sleep=(waits or Waits()).sleep,
         jitter=lambda: 1.0,
+        proofs=proofs,
     )

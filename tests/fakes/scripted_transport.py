@@ -42,3 +42,6 @@ class ScriptedTransport:
 
     def count(self, tag: str, system: str, prompt: str) -> int | None:
         return None
+
+    def digest(self, tag: str) -> str | None:
+        return None

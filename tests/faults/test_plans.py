@@ -112,12 +112,13 @@ def test_a_part_that_needs_more_has_a_context_of_its_own(till: Project, change: 
         return json.dumps({**plan, "parts": [{**part, "files": change.get("files", part["files"])}, *more]})
 
     told = till.solve_scripted({META_PLAN.title: [changed]})
-    assert part_plan_calls(told)[0] == "task_analysis"
+    assert part_plan_calls(told)
     assert not [row for row in told.recorded.events if row.kind == "context_of"]
 
 
 def test_a_part_that_is_planned_again_has_a_context_of_its_own(till: Project) -> None:
     told = till.solve_scripted({IMPLEMENT.title: ["No."] * 6})
     assert (told.code, told.traces) == (0, {}), told.err
-    again = [call.call_type for call in told.recorded.calls if call.task_id.endswith(":replan_1")]
-    assert again[0] == "task_analysis"
+    (used,) = [row.task_id for row in told.recorded.events if row.kind == "context_of"]
+    assert used.endswith(":part_plan:p1")
+    assert [call for call in told.recorded.calls if call.task_id.endswith(":part_plan:p1:replan_1")]

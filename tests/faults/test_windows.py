@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from tests.fakes import repositories
 from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import Overflow
-from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, edit, make_project, serving
+from tests.fakes.ollama_server import OllamaServer, Overflow
+from tests.fakes.solving import MENDED_MONEY, MONEY, PROBE, TILL, Project, edit, make_project, serving
 
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
@@ -25,6 +25,20 @@ def test_a_server_that_refuses_long_prompts_is_asked_once_per_model(till: Projec
     assert (told.code, told.traces) == (0, {})
     assert [probe.model for probe in told.recorded.probes] == ["thinker:4b", "coder:3b"]
     assert {probe.finish for probe in told.recorded.probes} == {"error:WindowExceeded"}
+
+
+def probes_sent(server: OllamaServer) -> int:
+    return sum(request["messages"][-1]["content"].startswith(PROBE) for request in server.requests)
+
+
+def test_a_later_run_does_not_probe_the_same_server_and_a_check_does(till: Project) -> None:
+    with serving(till) as server:
+        till.solve(server)
+        later = till.solve(server)
+        assert (later.code, later.recorded.probes) == (0, ())
+        before = probes_sent(server)
+        till.cra("check")
+        assert probes_sent(server) == before + 2
 
 
 def test_a_server_that_cuts_in_silence_is_refused_before_it_reads_a_prompt(till: Project) -> None:

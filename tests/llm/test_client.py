@@ -42,6 +42,9 @@ class Unlocked:
     def count(self, tag: str, system: str, prompt: str) -> int | None:
         return None
 
+    def digest(self, tag: str) -> str | None:
+        return None
+
 
 def cut(text: str) -> RawAnswer:
     return RawAnswer(request_body="{}", text=text, finish="length")

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.fakes.rooms import room, shown_file, shown_symbol
 
@@ -44,6 +46,44 @@ def test_failing_tests_ask_for_what_they_name_and_the_room_did_not_show() -> Non
     assert request.missing_tests == ("tests/test_b.py::test_one",)
 
 
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("tests/test_b.py > not pytest's", "tests/test_b.py"),
+        ("web/b.test.ts > outer > a::b > inner", "web/b.test.ts"),
+        ("web/b.test.ts", "web/b.test.ts"),
+        ("tests.test_b.Case.test_one", "tests/test_b.py"),
+        ("outer > inner", ""),
+        ("Case.test_one", ""),
+    ],
+)
+def test_a_failing_test_is_asked_for_by_the_name_that_its_runner_gives(name: str, file: str) -> None:
+    evidence = Evidence(tests=(FailingTest(name=name),))
+    request = missing_after_tests(evidence, SHOWN, {*KNOWN, "web/b.test.ts"})
+    assert (request is not None) == bool(file)
+    if request is not None:
+        assert request.missing_tests == (name,)
+        assert missing_after_tests(evidence, room(shown_file(file, "x\n")), {file}) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "symbol"),
+    [
+        ("TypeError: render() got an unexpected keyword argument 'width'", "render"),
+        ("TypeError: Page.render() got an unexpected keyword argument 'width'", "Page.render"),
+        ("TypeError: Page.__init__() got an unexpected keyword argument 'width'", "Page"),
+        ("TypeError: make.<locals>.inner() missing 1 required positional argument: 'x'", "inner"),
+        ("TypeError: render() missing 2 required keyword-only arguments: 'x' and 'y'", "render"),
+        ("TypeError: Page.render() takes 1 positional argument but 2 were given", "Page.render"),
+        ("TypeError: render() takes from 1 to 2 positional arguments but 3 were given", "render"),
+    ],
+)
+def test_a_call_that_does_not_fit_asks_for_what_was_called(said: str, symbol: str) -> None:
+    request = missing_after_tests(Evidence(messages=(said,)), SHOWN, KNOWN)
+    assert request is not None
+    assert request.missing_symbols == (symbol,)
+
+
 def test_a_file_in_the_words_of_a_failure_is_asked_for() -> None:
     said = "ImportError: cannot import name 'x' from 'lib.b' (./lib/b.py); see a.py and gone/c.py"
     request = missing_after_tests(Evidence(messages=(said,)), SHOWN, {*KNOWN, "lib/b.py"})
@@ -54,6 +94,12 @@ def test_a_file_in_the_words_of_a_failure_is_asked_for() -> None:
 def test_a_failure_within_what_was_shown_lacks_nothing() -> None:
     evidence = Evidence(messages=("assert 1 == 2",), frames=(StackFrame(path="a.py", line=1),))
     assert missing_after_tests(evidence, SHOWN, KNOWN) is None
+
+
+def test_what_is_called_wrongly_and_shown_lacks_nothing() -> None:
+    said = "TypeError: Parser.__init__() got an unexpected keyword argument 'strict'"
+    shown = room(shown_file("a.py", "class Parser:\n    pass\n"))
+    assert missing_after_tests(Evidence(messages=(said,)), shown, KNOWN) is None
 
 
 def test_a_newly_failing_test_asks_for_its_code_though_its_file_is_partly_shown() -> None:
@@ -71,6 +117,7 @@ def test_a_newly_failing_test_asks_for_its_code_though_its_file_is_partly_shown(
     ("name", "code"),
     [
         ("tests/b.test.ts > sums > adds two numbers", "it('adds two numbers', f)\n"),
+        ("tests/b.test.ts > sums > adds #2", "it('adds', f)\n"),
         ("tests.test_b.TestB.test_two", "def test_two(): pass\n"),
     ],
 )
@@ -82,17 +129,9 @@ def test_the_code_of_a_test_is_found_by_the_names_of_all_runners(name: str, code
     request = missing_after_tests(evidence, other, known, newly_failing=(name,))
     assert request is not None
     assert request.missing_tests == (name,)
-    shown = room(shown_symbol(path, code, "it", 1, 1), shown_file("src/b.py", "x\n"))
+    test = shown_symbol(path, code, "it", 1, 1, detail="supporting")
+    shown = room(replace(test, section="tests"), shown_file("src/b.py", "x\n"))
     assert missing_after_tests(evidence, shown, known, newly_failing=(name,)) is None
-
-
-def test_a_call_that_the_signature_does_not_allow_asks_for_that_signature() -> None:
-    said = "TypeError: Parser.__init__() got an unexpected keyword argument 'strict'"
-    request = missing_after_tests(Evidence(messages=(said,)), SHOWN, KNOWN)
-    assert request is not None
-    assert request.missing_symbols == ("Parser",)
-    shown = room(shown_file("a.py", "class Parser:\n    pass\n"))
-    assert missing_after_tests(Evidence(messages=(said,)), shown, KNOWN) is None
 
 
 def test_a_request_is_new_only_with_a_name_not_asked_for_before() -> None:

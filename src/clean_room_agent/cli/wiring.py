@@ -16,6 +16,7 @@ from clean_room_agent.cli.in_hand import in_hand
 from clean_room_agent.cli.indexing import index_recorded, processors
 from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.cli.proofs import RecordedProofs
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import calls, index_runs
@@ -83,6 +84,10 @@ class NoTransport:
 
     def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
         """None: nobody counts."""
+        return None
+
+    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
+        """None: nobody tells."""
         return None
 
 
@@ -219,7 +224,11 @@ def open_asking(
             settings, gauges_for(record, router, task_id=task_id, measured_as=measured_as, live=way.live)
         )
         models = ModelClient(
-            router, way, RecordSink(record, meter, router, read=read if resume else None), utc_now
+            router,
+            way,
+            RecordSink(record, meter, router, read=read if resume else None),
+            utc_now,
+            proofs=RecordedProofs(record),
         )
         yield Asking(record=record, router=router, models=models, meter=meter)
 

@@ -16,7 +16,7 @@ from clean_room_agent.llm.answers import (
     Verdict,
 )
 from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
-from clean_room_agent.llm.probe import PROBE_NAME, WindowProbe
+from clean_room_agent.llm.probe import PROBE_NAME, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt
 from clean_room_agent.llm.repair import repair_prompt
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
@@ -85,11 +85,13 @@ class ModelClient:
         timer: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,  # noqa: S311 - spreads retries, guards nothing
+        proofs: ProofStore | None = None,
     ) -> None:
+        """`proofs` remembers which servers refuse too long prompts; without it, each client asks them once."""
         self._router = router
         self._sink = sink
         timing = Timing(clock=clock, timer=timer, sleep=sleep, jitter=jitter)
-        self._wire = Wire(router.models, transport, sink, timing)
+        self._wire = Wire(router.models, transport, sink, timing, proofs)
 
     def ask(
         self,

@@ -126,6 +126,9 @@ class Transport(Protocol):
     def count(self, tag: str, system: str, prompt: str) -> int | None:
         """The tokens of a request with these texts, framing included, as the server counts them; None where it cannot."""
 
+    def digest(self, tag: str) -> str | None:
+        """The digest of the model's files; "" where the server does not have them; None where it does not tell now."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:

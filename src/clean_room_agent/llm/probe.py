@@ -1,6 +1,8 @@
 """Proof that a server refuses a prompt beyond its window, where older ones cut it in silence."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
 
 from clean_room_agent.errors import ModelError, TruncatingServer, WindowExceeded
 from clean_room_agent.llm import tokens
@@ -9,6 +11,8 @@ from clean_room_agent.llm.router import ModelConfig
 
 PROBE_NAME = "window_probe"
 """The call type under which the record keeps probes."""
+UNNAMED_DAYS = 7
+"""So long a proof counts for a model that may have become another one under its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +30,36 @@ class WindowProbe:
     def proven(self) -> bool:
         """Whether a prompt within the configured window is never cut."""
         return self.refused or self.read_whole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProbedServer:
+    """Whom a proof is about."""
+
+    provider: str
+    base_url: str
+    model: str
+    model_digest: str
+    """"" where the server has none."""
+    window: int
+
+
+class ProofStore(Protocol):
+    """Keeps which servers were proven, from one command to the next."""
+
+    def newest(self, server: ProbedServer) -> str | None:
+        """When it was last proven, UTC ISO 8601; None where it never was."""
+
+    def keep(self, server: ProbedServer, call_id: int) -> None:
+        """The server is proven by the recorded call."""
+
+
+def still_holds(server: ProbedServer, proven_at: str, now: str) -> bool:
+    """Whether a proof counts: always for a model that is known by its digest, else for `UNNAMED_DAYS`."""
+    if server.model_digest:
+        return True
+    age = datetime.fromisoformat(now) - datetime.fromisoformat(proven_at)
+    return timedelta(0) <= age < timedelta(days=UNNAMED_DAYS)
 
 
 def oversized_prompt(window: int) -> str:

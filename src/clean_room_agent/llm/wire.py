@@ -19,11 +19,14 @@ from clean_room_agent.llm.exchange import (
 )
 from clean_room_agent.llm.probe import (
     PROBE_NAME,
+    ProbedServer,
+    ProofStore,
     WindowProbe,
     cut_error,
     oversized_prompt,
     read_probe,
     small_window_error,
+    still_holds,
     truncating_error,
 )
 from clean_room_agent.llm.router import ModelConfig
@@ -100,11 +103,19 @@ class _Outcome:
 class Wire:
     """Sends questions, at most `[models].parallel` at a time, and records each request before its answer is used."""
 
-    def __init__(self, config: ModelsConfig, transport: Transport, sink: CallSink, timing: Timing) -> None:
+    def __init__(
+        self,
+        config: ModelsConfig,
+        transport: Transport,
+        sink: CallSink,
+        timing: Timing,
+        proofs: ProofStore | None = None,
+    ) -> None:
         self._config = config
         self._transport = transport
         self._sink = sink
         self._timing = timing
+        self._proofs = proofs
         self._slots = threading.BoundedSemaphore(config.parallel)
         self._attempts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
         self._attempts_lock = threading.Lock()
@@ -139,9 +150,7 @@ class Wire:
             WindowExceeded: the server runs the model with a smaller window than configured.
             ModelError: the server failed in another way.
         """
-        served = self._transport.window(model.tag)
-        if served is not None and served < model.window:
-            raise small_window_error(served, model)
+        served = self._served_window(model)
         text = oversized_prompt(max(model.window, served or 0))
         question = Question(
             name=PROBE_NAME,
@@ -156,10 +165,49 @@ class Wire:
         )
         there = Place(pass_id=place.pass_id, stage=place.stage, item=model.tag)
         # Where nobody answers at all, that is to be told at once.
-        found = read_probe(self._settle(question, there, passing=(ServerBusy,)).raw, model, text)
+        done = self._settle(question, there, passing=(ServerBusy,))
+        found = read_probe(done.raw, model, text)
         if found.proven:
             self._probed.add((model.tag, model.window))
+            if self._proofs is not None and (server := self._probed_server(model)) is not None:
+                self._proofs.keep(server, done.call_id)
         return found
+
+    def _served_window(self, model: ModelConfig) -> int | None:
+        """The window that the server gives the model, where it tells.
+
+        Raises:
+            WindowExceeded: it is smaller than configured.
+            ModelError: the server cannot be asked.
+        """
+        served = self._transport.window(model.tag)
+        if served is not None and served < model.window:
+            raise small_window_error(served, model)
+        return served
+
+    def _probed_server(self, model: ModelConfig) -> ProbedServer | None:
+        """Whom a probe is about; None where the server has digests and does not tell the model's."""
+        digest = self._transport.digest(model.tag)
+        if digest is None:
+            return None
+        return ProbedServer(
+            provider=self._transport.provider,
+            base_url=self._config.base_url,
+            model=model.tag,
+            model_digest=digest,
+            window=model.window,
+        )
+
+    def _is_known(self, model: ModelConfig) -> bool:
+        """Whether an earlier command proved the same server, and it gives the model no smaller window now."""
+        server = None if self._proofs is None else self._probed_server(model)
+        if self._proofs is None or server is None:
+            return False
+        proven_at = self._proofs.newest(server)
+        if proven_at is None or not still_holds(server, proven_at, self._timing.clock()):
+            return False
+        self._served_window(model)
+        return True
 
     def _proven(self, question: Question) -> Question:
         """The question, its answer shorter where the server's own count of the prompt leaves less room for it.
@@ -188,7 +236,8 @@ class Wire:
         with self._probe_lock:
             if (model.tag, model.window) in self._probed:
                 return
-            if not self.probe(model, place).proven and not self._config.allow_truncating_server:
+            proven = self._is_known(model) or self.probe(model, place).proven
+            if not proven and not self._config.allow_truncating_server:
                 raise truncating_error(model)
             self._probed.add((model.tag, model.window))  # also where cutting is allowed
 

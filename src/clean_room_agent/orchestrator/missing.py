@@ -7,6 +7,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.artifacts.test_names import SEPARATOR, files_meant, unnumbered
 from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.orchestrator.testing.gate import is_in
 
@@ -17,10 +18,9 @@ UNKNOWN_NAME = (
     re.compile(r"ReferenceError: ([A-Za-z_$][\w$]*) is not defined"),
     re.compile(r"TypeError: [\w$.]*?([A-Za-z_$][\w$]*) is not a function"),
 )
-MISUSED = (
-    re.compile(r"TypeError: ([A-Za-z_][\w.]*)\(\) got an unexpected keyword argument"),
-    re.compile(r"TypeError: ([A-Za-z_][\w.]*)\(\) (?:missing|takes) "),
-    re.compile(r"TypeError: ([A-Za-z_][\w.]*)\(\) got multiple values for argument"),
+MISUSED = re.compile(
+    r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) "
+    r"(?:got an unexpected keyword argument|got multiple values for argument|missing |takes )"
 )
 """What was called as its signature does not allow: missing only where the room does not show that signature."""
 PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
@@ -60,13 +60,15 @@ def missing_after_tests(
     frames = [frame.path for frame in evidence.frames if frame.path in known and frame.path not in shown]
     tests = [name for name in newly_failing if _test_file(name, known) and not _shows_test(room, name, known)]
     tests += [
-        name for name in evidence.failing_tests if _file_of(name) in known and _file_of(name) not in shown
+        name
+        for name in evidence.failing_tests
+        if (file := next((path for path in files_meant(name) if path in known), "")) and file not in shown
     ]
     text = "\n".join(evidence.messages)
     told = [path.removeprefix("./") for path in PATH_LIKE.findall(text)]
     frames += [path for path in told if path in known and path not in shown]
     names = [name for pattern in UNKNOWN_NAME for name in pattern.findall(text)]
-    called = [name.removesuffix(".__init__") for pattern in MISUSED for name in pattern.findall(text)]
+    called = [name.removesuffix(".__init__") for name in MISUSED.findall(text)]
     names += [name for name in called if not _shows_symbol(room, name)]
     if not (frames or tests or names):
         return None
@@ -89,30 +91,27 @@ def _names(request: RefinementRequest) -> tuple[str, ...]:
     return (*request.missing_files, *request.missing_symbols, *request.missing_tests)
 
 
-def _file_of(test: str) -> str:
-    """The file that a test's name begins with, as pytest, vitest and jest name it; else the name."""
-    return test.partition("::")[0].partition(" > ")[0]
-
-
 def _function_of(test: str) -> str:
-    """The last part of a test's name, without parameters."""
-    if "::" in test:
-        return test.partition("[")[0].rpartition("::")[2]
-    return test.rpartition(" > ")[2] if " > " in test else test.rpartition(".")[2]
+    """The last part of a test's name, without parameters and numbers."""
+    if SEPARATOR in test:
+        return unnumbered(test).rpartition(SEPARATOR)[2]
+    return test.partition("[")[0].rpartition("::" if "::" in test else ".")[2]
 
 
 def _test_file(test: str, known: Collection[str]) -> str:
     """The file of the tree that holds the test, as far as its name tells; else ""."""
-    if _file_of(test) in known:
-        return _file_of(test)
-    return next((path for path in sorted(known) if is_test_path(path) and is_in(test, (path,))), "")
+    meant = next((path for path in files_meant(test) if path in known), "")
+    return meant or next((path for path in sorted(known) if is_test_path(path) and is_in(test, (path,))), "")
 
 
 def _shows_test(room: ContextPackage, test: str, known: Collection[str]) -> bool:
     """Whether the room shows the test's code, and not its name alone."""
     path, function = _test_file(test, known), _function_of(test)
     word = re.compile(rf"(?<!\w){re.escape(function)}(?!\w)")
-    return any(item.path == path and word.search(item.text) for item in room.primary())
+    return any(
+        (item.detail == "primary" or item.section == "tests") and item.path == path and word.search(item.text)
+        for item in room.items
+    )
 
 
 def _shows_symbol(room: ContextPackage, name: str) -> bool:

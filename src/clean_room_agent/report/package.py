@@ -35,6 +35,7 @@ def as_object(
                 "path": item.path,
                 "symbol": item.symbol,
                 "detail": item.detail,
+                "section": item.section,
                 "start_line": item.start_line,
                 "end_line": item.end_line,
                 "tier": item.tier,

@@ -12,6 +12,7 @@ from clean_room_agent.report.package import item_name
 
 UNASKED = "no model asked: "
 """How a reason begins that stands for a score; the table says it once."""
+SECTION_WORDS = {"tests": "test", "uses": "used", "callers": "caller", "green": "green test"}
 DETAIL_COLOURS = {"primary": "green", "supporting": "cyan", "type_context": ""}
 
 
@@ -55,6 +56,11 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
     return Group(*lines)
 
 
+def _kind(item: ContextItem) -> str:
+    """What the piece is there for, in a word or two."""
+    return item.detail.replace("_", " ") if item.section == "code" else SECTION_WORDS[item.section]
+
+
 def _piece(item: ContextItem) -> Text:
     span = f"{item.start_line}-{item.end_line}"
     reason = item.reason
@@ -62,7 +68,7 @@ def _piece(item: ContextItem) -> Text:
         # The bound is in the record; here it would fold every line of an 80-column terminal.
         reason = reason.removeprefix(UNASKED).partition(" is at least ")[0]
     return Text.assemble(
-        (f"  {item.detail.replace('_', ' '):<12}", DETAIL_COLOURS[item.detail]),
+        (f"  {_kind(item):<12}", DETAIL_COLOURS[item.detail]),
         f" {span:>11} {item.tokens:>7,}  {item.symbol or 'the whole file'}",
         (f"  {reason}", "dim"),
     )

@@ -1,23 +1,51 @@
-"""Where the named tests stand in the code."""
+"""Where the named tests stand in the code, and what of their files they use."""
 
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.tasks import TaskQuery
-from clean_room_agent.retrieval.pieces import Definition
+from clean_room_agent.artifacts.test_names import SEPARATOR, file_part, files_meant, titles_of, unnumbered
+from clean_room_agent.query.file_kinds import is_test_file
+from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.room_files import FileText
 from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.syntax_outline import Declared, Outline, Span, TestCall, outline_of
 
-MAX_TESTS = 5
+MAX_TESTS = 12
 """Tests looked up, in the order in which they are named."""
+MAX_FILES = 10
+"""Files looked into for a test whose name tells no file."""
+MAX_HELPERS = 12
+MAX_HELPER_LINES = 80
+"""A longer fixture or helper is left out."""
+MAX_CONFTESTS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelperCode:
+    """A fixture, a hook, a helper or a constant that a test uses, decorators included."""
+
+    path: str
+    name: str
+    """As it is declared; "" for a hook."""
+    start_line: int
+    end_line: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCode:
-    """A test's definition and its lines."""
+    """A test's lines (1-based, inclusive, decorators included), and what of its file it uses."""
 
     path: str
-    definition: Definition
+    name: str
+    """Qualified, as the index knows it, or its titles as the runner joins them."""
+    start_line: int
+    end_line: int
     text: str
+    helpers: tuple[HelperCode, ...] = ()
+    """In the order of their files and lines, its own file first; fixtures of conftest.py files after it."""
 
     __test__ = False
 
@@ -30,35 +58,213 @@ def split_test_name(name: str) -> tuple[str, str]:
     return path, ".".join(part.partition("[")[0] for part in rest.split("::"))
 
 
+def file_of_test(name: str, source: RepositorySource) -> str:
+    """The indexed file that a test's name tells; "" where it tells none, or one that is not indexed."""
+    for path in files_meant(name):
+        if ("/" in path or "." in path) and (found := source.resolve_path(path, most=1)):
+            return found[0]
+    return ""
+
+
 def find_tests(query: TaskQuery, source: RepositorySource) -> tuple[TestCode, ...]:
-    """The named tests that the index knows, without repeats, in the order in which they are named.
+    """The named tests that can be found, without repeats, in the order in which they are named.
 
     Raises:
         RepositoryError: a test's file is not what was indexed.
     """
-    found: dict[tuple[str, str, int], TestCode] = {}
-    for name in query.test_names:
+    return find_named_tests(
+        query.test_names, source, files=(*(frame.path for frame in query.frames), *query.paths)
+    )
+
+
+def find_named_tests(
+    names: Iterable[str], source: RepositorySource, *, files: Iterable[str] = ()
+) -> tuple[TestCode, ...]:
+    """The first `MAX_TESTS` tests that `names` name, as `find_tests`; `files` are looked into where a name tells none.
+
+    Raises:
+        RepositoryError: a test's file is not what was indexed.
+    """
+    finder = _Finder(source, tuple(unique(path for path in files if is_test_file(path)))[:MAX_FILES])
+    found: dict[tuple[str, int], TestCode] = {}
+    for name in names:
         if len(found) >= MAX_TESTS:
             break
-        where, qualified = split_test_name(name)
-        paths = source.resolve_path(where, most=1) if where else ()
-        for symbol in source.find_symbols(qualified):
-            path = source.path_of(symbol.file_id)
-            if (where and path not in paths) or (not where and len(source.find_symbols(qualified)) > 1):
-                continue
-            row = source.file(path)
-            text = source.files.read(path, row.content_hash) if row is not None else None
-            definition = Definition(
-                symbol_id=symbol.id,
-                name=symbol.qualified_name,
-                kind=symbol.kind,
-                start_line=symbol.start_line,
-                end_line=symbol.end_line,
-                signature=symbol.signature,
-            )
-            if isinstance(text, FileText):
-                code = TestCode(
-                    path=path, definition=definition, text=text.span(symbol.start_line, symbol.end_line)
-                )
-                found.setdefault((path, symbol.qualified_name, symbol.start_line), code)
+        for code in finder.find(name):
+            found.setdefault((code.path, code.start_line), code)
     return tuple(found.values())
+
+
+class _Finder:
+    """Looks tests up, each file read and parsed once."""
+
+    def __init__(self, source: RepositorySource, files: Sequence[str]) -> None:
+        self._source = source
+        self._files = files
+        self._known: dict[str, tuple[FileText, Outline] | None] = {}
+
+    def find(self, name: str) -> Iterator[TestCode]:
+        """The tests of this name: one, or what bears it in several places."""
+        path = file_of_test(name, self._source)
+        titles = titles_of(name) if path and file_part(name) != name else name
+        if "::" in file_part(name) or SEPARATOR not in name:
+            definitions = list(self._definitions(name, path))
+            yield from definitions
+            if definitions or path:
+                return
+        for place, wanted in self._places(path, titles):
+            call = self._call(place, wanted)
+            if call is not None:
+                yield self._code(place, unnumbered(wanted), call.span)
+                return
+
+    def _places(self, path: str, titles: str) -> Iterator[tuple[str, str]]:
+        """Where a test of these titles may be declared, and by which of them.
+
+        A test file may call a function of another that declares suites and tests: there the first titles are missing.
+        """
+        if path:
+            yield path, titles
+        for place in self._files:
+            if place != path:
+                rest = titles
+                while rest:
+                    yield place, rest
+                    rest = titles_of(rest)
+
+    def _definitions(self, name: str, path: str) -> Iterator[TestCode]:
+        """Definitions of Python, by the index; a bare name that several bear names none."""
+        told, qualified = split_test_name(name)
+        symbols = self._source.find_symbols(qualified)
+        if path and not told:
+            tail = name.split(".")
+            symbols = next(
+                (found for start in range(len(tail)) if (found := self._source.find_symbols(".".join(tail[start:])))), ()
+            )  # fmt: skip
+        elif len(symbols) > 1 and not told:
+            return
+        for symbol in symbols:
+            where = self._source.path_of(symbol.file_id)
+            if (not told and not path) or where == path:
+                yield self._code(where, symbol.qualified_name, _lines(symbol.start_line, symbol.end_line))
+
+    def _call(self, path: str, titles: str) -> TestCall | None:
+        """The call that declares the test of these titles: the one with most fixed text, then the innermost."""
+        known = self._file(path)
+        calls = [] if known is None else [call for call in known[1].calls if call.kind == "test"]
+        for wanted in unique((titles, unnumbered(titles))):
+            fitting = [(fit, call) for call in calls if (fit := _fit(call.titles, wanted)) >= 0]
+            if fitting:
+                return max(fitting, key=lambda entry: (entry[0], len(entry[1].titles)))[1]
+        return None
+
+    def _code(self, path: str, name: str, span: Span) -> TestCode:
+        known = self._file(path)
+        text = "" if known is None else known[0].span(span.start_line, span.end_line)
+        helpers = () if known is None else tuple(self._helpers(path, span))
+        return TestCode(
+            path=path,
+            name=name,
+            start_line=span.start_line,
+            end_line=span.end_line,
+            text=text,
+            helpers=helpers,
+        )
+
+    def _helpers(self, path: str, test: Span) -> list[HelperCode]:
+        """What the test uses of its file, and what that uses; then fixtures of the conftest.py files above it."""
+        chain = [path, *self._conftests(path)]
+        found: dict[tuple[int, int], HelperCode] = {}
+        named: set[str] = set()
+        waiting = [(0, test), *((0, span) for span in self._hooks(path, test))]
+        for _, span in waiting[1:]:
+            found[0, span.start_line] = self._helper(path, "", span)
+        while waiting and len(found) < MAX_HELPERS:
+            level, span = waiting.pop(0)
+            for place, declared in self._used(chain, level, span, test):
+                if declared.name in named:
+                    continue
+                named.add(declared.name)
+                key = (place, declared.span.start_line)
+                if key not in found and _length(declared.span) <= MAX_HELPER_LINES:
+                    found[key] = self._helper(chain[place], declared.name, declared.span)
+                    waiting.append((place, declared.span))
+        return [found[key] for key in sorted(found)][:MAX_HELPERS]
+
+    def _used(
+        self, chain: Sequence[str], level: int, span: Span, test: Span
+    ) -> Iterator[tuple[int, Declared]]:
+        """(place in the chain, declaration) of what the lines use: of their own file, and fixtures of those above."""
+        known = self._file(chain[level])
+        names = frozenset() if known is None else known[1].names_in(span)
+        for place in range(level, len(chain)):
+            other = self._file(chain[place])
+            for declared in () if other is None else other[1].declared:
+                around = declared.scope.holds(test) if place == 0 else declared.scope.start_line == 1
+                apart = place or not (declared.span.holds(test) or test.holds(declared.span))
+                asked = declared.name in names or (
+                    level == place == 0 and span is test and declared.automatic
+                )
+                if asked and around and apart and (place == level or declared.fixture):
+                    yield place, declared
+
+    def _hooks(self, path: str, test: Span) -> Iterator[Span]:
+        known = self._file(path)
+        for call in () if known is None else known[1].calls:
+            inside = call.span.holds(test) or test.holds(call.span)
+            if call.kind == "hook" and call.scope.holds(test) and not inside:
+                yield call.span
+
+    def _helper(self, path: str, name: str, span: Span) -> HelperCode:
+        known = self._file(path)
+        text = "" if known is None else known[0].span(span.start_line, span.end_line)
+        return HelperCode(path=path, name=name, start_line=span.start_line, end_line=span.end_line, text=text)
+
+    def _conftests(self, path: str) -> Iterator[str]:
+        folder = posixpath.dirname(path)
+        for _ in range(MAX_CONFTESTS if path.endswith(".py") else 0):
+            place = posixpath.join(folder, "conftest.py")
+            if place != path and self._source.file(place) is not None:
+                yield place
+            if not folder:
+                return
+            folder = posixpath.dirname(folder)
+
+    def _file(self, path: str) -> tuple[FileText, Outline] | None:
+        """An indexed file with its outline, which is empty where it cannot be parsed; None where it has no text."""
+        if path not in self._known:
+            row = self._source.file(path)
+            text = self._source.files.read(path, row.content_hash) if row is not None else None
+            self._known[path] = None
+            if isinstance(text, FileText):
+                data = "\n".join(text.lines).encode("utf-8", "replace")
+                self._known[path] = (text, outline_of(data, path) or Outline())
+        return self._known[path]
+
+
+def _fit(titles: Sequence[Sequence[str]], wanted: str) -> int:
+    """How much fixed text of the titles stands in `wanted`, which they fit; -1 where they do not."""
+    pieces = [""]
+    for place, title in enumerate(titles):
+        pieces[-1] += (SEPARATOR if place else "") + title[0]
+        pieces += title[1:]
+    if len(pieces) == 1:
+        return len(wanted) if pieces[0] == wanted else -1
+    first, last = pieces[0], pieces[-1]
+    if not (wanted.startswith(first) and wanted.endswith(last) and len(first) + len(last) <= len(wanted)):
+        return -1
+    place, end = len(first), len(wanted) - len(last)
+    for piece in pieces[1:-1]:
+        place = wanted.find(piece, place, end)
+        if place < 0:
+            return -1
+        place += len(piece)
+    return sum(map(len, pieces))
+
+
+def _lines(start_line: int, end_line: int) -> Span:
+    return Span(start_line=start_line, end_line=end_line)
+
+
+def _length(span: Span) -> int:
+    return span.end_line - span.start_line + 1

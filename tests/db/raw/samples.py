@@ -18,6 +18,7 @@ from clean_room_agent.db.raw import (
     refinements,
     task_runs,
     training,
+    window_proofs,
 )
 from clean_room_agent.db.rows import Table
 
@@ -179,6 +180,18 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         calibrations.TASK_GAUGES,
         calibrations.TaskGaugeRow(
             task_id=TASK, model="coder:3b", calibration_id=1, start_factor=1.3, timestamp=NOW
+        ),
+    ),
+    (
+        window_proofs.WINDOW_PROOFS,
+        window_proofs.WindowProofRow(
+            provider="ollama",
+            base_url="http://127.0.0.1:11434",
+            model="coder:3b",
+            model_digest="",
+            window=8192,
+            call_id=1,
+            timestamp=NOW,
         ),
     ),
     (

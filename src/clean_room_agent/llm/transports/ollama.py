@@ -187,6 +187,13 @@ class OllamaTransport:
         """None: the server cannot count without answering."""
         return None
 
+    def digest(self, tag: str) -> str | None:
+        """The digest that the server lists; None where it lists none, or cannot be asked."""
+        found = self._digests.get(tag) or self._listed_digest(tag)
+        if found:
+            self._digests[tag] = found
+        return found or None
+
     def version(self) -> str:
         """The server's version.
 
@@ -230,14 +237,17 @@ class OllamaTransport:
         return tuple(sorted(models, key=lambda model: model.tag))
 
     def _digest(self, tag: str) -> str:
-        """The digest of the model at its first answer; "" where the server does not tell."""
+        """The digest of the model when it was first asked for; "" where the server does not tell."""
         if tag not in self._digests:
-            try:
-                found = {model.tag: model.digest for model in self.list_models()}
-            except ModelError:
-                found = {}
-            self._digests[tag] = found.get(tag) or found.get(f"{tag}:latest", "")
+            self._digests[tag] = self._listed_digest(tag)
         return self._digests[tag]
+
+    def _listed_digest(self, tag: str) -> str:
+        try:
+            found = {model.tag: model.digest for model in self.list_models()}
+        except ModelError:
+            return ""
+        return found.get(tag) or found.get(f"{tag}:latest", "")
 
     def _known_tags(self) -> tuple[str, ...]:
         try:

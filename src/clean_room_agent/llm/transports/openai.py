@@ -114,6 +114,10 @@ class OpenAiTransport:
         except ModelError:
             return None
 
+    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
+        """No digest: these servers have none."""
+        return ""
+
     def version(self) -> str:
         """What the server is, as far as it tells.
 

@@ -94,6 +94,10 @@ class ReplayTransport:
         """None: a recording cannot count."""
         return None
 
+    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
+        """None: nobody is there to tell."""
+        return None
+
     def _refusal(self, request: ChatRequest, error: ModelError | None) -> Refusal | None:
         """The figures of a refusal are not recorded. One after which the same was asked again, for a shorter answer,
         is told with figures that lead there.
@@ -150,6 +154,10 @@ class ReplayThenLive:
         """The server's."""
         return self._server.count(tag, system, prompt)
 
+    def digest(self, tag: str) -> str | None:
+        """The server's."""
+        return self._server.digest(tag)
+
 
 class RecordThenLive:
     """Answers what a resumed run asked before from its record, and asks a server for all else.
@@ -183,6 +191,10 @@ class RecordThenLive:
     def count(self, tag: str, system: str, prompt: str) -> int | None:
         """The server's."""
         return self._server.count(tag, system, prompt)
+
+    def digest(self, tag: str) -> str | None:
+        """The server's."""
+        return self._server.digest(tag)
 
     def _is_same(self, call: RecordedCall, request: ChatRequest) -> bool:
         return (call.prompt_hash, call.model) == (request.prompt_hash, request.model.tag)

@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.query.file_kinds import is_side_file
 from clean_room_agent.retrieval import outlines
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.failing_tests import TestCode
+from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
 from clean_room_agent.retrieval.pieces import Definition
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
@@ -69,7 +69,7 @@ class PrecisionStage:
         ]
         tests = _test_selections(files.tests, context, source)
         whole, named = _without_asking(targets, source, context, files)
-        waiting = self._waiting(files, targets, [*whole, *named], context)
+        waiting = self._waiting(files, targets, [*whole, *named])
         judged, passed_over = self._judge(
             waiting, files, models, tuple(_name(one) for one in (*whole, *named))
         )
@@ -95,17 +95,13 @@ class PrecisionStage:
         return replace(context, selections=(*given, *chosen), detail_chosen=True, decisions=decisions)
 
     def _waiting(
-        self,
-        files: FilesInScope,
-        targets: Sequence[Target],
-        given: Sequence[Selection],
-        context: StageContext,
+        self, files: FilesInScope, targets: Sequence[Target], given: Sequence[Selection]
     ) -> list[Unit]:
-        """What is not certain, best first."""
+        """What is not certain, best first: where a plan names files, what of them it does not say."""
         whole = {one.path for one in given if one.symbol is None}
         sure = {(one.path, one.start_line) for one in given}
         waiting = [unit for unit in files.units if unit.piece.kind != "imports" and _may_change(unit, files)]
-        if context.request.mode == "implement":
+        if targets:
             uncertain = {unit.key for target in targets for unit in _uncertain(target)}
             waiting = [unit for unit in waiting if unit.entry.tier > 0 or unit.key in uncertain]
         waiting = [unit for unit in waiting if unit.entry.path not in whole and unit.key not in sure]
@@ -266,29 +262,32 @@ def _judged_selection(unit: Unit, ruling: Ruling) -> Selection:
 def _test_selections(
     tests: Sequence[TestCode], context: StageContext, source: RepositorySource
 ) -> list[Selection]:
-    """The source of the tests, with what they need of their files, as far as it has its share."""
+    """The source of the tests, then what they use of their files, as far as they have their share."""
     left = context.available_tokens // TEST_SHARE
     tiers = {entry.path: entry.tier for entry in context.candidates}
-    selections: list[Selection] = []
-    for test in tests:
-        size = source.count(test.text)
-        if size > left:
+    wanted: list[tuple[TestCode | HelperCode, str]] = [
+        (test, "a test that fails, or that the task names") for test in tests
+    ]
+    wanted += [(helper, f"used by {test.name}") for test in tests for helper in test.helpers]
+    selections: dict[tuple[str, int], Selection] = {}
+    for code, reason in wanted:
+        size = source.count(code.text)
+        key = (code.path, code.start_line)
+        if size > left or key in selections:
             continue
         left -= size
-        selections.append(
-            Selection(
-                path=test.path,
-                symbol=test.definition.name,
-                start_line=test.definition.start_line,
-                end_line=test.definition.end_line,
-                detail="supporting",
-                section="tests",
-                tier=min(tiers.get(test.path, 1), 1),
-                score=1.0,
-                reason="a test that fails, or that the task names",
-            )
+        selections[key] = Selection(
+            path=code.path,
+            symbol=code.name or "(hook)",
+            start_line=code.start_line,
+            end_line=code.end_line,
+            detail="supporting",
+            section="tests",
+            tier=min(tiers.get(code.path, 1), 1),
+            score=1.0,
+            reason=reason,
         )
-    return selections
+    return list(selections.values())
 
 
 def _related(
@@ -304,7 +303,7 @@ def _related(
             if one.detail == "primary" and one.path in views
         ]
 
-    goal = [(test.path, test.definition.start_line) for test in files.tests]
+    goal = [(test.path, test.start_line) for test in files.tests]
     return related_selections(spans(changed), source, shown=spans(shown), goal_tests=goal)
 
 

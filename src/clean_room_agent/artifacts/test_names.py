@@ -1,0 +1,38 @@
+"""How the readers of test runners name a test: `path::Class::test[param]`, `path > suite > test`, `module.Class.test`."""
+
+import re
+
+SEPARATOR = " > "
+"""Between the titles of JavaScript's tests; the first part is the file, where the runner tells it."""
+FIRST_MARK = re.compile(r"::| > ")
+DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+NUMBER = re.compile(r" #\d+\Z")
+
+
+def file_part(name: str) -> str:
+    """What stands before the first `::` or ` > `: the test's file, or its first title; the whole name where neither is.
+
+    A file that could not be loaded is named by its path alone.
+    """
+    return FIRST_MARK.split(name, maxsplit=1)[0]
+
+
+def files_meant(name: str) -> tuple[str, ...]:
+    """The relative paths that a test's name may mean, likeliest first; some of them, or all, may not exist.
+
+    unittest's dotted names start where its discovery did: the longest module comes first.
+    """
+    if not DOTTED.fullmatch(name):
+        return (file_part(name),)
+    parts = name.split(".")
+    return (name, *("/".join(parts[:count]) + ".py" for count in range(len(parts) - 1, 0, -1)))
+
+
+def titles_of(name: str) -> str:
+    """The titles behind the file of `path > suite > test`, joined as they are; "" where there is none."""
+    return name.partition(SEPARATOR)[2]
+
+
+def unnumbered(name: str) -> str:
+    """The name without the number that tells equal names apart."""
+    return NUMBER.sub("", name)

@@ -1,0 +1,320 @@
+"""A file of tests as its syntax tree shows it: tests and suites that are calls, hooks, what is declared, names used.
+
+In Python a test is a definition; in JavaScript and TypeScript it is a call, with its title and its suites' titles:
+
+    describe('cart', () => {          suite  ("cart",)
+      beforeEach(() => { … });        hook   within that suite
+      it.each([1, 2])('adds %d', …);  test   ("cart", "adds *")
+    });
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tree_sitter import Node
+
+from clean_room_agent.syntax import MAX_PARSED_BYTES, ParseGivenUp, grammar_of, parse
+
+MAX_DEPTH = 400
+CALLEE = re.compile(
+    r"(?:[xf]?(?P<test>it|test|specify)|[xf]?(?P<suite>describe|context|suite))(?:[A-Z_]\w*)?"
+    r"|(?P<hook>before(?:Each|All)?|setup)"
+)
+"""The first name of what is called: with further words behind it, it is a project's own wrapper (`itAsync`)."""
+STEPS = frozenset({"test", "it", "step"})
+"""Methods of a test's own argument that begin a test within it (`t.test`)."""
+PLACEHOLDER = re.compile(r"%[a-zA-Z#%$]|\$[A-Za-z_][\w.]*|\$\{[^}]*\}")
+ESCAPE = re.compile(r"\\(?:u\{?[0-9a-fA-F]+\}?|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
+FUNCTIONS = frozenset({"arrow_function", "function_expression", "function"})
+BODIES = frozenset({"statement_block", "block"})
+IDENTIFIERS = frozenset({"identifier", "type_identifier", "shorthand_property_identifier"})
+DECLARATIONS = frozenset(
+    {
+        "function_declaration", "generator_function_declaration", "class_declaration", "abstract_class_declaration",
+        "interface_declaration", "type_alias_declaration", "enum_declaration", "function_definition", "class_definition",
+    }
+)  # fmt: skip
+FIXTURE = re.compile(rb"\bfixture\b")
+AUTOUSE = re.compile(rb"\bautouse\s*=\s*True\b")
+FIXTURE_NAME = re.compile(rb"\bname\s*=\s*['\"](\w+)['\"]")
+USED_FIXTURES = re.compile(r"['\"](\w+)['\"]")
+PYTHON_HOOKS = frozenset(
+    {
+        "setUp", "setUpClass", "asyncSetUp", "setup_method", "setup_class",
+        "setup_module", "setup_function", "setUpModule",
+    }
+)  # fmt: skip
+
+Kind = Literal["test", "suite", "hook"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """Whole lines, 1-based and inclusive."""
+
+    start_line: int
+    end_line: int
+
+    def holds(self, other: "Span") -> bool:
+        """Whether the lines of `other` are among these."""
+        return self.start_line <= other.start_line and other.end_line <= self.end_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestCall:
+    """A call that declares a test, a suite or a hook."""
+
+    __test__ = False
+
+    kind: Kind
+    titles: tuple[tuple[str, ...], ...]
+    """Of the suites around it and its own: each as the fixed pieces of its text, with whatever between them."""
+    span: Span
+    scope: Span
+    """The suite around it; the whole file where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A name that a file, a suite or a class declares."""
+
+    name: str
+    span: Span
+    scope: Span
+    fixture: bool = False
+    automatic: bool = False
+    """It runs for each test of its scope without being named: an autouse fixture, or a `setUp`."""
+
+
+@dataclass(slots=True)
+class Outline:
+    """What a file of tests holds, in the order of its lines."""
+
+    calls: list[TestCall] = field(default_factory=list)
+    declared: list[Declared] = field(default_factory=list)
+    names: list[tuple[int, str]] = field(default_factory=list)
+    """(line, name) of each identifier; attributes count for `self` and `cls` alone."""
+
+    def names_in(self, span: Span) -> frozenset[str]:
+        """The names that the lines of `span` use."""
+        return frozenset(name for line, name in self.names if span.start_line <= line <= span.end_line)
+
+
+def outline_of(source: bytes, path: str) -> Outline | None:
+    """The outline of a file; None where it cannot be parsed. It may hold syntax errors."""
+    grammar = grammar_of(path)
+    if grammar is None or len(source) > MAX_PARSED_BYTES:
+        return None
+    try:
+        root = parse(source, grammar).root_node
+    except ParseGivenUp:
+        return None
+    outline = Outline()
+    _walk(root, source, outline)
+    outline.names.sort()
+    return outline
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a node stands."""
+
+    titles: tuple[tuple[str, ...], ...]
+    """Of the suites around it."""
+    scope: Span
+    declares: bool
+    """Whether its statements declare names of the scope."""
+    opens: bool = False
+    """Whether the next function is a suite's."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Visit:
+    """A node with what stands around it; asking a node for its parent would search from the root."""
+
+    node: Node
+    outer: tuple[Node, ...]
+    """Its parent and that one's, as far as there are any."""
+    place: _Place
+    depth: int
+
+    def around(self, *types: str) -> Node:
+        """The widest of the node, its parent and that one's that are of these types, one in the other."""
+        found = self.node
+        for node in self.outer:
+            if node.type not in types:
+                break
+            found = node
+        return found
+
+
+def _walk(root: Node, source: bytes, outline: Outline) -> None:
+    whole = Span(start_line=1, end_line=root.end_point[0] + 1)
+    waiting = [_Visit(root, (), _Place((), whole, True), 0)]
+    while waiting:
+        visit = waiting.pop()
+        node, place = visit.node, visit.place
+        outline.names.extend(_names(visit, source))
+        call = _test_call(visit, source) if node.type == "call_expression" else None
+        if call is not None:
+            outline.calls.append(call)
+        if place.declares:
+            outline.declared.extend(_declared(visit, source))
+        if visit.depth < MAX_DEPTH:
+            outer = (node, *visit.outer[:1])
+            waiting.extend(
+                _Visit(child, outer, _inside(node, child, place, call), visit.depth + 1)
+                for child in reversed(node.named_children)
+            )
+
+
+def _inside(node: Node, child: Node, place: _Place, call: TestCall | None) -> _Place:
+    """The place of a child: declarations count in a file, in a class of Python, and in the function of a suite."""
+    if call is not None:
+        scope = call.span if call.kind == "suite" else place.scope
+        return _Place(call.titles, scope, declares=False, opens=call.kind == "suite")
+    if child.type not in BODIES:
+        return place
+    if node.type == "class_definition":
+        return _Place(place.titles, _span(node), declares=True)
+    if node.type in FUNCTIONS or node.type in DECLARATIONS or node.type == "method_definition":
+        return _Place(place.titles, place.scope, declares=place.opens and node.type in FUNCTIONS)
+    return place
+
+
+def _test_call(visit: _Visit, source: bytes) -> TestCall | None:
+    callee = visit.node.child_by_field_name("function")
+    arguments = visit.node.child_by_field_name("arguments")
+    if callee is None or arguments is None or arguments.type != "arguments":
+        return None
+    kind, titles, scope = _kind(callee, source), visit.place.titles, visit.place.scope
+    span = _span(visit.around("expression_statement"))
+    given = arguments.named_children
+    runs = any(argument.type in FUNCTIONS for argument in given)
+    if kind == "hook":
+        return TestCall(kind=kind, titles=titles, span=span, scope=scope) if runs else None
+    if kind is None or not given or (not runs and len(given) < 2) or given[0].type in {"array", "object"}:
+        return None
+    return TestCall(kind=kind, titles=(*titles, _title(given[0], source)), span=span, scope=scope)
+
+
+def _kind(callee: Node, source: bytes) -> Kind | None:
+    """By the first name of the callee, under `.only`, `.each(…)` and the like; or by its last, for `t.test`."""
+    last = callee.child_by_field_name("property") if callee.type == "member_expression" else None
+    first: Node | None = callee
+    while first is not None and first.type in {
+        "member_expression",
+        "call_expression",
+        "parenthesized_expression",
+    }:
+        first = first.child_by_field_name("object") or first.child_by_field_name("function")
+    name = _text(first, source) if first is not None and first.type == "identifier" else ""
+    if match := CALLEE.fullmatch(name):
+        if match["hook"]:
+            return "hook"
+        return "test" if match["test"] else "suite"
+    return "test" if last is not None and name and _text(last, source) in STEPS else None
+
+
+def _title(node: Node, source: bytes) -> tuple[str, ...]:
+    """The fixed pieces of a title: one where it is a plain string, two empty ones where nothing is known."""
+    if node.type in {"string", "template_string"}:
+        return tuple(PLACEHOLDER.split(_unescaped(_text(node, source)[1:-1])))
+    if node.type == "binary_expression":
+        sides = [node.child_by_field_name(side) for side in ("left", "right")]
+        left, right = (_title(side, source) if side is not None else ("", "") for side in sides)
+        return (*left[:-1], left[-1] + right[0], *right[1:])
+    return ("", "")
+
+
+def _unescaped(text: str) -> str:
+    return ESCAPE.sub(
+        lambda match: ESCAPED.get(match[0][1], match[0][1:] if len(match[0]) == 2 else "?"), text
+    )
+
+
+def _declared(visit: _Visit, source: bytes) -> Iterator[Declared]:
+    """What a statement declares."""
+    node, scope = visit.node, visit.place.scope
+    if node.type in DECLARATIONS:
+        name = node.child_by_field_name("name")
+        if name is not None:
+            outer = visit.around("decorated_definition", "export_statement")
+            yield _definition(_text(name, source), node, outer, scope, source)
+    elif node.type == "variable_declarator":
+        span = _span(visit.around("lexical_declaration", "variable_declaration", "export_statement"))
+        for bound in _bound(node.child_by_field_name("name"), source):
+            yield Declared(name=bound, span=span, scope=scope)
+    elif node.type == "assignment" and visit.outer and visit.outer[0].type == "expression_statement":
+        for bound in _bound(node.child_by_field_name("left"), source):
+            yield Declared(name=bound, span=_span(node), scope=scope)
+
+
+def _definition(name: str, node: Node, outer: Node, scope: Span, source: bytes) -> Declared:
+    decorators = b""
+    if outer is not node:
+        decorators = source[outer.start_byte : node.start_byte]
+    fixture = FIXTURE.search(decorators) is not None
+    named = FIXTURE_NAME.search(decorators) if fixture else None
+    return Declared(
+        name=named[1].decode() if named else name,
+        span=_span(outer),
+        scope=scope,
+        fixture=fixture,
+        automatic=name in PYTHON_HOOKS or (fixture and AUTOUSE.search(decorators) is not None),
+    )
+
+
+def _bound(node: Node | None, source: bytes) -> Iterator[str]:
+    """The names that a pattern binds."""
+    waiting = [] if node is None else [node]
+    while waiting:
+        part = waiting.pop()
+        if part.type in {"identifier", "shorthand_property_identifier_pattern"}:
+            yield _text(part, source)
+        elif part.type in {
+            "object_pattern",
+            "array_pattern",
+            "pair_pattern",
+            "rest_pattern",
+            "pattern_list",
+            "tuple_pattern",
+        }:
+            waiting.extend(reversed(part.named_children))
+
+
+def _names(visit: _Visit, source: bytes) -> Iterator[tuple[int, str]]:
+    """(line, name) where the node is a name that is used, or a call of `usefixtures`."""
+    node = visit.node
+    line = node.start_point[0] + 1
+    if node.type == "call":
+        callee = node.child_by_field_name("function")
+        arguments = node.child_by_field_name("arguments")
+        if callee is not None and arguments is not None and _text(callee, source).endswith("usefixtures"):
+            for name in USED_FIXTURES.findall(_text(arguments, source)):
+                yield line, name
+    elif node.type in IDENTIFIERS and _is_used(visit, source):
+        yield line, _text(node, source)
+
+
+def _is_used(visit: _Visit, source: bytes) -> bool:
+    """In Python, an attribute counts for `self` and `cls` alone, and the name of an argument does not."""
+    outer = visit.outer[0] if visit.outer else None
+    if outer is None or outer.type not in {"attribute", "keyword_argument"}:
+        return True
+    if outer.type == "keyword_argument":
+        return outer.child_by_field_name("name") != visit.node
+    owner = outer.child_by_field_name("object")
+    return owner == visit.node or (owner is not None and _text(owner, source) in {"self", "cls"})
+
+
+def _span(node: Node) -> Span:
+    return Span(start_line=node.start_point[0] + 1, end_line=node.end_point[0] + (node.end_point[1] > 0))
+
+
+def _text(node: Node, source: bytes) -> str:
+    # A node's own text would be asked of the parser's reader, from the file's beginning.
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")

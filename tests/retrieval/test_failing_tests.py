@@ -1,0 +1,206 @@
+from collections.abc import Callable
+
+import pytest
+from tests.retrieval.world import World
+
+from clean_room_agent.artifacts.evidence import StackFrame
+from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.retrieval.candidates import test_files as files_of_tests
+from clean_room_agent.retrieval.failing_tests import TestCode, find_named_tests, find_tests
+
+Make = Callable[..., World]
+
+CART = """import {cart, LIMIT} from '../src/cart';
+
+const PRICE = 3;
+const unused = 4;
+function fill(n) {
+  return cart(n * PRICE);
+}
+
+describe('cart', () => {
+  let shop;
+  beforeEach(() => {
+    shop = fill(1);
+  });
+  afterEach(() => {
+    shop = null;
+  });
+  it('adds', () => {
+    expect(shop.add(1)).toBe(2);
+  });
+  it.each([1, 2])('adds %d more', (n) => {
+    expect(fill(n)).toBe(n);
+  });
+  describe('when full', () => {
+    it('adds', () => {
+      expect(shop.add(LIMIT)).toBe(0);
+    });
+  });
+});
+
+test(`top > level ${PRICE}`, () => {});
+"""
+PYTHON = '''import unittest
+import pytest
+from shop import total
+
+RATES = {"a": 1}
+
+@pytest.fixture
+def rate(currency):
+    return RATES[currency]
+
+def check(value):
+    assert value == total(RATES)
+
+def unused(): pass
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.slow
+def test_total(n, rate, basket):
+    """It adds."""
+    check(n)
+
+class TestMore(unittest.TestCase):
+    LIMIT = 3
+    def setUp(self):
+        self.made = self._make()
+    def _make(self):
+        return 1
+    def test_limit(self):
+        assert self.made == self.LIMIT
+'''
+FILES = {
+    "web/test/cart.test.ts": CART,
+    "web/src/cart.ts": "export const LIMIT = 3;\nexport const cart = (n) => n;\n",
+    "tests/unit/test_total.py": PYTHON,
+    "tests/conftest.py": "import pytest\n@pytest.fixture\ndef currency(): return 'a'\n@pytest.fixture\ndef basket(other): return []\n"
+    "@pytest.fixture\ndef rate(): return 9\n@pytest.fixture\ndef other(): return 1\n",
+    "shop.py": "def total(rates): return 1\n",
+}
+
+
+@pytest.fixture
+def world(make: Make) -> World:
+    return make(FILES)
+
+
+def one(world: World, name: str) -> TestCode:
+    (found,) = find_named_tests([name], world.source())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "first"),
+    [
+        ("web/test/cart.test.ts > cart > adds", (17, 19), "  it('adds', () => {\n"),
+        ("web/test/cart.test.ts > cart > adds #2", (17, 19), "  it('adds', () => {\n"),
+        ("web/test/cart.test.ts > cart > adds 2 more", (20, 22), "  it.each([1, 2])("),
+        ("web/test/cart.test.ts > cart > when full > adds", (24, 26), "    it('adds', () => {\n"),
+        ("web/test/cart.test.ts > top > level 3", (30, 30), "test(`top > level"),
+        ("cart.test.ts > cart > adds", (17, 19), "  it('adds', () => {\n"),
+    ],
+)
+def test_a_test_of_javascript_is_found_by_its_titles(
+    world: World, name: str, lines: tuple[int, int], first: str
+) -> None:
+    found = one(world, name)
+    assert (found.path, found.start_line, found.end_line) == ("web/test/cart.test.ts", *lines)
+    assert found.text.startswith(first)
+
+
+def test_a_test_of_javascript_comes_with_its_hooks_and_helpers(world: World) -> None:
+    found = one(world, "web/test/cart.test.ts > cart > when full > adds")
+    assert [(helper.name, helper.start_line, helper.end_line) for helper in found.helpers] == [
+        ("PRICE", 3, 3),
+        ("fill", 5, 7),
+        ("shop", 10, 10),
+        ("", 11, 13),
+    ]
+    assert found.helpers[-1].text.startswith("  beforeEach(")
+
+
+@pytest.mark.parametrize("name", ["cart > when full > adds", "top > level 3"])
+def test_a_name_without_a_file_is_looked_for_in_the_test_files_of_the_trace(world: World, name: str) -> None:
+    frames = tuple(StackFrame(path=path, line=1) for path in ("web/src/cart.ts", "web/test/cart.test.ts"))
+    query = TaskQuery(task="t", test_names=(name,), frames=frames)
+    (found,) = find_tests(query, world.source())
+    assert found.path == "web/test/cart.test.ts"
+    assert find_tests(TaskQuery(task="t", test_names=(name,)), world.source()) == ()
+
+
+def test_a_test_of_python_comes_with_decorators_fixtures_and_helpers(world: World) -> None:
+    found = one(world, "tests/unit/test_total.py::test_total[1]")
+    assert (found.name, found.start_line) == ("test_total", 16)
+    assert found.text.startswith('@pytest.mark.parametrize("n", [1, 2])\n@pytest.mark.slow\ndef')
+    assert [(helper.path, helper.name) for helper in found.helpers] == [
+        ("tests/unit/test_total.py", "RATES"),
+        ("tests/unit/test_total.py", "rate"),
+        ("tests/unit/test_total.py", "check"),
+        ("tests/conftest.py", "currency"),
+        ("tests/conftest.py", "basket"),
+        ("tests/conftest.py", "other"),
+    ]
+    assert found.helpers[1].text.startswith("@pytest.fixture\ndef rate")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tests/unit/test_total.py::TestMore::test_limit",
+        "tests.unit.test_total.TestMore.test_limit",
+        "test_total.TestMore.test_limit",
+        "test_limit",
+    ],
+)
+def test_a_method_is_found_by_each_runners_naming_with_what_its_class_sets_up(
+    world: World, name: str
+) -> None:
+    found = one(world, name)
+    assert (found.path, found.name) == ("tests/unit/test_total.py", "TestMore.test_limit")
+    assert [helper.name for helper in found.helpers] == ["LIMIT", "setUp", "_make"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["web/test/cart.test.ts > cart > gone", "web/gone.test.ts > cart > adds", "web/test/cart.test.ts", "gone", "a > b",
+     "gone.py::test_total", "web/test/cart.test.ts > cart"],
+)  # fmt: skip
+def test_what_no_code_declares_is_not_found(world: World, name: str) -> None:
+    assert find_named_tests([name], world.source()) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("web/test/cart.test.ts > cart > adds", "web/test/cart.test.ts"),
+        ("/build/web/test/cart.test.ts > cart > adds", "web/test/cart.test.ts"),
+        ("web/test/cart.test.ts", "web/test/cart.test.ts"),
+        ("tests.unit.test_total.TestMore.test_limit", "tests/unit/test_total.py"),
+        ("tests/unit/test_total.py::test_total[1 > 2]", "tests/unit/test_total.py"),
+        ("cart > adds", ""),
+    ],
+)
+def test_the_file_of_a_failing_test_is_known_by_each_runners_naming(
+    world: World, name: str, file: str
+) -> None:
+    query = TaskQuery(task="t", test_names=(name,))
+    assert files_of_tests(query, world.source()) == ((file,) if file else ())
+
+
+def test_a_test_declared_in_a_shared_file_is_found_by_its_last_titles(make: Make) -> None:
+    shared = "export const runCases = () => {\n  describe('cases', () => {\n    it('works', () => {});\n  });\n};\n"
+    files = {
+        "test/a.test.ts": "import {runCases} from './shared.test';\ndescribe('A', () => runCases());\n",
+        "test/shared.test.ts": shared,
+    }
+    query = TaskQuery(
+        task="x",
+        test_names=("test/a.test.ts > A > cases > works",),
+        frames=(StackFrame(path="test/shared.test.ts", line=3),),
+    )
+    found = find_tests(query, make(files).source())
+    assert [(code.path, code.text) for code in found] == [
+        ("test/shared.test.ts", "    it('works', () => {});\n")
+    ]
