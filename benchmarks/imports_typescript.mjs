@@ -10,6 +10,8 @@ import fs from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 
+import { link } from './typescript_packages.mjs'
+
 const [, , modules, given] = process.argv
 const ts = createRequire(path.join(path.resolve(modules), 'x.js'))('typescript')
 const top = fs.realpathSync(given)
@@ -20,7 +22,7 @@ const usual = {
   allowJs: true,
   resolveJsonModule: true,
 }
-link(files.filter(file => path.basename(file) === 'package.json'))
+link(top, files.filter(file => path.basename(file) === 'package.json'))
 const configs = new Map()
 const caches = new Map()
 
@@ -34,27 +36,6 @@ for (const file of files.filter(file => /\.([cm]?[jt]s|[jt]sx)$/.test(file))) {
     const inside = found ? path.relative(top, found.resolvedFileName) : ''
     const ours = inside && !inside.startsWith('..') && !inside.split('/').includes('node_modules')
     process.stdout.write(JSON.stringify([file, name, ours ? inside : '']) + '\n')
-  }
-}
-
-function link(manifests) {
-  const read = file => {
-    try {
-      return JSON.parse(fs.readFileSync(path.join(top, file), 'utf8'))
-    } catch {
-      return {}
-    }
-  }
-  const folders = new Map(manifests.map(file => [read(file).name, path.join(top, path.dirname(file))]))
-  for (const file of manifests) {
-    const { dependencies, devDependencies } = read(file)
-    for (const [name, version] of Object.entries({ ...dependencies, ...devDependencies })) {
-      const target = folders.get(name)
-      const place = path.join(top, path.dirname(file), 'node_modules', name)
-      if (!target || !/^(workspace|link|file):/.test(version) || fs.existsSync(place)) continue
-      fs.mkdirSync(path.dirname(place), { recursive: true })
-      fs.symlinkSync(target, place)
-    }
   }
 }
 

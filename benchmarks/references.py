@@ -48,9 +48,9 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     rows: list[Sequence[object]] = []
     shown: list[str] = []
-    every, search = _pairs(options.every), _pairs(options.search)
-    indexes = _pairs(options.scip)
-    for name, folder in _pairs(options.repository).items():
+    every, search = pairs(options.every), pairs(options.search)
+    indexes = pairs(options.scip)
+    for name, folder in pairs(options.repository).items():
         root = Path(folder).resolve()
         world = PythonWorld(read_sources(root))
         ours = {path: world.resolve(path) for path in world.names}
@@ -65,10 +65,10 @@ def main() -> None:
             said["scip-python"] = read_answers(Path(indexes[name]), root)
         for tool, answers in said.items():
             found = compare(world.nested, ours, answers)
-            rows.append(_row(name, tool, len(answers), len(world.names), found))
-            (work / f"{name}.{tool}.txt").write_text(_differences(found), encoding="utf-8")
+            rows.append(row(name, tool, len(answers), len(world.names), found))
+            (work / f"{name}.{tool}.txt").write_text(differences(found), encoding="utf-8")
     shown.append(table(HEAD, rows))
-    costs = [cost(name, Path(folder)) for name, folder in _pairs(options.cost).items()]
+    costs = [cost(name, Path(folder)) for name, folder in pairs(options.cost).items()]
     if costs:
         shown.append(table(COST_HEAD, costs))
     body = "\n\n".join([EXPLAINED.strip(), *shown])
@@ -121,7 +121,8 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _pairs(given: Sequence[str]) -> dict[str, str]:
+def pairs(given: Sequence[str]) -> dict[str, str]:
+    """`NAME=VALUE` arguments."""
     return dict(one.split("=", 1) for one in given)
 
 
@@ -153,7 +154,8 @@ def ask_jedi(
     return [(path, said) for path, said in lines]
 
 
-def _row(name: str, tool: str, asked: int, files: int, found: Compared) -> Sequence[object]:
+def row(name: str, tool: str, asked: int, files: int, found: Compared) -> Sequence[object]:
+    """A line under `HEAD`."""
     def share(part: int, whole: int) -> str:
         return f"{part / whole:.1%}" if whole else "-"
 
@@ -170,7 +172,8 @@ def _row(name: str, tool: str, asked: int, files: int, found: Compared) -> Seque
     )
 
 
-def _differences(found: Compared) -> str:
+def differences(found: Compared) -> str:
+    """Every difference, for reading."""
     parts: list[tuple[str, list[Any]]] = [
         ("by confidence", sorted(found.by_confidence.items())),
         ("missed", sorted(found.missed)),

@@ -1,4 +1,4 @@
-"""An `index.scip`, as scip-python writes it, as the answers that `references_compare` takes.
+"""An `index.scip`, as scip-python or scip-typescript writes it, as the answers that `references_compare` takes.
 
 Only the few fields that matter are read: Index.documents = 2; Document.relative_path = 1, occurrences = 2;
 Occurrence.range = 1, symbol = 2, symbol_roles = 3.
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from benchmarks.references_compare import Answer
 
 DEFINITION = 1
+TYPESCRIPT = "scip-typescript "
 LAST = re.compile(r"`?([^`/#.()\[\]:!]+)`?(\(\S*\)\.|[#./:!\])])$")
 ROOTS = re.compile(r"^(?:src|lib)\.")
 KINDS = {"#": "class", "/": "module", ":": "module", ")": "param", "]": "param", ".": "statement"}
@@ -66,14 +67,18 @@ def _answers(
 def key(symbol: str) -> str:
     """The symbol without package and version, and without the folder that the package's sources stand in.
 
-    scip-python calls one module `src.flask.app` where it stands and `flask.app` where another imports it.
+    scip-python calls one module `src.flask.app` where it stands and `flask.app` where another imports it. In
+    JavaScript and TypeScript the package stays: those of a workspace have files of the same names.
     """
+    if symbol.startswith(TYPESCRIPT):
+        _, _, package, _, inside = symbol.split(" ", 4)
+        return f"{package}:{inside.replace('`', '')}"
     return ROOTS.sub("", symbol.split(" ", 4)[-1].replace("`", ""), count=1)
 
 
 def module_of(symbol: str) -> str:
-    """The module in a symbol's key."""
-    return symbol.partition("/")[0]
+    """The module in a symbol's key; of JavaScript and TypeScript the package."""
+    return symbol.partition(":")[0] if ":" in symbol else symbol.partition("/")[0]
 
 
 def named(symbol: str) -> tuple[str, str]:
@@ -81,6 +86,8 @@ def named(symbol: str) -> tuple[str, str]:
     found = LAST.search(symbol)
     if found is None:
         return "", "module"
+    if found[2] == "." and symbol.startswith(TYPESCRIPT):
+        return found[1], "function"  # or a variable: what is local to a function has no such symbol
     return found[1], "function" if found[2].startswith("(") and found[2].endswith(".") else KINDS[
         found[2][-1]
     ]

@@ -1,6 +1,7 @@
 """What stood in the prompts of oracle runs that `benchmarks.oracle` left in a work folder.
 
-python -m benchmarks.context [NAME=]WORK ... [--setting 32k ...] [--list FILE] [--only TEXT] [--commits] [--write TITLE]
+python -m benchmarks.context [NAME=]WORK ... [--setting 32k ...] [--list FILE] [--only TEXT] [--every N]
+    [--commits] [--write TITLE]
 
 Every WORK under every setting is a column, named NAME, so that what was measured before and after a change stands side
 by side. Prompts are read by their text and compared with the files of the commit's base (`blocks.py`); the goal tests
@@ -15,8 +16,8 @@ from pathlib import Path
 
 from benchmarks.commit_list import CommitList, read_list
 from benchmarks.context.measured import Measured, measure, record_of
-from benchmarks.context.page import commits, kinds, medians
-from benchmarks.oracle_page import kept_row
+from benchmarks.context.page import commits, kinds, lost, medians
+from benchmarks.oracle_page import Row, kept_row
 from benchmarks.report import write_section
 
 LIST = Path(__file__).parents[1] / "oracle_commits.toml"
@@ -36,16 +37,14 @@ def measured(work: Path, listed: CommitList, setting: str, only: str) -> list[Me
     ]
 
 
-def solved(work: Path, listed: CommitList) -> dict[str, str]:
-    """Setting -> how many commits of the list were solved, for all settings that the work folder has rows of."""
+def rows_of(work: Path, listed: CommitList) -> dict[str, list[Row]]:
+    """Setting -> the rows of the list's commits that the work folder holds, for all its settings."""
     names = {path.name.split(".", 1)[1].removesuffix(".json") for path in (work / "oracle").glob("*.json")}
-    found = {}
-    for name in sorted(names):
-        rows = [row for entry in listed.commits if (row := kept_row(work / "oracle", entry.id, name))]
-        if rows:
-            won = sum(row.solved for row in rows)
-            found[name] = f"{won} of {len(rows)} ({100 * won / len(rows):.1f} %)"
-    return found
+    found = {
+        name: [row for entry in listed.commits if (row := kept_row(work / "oracle", entry.id, name))]
+        for name in sorted(names)
+    }
+    return {name: rows for name, rows in found.items() if rows}
 
 
 def main() -> int:
@@ -56,12 +55,14 @@ def main() -> int:
     parser.add_argument("--setting", action="append", help="may be repeated; default 32k")
     parser.add_argument("--list", type=Path, default=LIST)
     parser.add_argument("--only", default="", help="only commits in whose id this stands")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th commit of the list")
     parser.add_argument("--commits", action="store_true", help="add a line a commit")
     parser.add_argument("--write", metavar="TITLE", help="put the tables into benchmarks/RESULTS.md")
     arguments = parser.parse_args()
-    listed = read_list(arguments.list)
+    whole = read_list(arguments.list)
+    listed = whole.model_copy(update={"commits": whole.commits[:: arguments.every]})
     columns: dict[str, list[Measured]] = {}
-    shares: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[str, list[Row]]] = {}
     for text in arguments.works:
         name, _, place = text.rpartition("=")
         work = Path(place).resolve()
@@ -70,9 +71,9 @@ def main() -> int:
         ]
         for column, setting in own:
             columns[column] = measured(work, listed, setting, arguments.only)
-        for setting, share in solved(work, listed).items():
-            shares.setdefault(setting, {})[own[0][0]] = share
-    parts = [PREFACE, medians(columns, shares), "By kind of prompt:", kinds(columns)]
+        for setting, found in rows_of(work, listed).items():
+            rows.setdefault(setting, {})[own[0][0]] = found
+    parts = [PREFACE, medians(columns, rows), lost(rows), "By kind of prompt:", kinds(columns)]
     if arguments.commits:
         parts += [
             part for name, runs in columns.items() for part in (f"Commit by commit, {name}:", commits(runs))

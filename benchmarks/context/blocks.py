@@ -54,8 +54,8 @@ class Reading:
 
     @property
     def tokens(self) -> int:
-        """Of all lines of code, by the stand-in server's own count."""
-        return sum(count_tokens(block.text) for block in self.blocks)
+        """Of all lines of code, without line breaks, by the stand-in server's own count."""
+        return sum(count_tokens(line) for block in self.blocks for line in block.text.split("\n"))
 
     def tokens_of(self, wanted: Mapping[str, frozenset[int]]) -> int:
         """Of the lines of code that are among those wanted."""

@@ -3,6 +3,7 @@
 The program's own account of its baseline is not asked: it may be what is wrong.
 """
 
+import ast
 import json
 import os
 import re
@@ -20,15 +21,14 @@ from benchmarks.runner_reports import ava_place
 
 WHOLE = {"pytest": ("-vv", "--tb=short")}
 """Options with which a runner's report holds values in full."""
+DIFF_OF_NODE = "+ actual - expected"
 AVA_BLOCK = re.compile(r"^not ok \d+ - (.*)\n  ---\n((?:    .*\n)*)", re.MULTILINE)
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 EVIDENCE = re.compile(r"^E\b *(.*)$")
 FRAME = re.compile(r"^(\S+?):(\d+): (?:in |\w)", re.MULTILINE)
 SCRIPT_FRAME = re.compile(r"\(?(?:file://)?(/[^\s():]+):(\d+):\d+\)?")
-COMPARED = re.compile(
-    r"^(?:AssertionError: )?assert (?P<got>.+?) (?:==|!=|is not|is|not in|in|<=|>=|<|>) (?P<expected>.+)$"
-)
-UNEQUAL = re.compile(r"^AssertionError: (?P<got>.+?) != (?P<expected>.+)$")
+ASSERTION = re.compile(r"^(?:AssertionError: )?assert |^AssertionError: ")
+OPERATORS = (" == ", " != ", " is not ", " not in ", " is ", " in ", " <= ", " >= ", " < ", " > ")
 SCRIPT_COMPARED = re.compile(
     r"^AssertionError: expected (?P<got>.+?) to (?:\w+ )*?(?:be|equal|deeply equal|strictly equal|match) (?P<expected>.+?)(?: //.*)?$"
 )
@@ -111,10 +111,26 @@ def _of_text(identity: str, text: str) -> Failure:
 
 def _compared(identity: str, said: str, line: int) -> Failure:
     error = COLOUR.sub("", said).strip()
-    for pattern in (COMPARED, UNEQUAL, SCRIPT_COMPARED):
-        if found := pattern.match(error):
-            return Failure(id=identity, error=error, got=found["got"], expected=found["expected"], line=line)
-    return Failure(id=identity, error=error, line=line)
+    if found := SCRIPT_COMPARED.match(error):
+        return Failure(id=identity, error=error, got=found["got"], expected=found["expected"], line=line)
+    got, expected = _sides(ASSERTION.sub("", error)) if ASSERTION.match(error) else ("", "")
+    return Failure(id=identity, error=error, got=got, expected=expected, line=line)
+
+
+def _sides(text: str) -> tuple[str, str]:
+    """What a comparison compares; both "" where it is none. Values may hold what looks like an operator."""
+    try:
+        read = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        read = None
+    if isinstance(read, ast.Compare):
+        sides = (ast.get_source_segment(text, side) or "" for side in (read.left, read.comparators[-1]))
+        return next(sides), next(sides)
+    operator = next((one for one in OPERATORS if one in text), None)
+    if operator is None:
+        return "", ""
+    got, _, expected = text.partition(operator)
+    return got, expected
 
 
 def _of_mocha(text: str, tree: Path) -> Iterator[Failure]:
@@ -178,7 +194,8 @@ def _of_message(identity: str, said: str, line: int) -> Failure:
         return replace(found, got=got, expected=expected)
     if unequal := re.search(r"^(.+) !== (.+)$", text, re.MULTILINE):
         return replace(found, got=unequal[1], expected=unequal[2])
-    signs = ("+", "-") if "+ actual - expected" in text else ("-", "+")
+    signs = ("+", "-") if DIFF_OF_NODE in text else ("-", "+")
+    text = text.replace(DIFF_OF_NODE, "")
     got, expected = (" ".join(re.findall(rf"^\{sign} +(.*)$", text, re.MULTILINE)) for sign in signs)
     return replace(found, got=got, expected=expected) if got and expected else found
 

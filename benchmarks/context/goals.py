@@ -75,12 +75,11 @@ def _script(path: str, title: str, snapshot: Snapshot, names: Names) -> tuple[st
     """The call whose titles, joined, are the test's full name; or their end, in a file that the test's file imports."""
     wanted = SCRIPT_WORDS.sub(" ", title).strip()
     imported = sorted({one.path for one in names.imports(path).values()})
-    for place, before in ((path, ""), *((other, ".* ") for other in imported)):
+    for place, before in ((path, ""), *((other, "(?:.* )?") for other in imported)):
         calls = tuple(_calls(names.tree(place)))
-        call = next(
-            (one for one in calls if re.fullmatch(before + _pattern(" ".join(one.titles)), wanted)), None
-        )
-        if call is not None:
+        fitting = [one for one in calls if re.fullmatch(before + _pattern(" ".join(one.titles)), wanted)]
+        if fitting:
+            call = max(fitting, key=lambda one: len(PLACEHOLDER.sub("", "".join(one.titles))))
             elsewhere = {(one.first, one.last) for one in calls} | {
                 span for one in calls for span in one.around
             }
@@ -161,19 +160,19 @@ def _word(call: Node) -> str:
 
 
 def _title(call: Node) -> str | None:
+    """What the call's first argument says; None where there is none."""
     arguments = call.child_by_field_name("arguments")
     node = arguments.named_children[0] if arguments is not None and arguments.named_children else None
     return None if node is None else _literal(node)
 
 
-def _literal(node: Node) -> str | None:
-    """A string's text, with `${}` for what is put into it; None where nothing of it is said."""
+def _literal(node: Node) -> str:
+    """A string's text, with `${}` for what is put into it, or in place of what is none."""
     if node.type in {"string", "template_string"}:
         return (node.text or b"").decode("utf-8", "replace")[1:-1].replace("\\'", "'").replace('\\"', '"')
-    if node.type != "binary_expression":
-        return None
-    parts = [_literal(side) for side in node.named_children]
-    return "".join("${}" if part is None else part for part in parts) if any(parts) else None
+    if node.type == "binary_expression":
+        return "".join(map(_literal, node.named_children))
+    return "${}"
 
 
 def _span(node: Node) -> tuple[int, int]:

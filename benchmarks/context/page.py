@@ -1,23 +1,41 @@
 """The tables of what stood in prompts: figures in columns, so that several measurements stand side by side."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 
 from benchmarks.context.figures import PromptFigures
 from benchmarks.context.measured import Measured
+from benchmarks.oracle_page import Row
 from benchmarks.report import table
 
 Runs = Sequence[Measured]
 
 
-def medians(columns: Mapping[str, Runs], shares: Mapping[str, Mapping[str, str]]) -> str:
-    """A line a figure, a column a measurement. `shares` are further lines: setting -> column -> solved."""
+def medians(columns: Mapping[str, Runs], rows: Mapping[str, Mapping[str, Sequence[Row]]]) -> str:
+    """A line a figure, a column a measurement; then a line for each setting of `rows` (setting -> column -> rows)."""
     lines = [(name, *(figure(runs) for runs in columns.values())) for name, figure in FIGURES]
     lines += [
-        (f"solved, {setting}", *(found.get(name, "") for name in columns))
-        for setting, found in shares.items()
+        (f"solved, {setting}", *(_solved(found.get(name, ())) for name in columns))
+        for setting, found in rows.items()
     ]
     return table(("first implement prompt and run; medians where nothing else is said", *columns), lines)
+
+
+def _solved(rows: Sequence[Row]) -> str:
+    won = sum(row.solved for row in rows)
+    return f"{won} of {len(rows)} ({100 * won / len(rows):.0f} %)" if rows else ""
+
+
+def lost(rows: Mapping[str, Mapping[str, Sequence[Row]]]) -> str:
+    """How many were lost where, for each setting and column."""
+    lines = []
+    for setting, found in rows.items():
+        for name, own in found.items():
+            counts = Counter(row.stage for row in own if not row.solved)
+            said = ", ".join(f"{count} x {stage}" for stage, count in counts.most_common())
+            lines.append(f"- {setting}, {name}: {said or 'nothing'}")
+    return "\n".join(("Lost, by stage:", "", *lines))
 
 
 def kinds(columns: Mapping[str, Runs]) -> str:

@@ -28,6 +28,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "commit_terms": "commit_id terms",
         "file_names": "file_id imports interface uses",
         "lookups": "target_file_id source_file_id names",
+        "reexports": "file_id name target_file_id symbol_id",
         "skipped_files": "path size_bytes mtime_ns inode reason",
         "renames": "commit_id old_path new_path",
         "lost_paths": "id path",
@@ -85,6 +86,9 @@ INDEXED: dict[Role, tuple[tuple[str, str], ...]] = {
         ("adapter_metadata", "stage_name active"),
         ("lookups", "target_file_id source_file_id"),
         ("lost_paths", "path"),
+        ("reexports", "file_id name"),
+        ("reexports", "target_file_id"),
+        ("reexports", "symbol_id"),
     ),
     "raw": (("task_runs", "task_id"), ("retrieval_llm_calls", "task_id call_type item attempt")),
     "session": (("kv", "key"),),
@@ -161,6 +165,7 @@ def test_deleting_a_file_takes_along_all_that_was_known_of_it(tmp_path: Path) ->
             INSERT INTO file_metadata (file_id, purpose) VALUES (1, 'p');
             INSERT INTO file_names VALUES (1, '[]', '{}', '{}'), (2, '[]', '{}', '{}');
             INSERT INTO lookups VALUES (1, 2, '[]'), (2, 1, '[]');
+            INSERT INTO reexports VALUES (1, 'g', 2, 3), (2, 'A', 1, 1);
             INSERT INTO search_files VALUES (1, 1, 0, 0, 0, 1, '', x''), (2, 1, 0, 0, 0, 1, '', x'');
             INSERT INTO commit_terms VALUES (1, '{}');
             INSERT INTO renames VALUES (1, x'41', x'42');

@@ -35,7 +35,7 @@ ORDER = (
 
 def build(carried: Load) -> ImplementInputs:
     return ImplementInputs(
-        context=carried.context,
+        context=carried.sections,
         diff=carried.diff,
         task="Do it.",
         part="",
@@ -78,7 +78,7 @@ def test_a_refused_answer_goes_before_code_and_its_faults_stay() -> None:
 
     def inputs(carried: Load) -> MetaPlanInputs:
         return MetaPlanInputs(
-            context=carried.context,
+            context=carried.sections,
             others=carried.others,
             evidence="",
             max_parts=1,
@@ -100,7 +100,7 @@ def test_a_refused_answer_goes_before_code_and_its_faults_stay() -> None:
 def test_the_heading_of_what_is_left_out_makes_room_too() -> None:
     def inputs(carried: Load) -> MetaPlanInputs:
         return MetaPlanInputs(
-            context=carried.context,
+            context=carried.sections,
             others=carried.others,
             evidence="",
             max_parts=1,

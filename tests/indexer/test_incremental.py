@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,8 @@ NAMES = (
     "web/x.ts",
     "web/y/index.ts",
     "web/z.js",
+    "web/app.tsx",
+    "web/lib.js",
     "tsconfig.json",
     "package.json",
     "notes.md",
@@ -43,12 +46,22 @@ TEXTS = (
     "def run(): return rarely()\n\ndef rarely(): return run\n",
     "import { y } from './y'\nexport const x = () => y\n",
     "import { x } from '@/x'\nimport type { T } from 'till/y'\nconst z = require('./z')\n",
+    "export * from './x'\nexport { K as Kept, helper } from './z'\nexport * as whole from './y'\n",
+    "export * from './y'\nexport class K { m() { return this.n() } n() { return helper() } }\nexport function helper() {}\n",
+    "import { K, Kept, helper, whole } from './y'\nexport class L extends K { n() { return super.n() } }\n"
+    "export function use(k: Kept, l = new L()) { k.m(); l.n(); helper(); whole.helper(); k.rarely(); l.seldom() }\n",
+    "import D, { type K } from './z'\nexport const made: K = new D()\nexport default function App() { return <D m={made.m()} /> }\n",
+    "export default class { m(): void {} }\nexport interface K { m(): void; n(): K }\nexport const seldom = () => 1\n",
+    "const { helper } = require('./z')\nconst x = require('./x')\nfunction seldom() { helper(); return x.K }\nmodule.exports = { seldom }\n",
+    "exports.helper = function () { return seldom() }\nfunction seldom() {}\nexports.K = class { rarely() {} }\n",
     '{"compilerOptions": {"baseUrl": ".", "paths": {"@/*": ["web/*"]}}}\n',
     '{"name": "till", "exports": {"./y": "./web/y/index.ts"}}\n',
     "broken (\n",
     "",
     "\0binary",
 )
+WEB_NAMES = tuple(name for name in NAMES if name.startswith("web/"))
+WEB_TEXTS = TEXTS[11:20]
 ACTS = ("write", "write", "write", "delete", "commit", "rename", "undo", "index", "branch", "merge", "reset")
 BASE = {
     "m.py": TEXTS[0],
@@ -56,7 +69,9 @@ BASE = {
     "pkg/a.py": TEXTS[3],
     "pkg/b.py": TEXTS[7],
     "web/x.ts": TEXTS[11],
-    "tsconfig.json": TEXTS[13],
+    "web/y/index.ts": TEXTS[13],
+    "web/app.tsx": TEXTS[15],
+    "tsconfig.json": TEXTS[20],
 }
 CONFIG = IndexConfig(history=6, pair_bound=3)
 SEEDS = int(os.environ.get("CRA_SEEDS", "12"))
@@ -103,13 +118,15 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return top
 
 
+@pytest.mark.parametrize("world", [(NAMES, TEXTS), (WEB_NAMES, WEB_TEXTS)], ids=["all", "web"])
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_any_sequence_of_edits_ends_in_the_index_of_a_fresh_build(
-    base: Path, tmp_path: Path, seed: int
+    base: Path, tmp_path: Path, seed: int, world: tuple[Sequence[str], Sequence[str]]
 ) -> None:
     chance = random.Random(seed)
     top = Path(shutil.copytree(base, tmp_path / "repo", symlinks=True))
-    steps = [(chance.choice(ACTS), chance.choice(NAMES), chance.choice(TEXTS)) for _ in range(STEPS)]
+    names, texts = world
+    steps = [(chance.choice(ACTS), chance.choice(names), chance.choice(texts)) for _ in range(STEPS)]
     for number, (what, name, text) in enumerate(steps):
         act(top, what, name, text, number)
     index(top, config=CONFIG)

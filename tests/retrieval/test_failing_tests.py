@@ -187,3 +187,20 @@ def test_the_file_of_a_failing_test_is_known_by_each_runners_naming(
 ) -> None:
     query = TaskQuery(task="t", test_names=(name,))
     assert files_of_tests(query, world.source()) == ((file,) if file else ())
+
+
+def test_a_test_declared_in_a_shared_file_is_found_by_its_last_titles(make: Make) -> None:
+    shared = "export const runCases = () => {\n  describe('cases', () => {\n    it('works', () => {});\n  });\n};\n"
+    files = {
+        "test/a.test.ts": "import {runCases} from './shared.test';\ndescribe('A', () => runCases());\n",
+        "test/shared.test.ts": shared,
+    }
+    query = TaskQuery(
+        task="x",
+        test_names=("test/a.test.ts > A > cases > works",),
+        frames=(StackFrame(path="test/shared.test.ts", line=3),),
+    )
+    found = find_tests(query, make(files).source())
+    assert [(code.path, code.text) for code in found] == [
+        ("test/shared.test.ts", "    it('works', () => {});\n")
+    ]

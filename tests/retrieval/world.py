@@ -2,6 +2,7 @@
 
 import ast
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,12 +34,12 @@ NOTHING_CHOSEN = {
     "task_analysis": '{"intent": "", "areas": [], "keywords": [], "symbols": []}',
     "scope_batch": '{"relevant": []}',
     "scope_judgment": "no",
-    "precision_batch": '{"primary": []}',
-    "precision_relevant": "no",
-    "precision_primary": "no",
-    "precision_supporting": "no",
+    "precision_batch": '{"change": []}',
+    "piece_judgment": "skip",
     "refilter": '{"keep": []}',
 }
+
+CANDIDATE = re.compile(r"^=+ candidate (\d+): (.*)$", re.MULTILINE)
 
 
 def clock() -> str:
@@ -198,13 +199,9 @@ def make_world(
 
 
 def numbers_of(request: ChatRequest, *words: str) -> list[int]:
-    """The numbers of the options in a batch prompt that hold one of the words."""
-    found = []
-    for line in request.prompt.split("\n"):
-        number, dot, text = line.partition(". ")
-        if dot and number.isdecimal() and any(word in text for word in words):
-            found.append(int(number))
-    return found
+    """The numbers of the options in a batch prompt whose head holds one of the words."""
+    heads = CANDIDATE.findall(request.prompt)
+    return [int(number) for number, head in heads if any(word in head for word in words)]
 
 
 def room_request(**fields: object) -> RoomRequest:

@@ -21,6 +21,7 @@ from clean_room_agent.indexer.languages.parsed import Comment, Parsed, RawImport
 from clean_room_agent.indexer.languages.registry import READERS, language_of
 from clean_room_agent.indexer.nesting import Nested, nest
 from clean_room_agent.indexer.references import reading
+from clean_room_agent.indexer.references.ecmascript import reading as ecmascript
 from clean_room_agent.indexer.run import Failed
 from clean_room_agent.indexer.search_rows import read_search_file
 
@@ -131,10 +132,8 @@ def prepare(grammars: Iterable[str]) -> None:
 @cache
 def _query(grammar: str) -> Query:
     """One query finds all that is wanted: each costs a walk over the whole tree."""
-    text = READERS[grammar].query(grammar)
-    if grammar == "python":
-        text += reading.QUERY
-    return Query(syntax.language(grammar), text)
+    used = reading.QUERY if grammar == "python" else ecmascript.query(grammar)
+    return Query(syntax.language(grammar), READERS[grammar].query(grammar) + used)
 
 
 def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNames | None, str | None]:
@@ -151,8 +150,9 @@ def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNa
     imports = _imports_text(parsed.imports)
     if grammar == "python":
         found = reading.read_names(captures, source, nested, parsed.imports)
-        return parsed, nested, StoredNames(imports, found.interface, found.uses), error
-    return parsed, nested, StoredNames(imports, None, None) if parsed.imports else None, error
+    else:
+        found = ecmascript.read_names(captures, source, nested)
+    return parsed, nested, StoredNames(imports, found.interface, found.uses), error
 
 
 def _imports_text(imports: Iterable[RawImport]) -> str:

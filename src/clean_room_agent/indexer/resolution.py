@@ -11,14 +11,12 @@ from clean_room_agent.db.curated.dependencies import DependencyTuple
 from clean_room_agent.db.curated.names import ANYWHERE, StoredNames
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
-from clean_room_agent.indexer.imports.python import ModuleRef, PythonModules
+from clean_room_agent.indexer.imports.python import SUFFIXES, ModuleRef, PythonModules
 from clean_room_agent.indexer.imports.reach import is_config, reach
 from clean_room_agent.indexer.references.evaluations import Evaluations
 from clean_room_agent.indexer.references.interface import FileNames, Interface, changed_names, parse_interface
 from clean_room_agent.indexer.references.resolve import resolve_file
 from clean_room_agent.indexer.write import Changes, Resolution
-
-PYTHON = (".py", ".pyi")
 
 
 class StoredWorld:
@@ -32,12 +30,15 @@ class StoredWorld:
         self._python = PythonModules(ids)
         self._ecmascript: EcmaScriptModules | None = None
         self._evaluations = Evaluations(self)
-        self._unique: dict[str, tuple[str, int] | None] = {}
+        self._unique: dict[tuple[str, bool], tuple[str, int] | None] = {}
         self._places: dict[int, list[int]] = {}
 
     def find(self, source: str, target: str) -> ModuleRef | None:
-        """As `PythonModules.find`."""
-        return self._python.find(source, target)
+        """As `PythonModules.find`; of JavaScript and TypeScript, the file that a specifier leads to."""
+        if source.endswith(SUFFIXES):
+            return self._python.find(source, target)
+        path = self._modules().find(source, target)
+        return None if path is None else ModuleRef(path, None)
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
         """As `PythonModules.child`."""
@@ -50,26 +51,28 @@ class StoredWorld:
         text = None if stored is None else stored.interface
         return None if text is None else parse_interface(text)
 
-    def unique(self, name: str) -> tuple[str, int] | None:
+    def unique(self, source: str, name: str) -> tuple[str, int] | None:
         """Path and place of the one function, method or class of this name."""
-        if name not in self._unique:
-            found = symbols.find_unique(self._conn, name)
-            self._unique[name] = None if found is None else (self._paths[found[0]], found[1])
-        return self._unique[name]
+        key = name, source.endswith(SUFFIXES)
+        if key not in self._unique:
+            found = symbols.find_unique(self._conn, name, python=key[1])
+            self._unique[key] = None if found is None else (self._paths[found[0]], found[1])
+        return self._unique[key]
 
     def resolve(self, path: str, stored: StoredNames) -> Resolution:
         """What the file says of others."""
         file_id = self._ids[path]
         if stored.interface is None or stored.uses is None:
-            return Resolution(self._specifiers(path, stored.imports), [], {})
+            return Resolution(self._specifiers(path, stored.imports), [], {}, [])
         found = resolve_file(path, FileNames(stored.interface, stored.uses), self, self._evaluations)
         callers = self._symbol_ids(file_id)
+        imported = [
+            (file_id, self._ids[target], kind)
+            for target, kind in sorted(found.dependencies)
+            if target in self._ids
+        ]
         return Resolution(
-            [
-                (file_id, self._ids[target], kind)
-                for target, kind in sorted(found.dependencies)
-                if target in self._ids
-            ],
+            imported if path.endswith(SUFFIXES) else self._specifiers(path, stored.imports),
             [
                 (callers[caller], self._symbol_ids(self._ids[callee_path])[callee], kind, confidence)
                 for caller, callee_path, callee, kind, confidence in found.references
@@ -79,18 +82,31 @@ class StoredWorld:
                 for asked, looked_up in found.lookups.items()
                 if not asked or asked in self._ids
             },
+            [
+                (
+                    file_id,
+                    name,
+                    self._ids[target],
+                    self._symbol_ids(self._ids[target])[place] if place >= 0 else None,
+                )
+                for name, target, place in found.reexports
+            ],
         )
 
     def _specifiers(self, path: str, imports: str) -> list[DependencyTuple]:
-        if self._ecmascript is None:
-            self._ecmascript = EcmaScriptModules(self._ids, partial(read_config, self._root))
+        modules = self._modules()
         kinds: dict[int, str] = {}
         source = self._ids[path]
         for specifier, _, kind in json.loads(imports):
-            target = self._ids.get(self._ecmascript.find(path, specifier) or "")
+            target = self._ids.get(modules.find(path, specifier) or "")
             if target is not None and target != source and kinds.get(target) != "import":
                 kinds[target] = kind
         return [(source, target, kinds[target]) for target in sorted(kinds, key=self._paths.__getitem__)]
+
+    def _modules(self) -> EcmaScriptModules:
+        if self._ecmascript is None:
+            self._ecmascript = EcmaScriptModules(self._ids, partial(read_config, self._root))
+        return self._ecmascript
 
     def _symbol_ids(self, file_id: int) -> list[int]:
         found = self._places.get(file_id)
@@ -132,11 +148,11 @@ def affected(conn: Connection, root: Path, changes: Changes, ids: Mapping[str, i
     return found.intersection(ids.values())
 
 
-def _unsettled(conn: Connection, changed: Mapping[str, int]) -> list[str]:
+def _unsettled(conn: Connection, changed: Mapping[tuple[str, bool], int]) -> list[str]:
     """The names that were or are one symbol's alone, and are not what they were."""
     unsettled = []
-    for name, more in changed.items():
-        after = symbols.count_named(conn, name)
+    for (name, python), more in changed.items():
+        after = symbols.count_named(conn, name, python=python)
         if min(after, after - more) <= 1:
             unsettled.append(name)
     return unsettled
@@ -154,7 +170,7 @@ def _within_reach(
     prefixes = tuple(f"{folder}/" if folder else "" for folder in sorted(folders))
     found = set()
     for file_id, path, imports in names.list_imports(conn):
-        language = "python" if path.endswith(PYTHON) else "ecmascript"
+        language = "python" if path.endswith(SUFFIXES) else "ecmascript"
         if language in languages or path.startswith(prefixes) or any(word in imports for word in words):
             found.add(file_id)
     return found, words

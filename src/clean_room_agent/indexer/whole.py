@@ -23,7 +23,7 @@ CREATED, READ, RESOLVED = "created", "read", "resolved"
 REPO_ID = 1
 NEEDED_TO_RESOLVE = ("symbols_by_name", "symbols_by_file", "files_by_path")
 """Indexes that workers search by, when all files are read."""
-RESOLVED_TABLES = ("dependencies", "lookups", "symbol_references")
+RESOLVED_TABLES = ("dependencies", "lookups", "reexports", "symbol_references")
 """What workers write at last; the indexes of all else are made meanwhile."""
 CODE_COST = 5
 """How much longer a byte of code takes than one of text."""

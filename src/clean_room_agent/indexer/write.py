@@ -4,11 +4,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from clean_room_agent.db.curated import dependencies, files, metadata, names, postings, prose, symbols
+from clean_room_agent.db.curated import (
+    dependencies,
+    files,
+    metadata,
+    names,
+    postings,
+    prose,
+    reexports,
+    symbols,
+)
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.extract import FileFacts
+from clean_room_agent.indexer.imports.python import SUFFIXES
 
 NumberedFacts = tuple[int, FileFacts]
 """File id and facts."""
@@ -20,6 +30,7 @@ class Resolution(NamedTuple):
     dependencies: list[dependencies.DependencyTuple]
     references: list[symbols.ReferenceTuple]
     lookups: dict[int, frozenset[str]]
+    reexports: list[reexports.ReexportTuple]
 
 
 def insert_files(conn: Connection, repo_id: int, bucket: int, found: Sequence[NumberedFacts]) -> None:
@@ -52,8 +63,9 @@ class Changes:
     """By id of the files written, or removed (None)."""
     names: dict[int, tuple[StoredNames | None, StoredNames | None]] = field(default_factory=dict)
     """Before and after, by id of the files written or removed."""
-    callables: dict[str, int] = field(default_factory=dict)
-    """Names of functions, methods and classes that other symbols have now than before, and how many more have each."""
+    callables: dict[tuple[str, bool], int] = field(default_factory=dict)
+    """Names of functions, methods and classes, and whether they are Python's, that other symbols have now than before;
+    and how many more have each."""
     added: dict[str, int] = field(default_factory=dict)
     """New files' ids by path."""
     removed: dict[str, int] = field(default_factory=dict)
@@ -99,7 +111,7 @@ class FileWriter:
             metadata.delete_metadata(self._conn, [file_id])
         ids = self._symbol_ids(file_id, facts)
         symbols.replace_symbols(self._conn, file_id, _symbol_rows(file_id, facts, ids))
-        self._compare(callables, symbols.list_callables(self._conn, file_id))
+        self._compare(path, callables, symbols.list_callables(self._conn, file_id))
         prose.insert_docstrings(self._conn, _docstring_rows(file_id, facts, ids))
         prose.insert_comments(self._conn, _comment_rows(file_id, facts, ids))
         if facts.names is None:
@@ -114,7 +126,7 @@ class FileWriter:
         """The files are gone, with all that was known of them."""
         for path in sorted(path for path in paths if path in self.ids):
             file_id = self.changes.removed[path] = self.ids.pop(path)
-            self._compare(symbols.list_callables(self._conn, file_id), {})
+            self._compare(path, symbols.list_callables(self._conn, file_id), {})
             self.changes.names[file_id] = (names.get_names(self._conn, file_id), None)
             self.changes.search[file_id] = None
             symbols.delete_symbols(self._conn, file_id)
@@ -142,28 +154,34 @@ class FileWriter:
             for one in facts.symbols
         ]
 
-    def _compare(self, before: dict[str, tuple[str, ...]], after: dict[str, tuple[str, ...]]) -> None:
+    def _compare(
+        self, path: str, before: dict[str, tuple[str, ...]], after: dict[str, tuple[str, ...]]
+    ) -> None:
         counts = self.changes.callables
+        python = path.endswith(SUFFIXES)
         for name in before.keys() | after.keys():
             old, new = before.get(name, ()), after.get(name, ())
             if old != new:
-                counts[name] = counts.get(name, 0) + len(new) - len(old)
+                key = name, python
+                counts[key] = counts.get(key, 0) + len(new) - len(old)
 
 
 def insert_resolutions(conn: Connection, resolved: Iterable[tuple[int, Resolution]]) -> None:
-    """The files, of which nothing of the kind was stored, depend on, refer to and looked up this."""
+    """The files, of which nothing of the kind was stored, depend on, refer to, looked up and pass on this."""
     for file_id, one in resolved:
         dependencies.insert_dependencies(conn, one.dependencies)
         symbols.insert_references(conn, one.references)
         names.insert_lookups(conn, file_id, one.lookups)
+        reexports.insert_reexports(conn, one.reexports)
 
 
 def write_resolution(conn: Connection, file_id: int, resolved: Resolution | None) -> None:
-    """The file depends on, refers to and looked up this, and nothing else; None for nothing."""
-    found = resolved or Resolution([], [], {})
+    """The file depends on, refers to, looked up and passes on this, and nothing else; None for nothing."""
+    found = resolved or Resolution([], [], {}, [])
     dependencies.replace_imports(conn, file_id, found.dependencies)
     symbols.replace_references(conn, file_id, found.references)
     names.replace_lookups(conn, file_id, found.lookups)
+    reexports.replace_reexports(conn, file_id, found.reexports)
 
 
 def _symbol_rows(file_id: int, facts: FileFacts, ids: Sequence[int]) -> list[symbols.SymbolTuple]:

@@ -105,6 +105,7 @@ def _room(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> Con
             task=run.words,
             focus=part.description,
             files=tuple(sorted(files)),
+            symbols=tuple(dict.fromkeys(name for step in left for name in step.target_symbols)),
             evidence=evidence_of(accepted) if accepted is not None else Evidence(),
         )
     )

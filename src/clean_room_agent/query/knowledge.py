@@ -4,12 +4,22 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from clean_room_agent.db.curated import dependencies, files, history, metadata, prose, state, symbols
+from clean_room_agent.db.curated import (
+    dependencies,
+    files,
+    history,
+    metadata,
+    prose,
+    reexports,
+    state,
+    symbols,
+)
 from clean_room_agent.db.curated.dependencies import DependencyEdge, DependencyRow
 from clean_room_agent.db.curated.files import FileRow, RepoRow
 from clean_room_agent.db.curated.history import CoChangeRow, CommitRow
 from clean_room_agent.db.curated.metadata import AdapterRow, FileMetadataRow
 from clean_room_agent.db.curated.prose import CommentRow, DocstringRow
+from clean_room_agent.db.curated.reexports import ReexportRow
 from clean_room_agent.db.curated.symbols import NeighborRow, SymbolRow
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query.question import Question
@@ -138,6 +148,14 @@ class KnowledgeBase:
         if direction == "imports":
             return dependencies.list_imports(self._conn, file_id)
         return dependencies.list_importers(self._conn, file_id)
+
+    def get_reexports(self, file_id: int) -> tuple[ReexportRow, ...]:
+        """What a JavaScript or TypeScript file passes on and other files define, followed to these, by name.
+
+        Of a barrel (`index.ts`) these are the files behind it: `export * from`, `export { x } from`, an import that is
+        exported again, `module.exports = require(…)`.
+        """
+        return reexports.list_reexports(self._conn, file_id)
 
     def get_dependency_subgraph(self, file_ids: Iterable[int], *, depth: int) -> tuple[DependencyEdge, ...]:
         """The edges on paths of at most `depth` from the given files, in either direction, by source and target."""

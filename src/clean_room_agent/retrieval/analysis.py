@@ -68,7 +68,7 @@ def ask_where(
             call_id=reply.call_id,
         )
         return Analysis(query=found.query, decisions=(*found.decisions, note))
-    return _merge(found, reply.value, source, reply.call_id)
+    return _merge(found, near, reply.value, source, reply.call_id)
 
 
 def without_model(found: Analysis) -> Analysis:
@@ -133,12 +133,23 @@ def _is_known_symbol(name: str, source: RepositorySource) -> bool:
     return 0 < len(source.find_symbols(name)) <= MAX_SAME_NAME
 
 
-def _merge(found: Analysis, answer: "TaskAnalysisAnswer", source: RepositorySource, call_id: int) -> Analysis:
+def _completed(name: str, near: Nearest) -> tuple[str, ...]:
+    """The definitions shown to the model that a name without its class may mean; nothing where these are too many."""
+    shown = unique(entry.rpartition(" (")[0] for entry in near.symbols)
+    meant = tuple(entry for entry in shown if entry.endswith(f".{name}"))
+    return meant if len(meant) <= MAX_SAME_NAME else ()
+
+
+def _merge(
+    found: Analysis, near: Nearest, answer: "TaskAnalysisAnswer", source: RepositorySource, call_id: int
+) -> Analysis:
     decisions = list(found.decisions)
     symbols: list[str] = []
     for name in answer.symbols:
         if _is_known_symbol(name, source):
             symbols.append(name)
+        elif completed := _completed(name, near):
+            symbols.extend(completed)
         else:
             decisions.append(
                 _dropped(name, "symbol named by the model; unknown to the index, or too common", call_id)

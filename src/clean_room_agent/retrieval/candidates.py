@@ -27,6 +27,23 @@ FEW_IMPORTS = 5
 """What a failing test's file imports counts in full up to so many files."""
 MAX_REEXPORTS = 2
 """Files without a definition of their own that are looked through, one behind the other."""
+RUNNER_WORDS = frozenset(
+    {
+        "assert",
+        "assertion",
+        "actual",
+        "equal",
+        "error",
+        "expect",
+        "expected",
+        "failed",
+        "line",
+        "received",
+        "test",
+        "value",
+    }
+)
+"""Words with which test runners say that something failed: no code is found by them."""
 RANKED_SEEDS = 5
 """The best files of the ranking, whose neighbours are looked at beside those of the named ones."""
 
@@ -131,11 +148,21 @@ def _question(request: RoomRequest, query: TaskQuery) -> Question:
         wanted.add("side")
     return Question(
         text=request.task,
-        added=" ".join((*query.keywords, *query.symbols, *request.symbols, *query.error_messages)),
+        added=" ".join((*query.keywords, *query.symbols, *request.symbols, *_said(query.error_messages))),
         names=unique((*query.identifiers, *query.symbols, *request.symbols)),
         paths=query.paths,
         wanted=frozenset(wanted),
     )
+
+
+def _said(messages: Iterable[str]) -> list[str]:
+    """The words of what tests say, without those of the runner."""
+    return [
+        word
+        for message in messages
+        for word in WORD.findall(message)
+        if word.lower() not in RUNNER_WORDS and not word.endswith(("Error", "Exception"))
+    ]
 
 
 def _add_planned(request: RoomRequest, pool: _Pool, source: RepositorySource) -> list[Decision]:

@@ -112,11 +112,25 @@ class _Finder:
             yield from definitions
             if definitions or path:
                 return
-        for place in (path,) if path else self._files:
-            call = self._call(place, titles)
+        for place, wanted in self._places(path, titles):
+            call = self._call(place, wanted)
             if call is not None:
-                yield self._code(place, unnumbered(titles), call.span)
+                yield self._code(place, unnumbered(wanted), call.span)
                 return
+
+    def _places(self, path: str, titles: str) -> Iterator[tuple[str, str]]:
+        """Where a test of these titles may be declared, and by which of them.
+
+        A test file may call a function of another that declares suites and tests: there the first titles are missing.
+        """
+        if path:
+            yield path, titles
+        for place in self._files:
+            if place != path:
+                rest = titles
+                while rest:
+                    yield place, rest
+                    rest = titles_of(rest)
 
     def _definitions(self, name: str, path: str) -> Iterator[TestCode]:
         """Definitions of Python, by the index; a bare name that several bear names none."""

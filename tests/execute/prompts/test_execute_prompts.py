@@ -1,8 +1,11 @@
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.rooms import shown_file, shown_symbol
+
+from clean_room_agent.artifacts.package import section_texts
 
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
@@ -11,7 +14,26 @@ from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt
 
-CONTEXT = room(shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")).to_prompt_text()
+CODE = shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")
+TEST = shown_symbol(
+    "tests/test_calc.py", "def test_add():\n    assert add(1, 2) == 3\n", "test_add", 1, 2, detail="supporting"
+)
+USED = shown_symbol("src/base.py", "def check(a): ...\n", "check", 1, 1, detail="supporting")
+LINE = shown_symbol("src/app.py", "src/app.py:7: return add(x, y)\n", "app", 1, 1, detail="type_context")
+GREEN = shown_symbol(
+    "tests/test_calc.py", "tests/test_calc.py:9: test_sub\n", "test_sub", 1, 1, detail="type_context"
+)
+CONTEXT = section_texts((CODE, replace(TEST, section="tests")))
+NO_CONTEXT = section_texts(())
+STEP_CONTEXT = section_texts(
+    (
+        CODE,
+        replace(TEST, section="tests"),
+        replace(USED, section="uses"),
+        replace(LINE, section="callers"),
+        replace(GREEN, section="green"),
+    )
+)
 DIFF = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-x\n+y\n"
 META_INPUTS = MetaPlanInputs(
     context=CONTEXT,
@@ -37,7 +59,7 @@ PART_INPUTS = PartPlanInputs(
     faults=(),
 )
 ADJUSTMENT_INPUTS = AdjustmentInputs(
-    context="",
+    context=NO_CONTEXT,
     diff=DIFF,
     task="add() subtracts.",
     part="Let add() add.",
@@ -48,7 +70,7 @@ ADJUSTMENT_INPUTS = AdjustmentInputs(
     faults=(),
 )
 IMPLEMENT_INPUTS = ImplementInputs(
-    context=CONTEXT,
+    context=STEP_CONTEXT,
     diff="",
     task="add() subtracts.",
     part="Let add() add.",
@@ -105,6 +127,13 @@ def add(a, b):
 ===== end
 
 
+## Tests
+===== test: tests/test_calc.py :: test_add (lines 1-2)
+def test_add():
+    assert add(1, 2) == 3
+===== end
+
+
 ## Other files that may matter (not shown)
 src/other.py
 
@@ -152,6 +181,13 @@ Example answer:
 ===== file: src/calc.py (lines 1-2)
 def add(a, b):
     return a - b
+===== end
+
+
+## Tests
+===== test: tests/test_calc.py :: test_add (lines 1-2)
+def test_add():
+    assert add(1, 2) == 3
 ===== end
 
 
@@ -274,12 +310,45 @@ Rules:
 - Edit the files that the step names. Edit another file shown below only if the step cannot work without it.
 - Write edit blocks and nothing else: no explanation, no other form.
 
-## Code
+## What the code to change uses
+===== reference: src/base.py :: check (lines 1-1)
+def check(a): ...
+===== end
+
+
+## Where it is used
+src/app.py:7: return add(x, y)
+
+
+## Tests that pass now and must still pass
+tests/test_calc.py:9: test_sub
+
+
+## Tests
+===== test: tests/test_calc.py :: test_add (lines 1-2)
+def test_add():
+    assert add(1, 2) == 3
+===== end
+
+
+## What the tests show now
+Failing test: tests/test_calc.py::test_add
+  expected: 3
+  actual: -1
+
+## Code to change
 ===== file: src/calc.py (lines 1-2)
 def add(a, b):
     return a - b
 ===== end
 
+
+## Earlier attempts
+- attempt 1: tests_failed: newly failing: tests/test_calc.py::test_sub
+
+## Attempt 2 failed; the code is again as shown above
+<delete file="src/calc.py"/>
+Result: refused. Not planned.
 
 ## Task
 add() subtracts.
@@ -289,13 +358,6 @@ Let add() add.
 
 ## Keep in mind
 Keep the signature.
-
-## Earlier attempts
-- attempt 1: tests_failed: newly failing: tests/test_calc.py::test_sub
-
-## Attempt 2 failed; the code is again as shown above
-<delete file="src/calc.py"/>
-Result: refused. Not planned.
 
 ## The step to do now
 Return the sum.

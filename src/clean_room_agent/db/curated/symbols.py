@@ -36,11 +36,11 @@ end_line = excluded.end_line, signature = excluded.signature, parent_symbol_id =
 IDS = "SELECT id, qualified_name FROM symbols WHERE file_id = ? ORDER BY place"
 UNIQUE = """
 SELECT s.file_id, s.place FROM symbols s JOIN files f ON f.id = s.file_id
-WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language = 'python' ORDER BY s.id LIMIT 2
+WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND (f.language = 'python') = ? ORDER BY s.id LIMIT 2
 """
 COUNT_NAMED = """
 SELECT count(*) FROM symbols s JOIN files f ON f.id = s.file_id
-WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND f.language = 'python'
+WHERE s.name = ? AND s.kind IN ('function', 'class', 'method') AND (f.language = 'python') = ?
 """
 CALLABLES = """
 SELECT name, qualified_name FROM symbols WHERE file_id = ? AND kind IN ('function', 'class', 'method') ORDER BY place
@@ -183,15 +183,16 @@ def list_callables(conn: sqlite3.Connection, file_id: int) -> dict[str, tuple[st
     return found
 
 
-def find_unique(conn: sqlite3.Connection, name: str) -> tuple[int, int] | None:
-    """File id and place of the only Python function, method or class of this name; None where there is not just one."""
-    found = conn.execute(UNIQUE, (name,)).fetchall()
+def find_unique(conn: sqlite3.Connection, name: str, *, python: bool) -> tuple[int, int] | None:
+    """File id and place of the only function, method or class of this name, in Python or in JavaScript and TypeScript;
+    None where there is not just one."""
+    found = conn.execute(UNIQUE, (name, python)).fetchall()
     return (found[0][0], found[0][1]) if len(found) == 1 else None
 
 
-def count_named(conn: sqlite3.Connection, name: str) -> int:
-    """How many Python functions, methods and classes have this name."""
-    return int(conn.execute(COUNT_NAMED, (name,)).fetchone()[0])
+def count_named(conn: sqlite3.Connection, name: str, *, python: bool) -> int:
+    """How many functions, methods and classes have this name, in Python or in JavaScript and TypeScript."""
+    return int(conn.execute(COUNT_NAMED, (name, python)).fetchone()[0])
 
 
 def insert_references(conn: sqlite3.Connection, references: Iterable[ReferenceTuple]) -> None:

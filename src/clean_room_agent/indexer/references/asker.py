@@ -68,6 +68,10 @@ class Asker(Evaluator):
         self._depth -= 1
         return found
 
+    def export(self, path: str, name: str) -> Value | None:
+        """What the file exports."""
+        return self._others.export(path, name)
+
     def order(self, path: str, name: str) -> Order:
         """The class and its bases; the class alone where this is asked within itself or too deep."""
         if path != self.path:

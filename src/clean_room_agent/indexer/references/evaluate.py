@@ -4,8 +4,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
-from clean_room_agent.indexer.imports.python import ModuleRef
-from clean_room_agent.indexer.references.interface import STAR, Interface, Written
+from clean_room_agent.indexer.imports.python import SUFFIXES, ModuleRef
+from clean_room_agent.indexer.references.interface import EXPORT, EXPORTS, STAR, Interface, Written
 from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
 
 STEP = re.compile(r"\.[^.()\[\]:@!?%]+|\(\)|\[\]|[:@!?%]")
@@ -13,9 +13,14 @@ HEAD = re.compile(r"=([^;]*);|#([^;]*);([^;]*);|[^.()\[\]:@!?%;]+")
 SURE = {"@": 0.9, "?": 0.7, "%": 0.8}
 IMPORTED = 0.95
 INHERITED = 0.9
+ALIAS = "a"
+CONSTRUCTOR = "constructor"
 TYPED = 0.85
 MAX_DEPTH = 50
 
+DEFAULT = "default"
+WHOLE = "="
+"""The export that stands for the module itself: `module.exports`."""
 MODULE = "?"
 """Before a module, as it was asked for, in the place of a name."""
 
@@ -52,6 +57,10 @@ class Evaluator(ABC):
         """What a name means at the module level of the file at `path`."""
 
     @abstractmethod
+    def export(self, path: str, name: str) -> Value | None:
+        """What a JavaScript or TypeScript file exports under the name."""
+
+    @abstractmethod
     def order(self, path: str, name: str) -> Order:
         """The class and its bases in the order of look-up, and whether some base is not of this repository."""
 
@@ -68,6 +77,8 @@ class Evaluator(ABC):
             if number or value.kind != "s":
                 qualified = owner + member
                 entry = entry_of(path, qualified)
+                if entry is not None and entry[1] == ALIAS:
+                    return self._alias(path, entry, sure)
                 if entry is not None:
                     receiver = value if value.kind == "o" else Value("o", value.path, value.name, sure)
                     sure = min(sure, INHERITED) if number else sure
@@ -122,6 +133,8 @@ class Evaluator(ABC):
         """An object of the class, its bases, or with its parameters filled in itself."""
         held = self.held(value)
         if held is None or held.kind != "c":
+            if held is not None and held.kind == "o" and step == ":":
+                return held  # a type that stands for an object
             return held if step == "[]" and held is not None and held.kind == "x" else None
         if step == "[]":
             return held._replace(place=-1)
@@ -163,20 +176,36 @@ class Evaluator(ABC):
     def member(self, value: Value, name: str) -> Value | None:
         """The attribute `name` of the value."""
         kind = value.kind
+        if kind == "o" and name == CONSTRUCTOR and not value.path.endswith(SUFFIXES):
+            return Value("c", value.path, value.name, value.confidence)
         if kind in "cos":
             return self.class_member(value, name)
         if kind == "m":
             assert value.module is not None, "a module's value holds it"
             return self.module_member(value.module, name, value.confidence)
+        if kind in "fvp" and value.place >= 0:
+            own = self._own_member(value, name)
+            if own is not None:
+                return own
         if kind in "vp":
             held = self.held(value)
             if held is None or held.kind == "x":
                 return held
             return None if held.kind in "vp" else self.member(held, name)
-        return OUTSIDE if kind == "x" else None
+        return OUTSIDE if kind in "xe" else None
+
+    def _own_member(self, value: Value, name: str) -> Value | None:
+        """What JavaScript's objects and functions hold themselves: `o.m` of `o = {m() {}}` or `o.m = …`."""
+        if value.path.endswith(SUFFIXES):
+            return None
+        own = self.definition(value.path, f"{value.name}.{name}")
+        return None if own is None else lowered(own, value.confidence)
 
     def module_member(self, module: ModuleRef, name: str, sure: float = IMPORTED) -> Value | None:
         """What a module gives under the name: its own, or a submodule."""
+        if module.file is not None and not module.file.endswith(SUFFIXES):
+            exported = self.export(module.file, name)
+            return None if exported is None else lowered(exported, min(IMPORTED, sure))
         found = None if module.file is None else self.name(module.file, name)
         if found is None:
             self.trace.add(("", f"{MODULE}{name}"))
@@ -215,7 +244,7 @@ class Evaluator(ABC):
             return None
         bound = interface.imports.get(name)
         if bound is None:
-            return self._by_star(path, interface, name)
+            return self._by_star(path, interface, name) if interface.exports is None else None
         if len(bound) == 1:
             ((target, taken),) = bound
             return self.imported(path, target, taken)
@@ -247,12 +276,68 @@ class Evaluator(ABC):
         value = self.name(path, name) if shown else None
         return None if value is None or value.kind == "x" else value
 
+    def _exported(self, path: str, name: str) -> Value | None:
+        interface = self.interface(path)
+        if interface is None or interface.exports is None:
+            return OUTSIDE
+        self.trace.add((path, f"{EXPORT}{name}"))
+        exports = interface.exports
+        if name in exports:
+            target, taken = exports[name]
+            return self.imported(path, target, taken) if target else self.name(path, taken)
+        found = None if name == DEFAULT else self._passed_on(path, interface, name)
+        if found is not None or name == WHOLE:
+            return found
+        whole = self._whole(path)
+        return whole if whole is None or name == DEFAULT else self.member(whole, name)
+
+    def _passed_on(self, path: str, interface: Interface, name: str) -> Value | None:
+        """What `export * from` gives under the name."""
+        outside = False
+        self.trace.add((path, STAR))
+        for target in interface.stars:
+            ref = self._find(path, target)
+            if ref is None or ref.file is None:
+                outside = True
+                continue
+            value = self.export(ref.file, name)
+            if value is not None and value.kind != "x":
+                return value
+            outside = outside or value is not None
+        return OUTSIDE if outside else None
+
+    def export_names(self, path: str) -> set[str]:
+        """What a JavaScript or TypeScript file exports or passes on with `export * from`."""
+        names, seen, waiting = set[str](), {path}, [path]
+        while waiting:
+            one = waiting.pop()
+            self.trace |= {(one, EXPORTS), (one, STAR)}
+            interface = self.interface(one)
+            if interface is None or interface.exports is None:
+                continue
+            names |= interface.exports.keys() if one == path else interface.exports.keys() - {DEFAULT, WHOLE}
+            found = (self._find(one, target) for target in interface.stars)
+            following = {ref.file for ref in found if ref is not None and ref.file is not None} - seen
+            seen |= following
+            waiting.extend(following)
+        return names
+
+    def _whole(self, path: str) -> Value | None:
+        """What stands for the module itself, if it says so."""
+        interface = self.interface(path)
+        self.trace.add((path, f"{EXPORT}{WHOLE}"))
+        has = interface is not None and interface.exports is not None and WHOLE in interface.exports
+        return self.export(path, WHOLE) if has else None
+
     def imported(self, path: str, target: str, name: str) -> Value | None:
         """What an import in the file at `path` takes from the module, or the module itself."""
         ref = self._find(path, target)
         if ref is None:
             return OUTSIDE
-        return self.module_member(ref, name) if name else module_value(ref)
+        if name:
+            return self.module_member(ref, name)
+        whole = None if ref.file is None or ref.file.endswith(SUFFIXES) else self._whole(ref.file)
+        return module_value(ref) if whole is None else lowered(whole, IMPORTED)
 
     def _find(self, path: str, target: str) -> ModuleRef | None:
         self.trace.add((path, f"{MODULE}{target}"))
@@ -261,7 +346,17 @@ class Evaluator(ABC):
     def definition(self, path: str, name: str) -> Value | None:
         """The symbol or attribute of that qualified name."""
         entry = self.entry(path, name)
+        if entry is not None and entry[1] == ALIAS:
+            return self._alias(path, entry, 1.0)
         return None if entry is None else Value(entry[1], path, name, 1.0, entry[0])
+
+    def _alias(self, path: str, entry: Written, sure: float) -> Value | None:
+        """What an alias stands for; itself, where that is not of this repository."""
+        meant = str(entry[2]) if len(entry) > 2 else ""
+        found = self.evaluate(path, meant) if meant else None
+        if found is None or found.kind == "x":
+            return OUTSIDE._replace(path=path, place=entry[0], confidence=sure)
+        return lowered(found, sure)
 
 
 def module_value(ref: ModuleRef) -> Value:

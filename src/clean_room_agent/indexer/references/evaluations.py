@@ -68,6 +68,10 @@ class Evaluations(Evaluator):
         """What the name means."""
         return self._ask(("n", path, name), None, self._named, path, name)
 
+    def export(self, path: str, name: str) -> Value | None:
+        """What the file exports."""
+        return self._ask(("x", path, name), None, self._exported, path, name)
+
     def order(self, path: str, name: str) -> Order:
         """The class and its bases; the class alone where this is asked within itself or too deep."""
         cut: Order = ((path, name),), self._depth >= MAX_DEPTH

@@ -1,4 +1,4 @@
-"""What one Python file shows to the others, as a short JSON text."""
+"""What one file shows to the others, as a short JSON text."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 STAR = "*"
-"""The key of what `from module import *` takes."""
+"""The key of what `from module import *` takes, and of what `export * from` passes on."""
+EXPORT = "^"
+"""Before the name of an export, in the place of a name."""
+EXPORTS = f"{EXPORT}{STAR}"
+"""The key of which exports there are."""
 ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -23,7 +27,8 @@ class Entry(NamedTuple):
     place: int
     """-1 for an attribute that only `self.x = ...` makes."""
     kind: str
-    """c: class, f: function, p: property, v: variable or attribute."""
+    """c: class (also interfaces and types of objects), e: enum, f: function, p: property, v: variable or attribute, a: alias, which is
+    what its expression comes to."""
     types: str | Sequence[str] = ""
     """A class's bases; else the expression for what it holds or returns, or ""."""
     occurrence: str = ""
@@ -36,21 +41,24 @@ Written = tuple[int, str] | tuple[int, str, str | Sequence[str]] | tuple[int, st
 
 @dataclass(frozen=True, slots=True)
 class Interface:
-    """A file's definitions, imports at module level, star imports and `__all__`, parsed."""
+    """A file's definitions, imports at module level, star imports and exports, parsed."""
 
     definitions: Mapping[str, Written]
     imports: Mapping[str, Sequence[tuple[str, str]]]
     """Name -> each (module as written, name there or "") that may bind it."""
     stars: Sequence[str]
     exported: frozenset[str] | None
-    """`__all__` where it is a literal."""
+    """Python's `__all__` where it is a literal."""
+    exports: Mapping[str, tuple[str, str]] | None = None
+    """JavaScript's and TypeScript's exports: name -> (module as written, or "" for the file itself; name there, or ""
+    for the module). None in Python, where others see every name."""
 
 
 def write_interface(
     definitions: Mapping[str, Written],
     imports: Mapping[str, Sequence[tuple[str, str]]],
     stars: Sequence[str],
-    exported: Sequence[str] | None,
+    exported: Sequence[str] | Mapping[str, tuple[str, str]] | None,
 ) -> str:
     """The text that `parse_interface` reads."""
     return ENCODE([definitions, imports, stars, exported])
@@ -59,6 +67,8 @@ def write_interface(
 def parse_interface(text: str) -> Interface:
     """The interface that the text holds."""
     definitions, imports, stars, exported = json.loads(text)
+    if isinstance(exported, dict):
+        return Interface(definitions, imports, stars, None, exported)
     return Interface(definitions, imports, stars, None if exported is None else frozenset(exported))
 
 
@@ -82,5 +92,9 @@ def _meanings(text: str | None) -> dict[str, Any]:
         name: (entry[0] < 0, entry[1:], imports.get(name)) for name, entry in definitions.items()
     }
     meanings.update({name: (False, [], one) for name, one in imports.items() if name not in meanings})
+    if isinstance(exported, dict):
+        meanings.update({f"{EXPORT}{name}": one for name, one in exported.items()})
+        meanings[EXPORTS] = sorted(exported)
+        exported = None
     meanings[STAR] = (stars, exported)
     return meanings

@@ -12,6 +12,7 @@ from clean_room_agent.indexer.references import binding
 from clean_room_agent.indexer.references.binding import Binds, read_binds
 from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, chain_of, split
 from clean_room_agent.indexer.references.interface import ENCODE, STAR, FileNames, Written, write_interface
+from clean_room_agent.indexer.references.latin import as_bytes, import_as_bytes, real_name
 from clean_room_agent.indexer.references.parameters import arguments
 from clean_room_agent.indexer.references.scan import (
     BUILTINS,
@@ -20,7 +21,6 @@ from clean_room_agent.indexer.references.scan import (
     WORD,
     mentions,
     mentions_of,
-    real_name,
 )
 from clean_room_agent.indexer.references.scopes import EMPTY, FUNCTIONS, bindings
 
@@ -46,7 +46,7 @@ def read_names(
     """The interface and the uses of a Python file, from what `QUERY` captured in it."""
     text = source.decode("latin-1")
     if not source.isascii():
-        nested, imports = _as_bytes(nested), [_import_as_bytes(one) for one in imports]
+        nested, imports = as_bytes(nested), [import_as_bytes(one) for one in imports]
     binds = read_binds(captures, nested, text)
     places = _places([one.start for one in imports], nested)
     outside: dict[str, list[tuple[str, str]]] = {}
@@ -73,29 +73,6 @@ def read_names(
         real_name(write_interface(reachable, outside, list(dict.fromkeys(stars)), exported)),
         real_name(ENCODE([inner, taken, uses])),
     )
-
-
-def _as_bytes(nested: Nested) -> Nested:
-    """The same with names and signatures as the source's bytes read as latin-1, in which indexes are offsets."""
-    definitions = [
-        one
-        if one.signature.isascii()
-        else one._replace(name=_latin(one.name), signature=_latin(one.signature))
-        for one in nested.definitions
-    ]
-    return nested._replace(definitions=definitions, names=[_latin(name) for name in nested.names])
-
-
-def _import_as_bytes(one: RawImport) -> RawImport:
-    return one._replace(
-        target=_latin(one.target),
-        names=tuple(map(_latin, one.names)),
-        aliases=tuple(map(_latin, one.aliases)),
-    )
-
-
-def _latin(text: str) -> str:
-    return text if text.isascii() else text.encode().decode("latin-1")
 
 
 def _places(starts: Sequence[int], nested: Nested) -> list[int]:

@@ -2,14 +2,24 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from clean_room_agent.indexer.imports.python import SUFFIXES
 from clean_room_agent.indexer.imports.reach import words_of
 from clean_room_agent.indexer.references.asker import Asker
-from clean_room_agent.indexer.references.evaluate import HEAD, MODULE, STEP, Lookup
+from clean_room_agent.indexer.references.ecmascript.common import COMMON_MEMBERS
+from clean_room_agent.indexer.references.evaluate import (
+    ALIAS,
+    DEFAULT,
+    HEAD,
+    MODULE,
+    STEP,
+    WHOLE,
+    Lookup,
+)
 from clean_room_agent.indexer.references.evaluations import Evaluations
 from clean_room_agent.indexer.references.interface import (
     STAR,
@@ -45,6 +55,8 @@ class Resolved:
     Under "" stand the names that were hoped to be unique in the repository, and after `?` the words of modules whose
     coming or going matters here although this file's own imports do not mention them (`imports.reach.words_of`).
     """
+    reexports: tuple[tuple[str, str, int], ...] = ()
+    """Name, path and place (-1: the whole module) of what is passed on from other files, by name."""
 
 
 def resolve_file(
@@ -71,8 +83,28 @@ def resolve_file(
                 rows.pop()
             before = target
             rows.append((caller, where, place, kind, confidence))
-    dependencies = _dependencies(tokens.asker, imports)
-    return Resolved(tuple(rows), dependencies, _lookups(path, tokens.asker.trace, tokens.unique))
+    asker = tokens.asker
+    dependencies, reexports = _dependencies(asker, imports), tuple(_reexports(asker))
+    return Resolved(tuple(rows), dependencies, _lookups(path, asker.trace, tokens.unique), reexports)
+
+
+def _reexports(asker: Asker) -> Iterator[tuple[str, str, int]]:
+    interface = asker.interface(asker.path)
+    if interface is None or interface.exports is None or not (interface.exports or interface.stars):
+        return
+    definitions, exports = interface.definitions, interface.exports
+    names = asker.export_names(asker.path)
+    if DEFAULT in names:
+        names.discard(WHOLE)
+    for name in sorted(names):
+        module, there = exports.get(name, ("", ""))
+        if not module and there in definitions and definitions[there][1] != ALIAS:
+            continue  # its own
+        value = asker.export(asker.path, name)
+        if value is None or value.path in {"", asker.path}:
+            continue
+        if value.kind == "m" or (value.kind != "x" and value.place >= 0):
+            yield DEFAULT if name == WHOLE else name, value.path, value.place
 
 
 def _lookups(path: str, trace: Iterable[Lookup], unique: set[str]) -> dict[str, frozenset[str]]:
@@ -103,6 +135,7 @@ class _Tokens(dict[str, Sequence[Target]]):
         super().__init__()
         self.asker = asker
         self.unique: set[str] = set()
+        self._common = COMMON if asker.path.endswith(SUFFIXES) else COMMON_MEMBERS
 
     def __missing__(self, token: str) -> Sequence[Target]:
         last = "call" if token[-1] == "(" else ""
@@ -173,10 +206,10 @@ class _Tokens(dict[str, Sequence[Target]]):
                 found.append((value.path, value.place, kind, value.confidence))
 
     def _unique(self, name: str) -> tuple[str, int] | None:
-        if name in COMMON or len(name) < 3:
+        if name in self._common or len(name) < 3:
             return None
         self.unique.add(name)
-        return self.asker.world.unique(name)
+        return self.asker.world.unique(self.asker.path, name)
 
 
 def _dependencies(

@@ -1,6 +1,6 @@
 """The names that a piece of Python mentions, found by one regular expression that skips strings and comments.
 
-The text is the file decoded as latin-1, so that its indexes are byte offsets; `real_name` gives names back.
+The text is the file decoded as latin-1, so that its indexes are byte offsets.
 """
 
 import builtins
@@ -81,8 +81,3 @@ def _with_formatted(found: set[str]) -> set[str]:
                 found |= mentions(inner)
     found.discard("")
     return found
-
-
-def real_name(text: str) -> str:
-    """What a text that was read as latin-1 says in the file's own encoding, UTF-8."""
-    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")

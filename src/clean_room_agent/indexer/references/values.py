@@ -10,8 +10,8 @@ class Value(NamedTuple):
     """Something that an expression can come to."""
 
     kind: str
-    """m: module; c: class; o: object of a class; s: its bases, as `super()`; f: function; p: property; v: variable or
-    attribute; x: not of this repository."""
+    """m: module; c: class; e: enum; o: object of a class; s: its bases, as `super()`; f: function; p: property;
+    v: variable or attribute; x: not of this repository."""
     path: str = ""
     name: str = ""
     """Of a definition, or of the class of an object: the qualified name in the file."""
@@ -41,6 +41,6 @@ class World(Protocol):
         """The file's interface; None where it has none."""
         ...
 
-    def unique(self, name: str) -> tuple[str, int] | None:
-        """Path and place of the one symbol of this name, if there is exactly one."""
+    def unique(self, source: str, name: str) -> tuple[str, int] | None:
+        """Path and place of the one symbol of this name that the file `source` may mean, if there is exactly one."""
         ...

@@ -69,7 +69,7 @@ class PrecisionStage:
         ]
         tests = _test_selections(files.tests, context, source)
         whole, named = _without_asking(targets, source, context, files)
-        waiting = self._waiting(files, targets, [*whole, *named], context)
+        waiting = self._waiting(files, targets, [*whole, *named])
         judged, passed_over = self._judge(
             waiting, files, models, tuple(_name(one) for one in (*whole, *named))
         )
@@ -95,17 +95,13 @@ class PrecisionStage:
         return replace(context, selections=(*given, *chosen), detail_chosen=True, decisions=decisions)
 
     def _waiting(
-        self,
-        files: FilesInScope,
-        targets: Sequence[Target],
-        given: Sequence[Selection],
-        context: StageContext,
+        self, files: FilesInScope, targets: Sequence[Target], given: Sequence[Selection]
     ) -> list[Unit]:
-        """What is not certain, best first."""
+        """What is not certain, best first: where a plan names files, what of them it does not say."""
         whole = {one.path for one in given if one.symbol is None}
         sure = {(one.path, one.start_line) for one in given}
         waiting = [unit for unit in files.units if unit.piece.kind != "imports" and _may_change(unit, files)]
-        if context.request.mode == "implement":
+        if targets:
             uncertain = {unit.key for target in targets for unit in _uncertain(target)}
             waiting = [unit for unit in waiting if unit.entry.tier > 0 or unit.key in uncertain]
         waiting = [unit for unit in waiting if unit.entry.path not in whole and unit.key not in sure]

@@ -1,0 +1,70 @@
+"""One parsed JavaScript or TypeScript file as its interface and its uses."""
+
+from collections.abc import Mapping, Sequence
+
+from tree_sitter import Node
+
+from clean_room_agent.indexer.nesting import Nested
+from clean_room_agent.indexer.references.ecmascript.binding import Binds
+from clean_room_agent.indexer.references.ecmascript.definitions import read_definitions
+from clean_room_agent.indexer.references.ecmascript.uses import Uses
+from clean_room_agent.indexer.references.interface import ENCODE, FileNames, write_interface
+from clean_room_agent.indexer.references.latin import as_bytes, real_name
+
+COMMON_QUERY = """
+[(identifier) (shorthand_property_identifier) (this) (super)] @use.name
+[(function_declaration) (generator_function_declaration) (function_expression) (generator_function)
+ (arrow_function) (method_definition) (class_declaration) (class)] @use.scope
+[(function_declaration name: (_) @use.own) (generator_function_declaration name: (_) @use.own)
+ (function_expression name: (_) @use.own) (class_declaration name: (_) @use.own) (class name: (_) @use.own)]
+(formal_parameters (_) @use.parameter)
+(arrow_function parameter: (identifier) @use.pattern)
+(catch_clause parameter: (_) @use.pattern)
+(for_in_statement kind: _ left: (_) @use.pattern)
+(variable_declarator) @use.declarator
+(assignment_expression) @use.assign
+(return_statement (_) @use.return)
+(member_expression object: [(call_expression) (new_expression) (parenthesized_expression)
+  (subscript_expression)]) @use.chain
+(class_heritage) @use.bases
+(import_statement) @use.import
+(export_statement) @use.export
+(export_statement value: (_) @use.default)
+"""
+JSX_QUERY = """
+(jsx_opening_element name: (_) @use.element)
+(jsx_self_closing_element name: (_) @use.element)
+(jsx_closing_element name: (_) @use.own)
+"""
+TYPES_QUERY = """
+(type_identifier) @use.name
+[(abstract_class_declaration) (interface_declaration) (type_alias_declaration) (internal_module) (module)
+ (function_signature) (method_signature) (abstract_method_signature) (function_type) (call_signature)
+ (construct_signature) (constructor_type)] @use.scope
+[(abstract_class_declaration name: (_) @use.own) (interface_declaration name: (_) @use.own)
+ (type_alias_declaration name: (_) @use.own) (enum_declaration name: (_) @use.own)
+ (function_signature name: (_) @use.own) (internal_module name: (_) @use.own)]
+(type_parameter) @use.type_parameter
+(infer_type (type_identifier) @use.pattern)
+(mapped_type_clause name: (type_identifier) @use.pattern)
+(interface_declaration body: (interface_body (property_signature) @use.property))
+(type_alias_declaration value: (object_type (property_signature) @use.property))
+(type_alias_declaration value: (intersection_type (object_type (property_signature) @use.property)))
+(extends_type_clause) @use.bases
+"""
+
+
+def query(grammar: str) -> str:
+    """The query whose captures `read_names` reads, for a grammar of JavaScript or TypeScript."""
+    types = "" if grammar == "javascript" else TYPES_QUERY
+    return COMMON_QUERY + types + ("" if grammar == "typescript" else JSX_QUERY)
+
+
+def read_names(captures: Mapping[str, Sequence[Node]], source: bytes, nested: Nested) -> FileNames:
+    """The interface and the uses of the file, from what its `query` captured."""
+    text = source.decode("latin-1")
+    binds = Binds(captures, nested if source.isascii() else as_bytes(nested), text)
+    reachable, inner = read_definitions(binds, captures)
+    uses = Uses(binds, captures, frozenset([*reachable, *binds.imports])).read()
+    interface = write_interface(reachable, binds.imports, list(dict.fromkeys(binds.stars)), binds.exports)
+    return FileNames(real_name(interface), real_name(ENCODE([inner, [], uses])))

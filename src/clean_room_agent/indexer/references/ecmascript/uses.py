@@ -1,0 +1,152 @@
+"""The names that each symbol of a JavaScript or TypeScript file uses, as tokens that need no scope to be resolved."""
+
+import re
+from collections import defaultdict
+from collections.abc import Container, Mapping, Sequence
+
+from tree_sitter import Node
+
+from clean_room_agent.indexer.references.ecmascript.binding import Binds
+from clean_room_agent.indexer.references.ecmascript.common import COMMON_MEMBERS
+from clean_room_agent.indexer.references.ecmascript.expressions import BETWEEN, STEPS, WORD, of_value
+from clean_room_agent.indexer.references.ecmascript.regions import base_nodes
+from clean_room_agent.indexer.references.expressions import MAX_LENGTH
+
+CALLED = r"(\s*+!?\s*+(?:\?\.)?(?:<[^<>()=;]*+>)?\(|`)?+"
+CHAIN = re.compile(rf"({WORD})({STEPS}){CALLED}")
+"""A name, its members, and whether the last of them is called."""
+FOLLOWING = re.compile(rf"({STEPS}){CALLED}")
+CALLED_FIRST = re.compile(r"#[^;]*;;|[^#():?%@]*(?:\(\)|[:?%@])")
+"""What an expression begins with that is more than names."""
+MEMBER = re.compile(rf"(.+)(\.#?{WORD})")
+UNKNOWN = "?|"
+"""The head of a token whose beginning is a value of which nothing is known."""
+COMMON_STEPS = frozenset(f".{name}{call}" for name in COMMON_MEMBERS for call in ("", "("))
+ELEMENT = "/"
+"""Marks the name of a JSX element: its component is called."""
+SPECIAL = frozenset({"super", "exports"})
+DECORATOR = "@"
+BASE = "<"
+
+
+class Uses:
+    """Reads the tokens of one file (`resolve._Tokens` says what they are)."""
+
+    def __init__(
+        self, binds: Binds, captures: Mapping[str, Sequence[Node]], module_names: Container[str]
+    ) -> None:
+        self._binds = binds
+        self._captures = captures
+        self._module_names = module_names
+        self._tokens: dict[int, set[str]] = defaultdict(set)
+
+    def read(self) -> list[tuple[int, str]]:
+        """Symbol's place and its tokens, separated by spaces, sorted."""
+        self._names()
+        self._chains()
+        return [(place, " ".join(sorted(found))) for place, found in sorted(self._tokens.items())]
+
+    def _marks(self) -> dict[int, str]:
+        """By first byte, those uses that are no plain names."""
+        captures = self._captures
+        marks = {node.start_byte: ELEMENT for node in captures.get("use.element", ())}
+        marks |= {node.start_byte + 1: DECORATOR for node in captures.get("decorator", ())}
+        for node in captures.get("use.bases", ()):
+            if node.parent is not None:
+                marks |= {base.start_byte: BASE for base in base_nodes(node.parent)}
+        return marks
+
+    def _names(self) -> None:
+        """What begins with a name, `this` or `super`."""
+        binds, marks = self._binds, self._marks()
+        text, declared, match = binds.text, binds.declared, CHAIN.match
+        pieces = binds.regions.pieces()
+        place, scope, end = -1, 0, 0
+        heads: dict[int, dict[str, str]] = defaultdict(dict)
+        for start in sorted([node.start_byte for node in self._captures.get("use.name", ())]):
+            while start >= end:
+                place, scope, end = next(pieces)
+            if place < 0 or start in declared:
+                continue
+            if text[start - 1] == "." and text[start - 2] != ".":
+                continue  # the last name of a dotted type
+            chain = match(text, start)
+            if chain is None:
+                continue
+            head, steps, call = chain.groups()
+            if head in SPECIAL:
+                head, steps = self._special(head, steps)
+            known = heads[scope]
+            prefix = known.get(head)
+            if prefix is None:
+                prefix = known[head] = self._prefix(head, scope)
+            if not prefix:
+                continue
+            if steps:
+                steps = BETWEEN.sub("", steps)
+            if start in marks:
+                if marks[start] != ELEMENT or steps or not head[0].islower():  # `<div>` is the browser's
+                    self._marked(marks[start], prefix, steps, place)
+            elif steps or prefix[-1] != "|":
+                self._add(place, prefix, f"{steps}(" if call else steps)
+            elif call and (called := self._called_local(prefix)):
+                self._tokens[place].add(called)
+
+    def _special(self, head: str, steps: str) -> tuple[str, str]:
+        """`super(…)` calls the constructor; what stands in `exports` is a name of the module."""
+        if head == "super":
+            return head, steps or ".constructor"
+        name, dot, rest = BETWEEN.sub("", steps)[1:].partition(".")
+        return (name, dot + rest) if name in self._module_names else (head, steps)
+
+    def _add(self, place: int, prefix: str, steps: str) -> None:
+        if prefix != UNKNOWN or steps not in COMMON_STEPS:
+            self._tokens[place].add(prefix + steps)
+
+    def _marked(self, mark: str, prefix: str, steps: str, place: int) -> None:
+        if prefix[-1] == "|" and not steps:
+            return
+        if mark == ELEMENT:
+            self._add(place, prefix, f"{steps}(")
+        else:
+            self._add(place, mark + prefix, steps)
+
+    def _prefix(self, head: str, scope: int) -> str:
+        """What stands in a token for its first name; "" where the name means nothing of this repository."""
+        meaning = self._binds.scopes.head(head, scope)
+        if meaning is None:
+            return head if head in self._module_names else ""
+        if meaning and meaning[0] in "=#" and meaning[-1] == ";" and head != "this":
+            return meaning
+        return f"{meaning}|" if meaning and len(meaning) < MAX_LENGTH else UNKNOWN
+
+    def _called_local(self, prefix: str) -> str:
+        """What a call of a local calls: a member that it was taken from, or the function that it is another name for."""
+        meaning = prefix[:-1]
+        taken = MEMBER.fullmatch(meaning)
+        if taken is not None:
+            return f"{taken[1]}|{taken[2]}("
+        return f"{meaning}(" if meaning in self._module_names else ""
+
+    def _chains(self) -> None:
+        """What is asked of the results of calls, one after another."""
+        binds = self._binds
+        longest: dict[int, Node] = {}
+        for node in self._captures.get("use.chain", ()):
+            known = longest.get(node.start_byte)
+            if known is None or known.end_byte < node.end_byte:
+                longest[node.start_byte] = node
+        for start, node in longest.items():
+            place, scope = binds.regions.at(start)
+            if place < 0:
+                continue
+            written = of_value(node, binds.text)
+            split = CALLED_FIRST.match(written)
+            head = binds.scopes.canonical(split[0], scope) if split else ""
+            following = FOLLOWING.match(binds.text, node.end_byte)
+            steps = "" if following is None else BETWEEN.sub("", following[1])
+            call = "(" if following is not None and following[2] else ""
+            if head and split:
+                self._add(place, f"{head}|", f"{written[split.end() :]}{steps}{call}")
+            elif name := node.child_by_field_name("property"):
+                self._add(place, UNKNOWN, f".{binds.string(name)}{steps}{call}")

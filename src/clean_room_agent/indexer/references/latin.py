@@ -1,0 +1,33 @@
+"""Sources decoded as latin-1, so that indexes are byte offsets; and what they say in UTF-8."""
+
+from clean_room_agent.indexer.languages.parsed import RawImport
+from clean_room_agent.indexer.nesting import Nested
+
+
+def as_bytes(nested: Nested) -> Nested:
+    """The same with names and signatures as the source's bytes read as latin-1."""
+    definitions = [
+        one
+        if one.signature.isascii()
+        else one._replace(name=_latin(one.name), signature=_latin(one.signature))
+        for one in nested.definitions
+    ]
+    return nested._replace(definitions=definitions, names=[_latin(name) for name in nested.names])
+
+
+def import_as_bytes(one: RawImport) -> RawImport:
+    """The same with its names read so."""
+    return one._replace(
+        target=_latin(one.target),
+        names=tuple(map(_latin, one.names)),
+        aliases=tuple(map(_latin, one.aliases)),
+    )
+
+
+def real_name(text: str) -> str:
+    """What a text that was read as latin-1 says in the file's own encoding, UTF-8."""
+    return text if text.isascii() else text.encode("latin-1").decode("utf-8", "replace")
+
+
+def _latin(text: str) -> str:
+    return text if text.isascii() else text.encode().decode("latin-1")

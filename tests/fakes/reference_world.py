@@ -1,0 +1,62 @@
+"""A repository in memory, as the resolver of references sees it."""
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Mapping
+
+from clean_room_agent.indexer.imports.python import ModuleRef
+from clean_room_agent.indexer.nesting import Nested
+from clean_room_agent.indexer.references.interface import FileNames, Interface, parse_interface
+from clean_room_agent.indexer.references.resolve import Resolved, resolve_file
+
+CALLABLE = frozenset({"function", "method", "class"})
+
+
+class ReferenceWorld(ABC):
+    """Files of one language, from their symbols and names."""
+
+    def __init__(self, files: Mapping[str, tuple[Nested, FileNames]]) -> None:
+        self.nested = {path: nested for path, (nested, _) in files.items()}
+        self.names = {path: names for path, (_, names) in files.items()}
+        self._interfaces: dict[str, Interface] = {}
+        self._named: dict[str, list[tuple[str, int]]] = defaultdict(list)
+        for path, nested in self.nested.items():
+            for place, kind in enumerate(nested.kinds):
+                if kind in CALLABLE:
+                    self._named[nested.definitions[place].name].append((path, place))
+
+    @abstractmethod
+    def find(self, source: str, target: str) -> ModuleRef | None:
+        """As the real one."""
+
+    @abstractmethod
+    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
+        """As the real one."""
+
+    def interface(self, path: str) -> Interface | None:
+        """As the real one."""
+        if path not in self._interfaces and path in self.names:
+            self._interfaces[path] = parse_interface(self.names[path].interface)
+        return self._interfaces.get(path)
+
+    def unique(self, source: str, name: str) -> tuple[str, int] | None:  # noqa: ARG002 - all are of one language
+        """As the real one."""
+        found = self._named.get(name, ())
+        return found[0] if len(found) == 1 else None
+
+    def count(self, name: str) -> int:
+        """How many callables have this name."""
+        return len(self._named.get(name, ()))
+
+    def resolve(self, path: str) -> Resolved:
+        """The file's references."""
+        return resolve_file(path, self.names[path], self)
+
+    def references(self, path: str) -> list[str]:
+        """The file's references as `caller -> [path:]callee kind confidence`, sorted."""
+        said = []
+        for caller, callee_path, callee, kind, confidence in self.resolve(path).references:
+            where = "" if callee_path == path else f"{callee_path}:"
+            names = self.nested[path].names[caller], self.nested[callee_path].names[callee]
+            said.append(f"{names[0]} -> {where}{names[1]} {kind} {confidence:g}")
+        return sorted(said)
