@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from clean_room_agent.llm.answers import BadAnswer, JsonAnswer, TextAnswer, TokenChoice, Verdict, YesNo
+from clean_room_agent.llm.answers import BadAnswer, Choice, JsonAnswer, OneWord, TextAnswer, TokenChoice, Verdict, YesNo
 
 
 class Plan(BaseModel):
@@ -159,6 +159,65 @@ def test_probabilities_count_for_more_than_the_word() -> None:
 def test_the_word_decides_where_the_probabilities_are_of_other_things() -> None:
     tokens = (choice("The", The=0.9, Yes=0.02, No=0.01),)
     assert YesNo().read("The answer: no", tokens) == Verdict(yes=False, confidence=None)
+
+
+THREE = OneWord(("change", "read", "skip"))
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("change", "change"),
+        (" Read.", "read"),
+        ("**SKIP**", "skip"),
+        ("skip: it does not change", "skip"),
+        ("The answer is read", "read"),
+        ('{"verdict": "change"}', "change"),
+        ("<think>change or read</think>read", "read"),
+    ],
+)
+def test_one_of_three_words_is_read_without_probabilities(text: str, word: str) -> None:
+    assert THREE.read(text) == Choice(word=word, confidence=None)
+
+
+@pytest.mark.parametrize("text", ["yes", "I would change or read it", "changes", "4"])
+def test_what_is_none_of_the_words_is_a_fault_that_names_them(text: str) -> None:
+    assert THREE.read(text) == BadAnswer(
+        kind="not_a_verdict", fault="the answer must be one word: change, read or skip"
+    )
+
+
+def test_no_word_at_all_is_a_fault_that_names_them() -> None:
+    assert THREE.read(" ") == BadAnswer(
+        kind="empty", fault="the answer is empty; answer change, read or skip"
+    )
+
+
+def test_the_likeliest_of_three_words_counts_with_its_share_of_the_three() -> None:
+    found = THREE.read("change", (choice("change", change=0.3, Read=0.25, read=0.25, other=0.2),))
+    assert isinstance(found, Choice)
+    assert found.word == "read"
+    assert found.confidence == pytest.approx(0.5 / 0.8)
+
+
+def test_a_word_in_two_tokens_is_weighed_by_its_first() -> None:
+    tokens = (choice("sk", sk=0.6, change=0.3, the=0.1), choice("ip", ip=1.0))
+    found = THREE.read("skip", tokens)
+    assert isinstance(found, Choice)
+    assert found.word == "skip"
+    assert found.confidence == pytest.approx(0.6 / 0.9)
+
+
+def test_where_two_words_are_as_likely_the_text_decides() -> None:
+    found = THREE.read("read", (choice("read", read=0.5, skip=0.5),))
+    assert found == Choice(word="read", confidence=None)
+
+
+def test_a_repair_may_be_held_to_the_words_and_names_them() -> None:
+    assert THREE.repair_schema["properties"]["verdict"]["enum"] == ["change", "read", "skip"]
+    assert THREE.repair_words == (
+        ' Write {"verdict": "change"}, {"verdict": "read"} or {"verdict": "skip"}.'
+    )
 
 
 def test_free_text_reaches_its_function_without_thinking_and_otherwise_unchanged() -> None:

@@ -290,7 +290,7 @@ def _why_not_json(text: str) -> str:
 def _weigh(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | None:
     """The choice of the first token that says something, else of the first that is one of the words itself."""
     said = [choice for choice in tokens if choice.token.strip(_DECORATION)]
-    later = [choice for choice in said[1:] if _word(choice.token) in words][:1]
+    later = [choice for choice in said[1:] if _bare(choice.token) in words][:1]
     chosen = (_choice_at(choice, words) for choice in said[:1] + later)
     return next((choice for choice in chosen if choice is not None), None)
 
@@ -298,8 +298,9 @@ def _weigh(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | 
 def _choice_at(choice: TokenChoice, words: tuple[str, ...]) -> Choice | None:
     mass = dict.fromkeys(words, 0.0)
     for token, logprob in choice.top:
-        if _word(token) in mass:
-            mass[_word(token)] += math.exp(min(logprob, 0.0))
+        word = _word(token, words)
+        if word:
+            mass[word] += math.exp(min(logprob, 0.0))
     total = sum(mass.values())
     best = max(mass.values())
     likeliest = [word for word, share in mass.items() if share == best]
@@ -308,5 +309,12 @@ def _choice_at(choice: TokenChoice, words: tuple[str, ...]) -> Choice | None:
     return Choice(word=likeliest[0], confidence=best / total)
 
 
-def _word(token: str) -> str:
+def _word(token: str, words: tuple[str, ...]) -> str:
+    """The word that a token is or, with at least two letters, begins; "" for none."""
+    bare = _bare(token)
+    begun = [word for word in words if len(bare) > 1 and word.startswith(bare)]
+    return begun[0] if len(begun) == 1 else ""
+
+
+def _bare(token: str) -> str:
     return token.strip(_DECORATION).lower()
