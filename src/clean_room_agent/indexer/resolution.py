@@ -83,7 +83,12 @@ class StoredWorld:
                 if not asked or asked in self._ids
             },
             [
-                (file_id, name, self._ids[target], self._symbol_ids(self._ids[target])[place] if place >= 0 else None)
+                (
+                    file_id,
+                    name,
+                    self._ids[target],
+                    self._symbol_ids(self._ids[target])[place] if place >= 0 else None,
+                )
                 for name, target, place in found.reexports
             ],
         )

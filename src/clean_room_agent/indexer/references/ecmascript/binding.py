@@ -110,7 +110,9 @@ class Binds:
             ("use.property", self._property),
             ("use.assign", self._assignment),
         ):
-            for node in sorted(captures.get(name, ()), key=START) if name in ORDERED else captures.get(name, ()):
+            for node in (
+                sorted(captures.get(name, ()), key=START) if name in ORDERED else captures.get(name, ())
+            ):
                 place, scope = at(node.start_byte)
                 if place >= 0 or scope in relevant:
                     read(node, place, scope)
@@ -161,9 +163,7 @@ class Binds:
         elif bound is not None and self.nested.kinds[place] == "variable":
             self.variables.setdefault(place, bound)
 
-    def _bind(
-        self, pattern: Node, scope: int, typed: Node | None, value: Node | None
-    ) -> None:
+    def _bind(self, pattern: Node, scope: int, typed: Node | None, value: Node | None) -> None:
         """The names of the pattern are bound in the scope."""
         node = typed or value
         for name, start, steps in self._names(pattern):
@@ -203,7 +203,9 @@ class Binds:
         if name is not None:
             self.declared.add(name.start_byte)
             first = constraint.named_children[0] if constraint and constraint.named_child_count else None
-            bound = UNKNOWN if first is None else Bound(first, is_type=True, scope=self.regions.parents[scope])
+            bound = (
+                UNKNOWN if first is None else Bound(first, is_type=True, scope=self.regions.parents[scope])
+            )
             self.scopes.bind(scope, self.string(name), bound)
 
     def _field(self, node: Node, place: int, scope: int) -> None:

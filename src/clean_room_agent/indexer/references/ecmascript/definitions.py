@@ -14,7 +14,9 @@ from clean_room_agent.indexer.references.expressions import MAX_LENGTH
 from clean_room_agent.indexer.references.interface import Written
 
 DOTTED = re.compile(WORD + STEPS)
-ACCESSOR = re.compile(r"(?:(?:static|public|private|protected|override|abstract|declare)\s+)*[gs]et\s+[\w$#'\"\[]")
+ACCESSOR = re.compile(
+    r"(?:(?:static|public|private|protected|override|abstract|declare)\s+)*[gs]et\s+[\w$#'\"\[]"
+)
 REQUIRED = re.compile(rf"#[^;]*;;(?:\.{WORD})?")
 """What `require` gives, or one member of it."""
 QUOTES = "'\""
@@ -41,7 +43,7 @@ def read_definitions(
     local: set[int] = set()
     for place, key in enumerate(binds.keys):
         parent = nested.parents[place]
-        if parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS) or binds.is_local(place):
+        if (parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS)) or binds.is_local(place):
             local.add(place)
         into = inner if place in local else reachable
         kind, types = _described(binds, place, nodes.get(place))
@@ -156,7 +158,11 @@ def _keys(binds: Binds, place: int, into: dict[str, Written]) -> None:
     node = None if bound is None or bound.is_type or bound.steps else bound.node
     if node is not None and bound is not None and bound.field:
         node = node.child_by_field_name(bound.field)
-    while node is not None and node.type in {"as_expression", "satisfies_expression", "parenthesized_expression"}:
+    while node is not None and node.type in {
+        "as_expression",
+        "satisfies_expression",
+        "parenthesized_expression",
+    }:
         node = node.named_children[0] if node.named_child_count else None
     while node is not None and node.type == "assignment_expression":
         node = node.child_by_field_name("right")
@@ -177,4 +183,3 @@ def _keys(binds: Binds, place: int, into: dict[str, Written]) -> None:
         elif value.type not in FUNCTION_VALUES:
             types = _fit(binds.scopes.expression(Bound(value, scope=bound.scope)))
             into[name] = (-1, "v", types) if types else (-1, "v")
-

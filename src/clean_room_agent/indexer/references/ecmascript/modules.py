@@ -10,7 +10,9 @@ ALL = "*"
 COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
 SOURCE = re.compile(r"\bfrom\s*['\"]([^'\"\n;]+)['\"]")
 IMPORT = re.compile(r"import\s+(?:type\s+(?!from\b)|typeof\s+)?(.*?)\s*\bfrom\s*['\"]", re.DOTALL)
-REQUIRED = re.compile(rf"(?:export\s+)?import\s+(?:type\s+)?({WORD})\s*=\s*require\s*\(\s*['\"]([^'\"\n;]+)['\"]")
+REQUIRED = re.compile(
+    rf"(?:export\s+)?import\s+(?:type\s+)?({WORD})\s*=\s*require\s*\(\s*['\"]([^'\"\n;]+)['\"]"
+)
 BRACES = re.compile(r"\{(.*)\}", re.DOTALL)
 ITEM = re.compile(rf"\s*(?:type\s+(?!as\b))?({WORD})(?:\s+as\s+({WORD}))?\s*")
 NAMESPACE = re.compile(rf"\*\s*as\s+({WORD})")
