@@ -156,6 +156,7 @@ def ask_jedi(
 
 def row(name: str, tool: str, asked: int, files: int, found: Compared) -> Sequence[object]:
     """A line under `HEAD`."""
+
     def share(part: int, whole: int) -> str:
         return f"{part / whole:.1%}" if whole else "-"
 

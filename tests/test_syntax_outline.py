@@ -72,6 +72,26 @@ def test_declarations_of_a_file_and_of_its_suites_are_known() -> None:
     assert outline.names_in(Span(start_line=8, end_line=8)) == {"it", "n", "expect", "shop"}
 
 
+def test_the_cases_of_a_loop_are_declared_at_its_head() -> None:
+    source = b"""const x = require('x');
+for (const one of cases) {
+  it(one, () => {});
+}
+cases.forEach(({a: two}: Case, three) => {
+  it(two, () => {});
+});
+run(cases, (four) => {});
+"""
+    outline = outline_of(source, "a.test.ts")
+    assert outline is not None
+    assert [(entry.name, entry.span, entry.scope) for entry in outline.declared] == [
+        ("one", Span(start_line=2, end_line=2), Span(start_line=2, end_line=4)),
+        ("two", Span(start_line=5, end_line=5), Span(start_line=5, end_line=7)),
+        ("three", Span(start_line=5, end_line=5), Span(start_line=5, end_line=7)),
+    ]
+    assert [call.titles for call in outline.calls] == [(("", ""),), (("", ""),)]
+
+
 def test_fixtures_members_and_names_of_python_are_known() -> None:
     outline = outline_of(PYTHON, "test_a.py")
     assert outline is not None

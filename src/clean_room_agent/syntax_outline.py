@@ -31,6 +31,13 @@ ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 FUNCTIONS = frozenset({"arrow_function", "function_expression", "function"})
 BODIES = frozenset({"statement_block", "block"})
 IDENTIFIERS = frozenset({"identifier", "type_identifier", "shorthand_property_identifier"})
+PATTERNS = frozenset(
+    {
+        "object_pattern", "array_pattern", "pair_pattern", "rest_pattern", "formal_parameters", "required_parameter",
+        "pattern_list", "tuple_pattern",
+    }
+)  # fmt: skip
+EACH = re.compile(r"\.(?:forEach|map)\Z")
 DECLARATIONS = frozenset(
     {
         "function_declaration", "generator_function_declaration", "class_declaration", "abstract_class_declaration",
@@ -244,13 +251,40 @@ def _declared(visit: _Visit, source: bytes) -> Iterator[Declared]:
         if name is not None:
             outer = visit.around("decorated_definition", "export_statement")
             yield _definition(_text(name, source), node, outer, scope, source)
-    elif node.type == "variable_declarator":
+    elif node.type == "variable_declarator" and not _is_required(node.child_by_field_name("value"), source):
         span = _span(visit.around("lexical_declaration", "variable_declaration", "export_statement"))
         for bound in _bound(node.child_by_field_name("name"), source):
             yield Declared(name=bound, span=span, scope=scope)
+    elif node.type in {"for_in_statement", "call_expression"}:
+        yield from _loop_names(node, source)
     elif node.type == "assignment" and visit.outer and visit.outer[0].type == "expression_statement":
         for bound in _bound(node.child_by_field_name("left"), source):
             yield Declared(name=bound, span=_span(node), scope=scope)
+
+
+def _is_required(value: Node | None, source: bytes) -> bool:
+    """Whether a value is a module: what is imported is declared elsewhere."""
+    return value is not None and source.startswith(b"require(", value.start_byte)
+
+
+def _loop_names(node: Node, source: bytes) -> Iterator[Declared]:
+    """What a loop over cases, `for (const one of cases)` or `cases.forEach((one) => …)`, gives the tests within it; its
+    lines are those of the loop's head.
+    """
+    head, body = node.child_by_field_name("left"), node.child_by_field_name("body")
+    if node.type == "call_expression":
+        callee, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+        if callee is None or arguments is None or not EACH.search(_text(callee, source)[-20:]):
+            return
+        function = next((given for given in arguments.named_children if given.type in FUNCTIONS), None)
+        if function is None:
+            return
+        head = function.child_by_field_name("parameters") or function.child_by_field_name("parameter")
+        body = function.child_by_field_name("body")
+    if head is not None and body is not None:
+        lines = Span(start_line=node.start_point[0] + 1, end_line=body.start_point[0] + 1)
+        for name in _bound(head, source):
+            yield Declared(name=name, span=lines, scope=_span(node))
 
 
 def _definition(name: str, node: Node, outer: Node, scope: Span, source: bytes) -> Declared:
@@ -275,14 +309,7 @@ def _bound(node: Node | None, source: bytes) -> Iterator[str]:
         part = waiting.pop()
         if part.type in {"identifier", "shorthand_property_identifier_pattern"}:
             yield _text(part, source)
-        elif part.type in {
-            "object_pattern",
-            "array_pattern",
-            "pair_pattern",
-            "rest_pattern",
-            "pattern_list",
-            "tuple_pattern",
-        }:
+        elif part.type in PATTERNS:
             waiting.extend(reversed(part.named_children))
 
 

@@ -45,6 +45,6 @@ class EcmaScriptWorld(ReferenceWorld):
         path = self._modules.find(source, target)
         return None if path is None else ModuleRef(path, None)
 
-    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:  # noqa: ARG002 - there are no submodules
+    def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
         """As the real one."""
         return None

@@ -39,7 +39,7 @@ class ReferenceWorld(ABC):
             self._interfaces[path] = parse_interface(self.names[path].interface)
         return self._interfaces.get(path)
 
-    def unique(self, source: str, name: str) -> tuple[str, int] | None:  # noqa: ARG002 - all are of one language
+    def unique(self, source: str, name: str) -> tuple[str, int] | None:
         """As the real one."""
         found = self._named.get(name, ())
         return found[0] if len(found) == 1 else None

@@ -104,7 +104,9 @@ def test_tests_that_fail_each_time_fail_the_run(till: Project) -> None:
     told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN] * 6})
     assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
     assert told.recorded.outcomes == ["insufficient_context", "tests_failed", "tests_failed"] * 2
-    assert [row.added for row in told.recorded.refinements] == [("tests/test_money.py",)] * 2
+    assert [row.added for row in told.recorded.refinements] == [
+        ("tests/test_money.py::MoneyTest.test_even_split",)
+    ] * 2
     reason = "s1-2: tests_failed: newly failing: tests.test_money.MoneyTest.test_even_split"
     assert told.recorded.ending == ("failed", reason)
     assert reason in told.out

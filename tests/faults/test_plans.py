@@ -91,6 +91,8 @@ def test_the_only_part_is_planned_with_the_context_of_the_meta_plan(till: Projec
     assert code_of(part.prompt) == code_of(meta.prompt) != []
     used = [(row.task_id, row.detail) for row in told.recorded.events if row.kind == "context_of"]
     assert used == [(part.task_id, "meta_plan")]
+    shown = till.cra("show", f"{meta.task_id[:8]}/part_plan:p1").out
+    assert "what meta_plan was shown" in shown, shown
     line = part.prompt.split("\n").index("def split(cents, people):") + 1
     why = till.cra("show", meta.task_id[:8], "--why", f"call:{part.id}:{line}")
     assert re.search(r"it is there because of:\n +in +scope +till/money\.py", why.out), why.out

@@ -48,8 +48,10 @@ TEXTS = (
     "import { x } from '@/x'\nimport type { T } from 'till/y'\nconst z = require('./z')\n",
     "export * from './x'\nexport { K as Kept, helper } from './z'\nexport * as whole from './y'\n",
     "export * from './y'\nexport class K { m() { return this.n() } n() { return helper() } }\nexport function helper() {}\n",
-    "import { K, Kept, helper, whole } from './y'\nexport class L extends K { n() { return super.n() } }\n"
-    "export function use(k: Kept, l = new L()) { k.m(); l.n(); helper(); whole.helper(); k.rarely(); l.seldom() }\n",
+    (
+        "import { K, Kept, helper, whole } from './y'\nexport class L extends K { n() { return super.n() } }\n"
+        "export function use(k: Kept, l = new L()) { k.m(); l.n(); helper(); whole.helper(); k.rarely(); l.seldom() }\n"
+    ),
     "import D, { type K } from './z'\nexport const made: K = new D()\nexport default function App() { return <D m={made.m()} /> }\n",
     "export default class { m(): void {} }\nexport interface K { m(): void; n(): K }\nexport const seldom = () => 1\n",
     "const { helper } = require('./z')\nconst x = require('./x')\nfunction seldom() { helper(); return x.K }\nmodule.exports = { seldom }\n",

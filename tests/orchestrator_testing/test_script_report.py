@@ -279,6 +279,18 @@ def test_an_installed_runner_gives_whole_values(
     assert [(frame.path, frame.line) for frame in throws.frames] == [("tool.js", 2), ("a.test.js", 8)]
 
 
+@pytest.mark.skipif(not INSTALLED, reason="needs CRA_NODE_RUNNERS")
+@pytest.mark.parametrize("option", ["--reporter spec", "--reporter=spec", "-R spec"])
+def test_mochas_usual_reporter_may_be_asked_for_by_name(
+    option: str, project: Path, write: Write, run: Runner
+) -> None:
+    (project / "node_modules").symlink_to(Path(INSTALLED) / "mocha" / "node_modules")
+    write({**SUITES["mocha"], "value.js": VALUE})
+    got = run(f"npx mocha {option} a.test.js")
+    assert dict(got.outcomes) == {"a.test.js > one": "passed"}
+    assert "1 passing" in got.output
+
+
 PROJECTS = {
     "jest": {"package.json": json.dumps({"private": True, "jest": {"projects": ["<rootDir>/packages/*"]}})},
     "vitest": {

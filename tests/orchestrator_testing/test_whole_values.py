@@ -169,6 +169,11 @@ describe('outer', () => {
     assert.deepStrictEqual({url: long + 'a', more: new Map([[1, 2]])}, {url: long + 'b', more: new Map([[1, 3]])});
   });
   it('throws', () => { undefined.x(); });
+  it('loops', () => {
+    [1, 2].forEach((n) => {
+      assert.ok(n < 2);
+    });
+  });
   it('differs', () => { assert.notStrictEqual(1, 1); });
 });
 """
@@ -184,5 +189,6 @@ def test_nodes_own_runner_gives_whole_values(write: Write, run: Runner) -> None:
     assert "1 => 3" in fails.expected
     assert fails.statement.startswith("assert.deepStrictEqual({url")
     assert (fails.frames[0].path, fails.frames[0].line) == ("a.test.js", 6)
+    assert found["loops"].statement == "assert.ok(n < 2);"
     assert found["throws"].message.startswith("TypeError: Cannot read properties of undefined")
     assert (found["throws"].expected, found["differs"].expected) == ("", "not 1")

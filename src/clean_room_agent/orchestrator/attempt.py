@@ -87,9 +87,12 @@ class Tried:
         return AttemptOutcome.INSUFFICIENT_CONTEXT if self.missing else AttemptOutcome.TESTS_FAILED
 
     def summary(self) -> AttemptSummary:
-        """This attempt as the next one's prompt shows it."""
+        """This attempt as the next one's prompt shows it: what became of it, not what it shows to be missing."""
+        outcome = self.judged()
+        if outcome is AttemptOutcome.INSUFFICIENT_CONTEXT:
+            outcome = AttemptOutcome.TESTS_FAILED if self.tests else AttemptOutcome.REFUSED
         return AttemptSummary(
-            outcome=self.judged().value,
+            outcome=outcome.value.replace("_", " "),
             why=self.detail,
             edits=self.answer.step.edits,
             feedback=self.feedback or self.detail,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import implement_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
-from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.package import ContextItem, ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
@@ -214,12 +214,17 @@ def _room(
     if action.kind != "refine":
         return run.context.retrieve(again) if _crowds_the_answer(run, room, again) else room
     run.observer.notice(PassProgress(doing="looking for what was missing"))
-    before = {(item.path, item.symbol) for item in room.items}
+    before = {_shown_as(item) for item in room.items}
     refined = run.context.refine(refinements[-1], again)
-    added = [item for item in refined.items if (item.path, item.symbol) not in before]
+    added = [item for item in refined.items if _shown_as(item) not in before]
     names = tuple(item.path if item.symbol is None else f"{item.path}::{item.symbol}" for item in added)
     run.chronicle.refinement(pass_id, refinements[-1], names)
     return refined
+
+
+def _shown_as(item: ContextItem) -> tuple[str, str | None, str, str]:
+    """A test that was named and is shown now has come in, and so has what was a signature."""
+    return item.path, item.symbol, item.section, item.detail
 
 
 def _for_long_answer(run: Run) -> int:

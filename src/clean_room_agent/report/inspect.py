@@ -139,7 +139,9 @@ def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
             line=pass_line(entry),
             model=entry.row.execute_model,
             calls=tuple(call_line(call, entry) for call in entry.calls),
-            included=tuple(
+            included=(f"what {entry.context_of} was shown",)
+            if entry.context_of
+            else tuple(
                 f"{row.path}{f' :: {row.symbol}' if row.symbol else ''} ({row.detail.replace('_', ' ')})"
                 for row in entry.decisions
                 if row.stage == "assembly" and row.included

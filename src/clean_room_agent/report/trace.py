@@ -46,6 +46,8 @@ class PassTrace:
     tests: tuple[ValidationRow, ...]
     refinements: tuple[RefinementRow, ...]
     recoveries: tuple[RecoveryRow, ...]
+    context_of: str = ""
+    """The pass, without its task, whose context it was shown; "" where it had its own, or that of an earlier attempt."""
 
     @property
     def pass_id(self) -> str:
@@ -99,6 +101,8 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
     calls, decisions = list_call_heads(conn, task_id), list_decisions(conn, task_id)
     attempts, tests = list_attempts(conn, task_id), list_validations(conn, task_id)
     refinements, recoveries = list_refinements(conn, task_id), list_recovery_decisions(conn, task_id)
+    events = list_events(conn, task_id)
+    shared = {event.task_id: event.detail for event in events if event.kind == CONTEXT_OF}
     passes = []
     for row in list_task_runs(conn, task_id):
         mine = tuple(attempt for attempt in attempts if attempt.task_run_id == row.id)
@@ -113,12 +117,11 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
                 tests=tuple(entry for entry in tests if entry.task_id == row.task_id),
                 refinements=tuple(entry for entry in refinements if entry.task_id == row.task_id),
                 recoveries=tuple(entry for entry in recoveries if entry.task_id == row.task_id),
+                context_of=shared.get(row.task_id, ""),
             )
         )
     passes.sort(key=lambda entry: (entry.order.sequence_order if entry.order else -1, entry.row.id))
-    return RunTrace(
-        task_id=task_id, run=run, passes=tuple(passes), tests=tests, events=list_events(conn, task_id)
-    )
+    return RunTrace(task_id=task_id, run=run, passes=tuple(passes), tests=tests, events=events)
 
 
 def choose(trace: RunTrace, place: str) -> Chosen:
@@ -149,11 +152,8 @@ def room_passes(trace: RunTrace, entry: PassTrace) -> tuple[PassTrace, ...]:
     """The passes whose decisions made the room of `entry`, oldest first: a retry is shown its first attempt's room, the
     only part's plan may be shown that of the meta-plan.
     """
-    shared = {
-        event.detail for event in trace.events if (event.kind, event.task_id) == (CONTEXT_OF, entry.pass_id)
-    }
-    if shared:
-        return tuple(found for found in trace.passes if relative_pass(found.pass_id) in shared)
+    if entry.context_of:
+        return tuple(found for found in trace.passes if relative_pass(found.pass_id) == entry.context_of)
     base, marked, number = entry.pass_id.rpartition(RETRY)
     if not marked or not number.isdecimal():
         return (entry,)

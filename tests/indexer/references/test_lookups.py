@@ -71,7 +71,7 @@ def meaning(world: PythonWorld, path: str, found: Resolved) -> object:
 
 def holder(world: PythonWorld, name: str) -> tuple[str, str, int] | None:
     """The one callable of this name, by what it is called in its file."""
-    found = world.unique(name)
+    found = world.unique(PATHS[0], name)
     if found is None:
         return None
     path, place = found

@@ -185,7 +185,8 @@ def list_callables(conn: sqlite3.Connection, file_id: int) -> dict[str, tuple[st
 
 def find_unique(conn: sqlite3.Connection, name: str, *, python: bool) -> tuple[int, int] | None:
     """File id and place of the only function, method or class of this name, in Python or in JavaScript and TypeScript;
-    None where there is not just one."""
+    None where there is not just one.
+    """
     found = conn.execute(UNIQUE, (name, python)).fetchall()
     return (found[0][0], found[0][1]) if len(found) == 1 else None
 

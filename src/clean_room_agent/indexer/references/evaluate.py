@@ -176,30 +176,29 @@ class Evaluator(ABC):
     def member(self, value: Value, name: str) -> Value | None:
         """The attribute `name` of the value."""
         kind = value.kind
-        if kind == "o" and name == CONSTRUCTOR and not value.path.endswith(SUFFIXES):
-            return Value("c", value.path, value.name, value.confidence)
         if kind in "cos":
-            return self.class_member(value, name)
+            is_class = kind == "o" and name == CONSTRUCTOR and not value.path.endswith(SUFFIXES)
+            return value._replace(kind="c", place=-1) if is_class else self.class_member(value, name)
         if kind == "m":
             assert value.module is not None, "a module's value holds it"
             return self.module_member(value.module, name, value.confidence)
-        if kind in "fvp" and value.place >= 0:
-            own = self._own_member(value, name)
-            if own is not None:
-                return own
-        if kind in "vp":
-            held = self.held(value)
-            if held is None or held.kind == "x":
-                return held
-            return None if held.kind in "vp" else self.member(held, name)
+        if kind in "fvp":
+            return self._own_member(value, name) or self._held_member(value, name)
         return OUTSIDE if kind in "xe" else None
 
     def _own_member(self, value: Value, name: str) -> Value | None:
         """What JavaScript's objects and functions hold themselves: `o.m` of `o = {m() {}}` or `o.m = …`."""
-        if value.path.endswith(SUFFIXES):
+        if value.place < 0 or value.path.endswith(SUFFIXES):
             return None
         own = self.definition(value.path, f"{value.name}.{name}")
         return None if own is None else lowered(own, value.confidence)
+
+    def _held_member(self, value: Value, name: str) -> Value | None:
+        """The attribute of what a variable, an attribute or a property holds."""
+        held = None if value.kind == "f" else self.held(value)
+        if held is None or held.kind == "x":
+            return held
+        return None if held.kind in "vp" else self.member(held, name)
 
     def module_member(self, module: ModuleRef, name: str, sure: float = IMPORTED) -> Value | None:
         """What a module gives under the name: its own, or a submodule."""

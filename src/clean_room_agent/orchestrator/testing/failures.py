@@ -51,7 +51,7 @@ def describe(
     words = FailingTest(name=name, path=place.path, line=place.line)
     if not with_values:
         return replace(words, message="\n".join(error_lines(detail, message))), frames
-    own = _own_frame(frames, path, name)
+    own = _own_frame(frames, path, name, tree)
     statement = tree.statement(own.path, own.line) if own is not None else ""
     expected, actual = _values(failure, detail, message, statement, roots)
     lines = error_lines(detail, message, values_known=bool(expected or actual))
@@ -91,12 +91,19 @@ def _recorded(
     return once(frame for frame in own if _ours(frame.path) and tree.exists(frame.path))
 
 
-def _own_frame(frames: Sequence[StackFrame], path: str, name: str) -> StackFrame | None:
-    """The frame of the test itself: by the name of its function, else the outermost in its file, else of all."""
+def _own_frame(frames: Sequence[StackFrame], path: str, name: str, tree: SourceTree) -> StackFrame | None:
+    """The frame of the test itself: by the name of its function, else the outermost in its file, else of all.
+
+    Where functions stand within its statement, as in `cases.forEach(…)`, the innermost of theirs.
+    """
     last = re.split(r"::|\.", name.partition("[")[0])[-1]
     named = [frame for frame in frames if frame.function == last and path in {"", frame.path}]
     there = [frame for frame in frames if frame.path == path]
-    return next(iter((*named, *reversed(there), *reversed(frames))), None)
+    own = next(iter((*named, *reversed(there), *reversed(frames))), None)
+    if own is None:
+        return None
+    first, end = tree.statement_lines(own.path, own.line)
+    return next(frame for frame in frames if frame.path == own.path and first <= frame.line <= end)
 
 
 def frames_of(text: str, exists: Callable[[str], bool]) -> tuple[StackFrame, ...]:

@@ -36,6 +36,10 @@ class SourceTree:
         text = lines[first - 1].lstrip() if first == last else "\n".join(lines[first - 1 : last])
         return textwrap.dedent(text).strip()[:MAX_STATEMENT]
 
+    def statement_lines(self, path: str, line: int) -> tuple[int, int]:
+        """First and last line of the statement at a 1-based line; that line alone where there is none."""
+        return self._file(path)[1].get(line, (line, line))
+
     def _file(self, path: str) -> tuple[list[str], Mapping[int, tuple[int, int]]]:
         if path not in self._read:
             try:

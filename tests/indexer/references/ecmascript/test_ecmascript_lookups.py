@@ -135,7 +135,9 @@ def test_a_barrel_tells_where_its_names_are_defined() -> None:
         "lib.js": "module.exports = start\nfunction start() {}\n",
     }
     world = EcmaScriptWorld(files)
-    found = [(name, path, told(world, path, place)[1]) for name, path, place in world.resolve("index.ts").reexports]
+    found = [
+        (name, path, told(world, path, place)[1]) for name, path, place in world.resolve("index.ts").reexports
+    ]
     assert found == [
         ("Second", "sub/two.ts", "Two"),
         ("one", "a.ts", "one"),

@@ -251,7 +251,10 @@ WHOLE_MODULES = ("lib.js:app name 0.95", "make.js:make name 0.95", "many.js:expo
         ("const make = require('./make')\nfunction use() { make.extra() }", ["make.js:extra call 0.95"]),
         ("const { one } = require('./many')\nfunction use() { one() }", ["many.js:one call 0.95"]),
         ("const many = require('./many')\nfunction use() { many.two() }", ["many.js:one call 0.95"]),
-        ("const { three } = require('./many')\nfunction use() { three() }", ["many.js:exports.three call 0.95"]),
+        (
+            "const { three } = require('./many')\nfunction use() { three() }",
+            ["many.js:exports.three call 0.95"],
+        ),
         ("function use() { const { one } = require('./many'); one() }", ["many.js:one call 0.95"]),
         ("async function use() { const { one } = await import('./many'); one() }", ["many.js:one call 0.95"]),
         ("import make from './make'\nfunction use() { make() }", ["make.js:make call 0.95"]),

@@ -152,7 +152,7 @@ CREATE TABLE validation_results (
     test_output TEXT NOT NULL,              -- whole up to a bound; beyond it head and tail, the cut marked
     lint_output TEXT,                       -- NULL where no command is configured
     type_check_output TEXT,                 -- NULL where no command is configured
-    failing_tests TEXT NOT NULL,            -- JSON array of {name, message, path, line}
+    failing_tests TEXT NOT NULL,            -- JSON array of {name, message, path, line, statement, expected, actual, frames}
     newly_failing TEXT NOT NULL DEFAULT '[]',  -- JSON array of names that passed after the last accepted step
     task_id TEXT NOT NULL,                  -- the pass; the task itself for baseline and final run
     kind TEXT NOT NULL CHECK (kind IN ('baseline', 'attempt', 'recheck', 'final', 'restored')),

@@ -14,10 +14,11 @@ MAX_DEPTH = 40
 """Links of one chain that are followed."""
 NEUTRAL_VALUES = frozenset({"null", "undefined", "object", "array"})
 NEUTRAL_TYPES = frozenset({"null", "undefined", "void", "never"})
-SAME_TYPE = frozenset(
+SAME_TYPE_NAMES = (
     "Awaited DeepPartial DeepReadonly InstanceType NonNullable Omit Partial Pick Promise PromiseLike Readonly Required "
-    "ThisType".split()
+    "ThisType"
 )
+SAME_TYPE = frozenset(SAME_TYPE_NAMES.split())
 """Generic types whose members are those of what they are applied to, or that are awaited before they are used."""
 LITERAL = re.compile(r"['\"`]([^'\"`;|\s]+)['\"`]")
 PASSED_ON = {

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -56,13 +56,12 @@ class Uses:
                 marks |= {base.start_byte: BASE for base in base_nodes(node.parent)}
         return marks
 
-    def _names(self) -> None:
-        """What begins with a name, `this` or `super`."""
-        binds, marks = self._binds, self._marks()
+    def _written(self) -> Iterator[tuple[int, int, int, re.Match[str]]]:
+        """First byte, symbol, scope and text of each use in a symbol that begins with a name, `this` or `super`."""
+        binds = self._binds
         text, declared, match = binds.text, binds.declared, CHAIN.match
         pieces = binds.regions.pieces()
         place, scope, end = -1, 0, 0
-        heads: dict[int, dict[str, str]] = defaultdict(dict)
         for start in sorted([node.start_byte for node in self._captures.get("use.name", ())]):
             while start >= end:
                 place, scope, end = next(pieces)
@@ -71,8 +70,13 @@ class Uses:
             if text[start - 1] == "." and text[start - 2] != ".":
                 continue  # the last name of a dotted type
             chain = match(text, start)
-            if chain is None:
-                continue
+            if chain is not None:
+                yield start, place, scope, chain
+
+    def _names(self) -> None:
+        marks = self._marks()
+        heads: dict[int, dict[str, str]] = defaultdict(dict)
+        for start, place, scope, chain in self._written():
             head, steps, call = chain.groups()
             if head in SPECIAL:
                 head, steps = self._special(head, steps)

@@ -24,9 +24,20 @@ function asked(runner, given, report) {
     const ours = require('path').join(__dirname, 'vitest-reporter.mjs');
     return [...usual, '--reporter=json', `--outputFile.json=${report}`, `--reporter=${ours}`];
   }
-  return has(/^(?:--reporter|-R|--watch|-w|--version|--help|--list-\w+|--dry-run)\b/)
-    ? null
-    : ['--reporter', require('path').join(__dirname, 'mocha-reporter.cjs')];
+  if (has(/^(?:--watch|-w|--version|--help|--list-\w+|--dry-run)\b/)) return null;
+  const ours = require('path').join(__dirname, 'mocha-reporter.cjs');
+  if (!has(/^(?:--reporter|-R)(?:=|$)/)) return ['--reporter', ours];
+  return takesPlaceOfSpec(given, ours) ? [] : null;
+}
+
+// Mocha's usual reporter by its name: ours does the same, and takes one reporter alone.
+function takesPlaceOfSpec(given, ours) {
+  const named = given.findIndex((word) => /^(?:--reporter|-R)(?:=spec)?$/.test(word));
+  if (named < 0) return false;
+  if (given[named].endsWith('=spec')) process.argv[named + 2] = `--reporter=${ours}`;
+  else if (given[named + 1] === 'spec') process.argv[named + 3] = ours;
+  else return false;
+  return true;
 }
 
 function begin() {
