@@ -218,12 +218,15 @@ def test_a_run_counts_kinds_steps_and_questions_about_the_same_again() -> None:
             finish="stop", role="coding", item=item, prompt_hash="", estimated_tokens=1,
         )  # fmt: skip
 
-    listed = "## Code\n1. a.py :: f | def f()\n2. b.py :: g | def g()\n"
+    listed = "## Code\n" + "".join(
+        f"===== candidate {number}: {name} (lines 12-13)\ndef it()\n===== end\n"
+        for number, name in enumerate(("a.py :: f", "b.py :: g"), 1)
+    )
     found = run_figures(
         (
             call("scope_judgment", "a.py"),
             call("scope_judgment", "a.py"),
-            call("precision_relevant", "a.py:12 :: f"),
+            call("piece_judgment", "a.py:12 :: f"),
             call("precision_batch", prompt=listed),
             call("window_probe", "a.py"),
             call("implement"),
