@@ -53,6 +53,7 @@ from clean_room_agent.orchestrator.testing.failures import describe, frames_of
 from clean_room_agent.orchestrator.testing.junit import read_report
 from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name, strip_escapes
 from clean_room_agent.orchestrator.testing.run import READERS
+from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 from clean_room_agent.secrets_names import is_secret_name
 
 RECORDING = Path(__file__).parents[2] / "src/clean_room_agent/cli/demo_assets/recording.jsonl"
@@ -286,12 +287,20 @@ def _configuration(folder: Path, text: str, rng: random.Random) -> None:
             raise Broken(f"{url!r} counts as this machine")
 
 
+class KnownTree(SourceTree):
+    """A tree in which the seeds' files stand; nothing of them can be read."""
+
+    def exists(self, path: str) -> bool:
+        """Whether the seeds name the path."""
+        return path in seeds.SOURCES
+
+
 def _reports(folder: Path, text: str, rng: random.Random) -> None:
     file = folder / "report.xml"
     file.write_bytes(damaged(rng, text))
     reading = read_report(file, lambda path: beneath.is_file(folder, path))
     for failure in reading.failures:
-        describe(failure, (folder,), lambda path: path in seeds.SOURCES)
+        describe(failure, (folder,), KnownTree(folder))
 
 
 def _output(text: str, _rng: random.Random) -> None:
@@ -306,7 +315,7 @@ def _output(text: str, _rng: random.Random) -> None:
         for name in reading.outcomes:
             normalise_name(name, roots)
         for failure in reading.failures[:20]:
-            describe(failure, roots, lambda path: path in seeds.SOURCES)
+            describe(failure, roots, KnownTree(roots[0]))
     frames_of(normalise(text, roots), lambda path: path in seeds.SOURCES)
 
 
