@@ -82,3 +82,23 @@ def test_what_is_no_code_is_given_up_at_once(kind: str, grammar: str) -> None:
 
 def test_nothing_is_said_of_what_is_given_up() -> None:
     assert syntax.parses_cleanly(b"(" * 100_000, "a.py") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "lines"),
+    [
+        ("a.py", '"""Doc."""\n\nimport os\nfrom a import (\n    b,\n)\n\nX = 1\n', ((3, 3), (4, 6))),
+        ("a.py", "try:\n    import x\nexcept ImportError:\n    x = None\n", ((1, 4),)),
+        ("a.py", "if TYPE_CHECKING:\n    from a import b\n", ((1, 2),)),
+        ("a.py", "if debug:\n    run()\n", ()),
+        ("a.py", "def f():\n    import os\n", ()),
+        ("a.py", "try:\n    import x\n" + "    y()\n" * 40 + "except E:\n    pass\n", ()),
+        ("a.js", "'use strict';\nconst a = require('a');\nvar b = 1;\n", ((2, 2),)),
+        ("a.ts", "import type { A } from './a';\nexport const x = 1;\nimport './b';\n", ((1, 1), (3, 3))),
+        ("a.md", "import os\n", ()),
+    ],
+)
+def test_imports_at_the_top_level_are_found_by_their_lines(
+    path: str, source: str, lines: tuple[tuple[int, int], ...]
+) -> None:
+    assert syntax.import_lines(source.encode(), path) == lines

@@ -73,7 +73,7 @@ def test_of_many_candidates_the_best_are_judged() -> None:
         for path, score in (("named.py", 0.1), ("best.py", 0.9), ("good.py", 0.6), ("poor.py", 0.2))
     )
     request = RoomRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
-    context = StageContext(request=request, room_tokens=1000, candidates=candidates)
+    context = StageContext(request=request, available_tokens=1000, candidates=candidates)
     stage = ScopeStage(JudgmentsConfig(route="batch", top_k=2))
     after = stage.run(context, EMPTY_SOURCE, TaskQuery(task="x"), judge)
     assert judge.asked == ["best.py", "good.py"]
@@ -96,10 +96,13 @@ class Listening(ThresholdJudge):
         *,
         labels: tuple[str, ...],
         stage: str,
+        chosen: tuple[str, ...] = (),
         remark: str = "",
     ) -> tuple[Ruling, ...]:
         self.asked += [option.key for option in options]
-        return super().sort(prompt, options, labels=labels, stage=stage, remark=remark)
+        return super().sort(
+            prompt, options, labels=labels, stage=stage, chosen=chosen, remark=remark
+        )
 
 
 class _EmptySource:

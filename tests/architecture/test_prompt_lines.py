@@ -80,7 +80,7 @@ def test_every_file_shown_was_let_in_by_a_decision(looked: Looked) -> None:
     for line in looked.every_line():
         if line.origin.kind in {"file", "outline"}:
             assert any(row.included for entry in line.decisions for row in entry.decisions), line
-        if line.origin.kind == "candidate" and line.origin.path and line.origin.section != "Folders":
+        if line.origin.kind == "candidate" and line.origin.path:
             assert line.decisions, line
 
 
@@ -110,3 +110,8 @@ def test_the_first_line_of_a_prompt_is_its_templates(looked: Looked) -> None:
     for call in looked.calls:
         first = lines_of(call, looked.trace, BY_NAME)[0]
         assert (first.kind, first.text) == ("template", f"# {BY_NAME[call.call_type].title}")
+
+
+def test_the_run_shows_what_its_tests_are_about(looked: Looked) -> None:
+    sections = {line.origin.section for line in looked.every_line() if line.call_type == "implement"}
+    assert sections >= {"Code to change", "Tests", "Where it is used", "What the tests show now"}

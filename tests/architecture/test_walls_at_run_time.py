@@ -95,7 +95,7 @@ def test_every_database_is_opened_in_one_place(watched: Watched) -> None:
 
 
 def test_every_connection_goes_to_this_machine_through_the_transport(watched: Watched) -> None:
-    assert len(watched.connections()) > 10
+    assert len(watched.connections()) > 5
     assert {entry.target.split(",")[0] for entry in watched.connections()} == {"('127.0.0.1'"}
     assert all(entry.modules[-1] == "llm.transports.http" for entry in watched.connections())
 

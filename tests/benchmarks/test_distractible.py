@@ -127,7 +127,8 @@ def test_wrong_edits_are_half_right_or_in_a_function_beside() -> None:
 def test_a_verdict_about_code_that_is_shown_is_wrong_more_rarely() -> None:
     def rate(reader: Reader) -> float:
         oracle = DistractibleOracle(lambda _: "yes", reader, seed="c")
-        answers = [str(oracle(call(SCOPE_JUDGMENT.title, f"## File\na{n}.py | words"))) for n in range(1000)]
+        asked = [f"## File\n===== candidate: a{n}.py\nwords\n===== end\n" for n in range(1000)]
+        answers = [str(oracle(call(SCOPE_JUDGMENT.title, text))) for text in asked]
         return wrong(answers, "yes")
 
     assert 0.05 <= rate(Told(code=True)) <= 0.11
@@ -135,7 +136,7 @@ def test_a_verdict_about_code_that_is_shown_is_wrong_more_rarely() -> None:
 
 
 def test_each_option_of_a_list_is_judged_for_itself() -> None:
-    listed = "## Files\n" + "".join(f"{n}. f{n}.py\n" for n in range(1, 101))
+    listed = "## Files\n" + "".join(f"===== candidate {n}: f{n}.py\n===== end\n" for n in range(1, 101))
     oracle = DistractibleOracle(
         lambda _: json.dumps({"relevant": list(range(1, 51))}), Told(code=False), seed="c"
     )

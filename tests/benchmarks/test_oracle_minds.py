@@ -76,7 +76,7 @@ def test_what_is_asked_again_in_the_same_words_is_answered_in_the_same_way() -> 
 
 
 def test_each_number_of_a_list_is_turned_over_for_itself() -> None:
-    listed = "# T\n## Files\n" + "".join(f"{n}. f{n}.py\n" for n in range(1, 101))
+    listed = "# T\n## Files\n" + "".join(f"===== candidate {n}: f{n}.py\n===== end\n" for n in range(1, 101))
     noisy = NoisyOracle(lambda _: json.dumps({"relevant": list(range(1, 51))}), rates=Rates(verdicts=0.2))
     picked = json.loads(str(noisy(call(listed))))["relevant"]
     assert 30 <= sum(n <= 50 for n in picked) < 50

@@ -203,7 +203,7 @@ def test_decisions_name_their_stage_tier_score_judge_and_reason(show: Show) -> N
     out = show("/meta_plan", "--decisions")
     assert re.search(r"out scope +tally/statement.py  tier 2, score \d\.\d\d, judged by call \d+", out)
     assert "judged not needed: near the task: statement" in out
-    assert re.search(r"in  precision +tally/money.py +tier 1, score 1.00, primary, judged by call \d+", out)
+    assert re.search(r"in  precision +tally/money.py +tier 1, score 1.00, primary\n", out)
 
 
 def test_why_tells_who_wrote_a_line_of_the_result(show: Show, solved: tuple[Path, str]) -> None:

@@ -134,7 +134,7 @@ def test_a_broken_server_ends_the_run_with_its_words_and_a_remedy(till: Project,
     assert (asked[-1].response == "") == (fault.kept == "")
 
 
-ASKED = ["task_analysis", "scope_batch", "precision_batch", "meta_plan", "part_plan", "implement"]
+ASKED = ["task_analysis", "scope_batch", "meta_plan", "part_plan", "implement"]
 
 
 @pytest.mark.parametrize("name", ASKED)

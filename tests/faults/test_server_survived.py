@@ -71,7 +71,7 @@ def test_a_request_that_gave_no_token_is_sent_again_and_both_are_recorded(till: 
     assert told.recorded.attempts[0].call_id == second.id
 
 
-JSON_PROMPTS = ["task_analysis", "scope_batch", "precision_batch", "meta_plan", "part_plan"]
+JSON_PROMPTS = ["task_analysis", "scope_batch", "meta_plan", "part_plan"]
 REPAIRED: dict[str, tuple[Spoil, str]] = {
     "cut in the middle": (cut, "the answer was cut off after"),
     "prose": (lambda *_: "I would look at the money module.", "no JSON"),
@@ -99,7 +99,7 @@ def test_an_unreadable_answer_is_repaired_once(till: Project, name: str, fault: 
     assert first.finish == ("length" if spoil is cut else "stop")
 
 
-@pytest.mark.parametrize("name", ["task_analysis", "scope_batch", "precision_batch"])
+@pytest.mark.parametrize("name", ["task_analysis", "scope_batch"])
 def test_retrieval_goes_on_without_an_answer_that_stays_unreadable(till: Project, name: str) -> None:
     told = till.solve_scripted({TITLES[name]: ["No.", "Still no."]})
     check_solved(told)
@@ -157,4 +157,4 @@ def test_no_more_requests_are_under_way_than_configured(till: Project, parallel:
         )
         assert server.peak == parallel
     check_solved(told)
-    assert len(told.recorded.calls_of("scope_judgment")) > parallel
+    assert len(told.recorded.calls_of("scope_judgment")) >= parallel

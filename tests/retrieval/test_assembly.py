@@ -48,7 +48,7 @@ def test_items_stand_by_file_the_one_of_the_best_item_first(make: Make) -> None:
     assert [item.path for item in made.package.items] == ["a.txt", "b.txt", "b.txt", "b.txt"]
 
 
-def test_where_room_is_short_the_sections_go_in_a_fixed_order(make: Make) -> None:
+def test_where_the_window_is_short_the_sections_go_in_a_fixed_order(make: Make) -> None:
     world = make({"a.txt": BODY})
     sections: tuple[Section, ...] = ("code", "tests", "uses", "callers", "green")
     pieces = [pick("a.txt", 1, 9)] + [
@@ -63,6 +63,23 @@ def test_where_room_is_short_the_sections_go_in_a_fixed_order(make: Make) -> Non
         assert made.package.budget.used_tokens <= available
         seen.add(len(there))
     assert seen == {1, 2, 3, 4, 5}
+
+
+def test_detail_comes_before_tier_and_tier_before_score(make: Make) -> None:
+    world = make({"a.txt": BODY})
+    line = {"outline": "word " * 20 + "\n"}
+    pieces = [
+        pick("a.txt", 40, 40, detail="type_context", tier=0, score=0.9, **line),
+        pick("a.txt", 30, 30, detail="supporting", tier=2, score=0.9, **line),
+        pick("a.txt", 20, 20, detail="supporting", tier=1, score=0.1, **line),
+        pick("a.txt", 10, 10, detail="supporting", tier=1, score=0.2, **line),
+    ]
+    seen = set()
+    for available in range(20, 200, 10):
+        there = {item.symbol for item in put_together(world, available, *pieces).package.items}
+        assert there == set(["s10", "s20", "s30", "s40"][: len(there)])
+        seen.add(len(there))
+    assert seen == {0, 1, 2, 3, 4}
 
 
 def test_what_is_left_of_the_window_stays_empty(make: Make) -> None:

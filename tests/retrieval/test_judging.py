@@ -131,7 +131,9 @@ def test_questions_about_one_item_each_differ_in_the_item_alone() -> None:
     ]
     judge(transport).each(SCOPE_JUDGMENT, given, label="relevant", stage="scope", chosen=("in.py",))
     around = set()
-    for request, option in zip(transport.requests, given, strict=True):
+    asked = {request.identity.item: request for request in transport.requests}
+    for option in given:
+        request = asked[option.key]
         before, _, item = request.prompt.partition(f"===== candidate: {option.name}\n{option.text}")
         assert "- in.py\n" in before
         assert all(f"- {other.name}\n" in before for other in given)

@@ -30,23 +30,7 @@ def as_object(
     shown = {item.path for item in package.items}
     return {
         "task_id": package.pass_id,
-        "items": [
-            {
-                "path": item.path,
-                "symbol": item.symbol,
-                "detail": item.detail,
-                "section": item.section,
-                "start_line": item.start_line,
-                "end_line": item.end_line,
-                "tier": item.tier,
-                "score": item.score,
-                "reason": item.reason,
-                "tokens": item.tokens,
-                "content_hash": item.content_hash,
-                "text": item.text,
-            }
-            for item in package.items
-        ],
+        "items": [_item(item) for item in package.items],
         "candidates": [
             {
                 "path": entry.path,
@@ -80,6 +64,23 @@ def as_object(
             "reserved_tokens": package.budget.reserved_tokens,
             "used_tokens": package.budget.used_tokens,
         },
+    }
+
+
+def _item(item: ContextItem) -> dict[str, Any]:
+    return {
+        "path": item.path,
+        "symbol": item.symbol,
+        "detail": item.detail,
+        "section": item.section,
+        "start_line": item.start_line,
+        "end_line": item.end_line,
+        "tier": item.tier,
+        "score": item.score,
+        "reason": item.reason,
+        "tokens": item.tokens,
+        "content_hash": item.content_hash,
+        "text": item.text,
     }
 
 

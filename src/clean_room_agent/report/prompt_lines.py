@@ -3,7 +3,7 @@
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from clean_room_agent.llm.prompt import Prompt
@@ -22,8 +22,8 @@ Kind = Literal[
     "hint",
     "unknown",
 ]
-"""template: the prompt's own words. file: a line of a file, shown as it is. outline: a signature with its description.
-candidate: something of the index that is to be judged. plan: a part, a step or a plan. evidence: what tests showed.
+"""template: the prompt's own words. file: a line of a file, shown as it is. outline: a signature with its description, or a place that uses or exercises code.
+candidate: something of the index that is to be judged, or was found or chosen before. plan: a part, a step or a plan. evidence: what tests showed.
 diff: what the run changed so far. attempt: an earlier attempt. answer: an earlier answer that was refused."""
 
 SECTIONS: Mapping[str, Kind] = {
@@ -136,7 +136,7 @@ def prompt_lines(
     for place, line in enumerate(lines):
         number = place + 1
         if place in inside:
-            found.append(inside[place])
+            found.append(replace(inside[place], section=section))
             continue
         if place >= own_until and line.startswith("#") and (place == 0 or known.has(line) or _heads(line)):
             section = line.lstrip("# ")
@@ -148,7 +148,16 @@ def prompt_lines(
         own = place < own_until
         origin: Kind = "task" if own else "template" if not line.strip() or known.has(line) else kind
         path = _named(line, paths) if origin in {"candidate", "outline"} else ""
-        found.append(PromptLine(line=number, text=line, kind=origin, section=section, path=path))
+        found.append(
+            PromptLine(
+                line=number,
+                text=line,
+                kind=origin,
+                section=section,
+                path=path,
+                file_line=_numbered(line, path) if origin == "outline" else None,
+            )
+        )
     return tuple(found)
 
 
@@ -189,27 +198,21 @@ def _framed_lines(lines: Sequence[str]) -> dict[int, PromptLine]:
     """The lines of all frames, heads and ends included, by their 0-based place."""
     found = {}
     for item in _items(lines):
-        source = item.is_source
+        kind: Kind = "file" if item.is_source else "candidate" if item.kind == "candidate" else "outline"
         for offset, text in enumerate(item.lines):
             place = item.at + offset
             found[place] = PromptLine(
                 line=place + 1,
                 text=text,
-                kind="file" if source else "outline",
-                section="Code",
+                kind=kind,
                 path=item.path,
                 symbol=item.symbol,
-                file_line=item.first + offset if source else None,
+                file_line=item.first + offset if item.is_source else None,
             )
         for place in (item.at - 1, item.at + len(item.lines)):
             if place < len(lines):
                 found[place] = PromptLine(
-                    line=place + 1,
-                    text=lines[place],
-                    kind="template",
-                    section="Code",
-                    path=item.path,
-                    symbol=item.symbol,
+                    line=place + 1, text=lines[place], kind="template", path=item.path, symbol=item.symbol
                 )
     return found
 
@@ -228,10 +231,17 @@ def _kind_of(section: str) -> Kind:
 
 
 def _named(line: str, paths: Collection[str]) -> str:
-    """The file that a candidate's line begins with, after its number or mark."""
+    """The file that a line of a list begins with, after its number or mark, or that it ends with in brackets."""
     rest = NUMBER.sub("", line)
     begun = (path for path in paths if rest.startswith(path) and rest[len(path) :][:1] in {"", " ", ":"})
-    return max(begun, key=len, default="")
+    ended = (path for path in paths if rest.endswith(f" ({path})"))
+    return max(begun, key=len, default="") or max(ended, key=len, default="")
+
+
+def _numbered(line: str, path: str) -> int | None:
+    """The number after the path, as in `src/a.py:12: code`."""
+    number = line[len(path) + 1 :].partition(":")[0] if path else ""
+    return int(number) if number.isdecimal() else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,53 @@
+from collections.abc import Callable
+
+from tests.retrieval.test_retriever import IMPORTS, SHOP
+from tests.retrieval.world import World, room_request
+
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
+from clean_room_agent.retrieval.analysis import named_in
+from clean_room_agent.retrieval.nearest import MAX_FILES, MAX_SYMBOLS, Nearest, find_nearest
+
+Make = Callable[..., World]
+
+
+def nearest(world: World, **fields: object) -> Nearest:
+    request, source = room_request(**fields), world.source()
+    return find_nearest(request, named_in(request, source).query, source, available_tokens=4000)
+
+
+def test_files_and_definitions_come_best_first_each_definition_with_its_path(make: Make) -> None:
+    found = nearest(make(SHOP, imports=IMPORTS), task="`format_amount` should group digits")
+    assert found.files[0] == "shop/money.py"
+    assert found.symbols[0] == "format_amount (shop/money.py)"
+
+
+def test_tests_are_shown_only_where_the_task_is_about_them(make: Make) -> None:
+    world = make(SHOP, imports=IMPORTS)
+    assert "tests/test_cart.py" not in nearest(world, task="The total price is wrong").files
+    assert "tests/test_cart.py" in nearest(world, task="Test the total price").files
+
+
+def test_the_words_of_a_failing_test_lead_to_definitions(make: Make) -> None:
+    files = {
+        "shop/a.py": "def alpha():\n    return 1\n",
+        "shop/b.py": "def beta():\n    return 2\n",
+        "tests/test_b.py": "from shop.b import beta\n\n\ndef test_it():\n    assert beta() == 3\n",
+    }
+    world = make(files, imports={"tests/test_b.py": ("shop/b.py",)})
+    evidence = Evidence(tests=(FailingTest(name="tests/test_b.py::test_it"),))
+    found = nearest(world, task="Make it right", evidence=evidence)
+    assert found.symbols == ("beta (shop/b.py)",)
+
+
+def test_both_lists_are_bounded(make: Make) -> None:
+    files = {
+        f"pack/m{number}.py": "".join(f"def price_{number}_{name}():\n    return price\n\n\n" for name in "abc")
+        for number in range(MAX_FILES + 5)
+    }
+    found = nearest(make(files), task="The price is wrong")
+    assert (len(found.files), len(found.symbols)) == (MAX_FILES, MAX_SYMBOLS)
+
+
+def test_a_file_that_cannot_be_shown_has_no_definitions(make: Make) -> None:
+    found = nearest(make({"data.txt": b"\x00\x01price" * 50}), task="Fix data.txt")
+    assert found == Nearest(files=("data.txt",), symbols=())
