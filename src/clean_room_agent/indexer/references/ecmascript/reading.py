@@ -2,32 +2,31 @@
 
 A worked example, from text to reference:
 
-    // lib/index.ts             // lib/shop.ts                          // app.ts
-    export * from './shop'      export class Cart {                     import { Cart as C } from './lib'
-                                  items = new Items()                   export function use(found?: C) {
-                                }                                         const cart = found ?? C.of()
-                                export class Items { add() {} }           cart.items.add(1)
-                                                                        }
+    // lib/index.ts             // lib/shop.ts                         // app.ts
+    export * from './shop'      export class Cart {                    import { Cart as C } from './lib'
+                                  items = new Items()                  export function use(cart: C, other) {
+                                }                                        const { items } = cart
+                                export class Items { add() {} }          items.add(other.add())
+                                                                       }
 
-*Reading* `app.ts` (no other file is looked at). `binding` fills the scopes: in `use`, the parameter `found` is bound to
-the type's node `C`, `cart` to its value's node. `uses` takes each name in a symbol that declares nothing: `C`, `C.of(`,
-`found`, `cart.items.add(`. What a head means decides on the token: `C` is bound in no scope and imported, so `C` and
-`C.of(` stand as they are. `found` is a local alone, which says nothing. `cart` is a local: its value comes to `found` or
-to `C.of()`, of which only one would do, so nothing is known of it and the token is `?|.items.add(`; were it
-`const cart: C = …`, the token were `C:|.items.add(`, "of an object of C, the member items, of that the member add, which
-is called". What stands before the bar is evaluated, what stands behind it is a reference, step by step.
+*Reading* `app.ts`; no other file is looked at. `binding` fills the scopes: in `use`, `cart` is bound to the type's node
+`C`, `other` to something unknown, `items` to the member `items` of the node `cart`. `uses` takes each name in a symbol
+that declares nothing, with what follows it: `C`, `cart`, `items.add(`, `other.add(`. What its first name means decides
+on the token. `C` is bound in no scope and imported, so it stands as it is. `cart` alone is a local, which says nothing.
+`items` is a local as well, but comes to `C:.items`, "of an object of C, the member items": the token is
+`C:.items|.add(`; what stands before the bar is evaluated, what stands behind it is a reference, called at its end.
+Nothing is known of `other`, and `add` is too common a name to be looked for in the whole repository: no token.
 
-    uses       [[0, "?|.items.add( C C.of("]]                           0 is the place of `use`
+    uses       [[0, "C C:.items|.add("]]                              0 is the place of `use`
     interface  [{"use": [0, "f"]}, {"C": [["./lib", "Cart"]]}, [], {"use": ["", "use"]}]
-                definitions, imports, stars, exports
+               definitions, imports, stars, exports
 
 *Resolving* (`references.resolve`): `C` is an import, so the export `Cart` of `lib/index.ts` is asked for. That has none
-of its own and passes on `./shop`, whose export `Cart` is the class at place 0: `use -> lib/shop.ts:Cart name 0.95`. With
-the type, `C:` is an object of it (.85), `.items` its field, a reference; the interface of `shop.ts` says that it holds
-`Items:`, so `.add` is `Items.add`: `use -> lib/shop.ts:Items.add call 0.85`. Without, `add` is too common a name to be
-looked for in the whole repository. On the way were asked, and are stored as look-ups: `^Cart` and `*` of `lib/index.ts`;
-`^Cart`, `Cart`, `Cart.items`, `Items`, `Items.add` of `lib/shop.ts`. An edit that changes none of these leaves `app.ts`
-as it is.
+of its own and passes on `./shop`, whose export `Cart` is its class: `use -> lib/shop.ts:Cart name 0.95`. `C:` is an
+object of it (.85), `.items` its field, which holds `Items:` as the interface of `lib/shop.ts` says; so `.add` is
+`Items.add`: `use -> lib/shop.ts:Items.add call 0.85`. What was asked on the way is stored as look-ups: `^Cart` and `*`
+of `lib/index.ts`; `^Cart`, `Cart`, `Cart.items`, `Cart.items.add`, `Items` and `Items.add` of `lib/shop.ts`. An edit that
+changes none of these leaves the references of `app.ts` as they are.
 """
 
 from collections.abc import Mapping, Sequence
