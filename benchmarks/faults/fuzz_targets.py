@@ -53,6 +53,7 @@ from clean_room_agent.orchestrator.testing.failures import describe, frames_of
 from clean_room_agent.orchestrator.testing.junit import read_report
 from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name, strip_escapes
 from clean_room_agent.orchestrator.testing.run import READERS
+from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 from clean_room_agent.secrets_names import is_secret_name
 
 RECORDING = Path(__file__).parents[2] / "src/clean_room_agent/cli/demo_assets/recording.jsonl"
@@ -291,7 +292,14 @@ def _reports(folder: Path, text: str, rng: random.Random) -> None:
     file.write_bytes(damaged(rng, text))
     reading = read_report(file, lambda path: beneath.is_file(folder, path))
     for failure in reading.failures:
-        describe(failure, (folder,), lambda path: path in seeds.SOURCES)
+        describe(failure, (folder,), _Tree(folder))
+
+
+class _Tree(SourceTree):
+    """Knows the files of the seeds by name."""
+
+    def exists(self, path: str) -> bool:
+        return path in seeds.SOURCES
 
 
 def _output(text: str, _rng: random.Random) -> None:
@@ -306,7 +314,7 @@ def _output(text: str, _rng: random.Random) -> None:
         for name in reading.outcomes:
             normalise_name(name, roots)
         for failure in reading.failures[:20]:
-            describe(failure, roots, lambda path: path in seeds.SOURCES)
+            describe(failure, roots, _Tree(roots[0]))
     frames_of(normalise(text, roots), lambda path: path in seeds.SOURCES)
 
 
