@@ -100,9 +100,7 @@ class Listening(ThresholdJudge):
         remark: str = "",
     ) -> tuple[Ruling, ...]:
         self.asked += [option.key for option in options]
-        return super().sort(
-            prompt, options, labels=labels, stage=stage, chosen=chosen, remark=remark
-        )
+        return super().sort(prompt, options, labels=labels, stage=stage, chosen=chosen, remark=remark)
 
 
 class _EmptySource:

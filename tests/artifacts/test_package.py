@@ -27,12 +27,16 @@ def listed(path: str, text: str, section: Section) -> ContextItem:
 
 
 def test_each_section_has_its_own_items_in_their_order() -> None:
-    used = replace(shown_symbol("b.py", "def used(): ...\n", "used", 1, 1, detail="supporting"), section="uses")
+    used = replace(
+        shown_symbol("b.py", "def used(): ...\n", "used", 1, 1, detail="supporting"), section="uses"
+    )
     unshown: Section = "uses"
     texts = section_texts(
         (
             F,
-            replace(shown_symbol("t.py", "def test(): ...\n", "test", 1, 1, detail="supporting"), section="tests"),
+            replace(
+                shown_symbol("t.py", "def test(): ...\n", "test", 1, 1, detail="supporting"), section="tests"
+            ),
             used,
             listed("c.py", "c.py: not shown: C\n", unshown),
             listed("d.py", "d.py:3: f()\n", "callers"),
@@ -99,7 +103,7 @@ def test_no_shown_text_can_forge_a_frame(items: list[ContextItem]) -> None:
     texts = section_texts(items)
     found = [
         (item.path, item.symbol, item.lines)
-        for item in framed_items("\n".join((texts.uses, texts.tests, texts.code)))
+        for item in framed_items(f"{texts.uses}\n{texts.tests}\n{texts.code}")
     ]
     expected = [
         (item.path, item.symbol, tuple(item.text.split("\n")[:-1]))

@@ -108,7 +108,9 @@ def test_the_table_says_why_and_what_it_costs(till: Project) -> None:
 
 
 def test_code_that_holds_fences_is_fenced_longer(till: Project) -> None:
-    (till.top / "till" / "money.py").write_text(MONEY.replace('"""Sums', '"""Sums').replace("    share =", "    # ````\n    share ="))
+    (till.top / "till" / "money.py").write_text(
+        MONEY.replace('"""Sums', '"""Sums').replace("    share =", "    # ````\n    share =")
+    )
     told = till.cra("retrieve", till.task, *FLAGS, "--format", "markdown")
     assert "\n`````\n" in told.out
 

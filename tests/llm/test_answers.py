@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from clean_room_agent.llm.answers import BadAnswer, Choice, JsonAnswer, OneWord, TextAnswer, TokenChoice, Verdict, YesNo
+from clean_room_agent.llm.answers import (
+    BadAnswer,
+    Choice,
+    JsonAnswer,
+    OneWord,
+    TextAnswer,
+    TokenChoice,
+    Verdict,
+    YesNo,
+)
 
 
 class Plan(BaseModel):
@@ -215,9 +224,7 @@ def test_where_two_words_are_as_likely_the_text_decides() -> None:
 
 def test_a_repair_may_be_held_to_the_words_and_names_them() -> None:
     assert THREE.repair_schema["properties"]["verdict"]["enum"] == ["change", "read", "skip"]
-    assert THREE.repair_words == (
-        ' Write {"verdict": "change"}, {"verdict": "read"} or {"verdict": "skip"}.'
-    )
+    assert THREE.repair_words == (' Write {"verdict": "change"}, {"verdict": "read"} or {"verdict": "skip"}.')
 
 
 def test_free_text_reaches_its_function_without_thinking_and_otherwise_unchanged() -> None:

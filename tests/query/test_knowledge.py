@@ -403,7 +403,7 @@ def passed_on(top: Path, path: str) -> list[tuple[str, str, str | None]]:
         file = kb.get_file_by_path(path)
         assert file is not None
         rows = kb.get_reexports(file.id)
-        return [(one.name, one.file.path, one.symbol and one.symbol.qualified_name) for one in rows]
+        return [(one.name, one.file.path, one.symbol.qualified_name if one.symbol else None) for one in rows]
 
 
 def test_a_barrel_tells_the_files_behind_it_by_name(web: Path) -> None:

@@ -21,7 +21,6 @@ from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import Option
 
-
 LABELS = (CHANGE, READ)
 
 
@@ -126,9 +125,7 @@ def test_the_threshold_counts_on_the_probability_of_yes(threshold: float, includ
 
 def test_questions_about_one_item_each_differ_in_the_item_alone() -> None:
     transport = ScriptedTransport(lambda _: "no")
-    given = [
-        Option(key=f"{n}", name=f"f{n}.py", text=f"def f{n}(): ...\n", score=0.5) for n in range(1, 5)
-    ]
+    given = [Option(key=f"{n}", name=f"f{n}.py", text=f"def f{n}(): ...\n", score=0.5) for n in range(1, 5)]
     judge(transport).each(SCOPE_JUDGMENT, given, label="relevant", stage="scope", chosen=("in.py",))
     around = set()
     asked = {request.identity.item: request for request in transport.requests}
@@ -181,17 +178,13 @@ def states(tmp_path: Path) -> Iterator[Session]:
         yield session
 
 
-def remembering(
-    transport: ScriptedTransport, states: States, question: str = "Fix it"
-) -> RememberingJudge:
+def remembering(transport: ScriptedTransport, states: States, question: str = "Fix it") -> RememberingJudge:
     return RememberingJudge(judge(transport), states, question=question)
 
 
 def test_a_verdict_is_remembered_with_its_call_and_not_asked_for_again(states: Session) -> None:
     transport = ScriptedTransport(lambda _: "yes")
-    first = remembering(transport, states).each(
-        SCOPE_JUDGMENT, options(2), label="relevant", stage="scope"
-    )
+    first = remembering(transport, states).each(SCOPE_JUDGMENT, options(2), label="relevant", stage="scope")
     asked = len(transport.requests)
     more = remembering(transport, states).each(
         SCOPE_JUDGMENT, [*options(2), Option(key="new", name="new.py", text="", score=0.1)],

@@ -41,7 +41,9 @@ def test_the_words_of_a_failing_test_lead_to_definitions(make: Make) -> None:
 
 def test_both_lists_are_bounded(make: Make) -> None:
     files = {
-        f"pack/m{number}.py": "".join(f"def price_{number}_{name}():\n    return price\n\n\n" for name in "abc")
+        f"pack/m{number}.py": "".join(
+            f"def price_{number}_{name}():\n    return price\n\n\n" for name in "abc"
+        )
         for number in range(MAX_FILES + 5)
     }
     found = nearest(make(files), task="The price is wrong")

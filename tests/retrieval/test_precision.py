@@ -117,9 +117,7 @@ def test_where_nothing_is_judged_to_be_changed_the_next_are_asked_about(make: Ma
 
 def test_what_a_planner_is_to_choose_from_is_shown_where_it_is_small(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    package = world.retriever().retrieve(
-        room_request(task="Fix shop/cart.py", mode="plan", role="reasoning")
-    )
+    package = world.retriever().retrieve(room_request(task="Fix shop/cart.py", mode="plan", role="reasoning"))
     assert world.asked("precision_batch") == []
     assert "return sum(item.price" in package.to_prompt_text()
 
@@ -234,7 +232,9 @@ def test_a_reason_that_was_written_beside_the_code_is_shown_with_its_signature(m
 
 
 @pytest.mark.parametrize("route", ["each", "batch"])
-def test_a_symbol_larger_than_the_window_is_shown_in_ranges_of_whole_statements(make: Make, route: str) -> None:
+def test_a_symbol_larger_than_the_window_is_shown_in_ranges_of_whole_statements(
+    make: Make, route: str
+) -> None:
     text = large_module(1, lines=700)
 
     def keep(request: ChatRequest) -> str:

@@ -32,7 +32,9 @@ def test_task_analysis_shows_what_was_found_first_and_asks_last() -> None:
         task="Fix it",
         focus="the cart",
         evidence="failing test: t.py::test_total",
-        tests=frame("test: t.py :: test_total (lines 1-2)", "def test_total():\n    assert total() == 3\n", "====="),
+        tests=frame(
+            "test: t.py :: test_total (lines 1-2)", "def test_total():\n    assert total() == 3\n", "====="
+        ),
         files=("shop/cart.py",),
         symbols=("Cart.total (shop/cart.py)",),
     )

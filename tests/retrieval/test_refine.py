@@ -46,9 +46,7 @@ def test_a_missing_symbol_that_is_judged_primary_is_shown_whole(make: Make) -> N
 
 def test_one_by_one_a_refinement_asks_the_same_question_about_what_is_named(make: Make) -> None:
     words = {"task_3": "change", "task_4": "read"}
-    answers = {
-        "piece_judgment": lambda request: words.get(request.identity.item.rpartition(" ")[2], "skip")
-    }
+    answers = {"piece_judgment": lambda request: words.get(request.identity.item.rpartition(" ")[2], "skip")}
     world = make({**SHOP, "big.py": large_module(6, lines=20)}, answers, imports=IMPORTS)
     retriever = world.retriever(route="each", each_share=0.0)
     first = retriever.retrieve(room_request(files=("shop/cart.py",)))

@@ -206,9 +206,7 @@ def test_what_the_model_invents_is_dropped_and_noted(make: Make) -> None:
 
 
 def test_each_route_asks_once_for_every_candidate(make: Make) -> None:
-    answers = {
-        "scope_judgment": lambda request: "yes" if request.identity.item == "shop/money.py" else "no"
-    }
+    answers = {"scope_judgment": lambda request: "yes" if request.identity.item == "shop/money.py" else "no"}
     world = make(SHOP, answers, imports=IMPORTS)
     request = room_request(task="Fix the total price of the cart")
     world.retriever(route="each", each_share=0).retrieve(request)

@@ -6,7 +6,6 @@ from inline_snapshot import snapshot
 from tests.fakes.rooms import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.package import section_texts
-
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
@@ -16,7 +15,12 @@ from clean_room_agent.llm.prompt import Prompt
 
 CODE = shown_file("src/calc.py", "def add(a, b):\n    return a - b\n")
 TEST = shown_symbol(
-    "tests/test_calc.py", "def test_add():\n    assert add(1, 2) == 3\n", "test_add", 1, 2, detail="supporting"
+    "tests/test_calc.py",
+    "def test_add():\n    assert add(1, 2) == 3\n",
+    "test_add",
+    1,
+    2,
+    detail="supporting",
 )
 USED = shown_symbol("src/base.py", "def check(a): ...\n", "check", 1, 1, detail="supporting")
 LINE = shown_symbol("src/app.py", "src/app.py:7: return add(x, y)\n", "app", 1, 1, detail="type_context")
