@@ -287,20 +287,19 @@ def _configuration(folder: Path, text: str, rng: random.Random) -> None:
             raise Broken(f"{url!r} counts as this machine")
 
 
-class KnownTree(SourceTree):
-    """A tree in which the seeds' files stand; nothing of them can be read."""
-
-    def exists(self, path: str) -> bool:
-        """Whether the seeds name the path."""
-        return path in seeds.SOURCES
-
-
 def _reports(folder: Path, text: str, rng: random.Random) -> None:
     file = folder / "report.xml"
     file.write_bytes(damaged(rng, text))
     reading = read_report(file, lambda path: beneath.is_file(folder, path))
     for failure in reading.failures:
-        describe(failure, (folder,), KnownTree(folder))
+        describe(failure, (folder,), _Tree(folder))
+
+
+class _Tree(SourceTree):
+    """Knows the files of the seeds by name."""
+
+    def exists(self, path: str) -> bool:
+        return path in seeds.SOURCES
 
 
 def _output(text: str, _rng: random.Random) -> None:
@@ -315,7 +314,7 @@ def _output(text: str, _rng: random.Random) -> None:
         for name in reading.outcomes:
             normalise_name(name, roots)
         for failure in reading.failures[:20]:
-            describe(failure, roots, KnownTree(roots[0]))
+            describe(failure, roots, _Tree(roots[0]))
     frames_of(normalise(text, roots), lambda path: path in seeds.SOURCES)
 
 

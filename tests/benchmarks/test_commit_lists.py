@@ -7,7 +7,8 @@ import pytest
 from benchmarks.commit_list import CommitList, SearchEntry, read_list, write_commits
 from benchmarks.solve_real import LIST as REPAIRS
 
-LISTS = {"oracle": benchmarks.oracle.LIST, "repairs": REPAIRS}
+UNSEEN = REPAIRS.with_name("unseen_commits.toml")
+LISTS = {"oracle": benchmarks.oracle.LIST, "repairs": REPAIRS, "unseen": UNSEEN}
 
 
 @pytest.fixture(params=sorted(LISTS))
@@ -32,8 +33,19 @@ def test_the_oracle_has_sixty_commits_of_six_repositories_in_two_languages() -> 
     assert kinds == {"python", "node"}
 
 
-def test_every_commit_that_was_looked_at_was_taken_or_left_out_for_a_reason() -> None:
-    listed = read_list(benchmarks.oracle.LIST)
+def test_the_unseen_commits_are_of_other_repositories_and_of_different_runners() -> None:
+    listed = read_list(UNSEEN)
+    seen = {*read_list(benchmarks.oracle.LIST).repositories, *read_list(REPAIRS).repositories}
+    used = {commit.repository for commit in listed.commits}
+    assert len(listed.commits) >= 24
+    assert len(used) >= 4
+    assert not used & seen
+    assert len({listed.repositories[name].runner for name in used} - {"pytest"}) >= 2
+
+
+@pytest.mark.parametrize("path", [benchmarks.oracle.LIST, UNSEEN])
+def test_every_commit_that_was_looked_at_was_taken_or_left_out_for_a_reason(path: Path) -> None:
+    listed = read_list(path)
     for repository, search in listed.searches.items():
         taken = sum(commit.repository == repository for commit in listed.commits)
         assert (taken, taken + sum(search.left_out.values())) == (search.taken, search.looked_at)

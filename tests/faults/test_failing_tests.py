@@ -46,7 +46,7 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
     prompt = told.recorded.calls_of("implement")[1].prompt
     assert "def test_even_split(self):" not in told.recorded.calls_of("implement")[0].prompt
     assert "    def test_even_split(self):\n        self.assertEqual(split(9, 3), [3, 3, 3])\n" in prompt
-    assert f"Result: {outcome}. The edits were applied and tested: newly failing: {name}." in prompt
+    assert f"Result: tests failed. The edits were applied and tested: newly failing: {name}." in prompt
     assert "Goal tests (they failed before this step): 1 of 1 pass now.\n" in prompt
     block = re.search(rf"^Newly failing test: {re.escape(name)}\n((?:  .*\n)+)", prompt, re.MULTILINE)
     assert block is not None, prompt

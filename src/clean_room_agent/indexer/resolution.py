@@ -30,6 +30,7 @@ class StoredWorld:
         self._python = PythonModules(ids)
         self._ecmascript: EcmaScriptModules | None = None
         self._evaluations = Evaluations(self)
+        self._found: dict[tuple[str, str], ModuleRef | None] = {}
         self._unique: dict[tuple[str, bool], tuple[str, int] | None] = {}
         self._places: dict[int, list[int]] = {}
 
@@ -37,8 +38,11 @@ class StoredWorld:
         """As `PythonModules.find`; of JavaScript and TypeScript, the file that a specifier leads to."""
         if source.endswith(SUFFIXES):
             return self._python.find(source, target)
-        path = self._modules().find(source, target)
-        return None if path is None else ModuleRef(path, None)
+        key = source, target
+        if key not in self._found:
+            path = self._modules().find(source, target)
+            self._found[key] = None if path is None else ModuleRef(path, None)
+        return self._found[key]
 
     def child(self, ref: ModuleRef, name: str) -> ModuleRef | None:
         """As `PythonModules.child`."""

@@ -230,7 +230,7 @@ def _add_tested(query: TaskQuery, pool: _Pool, source: RepositorySource) -> None
 
 
 def _imported(file_id: int, source: RepositorySource) -> list[str]:
-    """The files that a file imports; for one that only re-exports others, also these."""
+    """The files that a file imports; for one that re-exports what others define, or has nothing of its own, also these."""
     paths: dict[str, None] = {}
     waiting = [(file_id, 0)]
     while waiting:
@@ -239,6 +239,7 @@ def _imported(file_id: int, source: RepositorySource) -> list[str]:
             if row.file.path in paths:
                 continue
             paths[row.file.path] = None
+            paths.update(dict.fromkeys(one.file.path for one in source.kb.get_reexports(row.file.id)))
             if depth < MAX_REEXPORTS and not source.definitions_at(row.file.path):
                 waiting.append((row.file.id, depth + 1))
     return list(paths)

@@ -9,7 +9,7 @@ from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.relevance import Hints, score_pieces
 from clean_room_agent.retrieval.room_files import NotEditable
 from clean_room_agent.retrieval.source import FileView, RepositorySource
-from clean_room_agent.retrieval.units import read_view, weighted_terms
+from clean_room_agent.retrieval.units import read_view, weighted_terms, words_of
 
 MAX_FILES = 12
 MAX_SYMBOLS = 25
@@ -40,13 +40,15 @@ def find_nearest(
         view = read_view(path, source, available_tokens)
         if not isinstance(view, NotEditable):
             views.append(view)
+    tests = find_tests(query, source)
     hints = Hints(
         planned=frozenset(),
         named=frozenset((*query.symbols, *query.identifiers)),
         frames=query.frames,
         wants_tests=asks_for_tests(query),
+        tested=words_of(tests),
     )
-    scores = score_pieces(views, weighted_terms(request, query, find_tests(query, source)), hints)
+    scores = score_pieces(views, weighted_terms(request, query, tests), hints)
     pieces = [
         (-scores[view.row.path, piece.start_line], view.row.path, piece.start_line, piece.name)
         for view in views

@@ -1,12 +1,14 @@
 """The part that all judgments of one request share: task, focus and evidence as a model reads them."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 
 MAX_LISTED = 6
-"""Tests, messages and frames shown; how many more there are is said."""
+"""Messages shown."""
+MAX_GROUPS = 4
+"""Ways of failing shown; how many more tests there are is said."""
 MAX_VALUE = 200
 """Characters of a message, of a statement or of a value; of a longer one the beginning."""
 
@@ -28,21 +30,22 @@ def question_text(request: RoomRequest, missing: RefinementRequest | None = None
 
 
 def evidence_text(evidence: Evidence) -> str:
-    """The failing tests in two or three lines each, or the messages where no test has a name; "" where there is none."""
-    lines = [line for test in evidence.tests[:MAX_LISTED] for line in _test_lines(test)]
-    if len(evidence.tests) > MAX_LISTED:
-        lines.append(f"({len(evidence.tests) - MAX_LISTED} more failing tests)")
+    """The failing tests in a few lines each, those that fail in the same way together; the messages where no test has a
+    name; "" where there is neither.
+    """
     if not evidence.tests:
-        lines = [_short(message) for message in evidence.messages[:MAX_LISTED]]
-    return "\n".join(once(lines))
+        return "\n".join(dict.fromkeys(_short(message) for message in evidence.messages[:MAX_LISTED]))
+    groups: dict[tuple[str, ...], list[FailingTest]] = {}
+    for test in evidence.tests:
+        key = (test.statement, test.expected, test.actual, test.message)
+        groups.setdefault(key, []).append(test)
+    lines = [line for group in list(groups.values())[:MAX_GROUPS] for line in _group_lines(group)]
+    left = sum(len(group) for group in list(groups.values())[MAX_GROUPS:])
+    return "\n".join((*lines, *([f"({left} more failing tests)"] if left else [])))
 
 
-def once(lines: Iterable[str]) -> tuple[str, ...]:
-    """The lines without repeats, in order."""
-    return tuple(dict.fromkeys(lines))
-
-
-def _test_lines(test: FailingTest) -> list[str]:
+def _group_lines(group: Sequence[FailingTest]) -> list[str]:
+    test = group[0]
     lines = [f"failing test: {test.name}"]
     if test.statement:
         lines.append(f"  line: {_short(test.statement)}")
@@ -50,6 +53,8 @@ def _test_lines(test: FailingTest) -> list[str]:
         lines += [f"  expected: {_short(test.expected)}", f"  actual: {_short(test.actual)}"]
     elif test.message:
         lines.append(f"  {_short(test.message)}")
+    if len(group) > 1:
+        lines.append(f"  {len(group) - 1} more fail in the same way")
     return lines
 
 

@@ -27,6 +27,10 @@ MAX_CALLERS = 10
 MAX_GREEN = 5
 SHORT_VALUE_LINES = 4
 """A constant up to this long is shown whole."""
+SHORT_CLASS_LINES = 8
+"""A class up to this long is shown whole, and a longer one by its head."""
+NO_USES = ("def ", "class ", "async def ", "#", "//", "*", "/*", '"""', "'''")
+"""How a line begins that names what it does not use: a definition, a comment, documentation."""
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 RELATED_TIER = 2
 
@@ -227,7 +231,8 @@ def _in_short(symbol: SymbolRow, source: RepositorySource) -> str:
     """Signature in one line with the first line of the documentation below it; a short value whole."""
     path = source.path_of(symbol.file_id)
     owner = symbol.qualified_name.rpartition(".")[0]
-    if symbol.kind in VALUES and symbol.end_line - symbol.start_line < SHORT_VALUE_LINES:
+    most = {**dict.fromkeys(VALUES, SHORT_VALUE_LINES), **dict.fromkeys(CONTAINERS, SHORT_CLASS_LINES)}
+    if symbol.end_line - symbol.start_line < most.get(symbol.kind, 0):
         return _lines(path, symbol, source)
     documentation = (
         doc.content for doc in source.kb.get_docstrings_for_file(symbol.file_id) if doc.symbol_id == symbol.id
@@ -287,16 +292,18 @@ def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> l
 
 
 def _first_use(text: FileText, found: _Found) -> tuple[int, str] | None:
+    """Number and text of the first line of the caller that calls what it uses, else of the first that names it."""
     wanted = {name.rpartition(".")[2] for name in found.names}
     if "__init__" in wanted:
         wanted |= {name.split(".")[-2] for name in found.names if name.count(".")}
-    for number in range(found.symbol.start_line, found.symbol.end_line + 1):
-        line = text.lines[number - 1]
-        if wanted & set(WORD.findall(line)) and not line.lstrip().startswith(
-            ("def ", "class ", "async def ")
-        ):
-            return number, quoted(line)
-    return None
+    naming = [
+        (number, line)
+        for number in range(found.symbol.start_line, found.symbol.end_line + 1)
+        if not (line := quoted(text.lines[number - 1])).startswith(NO_USES)
+        and wanted & set(WORD.findall(line))
+    ]
+    calls = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(wanted)))})\s*\(")
+    return next((place for place in naming if calls.search(place[1])), naming[0] if naming else None)
 
 
 def _green_selection(found: _Found, source: RepositorySource) -> Selection:

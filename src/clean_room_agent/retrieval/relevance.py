@@ -18,6 +18,7 @@ NAME_WEIGHT = 3.0
 PLAN_GAIN = 1.0
 FRAME_GAIN = 0.5
 NAMED_GAIN = 0.5
+TESTED_GAIN = 0.4
 
 PieceKey = tuple[str, int]
 """Path and first line."""
@@ -33,6 +34,8 @@ class Hints:
     """Symbols and identifiers that the task names."""
     frames: tuple[StackFrame, ...]
     wants_tests: bool
+    tested: frozenset[str] = frozenset()
+    """Words of the code of the tests that fail."""
 
 
 def score_pieces(
@@ -55,7 +58,7 @@ def score_pieces(
         weight = 1.0 if hints.wants_tests or not is_test_file(view.row.path) else KIND_WEIGHTS["test"]
         for piece in view.pieces:
             key = (view.row.path, piece.start_line)
-            scores[key] = weight * (words[key] + _gain(view.row.path, piece, hints))
+            scores[key] = weight * (words[key] + _gain(view, piece, hints))
     return {key: round(score, 4) for key, score in _relative(scores).items()}
 
 
@@ -75,8 +78,11 @@ def holds_frame(path: str, piece: Piece, frames: Sequence[StackFrame]) -> bool:
     return any(frame.path == path and piece.start_line <= frame.line <= piece.end_line for frame in frames)
 
 
-def _gain(path: str, piece: Piece, hints: Hints) -> float:
+def _gain(view: FileView, piece: Piece, hints: Hints) -> float:
+    path = view.row.path
     gain = 0.0
+    if _defines(view, piece, hints.tested):
+        gain += TESTED_GAIN
     if is_named(piece, hints.planned):
         gain += PLAN_GAIN
     if holds_frame(path, piece, hints.frames):
@@ -84,6 +90,15 @@ def _gain(path: str, piece: Piece, hints: Hints) -> float:
     if is_named(piece, hints.named):
         gain += NAMED_GAIN
     return gain
+
+
+def _defines(view: FileView, piece: Piece, words: frozenset[str]) -> bool:
+    """Whether the piece is, or holds, a definition of one of these plain names."""
+    return any(
+        entry.name.rpartition(".")[2] in words
+        for entry in view.definitions
+        if piece.start_line <= entry.start_line <= entry.end_line <= piece.end_line
+    )
 
 
 def _bag(view: FileView, piece: Piece, wanted: Mapping[str, float]) -> dict[str, float]:

@@ -46,10 +46,8 @@ def target_of(units: Sequence[Unit], hints: Hints, changed: Collection[tuple[str
     for unit in units:
         if reason := _named(unit.piece, view, hints.planned):
             chosen[unit.piece.start_line] = (unit, reason)
-    resolved = bool(chosen)
     for unit in units:
-        known = (unit.entry.path, unit.piece.name) in changed
-        if known and (not resolved or unit.piece.kind == "code"):
+        if (unit.entry.path, unit.piece.name) in changed:
             chosen.setdefault(unit.piece.start_line, (unit, "judged to be changed when the task was planned"))
         elif not hints.planned and holds_frame(unit.entry.path, unit.piece, hints.frames):
             chosen.setdefault(unit.piece.start_line, (unit, "in a stack trace"))

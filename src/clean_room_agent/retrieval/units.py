@@ -11,6 +11,7 @@ from clean_room_agent.retrieval import outlines
 from clean_room_agent.retrieval.candidates import asks_for_tests, search_terms
 from clean_room_agent.retrieval.evidence_lines import nearest_lines, numbered
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
+from clean_room_agent.retrieval.mentions import WORD
 from clean_room_agent.retrieval.pieces import Piece
 from clean_room_agent.retrieval.relevance import Hints, PieceKey, score_pieces
 from clean_room_agent.retrieval.room_files import NotEditable
@@ -124,6 +125,7 @@ def files_in_scope(context: StageContext, source: RepositorySource, task: TaskQu
         named=frozenset((*task.symbols, *task.identifiers)),
         frames=task.frames,
         wants_tests=asks_for_tests(task),
+        tested=words_of(tests),
     )
     terms = weighted_terms(context.request, task, tests)
     scores = score_pieces([view for _, view in views], terms, hints)
@@ -151,6 +153,11 @@ def read_view(path: str, source: RepositorySource, available_tokens: int) -> Fil
     """
     max_lines = max(MIN_DIVIDED_LINES, available_tokens // TOKENS_PER_LINE)
     return source.view(path, max_lines=max_lines, available_tokens=available_tokens)
+
+
+def words_of(tests: Sequence[TestCode]) -> frozenset[str]:
+    """The words of the tests' code."""
+    return frozenset(word for test in tests for word in WORD.findall(test.text))
 
 
 def weighted_terms(request: RoomRequest, task: TaskQuery, tests: Sequence[TestCode]) -> dict[str, float]:

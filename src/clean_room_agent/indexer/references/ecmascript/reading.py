@@ -1,4 +1,33 @@
-"""One parsed JavaScript or TypeScript file as its interface and its uses."""
+"""One parsed JavaScript or TypeScript file as its interface and its uses.
+
+A worked example, from text to reference:
+
+    // lib/index.ts             // lib/shop.ts                         // app.ts
+    export * from './shop'      export class Cart {                    import { Cart as C } from './lib'
+                                  items = new Items()                  export function use(cart: C, other) {
+                                }                                        const { items } = cart
+                                export class Items { add() {} }          items.add(other.add())
+                                                                       }
+
+*Reading* `app.ts`; no other file is looked at. `binding` fills the scopes: in `use`, `cart` is bound to the type's node
+`C`, `other` to something unknown, `items` to the member `items` of the node `cart`. `uses` takes each name in a symbol
+that declares nothing, with what follows it: `C`, `cart`, `items.add(`, `other.add(`. What its first name means decides
+on the token. `C` is bound in no scope and imported, so it stands as it is. `cart` alone is a local, which says nothing.
+`items` is a local as well, but comes to `C:.items`, "of an object of C, the member items": the token is
+`C:.items|.add(`; what stands before the bar is evaluated, what stands behind it is a reference, called at its end.
+Nothing is known of `other`, and `add` is too common a name to be looked for in the whole repository: no token.
+
+    uses       [[0, "C C:.items|.add("]]                              0 is the place of `use`
+    interface  [{"use": [0, "f"]}, {"C": [["./lib", "Cart"]]}, [], {"use": ["", "use"]}]
+               definitions, imports, stars, exports
+
+*Resolving* (`references.resolve`): `C` is an import, so the export `Cart` of `lib/index.ts` is asked for. That has none
+of its own and passes on `./shop`, whose export `Cart` is its class: `use -> lib/shop.ts:Cart name 0.95`. `C:` is an
+object of it (.85), `.items` its field, which holds `Items:` as the interface of `lib/shop.ts` says; so `.add` is
+`Items.add`: `use -> lib/shop.ts:Items.add call 0.85`. What was asked on the way is stored as look-ups: `^Cart` and `*`
+of `lib/index.ts`; `^Cart`, `Cart`, `Cart.items`, `Cart.items.add`, `Items` and `Items.add` of `lib/shop.ts`. An edit that
+changes none of these leaves the references of `app.ts` as they are.
+"""
 
 from collections.abc import Mapping, Sequence
 
