@@ -33,10 +33,8 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
     till = make_project(tmp_path) if command == "unittest" else make_project(tmp_path, test_command=PYTEST)
     told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN]})
     assert (told.code, told.traces) == (0, {}), told.err
-    # unittest's words name the file of tests, which was not in the room; with pytest it was.
-    outcome = "insufficient_context" if command == "unittest" else "tests_failed"
-    assert told.recorded.outcomes == [outcome, "applied_and_passed"]
-    assert told.recorded.actions == ["refine" if command == "unittest" else "retry"]
+    assert told.recorded.outcomes == ["tests_failed", "applied_and_passed"]
+    assert told.recorded.actions == ["retry"]
     name = "tests.test_money.MoneyTest.test_even_split"
     if command == "pytest":
         name = "tests/test_money.py::MoneyTest::test_even_split"
@@ -46,7 +44,7 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
     assert "-    return [share] * people" in told.recorded.attempts[0].diff
     prompt = told.recorded.calls_of("implement")[1].prompt
     assert (
-        f"Result: {outcome}. The edits were applied, the tests refused them, and they were undone: newly failing: {name}"
+        f"Result: tests_failed. The edits were applied, the tests refused them, and they were undone: newly failing: {name}"
         in prompt
     )
     assert re.search(
@@ -54,7 +52,7 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
         prompt,
         re.MULTILINE,
     )
-    assert f"{outcome.replace('_', ' ')}: newly failing: {name}" in told.err
+    assert f"tests failed: newly failing: {name}" in told.err
     assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
 
 
@@ -103,8 +101,8 @@ def test_where_red_tests_may_stay_red_the_first_attempt_is_enough(till: Project)
 def test_tests_that_fail_each_time_fail_the_run(till: Project) -> None:
     told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN] * 6})
     assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
-    assert told.recorded.outcomes == ["insufficient_context", "tests_failed", "tests_failed"] * 2
-    assert [row.added for row in told.recorded.refinements] == [("tests/test_money.py",)] * 2
+    assert told.recorded.outcomes == ["tests_failed"] * 6
+    assert told.recorded.refinements == ()
     reason = "s1-2: tests_failed: newly failing: tests.test_money.MoneyTest.test_even_split"
     assert told.recorded.ending == ("failed", reason)
     assert reason in told.out
