@@ -17,7 +17,7 @@ from clean_room_agent.indexer.references.ecmascript.modules import (
     read_export,
     read_import,
 )
-from clean_room_agent.indexer.references.ecmascript.regions import CLASSES, MODULE_SCOPE, Regions
+from clean_room_agent.indexer.references.ecmascript.regions import CLASSES, FUNCTIONS, MODULE_SCOPE, Regions
 from clean_room_agent.indexer.references.ecmascript.scopes import UNKNOWN, Bound, Scopes
 
 WHOLE = "="
@@ -49,7 +49,7 @@ class Binds:
         self.constructors = frozenset(PROTOTYPE.findall(text)) if ".prototype." in text else frozenset[str]()
         """Names of functions that are used as classes."""
         self.keys = self._keys()
-        """Symbol -> what it is known by in the interface: its qualified name, or, inside a function, that and its place."""
+        """Symbol -> what it is known by in the interface: its qualified name, or, if it is hidden, that and its place."""
         self.scopes = Scopes(nested, self.regions, text, self.keys, self.constructors)
         self.members: dict[str, dict[str, list[Bound]]] = defaultdict(dict)
         """Qualified name of a class, an interface or a type -> member that is no symbol -> what it holds."""
@@ -75,19 +75,22 @@ class Binds:
         """The module's symbols by the byte after their last."""
         self._read(captures)
 
-    def is_local(self, place: int) -> bool:
-        """Whether the symbol is a name of a function's scope."""
-        scope = self.regions.around[place]
-        node = self.regions.nodes[scope]
-        is_member = self.nested.kinds[place] == "method" or bool(self.nested.definitions[place].owner)
-        return not is_member and node is not None and node.type not in OPEN
+    def is_hidden(self, place: int) -> bool:
+        """Whether the symbol is a name of a function's scope, or a method of an object that no variable holds."""
+        nested, parent = self.nested, self.nested.parents[place]
+        if nested.definitions[place].owner:
+            return False
+        if nested.kinds[place] == "method":
+            return parent < 0 or nested.kinds[parent] in FUNCTIONS
+        node = self.regions.nodes[self.regions.around[place]]
+        return node is not None and node.type not in OPEN
 
     def _keys(self) -> list[str]:
         nested = self.nested
         keys: list[str] = []
         for place, (name, parent) in enumerate(zip(nested.names, nested.parents, strict=True)):
             key = keys[parent] + name[len(nested.names[parent]) :] if parent >= 0 else name
-            keys.append(f"{key}#{place}" if self.is_local(place) else key)
+            keys.append(f"{key}#{place}" if self.is_hidden(place) else key)
         return keys
 
     def string(self, node: Node) -> str:

@@ -43,7 +43,7 @@ def read_definitions(
     local: set[int] = set()
     for place, key in enumerate(binds.keys):
         parent = nested.parents[place]
-        if (parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS)) or binds.is_local(place):
+        if (parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS)) or binds.is_hidden(place):
             local.add(place)
         into = inner if place in local else reachable
         kind, types = _described(binds, place, nodes.get(place))
