@@ -10,18 +10,11 @@ from tree_sitter import Node
 
 from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references.ecmascript.expressions import LITERAL, WORD
-from clean_room_agent.indexer.references.ecmascript.modules import (
-    ALL,
-    DEFAULT,
-    Taken,
-    read_export,
-    read_import,
-)
+from clean_room_agent.indexer.references.ecmascript.modules import ALL, Taken, read_export, read_import
 from clean_room_agent.indexer.references.ecmascript.regions import CLASSES, FUNCTIONS, MODULE_SCOPE, Regions
 from clean_room_agent.indexer.references.ecmascript.scopes import UNKNOWN, Bound, Scopes
+from clean_room_agent.indexer.references.interface import DEFAULT, WHOLE
 
-WHOLE = "="
-"""The export that stands for the module itself: what `module.exports` and TypeScript's `export =` are set to."""
 ON_THIS = re.compile(rf"this\.(#?{WORD})")
 ON_EXPORTS = re.compile(rf"(?:module\.)?exports\.({WORD})")
 DECLARATOR = re.compile(rf"({WORD})\s*+!?([:=])?+")
