@@ -9,7 +9,7 @@ from operator import attrgetter
 from tree_sitter import Node
 
 from clean_room_agent.indexer.nesting import Nested
-from clean_room_agent.indexer.references.ecmascript.expressions import LITERAL, WORD
+from clean_room_agent.indexer.references.ecmascript.expressions import LITERAL, MAX_DEPTH, WORD
 from clean_room_agent.indexer.references.ecmascript.modules import ALL, Taken, read_export, read_import
 from clean_room_agent.indexer.references.ecmascript.regions import CLASSES, FUNCTIONS, MODULE_SCOPE, Regions
 from clean_room_agent.indexer.references.ecmascript.scopes import UNKNOWN, Bound, Scopes
@@ -29,7 +29,7 @@ PLAIN = frozenset({"identifier", "shorthand_property_identifier_pattern", "type_
 INNER = {"assignment_pattern": "left", "object_assignment_pattern": "left", "pair_pattern": "value"}
 ORDERED = frozenset({"use.import", "use.export", "use.declarator"})
 START = attrgetter("start_byte")
-PROTOTYPE = re.compile(rf"({WORD})\.prototype\.{WORD}\s*=")
+PROTOTYPE = re.compile(rf"(?<![\w$.])({WORD})\.prototype\.{WORD}\s*=")
 
 
 class Binds:
@@ -130,9 +130,13 @@ class Binds:
             if scope != MODULE_SCOPE:
                 self.scopes.bind(scope, one.name, Bound(text=self.scopes.symbol(self.keys[place])))
 
-    def _names(self, node: Node, steps: str | None = "") -> Iterator[tuple[str, int, str | None]]:
+    def _names(
+        self, node: Node, steps: str | None = "", depth: int = MAX_DEPTH
+    ) -> Iterator[tuple[str, int, str | None]]:
         """Each name that a pattern binds, its first byte, and the steps that lead to its value; None: not known."""
         kind = node.type
+        if depth == 0:
+            return
         if kind in PLAIN:
             yield self.string(node), node.start_byte, steps
         elif kind in INNER:
@@ -140,7 +144,7 @@ class Binds:
             if key is not None and steps is not None:
                 steps = f"{steps}.{self.string(key)}" if key.type == "property_identifier" else None
             if inner is not None:
-                yield from self._names(inner, steps)
+                yield from self._names(inner, steps, depth - 1)
         elif kind in {"object_pattern", "array_pattern", "rest_pattern"}:
             for child in node.named_children:
                 into = steps if kind == "object_pattern" and child.type != "rest_pattern" else None
@@ -148,7 +152,7 @@ class Binds:
                 plain = left or child
                 if into is not None and plain.type == "shorthand_property_identifier_pattern":
                     into = f"{into}.{self.string(plain)}"
-                yield from self._names(child, into)
+                yield from self._names(child, into, depth - 1)
 
     def _bind_plain(self, scope: int, name: str, start: int, bound: Bound | None) -> None:
         """The name, which stands at `start`, is bound in the scope."""
