@@ -120,3 +120,10 @@ def test_parts_of_scip() -> None:
         ("v", "statement"),
         ("__init__", "module"),
     ]
+
+
+def test_a_symbol_of_scip_typescript_keeps_its_package() -> None:
+    method = "scip-typescript npm @vue/shared 3.5.0 src/`index.ts`/Foo#bar()."
+    assert (key(method), named(method)) == ("@vue/shared:src/index.ts/Foo#bar().", ("bar", "function"))
+    assert named("scip-typescript npm hono 4.0.0 src/`hono.ts`/App.") == ("App", "function")
+    assert named("scip-typescript npm hono 4.0.0 src/`hono.ts`/Env#") == ("Env", "class")

@@ -138,3 +138,16 @@ def test_any_sequence_of_edits_ends_in_the_index_of_a_fresh_build(
     fresh = dump_of(top)
     for table, rows in fresh.items():
         assert updated[table] == rows, (table, steps)
+
+
+def test_a_name_is_the_only_one_of_its_language(tmp_path: Path) -> None:
+    use, rarely = "def use(thing):\n    thing.rarely()\n", "def rarely(): pass\n"
+    top = make_repository(
+        tmp_path / "repo", {"a.py": use, "b.py": rarely, "c.py": "", "d.js": "function rarely() {}\n"}
+    )
+    index(top)
+    assert [row[3] for row in dump_of(top)["symbol_references"]] == ["rarely:0"]
+    (top / "c.py").write_text(rarely)
+    (top / "d.js").write_text("")
+    index(top)
+    assert dump_of(top)["symbol_references"] == []

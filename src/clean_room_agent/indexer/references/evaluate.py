@@ -5,7 +5,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from clean_room_agent.indexer.imports.python import SUFFIXES, ModuleRef
-from clean_room_agent.indexer.references.interface import EXPORT, EXPORTS, STAR, Interface, Written
+from clean_room_agent.indexer.references.interface import (
+    DEFAULT,
+    EXPORT,
+    EXPORTS,
+    STAR,
+    WHOLE,
+    Interface,
+    Written,
+)
 from clean_room_agent.indexer.references.values import OUTSIDE, Value, World
 
 STEP = re.compile(r"\.[^.()\[\]:@!?%]+|\(\)|\[\]|[:@!?%]")
@@ -18,9 +26,6 @@ CONSTRUCTOR = "constructor"
 TYPED = 0.85
 MAX_DEPTH = 50
 
-DEFAULT = "default"
-WHOLE = "="
-"""The export that stands for the module itself: `module.exports`."""
 MODULE = "?"
 """Before a module, as it was asked for, in the place of a name."""
 

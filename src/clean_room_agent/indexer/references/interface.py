@@ -11,6 +11,10 @@ EXPORT = "^"
 """Before the name of an export, in the place of a name."""
 EXPORTS = f"{EXPORT}{STAR}"
 """The key of which exports there are."""
+DEFAULT = "default"
+"""The name of JavaScript's default export."""
+WHOLE = "="
+"""The export that stands for the module itself: what `module.exports` and TypeScript's `export =` are set to."""
 ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 

@@ -11,18 +11,12 @@ from clean_room_agent.indexer.imports.python import SUFFIXES
 from clean_room_agent.indexer.imports.reach import words_of
 from clean_room_agent.indexer.references.asker import Asker
 from clean_room_agent.indexer.references.ecmascript.common import COMMON_MEMBERS
-from clean_room_agent.indexer.references.evaluate import (
-    ALIAS,
-    DEFAULT,
-    HEAD,
-    MODULE,
-    STEP,
-    WHOLE,
-    Lookup,
-)
+from clean_room_agent.indexer.references.evaluate import ALIAS, HEAD, MODULE, STEP, Lookup
 from clean_room_agent.indexer.references.evaluations import Evaluations
 from clean_room_agent.indexer.references.interface import (
+    DEFAULT,
     STAR,
+    WHOLE,
     FileNames,
     Interface,
     changed_names,

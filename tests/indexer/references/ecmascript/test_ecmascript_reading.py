@@ -1,5 +1,8 @@
-"""The example of the reader's docstring."""
+"""The example of the reader's docstring, and sources that nobody writes by hand."""
 
+import time
+
+import pytest
 from tests.fakes.ecmascript_world import EcmaScriptWorld
 
 FILES = {
@@ -24,3 +27,24 @@ def test_the_worked_example_holds() -> None:
     lookups = world.resolve("app.ts").lookups
     assert lookups["lib/index.ts"] == {"^Cart", "*"}
     assert lookups["lib/shop.ts"] == {"^Cart", "Cart", "Cart.items", "Cart.items.add", "Items", "Items.add"}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "class A { m = " + "() => " * 3000 + "this.m() }",
+        "function f(" + "[" * 3000 + "a" + "]" * 3000 + ") { a() }",
+        "const x = () => " + "(" * 3000 + "this.m()" + ")" * 3000,
+        "const x = () => f" + ".a()" * 3000,
+        "type A = " + "(" * 2000 + "B" + ")" * 2000 + "\nfunction f(a: A) { a.b() }",
+        "// .prototype.\nconst x = '" + "a" * 200_000 + "'\nfunction f() { x() }",
+        "function f() { return a" + " < b" * 20_000 + " }",
+        "".join(f"function f{n}() {{ f{n + 1}() }}\n" for n in range(2000)),
+        "const a = () => { " + "".join(f"const v{n + 1} = v{n};" for n in range(2000)) + " v2000.m() }",
+    ],
+)
+def test_deep_and_long_sources_are_read_in_little_time(source: str) -> None:
+    began = time.process_time()
+    world = EcmaScriptWorld({"a.ts": source})
+    world.resolve("a.ts")
+    assert time.process_time() - began < 10

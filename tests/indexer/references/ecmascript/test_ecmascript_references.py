@@ -198,6 +198,13 @@ def test_functions_of_one_name_in_several_scopes_are_told_apart() -> None:
     assert [(caller, callee) for caller, _, callee, _, _ in found] == [(1, 0), (3, 2)]
 
 
+def test_a_method_of_an_object_in_a_callback_is_no_name_of_the_module() -> None:
+    source = (
+        "import { helper } from './lib'\nit(() => { mount({ helper() {} }) })\nfunction use() { helper() }\n"
+    )
+    assert references(source) == ["things.ts:helper call 0.95"]
+
+
 def test_members_of_a_namespace_are_found() -> None:
     source = "namespace Deep { export function a() { b() }\n export function b() {} }\nfunction use() { Deep.a() }\n"
     said = EcmaScriptWorld({"a.ts": source}).references("a.ts")

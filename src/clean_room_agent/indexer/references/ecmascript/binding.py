@@ -9,19 +9,12 @@ from operator import attrgetter
 from tree_sitter import Node
 
 from clean_room_agent.indexer.nesting import Nested
-from clean_room_agent.indexer.references.ecmascript.expressions import LITERAL, WORD
-from clean_room_agent.indexer.references.ecmascript.modules import (
-    ALL,
-    DEFAULT,
-    Taken,
-    read_export,
-    read_import,
-)
-from clean_room_agent.indexer.references.ecmascript.regions import CLASSES, MODULE_SCOPE, Regions
+from clean_room_agent.indexer.references.ecmascript.expressions import LITERAL, MAX_DEPTH, WORD
+from clean_room_agent.indexer.references.ecmascript.modules import ALL, Taken, read_export, read_import
+from clean_room_agent.indexer.references.ecmascript.regions import CLASSES, FUNCTIONS, MODULE_SCOPE, Regions
 from clean_room_agent.indexer.references.ecmascript.scopes import UNKNOWN, Bound, Scopes
+from clean_room_agent.indexer.references.interface import DEFAULT, WHOLE
 
-WHOLE = "="
-"""The export that stands for the module itself: what `module.exports` and TypeScript's `export =` are set to."""
 ON_THIS = re.compile(rf"this\.(#?{WORD})")
 ON_EXPORTS = re.compile(rf"(?:module\.)?exports\.({WORD})")
 DECLARATOR = re.compile(rf"({WORD})\s*+!?([:=])?+")
@@ -36,7 +29,7 @@ PLAIN = frozenset({"identifier", "shorthand_property_identifier_pattern", "type_
 INNER = {"assignment_pattern": "left", "object_assignment_pattern": "left", "pair_pattern": "value"}
 ORDERED = frozenset({"use.import", "use.export", "use.declarator"})
 START = attrgetter("start_byte")
-PROTOTYPE = re.compile(rf"({WORD})\.prototype\.{WORD}\s*=")
+PROTOTYPE = re.compile(rf"(?<![\w$.])({WORD})\.prototype\.{WORD}\s*=")
 
 
 class Binds:
@@ -49,7 +42,7 @@ class Binds:
         self.constructors = frozenset(PROTOTYPE.findall(text)) if ".prototype." in text else frozenset[str]()
         """Names of functions that are used as classes."""
         self.keys = self._keys()
-        """Symbol -> what it is known by in the interface: its qualified name, or, inside a function, that and its place."""
+        """Symbol -> what it is known by in the interface: its qualified name, or, if it is hidden, that and its place."""
         self.scopes = Scopes(nested, self.regions, text, self.keys, self.constructors)
         self.members: dict[str, dict[str, list[Bound]]] = defaultdict(dict)
         """Qualified name of a class, an interface or a type -> member that is no symbol -> what it holds."""
@@ -75,19 +68,22 @@ class Binds:
         """The module's symbols by the byte after their last."""
         self._read(captures)
 
-    def is_local(self, place: int) -> bool:
-        """Whether the symbol is a name of a function's scope."""
-        scope = self.regions.around[place]
-        node = self.regions.nodes[scope]
-        is_member = self.nested.kinds[place] == "method" or bool(self.nested.definitions[place].owner)
-        return not is_member and node is not None and node.type not in OPEN
+    def is_hidden(self, place: int) -> bool:
+        """Whether the symbol is a name of a function's scope, or a method of an object that no variable holds."""
+        nested, parent = self.nested, self.nested.parents[place]
+        if nested.definitions[place].owner:
+            return False
+        if nested.kinds[place] == "method":
+            return parent < 0 or nested.kinds[parent] in FUNCTIONS
+        node = self.regions.nodes[self.regions.around[place]]
+        return node is not None and node.type not in OPEN
 
     def _keys(self) -> list[str]:
         nested = self.nested
         keys: list[str] = []
         for place, (name, parent) in enumerate(zip(nested.names, nested.parents, strict=True)):
             key = keys[parent] + name[len(nested.names[parent]) :] if parent >= 0 else name
-            keys.append(f"{key}#{place}" if self.is_local(place) else key)
+            keys.append(f"{key}#{place}" if self.is_hidden(place) else key)
         return keys
 
     def string(self, node: Node) -> str:
@@ -134,9 +130,13 @@ class Binds:
             if scope != MODULE_SCOPE:
                 self.scopes.bind(scope, one.name, Bound(text=self.scopes.symbol(self.keys[place])))
 
-    def _names(self, node: Node, steps: str | None = "") -> Iterator[tuple[str, int, str | None]]:
+    def _names(
+        self, node: Node, steps: str | None = "", depth: int = MAX_DEPTH
+    ) -> Iterator[tuple[str, int, str | None]]:
         """Each name that a pattern binds, its first byte, and the steps that lead to its value; None: not known."""
         kind = node.type
+        if depth == 0:
+            return
         if kind in PLAIN:
             yield self.string(node), node.start_byte, steps
         elif kind in INNER:
@@ -144,7 +144,7 @@ class Binds:
             if key is not None and steps is not None:
                 steps = f"{steps}.{self.string(key)}" if key.type == "property_identifier" else None
             if inner is not None:
-                yield from self._names(inner, steps)
+                yield from self._names(inner, steps, depth - 1)
         elif kind in {"object_pattern", "array_pattern", "rest_pattern"}:
             for child in node.named_children:
                 into = steps if kind == "object_pattern" and child.type != "rest_pattern" else None
@@ -152,7 +152,7 @@ class Binds:
                 plain = left or child
                 if into is not None and plain.type == "shorthand_property_identifier_pattern":
                     into = f"{into}.{self.string(plain)}"
-                yield from self._names(child, into)
+                yield from self._names(child, into, depth - 1)
 
     def _bind_plain(self, scope: int, name: str, start: int, bound: Bound | None) -> None:
         """The name, which stands at `start`, is bound in the scope."""

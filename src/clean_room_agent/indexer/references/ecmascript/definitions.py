@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from tree_sitter import Node
 
-from clean_room_agent.indexer.references.ecmascript.binding import WHOLE, Binds
+from clean_room_agent.indexer.references.ecmascript.binding import Binds
 from clean_room_agent.indexer.references.ecmascript.expressions import BETWEEN, STEPS, WORD
 from clean_room_agent.indexer.references.ecmascript.regions import FUNCTIONS, base_nodes
 from clean_room_agent.indexer.references.ecmascript.scopes import Bound
 from clean_room_agent.indexer.references.expressions import MAX_LENGTH
-from clean_room_agent.indexer.references.interface import Written
+from clean_room_agent.indexer.references.interface import WHOLE, Written
 
 DOTTED = re.compile(WORD + STEPS)
 ACCESSOR = re.compile(
@@ -32,18 +32,14 @@ def read_definitions(
 ) -> tuple[dict[str, Written], dict[str, Written]]:
     """What other files can reach by qualified name, and what stands inside functions."""
     nested = binds.nested
-    nodes = {
-        binds.regions.at(node.start_byte)[0]: node
-        for capture in ("class", "type_alias", "interface")
-        for node in captures.get(capture, ())
-    }
+    nodes = {binds.regions.at(node.start_byte)[0]: node for node in captures.get("type_alias", ())}
     counts, seen = Counter(binds.keys), Counter[str]()
     reachable: dict[str, Written] = {}
     inner: dict[str, Written] = {}
     local: set[int] = set()
     for place, key in enumerate(binds.keys):
         parent = nested.parents[place]
-        if (parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS)) or binds.is_local(place):
+        if (parent >= 0 and (parent in local or nested.kinds[parent] in FUNCTIONS)) or binds.is_hidden(place):
             local.add(place)
         into = inner if place in local else reachable
         kind, types = _described(binds, place, nodes.get(place))

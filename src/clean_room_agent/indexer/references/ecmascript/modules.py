@@ -4,8 +4,8 @@ import re
 from typing import NamedTuple
 
 from clean_room_agent.indexer.references.ecmascript.expressions import WORD
+from clean_room_agent.indexer.references.interface import DEFAULT
 
-DEFAULT = "default"
 ALL = "*"
 COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
 SOURCE = re.compile(r"\bfrom\s*['\"]([^'\"\n;]+)['\"]")

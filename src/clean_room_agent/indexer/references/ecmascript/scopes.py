@@ -149,10 +149,11 @@ class Scopes:
     def _find_this(self, scope: int) -> str:
         regions = self._regions
         node = regions.nodes[scope]
+        while node is not None and node.type in NOT_FUNCTIONS:
+            scope = regions.parents[scope]
+            node = regions.nodes[scope]
         if node is None:
             return ""
-        if node.type in NOT_FUNCTIONS:
-            return self.this(regions.parents[scope])
         place = regions.symbols[scope]
         if node.type in CLASSES:
             own = self.symbol(self._keys[place]) if place >= 0 else ""
