@@ -162,7 +162,7 @@ def test_an_answer_without_usable_edits_is_an_attempt_of_its_own_class(till: Pro
     asked = told.recorded.calls_of("implement")
     assert told.recorded.reading_of(asked[0])[0] == "unreadable"
     assert "## Attempt 1 failed" in asked[-1].prompt
-    assert f"Result: {outcome}." in asked[-1].prompt
+    assert f"Result: {outcome.replace('_', ' ')}." in asked[-1].prompt
 
 
 def test_the_same_wrong_answer_each_time_gives_the_step_up(till: Project) -> None:

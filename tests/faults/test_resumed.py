@@ -178,17 +178,17 @@ def test_a_branch_that_the_user_is_on_is_left_where_it_is(tmp_path: Path) -> Non
 def test_a_spent_budget_that_is_raised_goes_on_and_counts_what_was_spent(
     tmp_path: Path, undisturbed: tuple[Project, int]
 ) -> None:
-    with broken_off(tmp_path, dead, 0, orchestrator={"max_calls": 18}) as run:
+    with broken_off(tmp_path, dead, 0, orchestrator={"max_calls": 6}) as run:
         assert run.told.recorded.ending[0] == "partial"
         same = run.resume()
         assert same.recorded.ending[0] == "partial"
-        assert "(max_calls = 18)" in same.recorded.ending[1]
+        assert "(max_calls = 6)" in same.recorded.ending[1]
         configured(run.project, run.server)
         told = run.resume("--json")
         replayed = run.project.cra("replay", run.short)
         assert replayed.code == 0, replayed.err
     assert told.recorded.ending == ("complete", ""), told.err
-    assert "changed since, and counts from here on: [orchestrator] max_calls: was 18, is 400" in told.err
+    assert "changed since, and counts from here on: [orchestrator] max_calls: was 6, is 400" in told.err
     # Two calls a process are probes of the server's window.
     assert (
         undisturbed[1] + 2

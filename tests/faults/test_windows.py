@@ -200,7 +200,9 @@ def test_the_same_code_is_solved_in_a_window_that_holds_it(tmp_path: Path) -> No
     assert (told.code, told.traces) == (0, {})
 
 
-def test_after_a_cut_answer_the_room_shrinks_to_the_code_that_the_step_needs(tmp_path: Path) -> None:
+def test_after_a_cut_answer_the_next_may_be_longer_and_sees_the_code_that_the_step_needs(
+    tmp_path: Path,
+) -> None:
     other = "\n\ndef other(cents: int, people: int) -> int:\n" + long_code(190) + "    return share\n"
     files = {**TILL, "till/money.py": MONEY + other}
     project = make_project(tmp_path, files, {"till/money.py": MENDED_MONEY + other})
@@ -210,9 +212,10 @@ def test_after_a_cut_answer_the_room_shrinks_to_the_code_that_the_step_needs(tmp
     assert (told.code, told.traces) == (0, {})
     assert told.recorded.outcomes == ["truncated", "applied_and_passed"]
     first, second = told.recorded.calls_of("implement")
-    assert "part_180" in first.prompt
-    assert "part_180" not in second.prompt
+    assert "part_180" not in first.prompt
     assert "def split" in second.prompt
+    bounds = [json.loads(call.request_body)["options"]["num_predict"] for call in (first, second)]
+    assert bounds[1] >= 8192 // 3
 
 
 @pytest.mark.parametrize("more", range(120, 132, 3))

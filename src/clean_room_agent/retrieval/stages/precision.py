@@ -83,7 +83,7 @@ class PrecisionStage:
                 *_related([*whole, *named, *chosen], shown, files, source),
             ]
         else:
-            beside = _outlines(files)
+            beside = _outlines(files, named)
         given = [*whole, *named, *belonging, *tests, *beside]
         decisions = (
             *context.decisions,
@@ -324,9 +324,13 @@ def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) 
     ]
 
 
-def _outlines(files: FilesInScope) -> list[Selection]:
-    """For a planner: what the files in scope define, but for tests."""
+def _outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection]:
+    """For a planner: what the files in scope define, but for tests, and for files of which all is shown."""
     scores = {unit.key: unit.score for unit in files.units}
+    shown = {(one.path, one.start_line) for one in named}
+    partly = {
+        unit.entry.path for unit in files.units if unit.key not in shown and unit.piece.kind != "imports"
+    }
     return [
         _file_selection(
             entry,
@@ -337,7 +341,7 @@ def _outlines(files: FilesInScope) -> list[Selection]:
             outline=outlines.names_outline(view, _nearness(view, scores), most=PLAN_NAMES),
         )
         for entry, view in files.views
-        if entry.tier == 0 or not is_test(entry)
+        if entry.path in partly and (entry.tier == 0 or not is_test(entry))
     ]
 
 
