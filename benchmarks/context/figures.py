@@ -65,7 +65,9 @@ def prompt_figures(reading: Reading, needs: Needs, failures: Mapping[str, Failur
     located = [goal for goal in needs.goals if goal.spans]
     told = [(goal, failure_of(goal, failures)) for goal in needs.goals]
     lines = [
-        (goal, [one.line for one in said if one.line]) for goal, said in told if any(one.line for one in said)
+        (goal, numbers)
+        for goal, said in told
+        if (numbers := [one.line for one in said if one.line and one.id.startswith(goal.path)])
     ]
     worded = [(goal, said) for goal, said in told if any(one.error for one in said)]
     return PromptFigures(

@@ -54,7 +54,7 @@ def find_goals(ids: Iterable[str], snapshot: Snapshot, names: Names) -> tuple[Go
     for identity in ids:
         path, _, rest = identity.partition("::")
         is_python = syntax.grammar_of(path) == "python"
-        place = _python(path, rest, snapshot) if is_python else _script(path, rest, snapshot, names)
+        place = _python(path, rest, snapshot, names) if is_python else _script(path, rest, snapshot, names)
         found.setdefault(place, []).append(identity)
     return tuple(
         Goal(path=path, name=name, ids=tuple(same), spans=spans)
@@ -62,13 +62,17 @@ def find_goals(ids: Iterable[str], snapshot: Snapshot, names: Names) -> tuple[Go
     )
 
 
-def _python(path: str, rest: str, snapshot: Snapshot) -> tuple[str, str, Spans]:
+def _python(path: str, rest: str, snapshot: Snapshot, names: Names) -> tuple[str, str, Spans]:
+    """The test's function, or the one that its class inherits, maybe in another file."""
     parts = rest.partition("[")[0].split("::")
-    symbol = snapshot.named(path).get(".".join(parts))
+    known = snapshot.named(path)
+    symbol, owner = known.get(".".join(parts)), known.get(".".join(parts[:-1]))
+    if symbol is None and owner is not None:
+        symbol = names.member(owner, parts[-1])
     if symbol is None:
         return path, parts[-1], ()
     span = (symbol.first, symbol.last)
-    return path, parts[-1], (span, *_helpers(path, (span,), snapshot, ()))
+    return symbol.path, parts[-1], (span, *_helpers(symbol.path, (span,), snapshot, ()))
 
 
 def _script(path: str, title: str, snapshot: Snapshot, names: Names) -> tuple[str, str, Spans]:

@@ -104,7 +104,7 @@ class Names:
     def _resolve(self, path: str, line: int, use: Use) -> Symbol | None:
         if use.owner == "this":
             around = [one for one in self.snapshot.symbols(path) if one.kind == "class" and one.holds(line)]
-            return self._member(around[-1], use.name, MAX_BASES) if around else None
+            return self.member(around[-1], use.name) if around else None
         if use.owner:
             module = self.imports(path).get(use.owner)
             return self._exported(module.path, use.name) if module is not None and not module.name else None
@@ -124,7 +124,8 @@ class Names:
             return found
         return self._exported(further.path, further.name, depth - 1)
 
-    def _member(self, owner: Symbol, name: str, depth: int) -> Symbol | None:
+    def member(self, owner: Symbol, name: str, depth: int = MAX_BASES) -> Symbol | None:
+        """The class's own member of this name, or the one that it inherits."""
         named = self.snapshot.named(owner.path)
         found = named.get(f"{owner.qualified}.{name}")
         if found is not None or not depth:
@@ -135,7 +136,7 @@ class Names:
                 use = base.strip().partition("[")[0].rpartition(".")
                 symbol = self._resolve(owner.path, 0, Use(name=use[2], owner=use[0], line=0))
                 if symbol is not None and symbol.kind == "class" and symbol != owner:
-                    inherited = self._member(symbol, name, depth - 1)
+                    inherited = self.member(symbol, name, depth - 1)
                     if inherited is not None:
                         return inherited
         return None

@@ -81,6 +81,16 @@ def test_parameters_of_a_python_test_are_one_goal(tmp_path: Path) -> None:
     assert (goal.name, goal.ids, goal.spans) == ("test_a", ids, ((10, 11), (4, 6)))
 
 
+def test_a_test_that_a_class_inherits_is_found_where_it_stands(tmp_path: Path) -> None:
+    files = {
+        "t/__init__.py": "class Shared:\n    def test_a(self):\n        pass\n",
+        "t/test_a.py": "from . import Shared\n\n\nclass TestIt(Shared):\n    kind = 1\n",
+    }
+    snapshot = repository(tmp_path, files)
+    (goal,) = find_goals(("t/test_a.py::TestIt::test_a",), snapshot, Names(snapshot))
+    assert (goal.path, goal.spans) == ("t/__init__.py", ((2, 3),))
+
+
 def test_names_are_followed_through_imports_modules_and_bases(tmp_path: Path) -> None:
     files = {
         "p/__init__.py": "from p.base import Base\n",
