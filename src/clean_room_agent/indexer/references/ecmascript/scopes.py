@@ -94,6 +94,15 @@ class Scopes:
             self._known[key] = self.agreed(self._tables[scope][name])
         return self._known[key]
 
+    def is_value(self, name: str, scope: int) -> bool:
+        """Whether the name, as used in the scope, is a parameter or a variable of a function."""
+        while scope >= 0:
+            bound = self._tables[scope].get(name)
+            if bound is not None:
+                return not any(one.text for one in bound)
+            scope = self._regions.parents[scope]
+        return False
+
     def agreed(self, bound: Sequence[Bound]) -> str:
         """The one expression that all of these come to, `?` after it if of some nothing is known; else ""."""
         typed = [one for one in bound if one.is_type]

@@ -21,6 +21,8 @@ CALLED_FIRST = re.compile(r"#[^;]*;;|[^#():?%@]*(?:\(\)|[:?%@])")
 MEMBER = re.compile(rf"(.+)(\.#?{WORD})")
 UNKNOWN = "?|"
 """The head of a token whose beginning is a value of which nothing is known."""
+LOCAL = "|"
+"""The head of a local whose value nobody asked for yet: alone, it says nothing."""
 COMMON_STEPS = frozenset(f".{name}{call}" for name in COMMON_MEMBERS for call in ("", "("))
 ELEMENT = "/"
 """Marks the name of a JSX element: its component is called."""
@@ -74,7 +76,7 @@ class Uses:
                 yield start, place, scope, chain
 
     def _names(self) -> None:
-        marks = self._marks()
+        marks, is_value = self._marks(), self._binds.scopes.is_value
         heads: dict[int, dict[str, str]] = defaultdict(dict)
         for start, place, scope, chain in self._written():
             head, steps, call = chain.groups()
@@ -82,9 +84,10 @@ class Uses:
                 head, steps = self._special(head, steps)
             known = heads[scope]
             prefix = known.get(head)
-            if prefix is None:
-                prefix = known[head] = self._prefix(head, scope)
-            if not prefix:
+            bare = not steps and not call and start not in marks
+            if prefix is None or (prefix == LOCAL and not bare):
+                prefix = known[head] = LOCAL if bare and is_value(head, scope) else self._prefix(head, scope)
+            if not prefix or (bare and prefix[-1] == "|"):
                 continue
             if steps:
                 steps = BETWEEN.sub("", steps)
