@@ -8,7 +8,7 @@
       also fails in the same way: tests/test_money.py::test_shares
 
 Everything a test said stands behind a label or is indented, so it cannot be taken for a heading or a frame of code. The
-whole has a bound in characters: what is short gives its room to what is long, and long texts keep head and tail.
+whole has a bound in characters: what is short leaves more to what is long, and long texts keep head and tail.
 """
 
 import re

@@ -58,7 +58,7 @@ class StepInstruction:
     evidence: str = ""
     """What the tests show before the step."""
     unshown: tuple[str, ...] = ()
-    """What the step names and the room is too small for, like "src/a.py::parse"."""
+    """What the step names and the context has no place for, like "src/a.py::parse"."""
     failures: tuple[AttemptSummary, ...] = ()
     """Earlier attempts at this step, oldest first."""
     hint: str = ""

@@ -22,7 +22,7 @@ MISUSED = re.compile(
     r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) "
     r"(?:got an unexpected keyword argument|got multiple values for argument|missing |takes )"
 )
-"""What was called as its signature does not allow: missing only where the room does not show that signature."""
+"""What was called as its signature does not allow: missing only where the context does not show that signature."""
 PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
 UNSEEN = frozenset({EditCode.WRONG_FILE, EditCode.NO_MATCH})
 MAX_NAMED = 8
@@ -52,7 +52,7 @@ def missing_after_refusal(
 def missing_after_tests(
     evidence: Evidence, room: ContextPackage, known: Collection[str], *, newly_failing: Collection[str] = ()
 ) -> RefinementRequest | None:
-    """What the failing tests name that exists in the tree and was not in the room; None where nothing.
+    """What the failing tests name that exists in the tree and was not in the context; None where nothing.
 
     Of a test that fails newly its own code is wanted, of one that failed before its file.
     """
@@ -105,7 +105,7 @@ def _test_file(test: str, known: Collection[str]) -> str:
 
 
 def _shows_test(room: ContextPackage, test: str, known: Collection[str]) -> bool:
-    """Whether the room shows the test's code, and not its name alone."""
+    """Whether the context shows the test's code, and not its name alone."""
     path, function = _test_file(test, known), _function_of(test)
     word = re.compile(rf"(?<!\w){re.escape(function)}(?!\w)")
     return any(

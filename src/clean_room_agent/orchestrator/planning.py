@@ -140,9 +140,9 @@ def _plan_part(
 
 
 def _shared_room(run: Run, meta: MetaPlan, request: RoomRequest) -> ContextPackage | None:
-    """The room of the meta-plan, where it serves the only part of a task as well; None where it has to be made anew.
+    """The context of the meta-plan, where it serves the only part of a task as well; None where it has to be made anew.
 
-    Nothing was changed or said since, it shows all files that the part names, and the part's prompt leaves it room.
+    Nothing was changed or said since, it shows all files that the part names, and the part's prompt leaves it enough.
     """
     first = meta_plan_pass(run.task_id)
     room = run.journal.newest(first, ROOM, ContextPackage)

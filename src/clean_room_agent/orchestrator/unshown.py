@@ -1,4 +1,4 @@
-"""What a step is to change and its prompt has no room for."""
+"""What a step is to change and its prompt has no place for."""
 
 import re
 
@@ -8,12 +8,12 @@ from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.orchestrator.tree import Tree
 
 PIECE = re.compile(r"(?P<symbol>.*?)(?: \((?:head|lines (?P<first>\d+)-(?P<last>\d+))\))?", re.DOTALL)
-"""What a room calls a piece: a symbol, its head, or some lines of it where it is divided."""
+"""What a context calls a piece: a symbol, its head, or some lines of it where it is divided."""
 LINES = re.compile(r" \(lines [\d, -]+\)\Z")
 
 
 def unshown_targets(step: PlanStep, room: ContextPackage) -> tuple[str, ...]:
-    """The files and symbols that the step names and the room had to leave out, in the room's order.
+    """The files and symbols that the step names and the context had to leave out, in its order.
 
     A symbol is `path::symbol`; where only some of its lines are left out, `path::symbol (lines 4-90)`.
     """

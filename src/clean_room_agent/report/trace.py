@@ -149,7 +149,7 @@ def choose(trace: RunTrace, place: str) -> Chosen:
 
 
 def room_passes(trace: RunTrace, entry: PassTrace) -> tuple[PassTrace, ...]:
-    """The passes whose decisions made the room of `entry`, oldest first: a retry is shown its first attempt's room, the
+    """The passes whose decisions made the context of `entry`, oldest first: a retry is shown its first attempt's, the
     only part's plan may be shown that of the meta-plan.
     """
     if entry.context_of:

@@ -37,7 +37,7 @@ class ImplementInputs:
     """Like "modify src/a.py"."""
     symbols: tuple[str, ...]
     unshown: tuple[str, ...]
-    """What the step names and the prompt has no room for."""
+    """What the step names and the prompt has no place for."""
     failures: tuple[FailedAttempt, ...]
     """Oldest first; of all but the newest only the feedback is shown, which is a line."""
     hint: str
