@@ -19,8 +19,8 @@ from benchmarks.commit_trees import git, put_base, report_path, run_tests
 from benchmarks.context.goals import Goal
 from benchmarks.runner_reports import ava_place
 
-WHOLE = {"pytest": ("-vv", "--tb=short")}
-"""Options with which a runner's report holds values in full."""
+WHOLE = {"pytest": ("-vvvv", "--tb=short")}
+"""Options with which a runner's report holds values in full, also where the command asks for a quiet one."""
 DIFF_OF_NODE = "+ actual - expected"
 AVA_BLOCK = re.compile(r"^not ok \d+ - (.*)\n  ---\n((?:    .*\n)*)", re.MULTILINE)
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
@@ -94,7 +94,7 @@ def _of_junit(text: str, tree: Path) -> Iterator[Failure]:
             identity = "::".join((file, *(part for part in classes.split(".") if part), name))
             if (child.get("message") or "").startswith("collection"):
                 identity = f"{name.replace('.', '/')}.py"
-            yield _of_text(identity.replace(str(tree), "."), child.text or "")
+            yield _of_text(identity.replace(str(tree), "."), (child.text or "").replace(f"{tree}/", ""))
 
 
 def _of_text(identity: str, text: str) -> Failure:

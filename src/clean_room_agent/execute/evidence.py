@@ -30,6 +30,56 @@ MAX_NAME = 160
 MAX_MESSAGES = 10
 MAX_FRAMES = 10
 FAILING = "Failing test"
+WORD = re.compile(r"\w+")
+COMPARING = frozenset(
+    [
+        "actual",
+        "and",
+        "are",
+        "array",
+        "assert",
+        "assertion",
+        "assertionerror",
+        "be",
+        "but",
+        "deep",
+        "deeply",
+        "equal",
+        "equality",
+        "error",
+        "expect",
+        "expected",
+        "got",
+        "in",
+        "input",
+        "is",
+        "length",
+        "list",
+        "not",
+        "object",
+        "of",
+        "received",
+        "same",
+        "strict",
+        "strictly",
+        "string",
+        "than",
+        "that",
+        "the",
+        "to",
+        "true",
+        "false",
+        "typeerror",
+        "value",
+        "values",
+        "was",
+        "were",
+        "with",
+    ]
+)
+"""Words with which runners compare two values."""
+NEW_WORDS = 3
+"""A message with so many words of its own is shown beside the values that were compared."""
 
 SAME_BOTH_SIDES = re.compile(r"(?:[\w.]+: )?(?:assert )?(?P<value>\S.*) (?:==|!=) (?P=value)(?: : .*)?")
 """A comparison of two values that were abbreviated until they became equal: it says nothing, and misleads."""
@@ -113,7 +163,8 @@ def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
     values = (("expected", test.expected), ("actual", test.actual))
     if test.expected != test.actual:
         fields += [_Field(f"  {name}: ", _indented(value), is_value=True) for name, value in values if value]
-    elif error := telling_message(test.message):
+    error = telling_message(test.message)
+    if error and (test.expected == test.actual or _says_more(error, test)):
         fields.append(_Field("  error: ", _indented(error)))
     if frame := _own_frame(test):
         fields.append(_Field("  at ", place_of(frame)))
@@ -121,6 +172,15 @@ def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
         names = [_cut(_one_line(other.name), MAX_NAME) for other in same[1:]]
         fields.append(_Field("  also fails in the same way: ", ", ".join(names)))
     return fields
+
+
+def _says_more(error: str, test: FailingTest) -> bool:
+    """Whether the message has more to say than the line that failed and the two values."""
+    known = {
+        word.lower() for text in (test.statement, test.expected, test.actual) for word in WORD.findall(text)
+    }
+    said = {word.lower() for word in WORD.findall(error)}
+    return len(said - known - COMPARING) >= NEW_WORDS
 
 
 def telling_message(message: str) -> str:
