@@ -104,3 +104,23 @@ def test_a_file_is_small_by_its_lines_and_by_its_share_of_the_window(make: Make)
     assert is_small(small, world.source(), 1000)
     assert not is_small(small, world.source(), 20)
     assert not is_small(large, world.source(), 100_000)
+
+
+def test_the_comment_above_a_definition_belongs_to_it(make: Make) -> None:
+    text = "import os\n\nA = 1\n\n# Why it is so.\n# In two lines.\ndef go(n):\n    return n\n\n\n# Of another.\ndef stay(n):\n    return n\n"
+    found = target(make({"go.py": text}), "go.py", "go")
+    assert names(found) == ["go"]
+    beside = around(found, [unit for unit, _ in found.chosen])
+    assert [(one.symbol, one.start_line, one.end_line) for one in beside] == [
+        ("(imports)", 1, 1),
+        ("go (comment)", 5, 6),
+    ]
+
+
+def test_a_file_without_imports_shows_its_beginning(make: Make) -> None:
+    text = f'"""What it is for."""\n\n\n{large_module(2)}'
+    found = target(make({"big.py": text}), "big.py", "task_1")
+    beside = around(found, [unit for unit, _ in found.chosen])
+    assert [(one.symbol, one.reason) for one in beside] == [
+        ("(header)", "the beginning of a file without imports")
+    ]

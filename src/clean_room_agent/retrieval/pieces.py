@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-PieceKind = Literal["symbol", "head", "part", "imports", "code"]
+PieceKind = Literal["symbol", "head", "part", "imports", "comment", "code"]
 
 CONTAINER_LINES = 60
 """A class up to this long is one piece; a longer one is its head, its members and what stands between them."""
@@ -18,6 +18,10 @@ IMPORTS_GAP = 5
 """Imports with no more lines between them are shown as one piece."""
 LONG_VALUE_LINES = 8
 """A variable or type alias that is shorter belongs to the code around it."""
+OTHER_KINDS: frozenset[PieceKind] = frozenset({"imports", "comment", "code"})
+"""Of pieces that are no definition."""
+COMMENTS = ("#", "//", "/*", "*")
+"""How the lines of a comment begin."""
 VALUES = frozenset({"variable", "type_alias"})
 CONTAINERS = frozenset({"class", "interface", "enum"})
 
@@ -44,7 +48,8 @@ class Piece:
 
     name: str
     """The definition's qualified name; `Class (head)`; `name (lines a-b)` for a part of one that is too large for a
-    prompt; `(imports)`, `(header)`, or `(lines a-b)` for other code.
+    prompt; `Class.method (comment)` for the comment right above a definition; `(imports)`, `(header)`, or `(lines a-b)`
+    for other code.
     """
     kind: PieceKind
     start_line: int
@@ -89,7 +94,7 @@ def enclosing_head(pieces: Iterable[Piece], piece: Piece) -> Piece | None:
 
 def definition_name(piece: Piece) -> str:
     """The qualified name of the definition that a piece is, heads or is a part of; "" for other code."""
-    if piece.kind in {"code", "imports"}:
+    if piece.kind in OTHER_KINDS:
         return ""
     if piece.kind == "part":
         return piece.name.rpartition(" (lines ")[0]
@@ -176,7 +181,7 @@ def _split(
             index += 1
         if entry.start_line < line or entry.end_line > last:
             continue
-        pieces.extend(_code(lines, line, entry.start_line - 1, owner=owner))
+        pieces.extend(_above(lines, _code(lines, line, entry.start_line - 1, owner=owner), entry))
         pieces.extend(_definition(lines, entry, inside, max_lines=max_lines))
         line = entry.end_line + 1
     pieces.extend(_code(lines, line, last, owner=owner))
@@ -228,6 +233,30 @@ def _code(lines: Sequence[str], first: int, last: int, *, owner: str) -> list[Pi
         signature = lines[begin - 1].strip()
         pieces.append(Piece(name=label, kind="code", start_line=begin, end_line=end, signature=signature))
     return pieces
+
+
+def _above(lines: Sequence[str], pieces: list[Piece], entry: Definition) -> list[Piece]:
+    """The code before a definition, with the comment right above it as a piece of its own."""
+    last = pieces[-1] if pieces else None
+    if last is None or last.end_line != entry.start_line - 1:
+        return pieces
+    first = entry.start_line
+    while first > last.start_line and lines[first - 2].lstrip().startswith(COMMENTS):
+        first -= 1
+    if first == entry.start_line:
+        return pieces
+    comment = Piece(
+        name=f"{entry.name} (comment)",
+        kind="comment",
+        start_line=first,
+        end_line=last.end_line,
+        signature=lines[first - 1].strip(),
+    )
+    if first == last.start_line:
+        return [*pieces[:-1], comment]
+    end = _last_text_line(lines, last.start_line, first - 1)
+    name = last.name.replace(f"-{last.end_line})", f"-{end})")
+    return [*pieces[:-1], replace(last, name=name, end_line=end), comment]
 
 
 def _first_text_line(lines: Sequence[str], first: int, last: int) -> int | None:

@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.query.ranking import KIND_WEIGHTS
-from clean_room_agent.retrieval.pieces import Piece, definition_name
+from clean_room_agent.retrieval.pieces import OTHER_KINDS, Piece, definition_name
 from clean_room_agent.retrieval.source import FileView
 
 SATURATION = 2.0
@@ -105,7 +105,7 @@ def _bag(view: FileView, piece: Piece, wanted: Mapping[str, float]) -> dict[str,
     """How often each wanted term stands in the piece; its name counts more."""
     found = count_terms(view.text.span(piece.start_line, piece.end_line))
     bag = {term: float(count) for term, count in found.items() if term in wanted}
-    if piece.kind != "code":
+    if piece.kind not in OTHER_KINDS:
         for term in count_terms(piece.name):
             if term in wanted:
                 bag[term] = bag.get(term, 0.0) + NAME_WEIGHT

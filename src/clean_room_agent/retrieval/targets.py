@@ -12,6 +12,8 @@ from clean_room_agent.retrieval.units import Unit
 SMALL_FILE_LINES = 150
 """A file up to this long is shown whole, where that takes no more than `SMALL_FILE_SHARE` of what is available."""
 SMALL_FILE_SHARE = 4
+HEADER_LINES = 25
+"""The beginning of a file is shown up to this length where the file has no imports: some may have to be added."""
 HEAD_LINES = 25
 """The head of a class is shown with a member that is to be changed, unless it is longer."""
 
@@ -53,7 +55,7 @@ def target_of(units: Sequence[Unit], hints: Hints, changed: Collection[tuple[str
             chosen.setdefault(unit.piece.start_line, (unit, "in a stack trace"))
     uncertain: tuple[Unit, ...] = ()
     if not chosen:
-        uncertain = tuple(unit for unit in units if unit.piece.kind != "imports")
+        uncertain = tuple(unit for unit in units if unit.piece.kind not in {"imports", "comment"})
     return Target(units=tuple(units), chosen=tuple(chosen.values()), uncertain=uncertain)
 
 
@@ -67,7 +69,9 @@ def is_small(view: FileView, source: RepositorySource, available_tokens: int) ->
 
 
 def around(target: Target, shown: Collection[Unit]) -> list[Selection]:
-    """What belongs to the shown pieces of a target: the file's imports, and the heads of the classes that they are in."""
+    """What belongs to the shown pieces of a target: the file's imports (the short beginning of a file without), the heads
+    of the classes that they are in, and the comments right above them.
+    """
     pieces = [unit.piece for unit in target.units]
     heads = {
         head.start_line
@@ -75,15 +79,22 @@ def around(target: Target, shown: Collection[Unit]) -> list[Selection]:
         if (head := enclosing_head(pieces, unit.piece)) is not None
         and head.end_line - head.start_line < HEAD_LINES
     }
+    below = {unit.piece.start_line for unit in shown}
+    bare = all(piece.kind != "imports" for piece in pieces)
     known = {unit.key for unit in shown}
     selections = []
-    for unit in target.units:
+    for place, unit in enumerate(target.units):
+        piece = unit.piece
         if unit.key in known:
             continue
-        if unit.piece.kind == "imports":
+        if piece.kind == "imports":
             selections.append(unit.select("primary", "the file's imports"))
-        elif unit.piece.start_line in heads:
+        elif bare and not place and piece.kind == "code" and piece.end_line <= HEADER_LINES:
+            selections.append(unit.select("primary", "the beginning of a file without imports"))
+        elif piece.start_line in heads:
             selections.append(unit.select("primary", "head of a class with a member to be changed"))
+        elif piece.kind == "comment" and piece.end_line + 1 in below:
+            selections.append(unit.select("primary", "the comment above what is to be changed"))
     return selections
 
 

@@ -12,7 +12,7 @@ from clean_room_agent.retrieval.candidates import asks_for_tests, search_terms
 from clean_room_agent.retrieval.evidence_lines import nearest_lines, numbered
 from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.mentions import WORD
-from clean_room_agent.retrieval.pieces import Piece
+from clean_room_agent.retrieval.pieces import OTHER_KINDS, Piece
 from clean_room_agent.retrieval.relevance import Hints, PieceKey, score_pieces
 from clean_room_agent.retrieval.room_files import NotEditable
 from clean_room_agent.retrieval.source import FileView, RepositorySource
@@ -82,7 +82,7 @@ class Unit:
             tier=self.entry.tier,
             score=self.score,
             reason=reason,
-            outline=outlines.summary(self.piece) if self.piece.kind not in {"code", "imports"} else "",
+            outline=outlines.summary(self.piece) if self.piece.kind not in OTHER_KINDS else "",
         )
 
 

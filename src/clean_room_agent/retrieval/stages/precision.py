@@ -15,7 +15,7 @@ from clean_room_agent.query.file_kinds import is_side_file
 from clean_room_agent.retrieval import outlines
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
-from clean_room_agent.retrieval.pieces import Definition
+from clean_room_agent.retrieval.pieces import OTHER_KINDS, Definition
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.related import Span, related_selections
@@ -100,7 +100,11 @@ class PrecisionStage:
         """What is not certain, best first: where a plan names files, what of them it does not say."""
         whole = {one.path for one in given if one.symbol is None}
         sure = {(one.path, one.start_line) for one in given}
-        waiting = [unit for unit in files.units if unit.piece.kind != "imports" and _may_change(unit, files)]
+        waiting = [
+            unit
+            for unit in files.units
+            if unit.piece.kind not in {"imports", "comment"} and _may_change(unit, files)
+        ]
         if targets:
             uncertain = {unit.key for target in targets for unit in _uncertain(target)}
             waiting = [unit for unit in waiting if unit.entry.tier > 0 or unit.key in uncertain]
@@ -237,7 +241,7 @@ def _without_asking(
 
 
 def _named_by_task(unit: Unit, files: FilesInScope) -> str:
-    if unit.piece.kind in {"code", "imports"} or is_test(unit.entry):
+    if unit.piece.kind in OTHER_KINDS or is_test(unit.entry):
         return ""
     if is_named(unit.piece, files.said) and unit.piece.kind != "head":
         return "named by the task"
@@ -329,7 +333,9 @@ def _outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection
     scores = {unit.key: unit.score for unit in files.units}
     shown = {(one.path, one.start_line) for one in named}
     partly = {
-        unit.entry.path for unit in files.units if unit.key not in shown and unit.piece.kind != "imports"
+        unit.entry.path
+        for unit in files.units
+        if unit.key not in shown and unit.piece.kind not in {"imports", "comment"}
     }
     return [
         _file_selection(
