@@ -118,8 +118,8 @@ def test_the_comment_above_a_definition_belongs_to_it(make: Make) -> None:
 
 
 def test_a_file_without_imports_shows_its_beginning(make: Make) -> None:
-    text = f'"""What it is for."""\n\n\n{large_module(2)}'
-    found = target(make({"big.py": text}), "big.py", "task_1")
+    text = '"""What it is for."""\n\n\ndef go(n):\n    return n\n'
+    found = target(make({"go.py": text}), "go.py", "go")
     beside = around(found, [unit for unit, _ in found.chosen])
     assert [(one.symbol, one.reason) for one in beside] == [
         ("(header)", "the beginning of a file without imports")

@@ -76,7 +76,7 @@ class PrecisionStage:
         chosen = [_judged_selection(unit, ruling) for unit, ruling in judged if ruling.label]
         belonging: list[Selection] = []
         if context.request.mode == "implement":
-            belonging = _belonging(targets, [*named, *chosen])
+            belonging = _belonging(targets, [*whole, *named, *chosen])
             shown = [*whole, *named, *chosen, *belonging]
             beside = [
                 *_outlines_of_targets(targets, shown),
@@ -251,11 +251,11 @@ def _named_by_task(unit: Unit, files: FilesInScope) -> str:
 
 def _belonging(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Selection]:
     keys = {(entry.path, entry.start_line) for entry in shown if entry.detail == "primary"}
+    whole = {entry.path for entry in shown if entry.symbol is None}
     found = []
     for target in targets:
-        own = [unit for unit in target.units if unit.key in keys]
-        if own:
-            found += around(target, own)
+        if target.view.row.path not in whole:
+            found += around(target, [unit for unit in target.units if unit.key in keys])
     return found
 
 
