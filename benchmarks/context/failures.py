@@ -29,6 +29,14 @@ FRAME = re.compile(r"^(\S+?):(\d+): (?:in |\w)", re.MULTILINE)
 SCRIPT_FRAME = re.compile(r"\(?(?:file://)?(/[^\s():]+):(\d+):\d+\)?")
 ASSERTION = re.compile(r"^(?:AssertionError: )?assert |^AssertionError: ")
 OPERATORS = (" == ", " != ", " is not ", " not in ", " is ", " in ", " <= ", " >= ", " < ", " > ")
+COMPARED_BELOW = re.compile(r"^assert .+", re.MULTILINE)
+"""Below the message that an assertion was given, pytest says what it compared."""
+LABELLED = re.compile(
+    r"^ *(?:Expected regex|Regex): (?P<expected>.+)\n *(?:Actual message|Input): (?P<got>.+)$", re.MULTILINE
+)
+"""How `pytest.raises(match=...)` says what it wanted and got."""
+SENTENCE = re.compile(r"^(?:Error: )?expected (?P<expected>.+), got (?P<got>.+)$")
+"""As supertest says it."""
 SCRIPT_COMPARED = re.compile(
     r"^AssertionError: expected (?P<got>.+?) to (?:\w+ )*?(?:be|equal|deeply equal|strictly equal|match) (?P<expected>.+?)(?: //.*)?$"
 )
@@ -101,17 +109,29 @@ def _of_text(identity: str, text: str) -> Failure:
     """Read from a traceback of pytest's."""
     path = identity.partition("::")[0]
     own = [int(line) for place, line in FRAME.findall(text) if place == path]
-    evidence = ""
+    block: list[str] = []
     lines = ["", *text.split("\n")]
     for above, line in pairwise(lines):
-        if (found := EVIDENCE.match(line)) and not EVIDENCE.match(above):
-            evidence = found[1]  # of the last exception, where one led to another
-    return _compared(identity, evidence, own[-1] if own else 0)
+        if found := EVIDENCE.match(line):
+            block = [*block, found[1]] if EVIDENCE.match(above) else [found[1]]
+    # The block is that of the last exception, where one led to another.
+    failure = _compared(identity, block[0] if block else "", own[-1] if own else 0)
+    return failure if failure.got else _with_labels(failure, "\n".join(block[1:]))
+
+
+def _with_labels(failure: Failure, below: str) -> Failure:
+    """The failure, compared as the lines below its message say."""
+    if found := LABELLED.search(below):
+        return replace(failure, got=found["got"], expected=found["expected"])
+    if found := COMPARED_BELOW.search(below):
+        got, expected = _sides(found[0].removeprefix("assert "))
+        return replace(failure, got=got, expected=expected)
+    return failure
 
 
 def _compared(identity: str, said: str, line: int) -> Failure:
     error = COLOUR.sub("", said).strip()
-    if found := SCRIPT_COMPARED.match(error):
+    if found := SCRIPT_COMPARED.match(error) or SENTENCE.match(error):
         return Failure(id=identity, error=error, got=found["got"], expected=found["expected"], line=line)
     got, expected = _sides(ASSERTION.sub("", error)) if ASSERTION.match(error) else ("", "")
     return Failure(id=identity, error=error, got=got, expected=expected, line=line)
