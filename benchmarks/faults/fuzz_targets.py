@@ -251,21 +251,18 @@ def _planning(text: str, rng: random.Random) -> None:
         PlanStep(id="s1", description="x", target_files=seeds.TARGETS[:1]),
     )
 
-    def exists(path: str) -> bool:
-        return path in seeds.SOURCES
-
     match rng.randrange(4):
         case 0:
-            make_meta_plan(models, room, pass_id="t:m", evidence=Evidence(), exists=exists, limits=limits)
+            make_meta_plan(models, room, pass_id="t:m", evidence=Evidence(), limits=limits)
         case 1:
             meta = MetaPlan(task_summary="x", parts=(part,))
             make_part_plan(
-                models, room, part, meta, pass_id="t:p", exists=exists, diff="", limits=limits, evidence=Evidence()
+                models, room, part, meta, pass_id="t:p", paths=seeds.SOURCES, diff="", limits=limits, evidence=Evidence()
             )  # fmt: skip
         case 2:
             outcomes = (StepOutcome(step=step, succeeded=False, detail=text[:500]),)
             adjust(
-                models, room, part, (step,), outcomes, task="x", pass_id="t:a", exists=exists, diff=text[:500], limits=limits
+                models, room, part, (step,), outcomes, task="x", pass_id="t:a", paths=seeds.SOURCES, diff=text[:500], limits=limits
             )  # fmt: skip
         case _:
             failed = AttemptSummary(outcome="refused", why="refused", edits=(), feedback=text[:2000])

@@ -29,8 +29,7 @@ PART = Part(id="p1", description="Change x.", affected_files=("a.py",))
 META = MetaPlan(task_summary="Make x two.", parts=(PART,), rationale="x is one.")
 
 
-def exists(path: str) -> bool:
-    return path == "a.py"
+PATHS = frozenset({"a.py"})
 
 
 def meta_answer(*parts: dict[str, Any]) -> str:
@@ -68,7 +67,6 @@ def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = ROOM) -> 
         shown,
         pass_id="t:meta_plan",
         evidence=Evidence(tests=(FailingTest(name="test_x"),)),
-        exists=exists,
         limits=LIMITS,
     )
 
@@ -81,7 +79,7 @@ def part_plan(transport: ScriptedTransport) -> Planned[PartPlan]:
         PART,
         META,
         pass_id="t:part_plan:p1",
-        exists=exists,
+        paths=PATHS,
         diff="",
         limits=LIMITS,
         evidence=Evidence(),
@@ -188,7 +186,7 @@ def adjusted(transport: ScriptedTransport, *remaining: PlanStep) -> Planned[Any]
         outcomes,
         task="Make x two.",
         pass_id="t:adjust:p1:after_s2",
-        exists=exists,
+        paths=PATHS,
         diff="",
         limits=LIMITS,
     )
@@ -225,6 +223,20 @@ def test_an_adjustment_may_be_empty() -> None:
 def test_an_adjustment_that_builds_on_failure_is_refused() -> None:
     answer = json.dumps({"analysis": "", "changes": [], "steps": [step_of("s3", "s2")]})
     assert adjusted(ScriptedTransport([answer] * 2), step("s3")).faults == ("step s3 needs s2, which failed",)
+
+
+def test_a_path_that_can_only_be_one_file_is_put_right_and_noted() -> None:
+    planned = part_plan(ScriptedTransport([steps_answer(step_of("s1", path="src/a.py"))]))
+    assert planned.value is not None
+    assert planned.value.steps[0].target_files == (TargetFile(path="a.py"),)
+    assert (planned.faults, planned.notes) == ((), ("src/a.py does not exist and can only be a.py",))
+
+
+def test_so_is_one_of_a_revised_step() -> None:
+    answer = json.dumps({"analysis": "", "changes": [], "steps": [step_of("s3", role="create")]})
+    planned = adjusted(ScriptedTransport([answer]), step("s3"))
+    assert planned.value is not None
+    assert planned.value.revised_steps[0].target_files == (TargetFile(path="a.py"),)
 
 
 def artifact() -> PlanArtifact:

@@ -111,8 +111,10 @@ def test_retrieval_goes_on_without_an_answer_that_stays_unreadable(till: Project
 @pytest.mark.parametrize(
     ("name", "words"), [("meta_plan", "no valid plan: "), ("part_plan", "part p1: no valid plan: ")]
 )
-def test_a_plan_that_stays_unreadable_fails_the_run(till: Project, name: str, words: str) -> None:
-    told = till.solve_scripted({TITLES[name]: ["No plan."] * 9})
+def test_without_a_fallback_a_plan_that_stays_unreadable_fails_the_run(
+    till: Project, name: str, words: str
+) -> None:
+    told = till.solve_scripted({TITLES[name]: ["No plan."] * 9}, orchestrator={"plan_fallback": False})
     assert (told.code, told.traces, told.branches, told.sessions) == (1, {}, (), ())
     status, reason = told.recorded.ending
     assert (status, reason[: len(words)]) == ("failed", words)
@@ -120,6 +122,27 @@ def test_a_plan_that_stays_unreadable_fails_the_run(till: Project, name: str, wo
     assert {told.recorded.reading_of(call)[0] for call in told.recorded.calls_of(name)} == {"unreadable"}
     assert any(event.kind == "plan_fault" for event in told.recorded.events)
     assert told.recorded.attempts == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "pass_id", "instead"),
+    [
+        ("meta_plan", "meta_plan", "one part in its place: till/money.py"),
+        ("part_plan", "part_plan:p1", "one step in its place: till/money.py"),
+    ],
+)
+def test_a_plan_that_stays_unreadable_is_done_without(
+    till: Project, name: str, pass_id: str, instead: str
+) -> None:
+    told = till.solve_scripted({TITLES[name]: ["No plan."] * 9})
+    check_solved(told)
+    said = f"no valid plan: the answer holds no JSON object; {instead}"
+    assert said in told.err
+    assert f"plan    {pass_id}: {said}" in told.out
+    assert told.recorded.actions == ["fallback"]
+    assert told.recorded.run is not None
+    shown = till.cra("show", told.recorded.run.task_id)
+    assert said in shown.out
 
 
 def test_an_edit_that_was_cut_is_a_truncated_attempt_and_the_next_one_is_told(till: Project) -> None:

@@ -48,6 +48,8 @@ class PassResult:
     step_id: str = ""
     success: bool
     detail: str = ""
+    fallback: bool = False
+    """Whether the pass was to plan, no valid plan came, and what it ended with is the program's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

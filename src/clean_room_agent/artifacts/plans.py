@@ -51,6 +51,8 @@ class PlanStep(Artifact):
     target_files: tuple[TargetFile, ...]
     target_symbols: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
+    any_of_files: bool = False
+    """Whether the change may lie in some of the files alone: nobody has said in which."""
 
 
 class PartPlan(Artifact):

@@ -5,8 +5,8 @@ Each `make_...` takes its drafts from a route (`one_call`); what is promised her
 
 import json
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from pydantic import ValidationError
@@ -16,6 +16,7 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import (
     FORMAT_VERSION,
     AffectedFile,
+    Artifact,
     Change,
     ChangeAction,
     FileRole,
@@ -28,6 +29,7 @@ from clean_room_agent.artifacts.plans import (
     TargetFile,
 )
 from clean_room_agent.errors import ArtifactError
+from clean_room_agent.execute.corrections import corrected_steps
 from clean_room_agent.execute.one_call import (
     Draft,
     Rejected,
@@ -51,7 +53,7 @@ SINGLE_ID = "plan"
 MAX_DRAFTS = 2
 ACTIONS: dict[FileRole, ChangeAction] = {"modify": "modify", "create": "add", "delete": "delete"}
 
-PlanT = TypeVar("PlanT")
+PlanT = TypeVar("PlanT", bound=Artifact)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,6 @@ def make_meta_plan(
     *,
     pass_id: str,
     evidence: Evidence,
-    exists: Callable[[str], bool],  # noqa: ARG001 - parts may name files that are still to be made; steps are checked
     limits: PlanLimits,
 ) -> Planned[MetaPlan]:
     """The room's task divided into parts.
@@ -106,13 +107,13 @@ def make_part_plan(
     meta_plan: MetaPlan,
     *,
     pass_id: str,
-    exists: Callable[[str], bool],
+    paths: Collection[str],
     diff: str,
     limits: PlanLimits,
     evidence: Evidence,
     failed: tuple[PartPlan, tuple[str, ...]] | None = None,
 ) -> Planned[PartPlan]:
-    """`part` divided into steps. `exists` says whether a file is in the tree now; `diff` is what the run changed.
+    """`part` divided into steps. `paths` are the files in the tree now; `diff` is what the run changed.
 
     `failed` is an earlier plan of the part, and what became of those of its steps that were given up.
 
@@ -122,7 +123,7 @@ def make_part_plan(
     """
 
     def draft(rejected: Rejected) -> Draft[PartPlan]:
-        return draft_part_plan(
+        drafted = draft_part_plan(
             models,
             room,
             part,
@@ -134,10 +135,12 @@ def make_part_plan(
             max_steps=limits.max_steps,
             max_lines=limits.max_lines,
         )
+        return drafted if drafted.value is None else _corrected(drafted, "steps", drafted.value.steps, paths)
 
-    return _settled(
-        draft, lambda plan: part_plan_faults(plan, exists=exists, max_steps=limits.max_steps), refused(failed)
-    )
+    def faults(plan: PartPlan) -> tuple[str, ...]:
+        return part_plan_faults(plan, exists=paths.__contains__, max_steps=limits.max_steps)
+
+    return _settled(draft, faults, refused(failed))
 
 
 def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
@@ -154,7 +157,7 @@ def adjust(
     *,
     task: str,
     pass_id: str,
-    exists: Callable[[str], bool],
+    paths: Collection[str],
     diff: str,
     limits: PlanLimits,
 ) -> Planned[PlanAdjustment]:
@@ -171,7 +174,7 @@ def adjust(
     room_for_steps = max(limits.max_steps - len(completed), 1)
 
     def draft(rejected: Rejected) -> Draft[PlanAdjustment]:
-        return draft_adjustment(
+        drafted = draft_adjustment(
             models,
             room,
             part,
@@ -183,10 +186,12 @@ def adjust(
             diff=diff,
             max_steps=room_for_steps,
         )
+        value = drafted.value
+        return drafted if value is None else _corrected(drafted, "revised_steps", value.revised_steps, paths)
 
     def faults(plan: PlanAdjustment) -> tuple[str, ...]:
         return adjustment_faults(
-            plan, completed=completed, failed=failed, exists=exists, max_steps=room_for_steps
+            plan, completed=completed, failed=failed, exists=paths.__contains__, max_steps=room_for_steps
         )
 
     return _settled(draft, faults)
@@ -342,6 +347,16 @@ def _settled(
         notes += tuple(f"refused: {fault}" for fault in faults)
         rejected = Rejected(text=drafted.text.strip() if drafted.value is not None else "", faults=faults)
     return Planned(value=None, faults=rejected.faults, notes=notes, call_ids=calls)
+
+
+def _corrected(
+    drafted: Draft[PlanT], field: str, steps: tuple[PlanStep, ...], paths: Collection[str]
+) -> Draft[PlanT]:
+    """The draft with its `steps`, in `field`, as they can only be meant."""
+    assert drafted.value is not None
+    right, notes = corrected_steps(steps, paths)
+    value = drafted.value.model_copy(update={field: right})
+    return replace(drafted, value=value, notes=drafted.notes + notes)
 
 
 def _merged_role(earlier: FileRole | None, later: FileRole) -> FileRole:

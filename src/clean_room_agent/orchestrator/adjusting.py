@@ -85,7 +85,7 @@ def _revise(
         outcomes,
         task=run.words,
         pass_id=pass_id,
-        exists=known.__contains__,
+        paths=known,
         diff=diff(run.repo, run.base, run.progress.head),
         limits=plan_limits(run),
     )

@@ -252,6 +252,8 @@ def _edited(
 def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> tuple[str, ...]:
     """The targets that no edit changed and that are not already so: the first time, the step does not count as done."""
     touched = {report.file_path for report in applied.result.reports}
+    if step.any_of_files and any(target.path in touched for target in step.target_files):
+        return ()
     left = []
     for target in step.target_files:
         present = target.path in tree.paths

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
+from clean_room_agent.artifacts.plans import Artifact
 from clean_room_agent.artifacts.tasks import Mode, RefinementRequest, Role
 from clean_room_agent.db.raw import attempts, calls, events, orchestrator_runs, refinements, task_runs
 from clean_room_agent.db.raw.record import Record
@@ -56,6 +57,8 @@ class PassEnd:
     detail: str = ""
     diff: str | None = None
     plan: str | None = None
+    fallback: bool = False
+    """Whether `plan` is the program's own, because no valid one came."""
 
 
 class Chronicle:
@@ -211,6 +214,7 @@ class Chronicle:
                 step_id=opened.step_id,
                 success=end.success,
                 detail=end.detail,
+                fallback=end.fallback,
             )
         )
         if opened.known:
@@ -288,6 +292,20 @@ class Chronicle:
                 state=state,
                 rule=action.rule,
                 action=action.kind,
+                timestamp=self._record.now(),
+            ),
+        )
+
+    def plan_fallback(self, pass_id: str, faults: tuple[str, ...], plan: Artifact) -> None:
+        """The record knows that no valid plan came, why, and what is followed in its place."""
+        self._record.write(
+            refinements.append_recovery_decision,
+            refinements.RecoveryRow(
+                task_id=pass_id,
+                state=json.dumps({"faults": faults}, ensure_ascii=False),
+                rule="no valid plan after its repair",
+                action="fallback",
+                detail=plan.model_dump_json(),
                 timestamp=self._record.now(),
             ),
         )

@@ -22,6 +22,10 @@ class OrchestratorConfig(ConfigSlice):
     max_adjustment_rounds: int = Field(
         default=1, ge=0, description="times that what remains of a part may be revised after one step"
     )
+    plan_fallback: bool = Field(
+        default=True,
+        description="where no valid plan comes: the task as one part, a part as one step, over the files in scope",
+    )
     max_calls: int = Field(default=400, ge=1, description="model calls of a run")
     max_tokens: int = Field(default=4_000_000, ge=1, description="prompt and answer tokens of a run")
     max_minutes: float = Field(default=240.0, gt=0, description="minutes of a run")

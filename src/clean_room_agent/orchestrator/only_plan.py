@@ -1,10 +1,12 @@
 """A run that ends with the plan: for a person to review before any code is written."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.artifacts.plans import PartPlan, PlanArtifact
+from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
+from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanArtifact
 from clean_room_agent.execute.plan import build_artifact
 from clean_room_agent.git.landing import delete_ref, list_refs
 from clean_room_agent.orchestrator.planning import plan_part, plan_parts
@@ -51,6 +53,15 @@ def _plan(task_id: str, task: str, parts: RunParts) -> PlanMade:
             meta_plan=meta,
             part_plans=tuple(plans),
         )
+        artifact = artifact.model_copy(update={"rationale": _rationale(meta, run.chronicle.passes)})
         run.session.set_state("plan_artifact", artifact.model_dump(mode="json"))
         run.chronicle.ended(RunStatus.COMPLETE)
         return PlanMade(plan=artifact)
+
+
+def _rationale(meta: MetaPlan, passes: Sequence[PassResult]) -> str:
+    """Why the plan is as it is: the model's words, and what of it is not the model's."""
+    own = [entry for entry in passes if entry.fallback]
+    said = "" if any(entry.pass_type is PassType.META_PLAN for entry in own) else meta.rationale
+    told = [f"Not planned by the model: {relative_pass(entry.pass_id)}: {entry.detail}." for entry in own]
+    return "\n".join(line for line in (said, *told) if line)

@@ -1,5 +1,9 @@
-"""The planning passes: the task into parts, and a part into steps. A plan that cannot be made ends its own level only."""
+"""The planning passes: the task into parts, and a part into steps.
 
+Where no valid plan comes, the whole task is one part, a part is one step; a level that has no files for it ends alone.
+"""
+
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.evidence import Evidence
@@ -8,6 +12,7 @@ from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import RoomRequest
+from clean_room_agent.execute.fallback import files_in_scope, whole_part, whole_task
 from clean_room_agent.execute.implement import lines_of_an_answer
 from clean_room_agent.execute.one_call import meta_plan_tokens, part_plan_tokens
 from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan, refused
@@ -18,6 +23,9 @@ from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.kept_context import ROOM, fits
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
 from clean_room_agent.orchestrator.run import CONTEXT_OF, Run
+from clean_room_agent.orchestrator.testing.commands import scripts_of
+
+NOTHING_IN_SCOPE = "nothing is in scope that one step could change: name the files in the task, or give a plan with --plan FILE"
 
 
 def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
@@ -48,13 +56,12 @@ def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
         room,
         pass_id=pass_id,
         evidence=evidence,
-        exists=run.tree().paths.__contains__,
         limits=plan_limits(run),
     )
     _note(run, pass_id, planned)
     plan = planned.value
     if plan is None:
-        return PassEnd(success=False, detail=f"no valid plan: {'; '.join(planned.faults)}")
+        return _instead_of_parts(run, room, planned.faults)
     names = ", ".join(part.id for part in plan.parts)
     detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}"
     return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
@@ -123,7 +130,7 @@ def _plan_part(
         part,
         meta,
         pass_id=pass_id,
-        exists=known.__contains__,
+        paths=known,
         diff=diff(run.repo, run.base, run.progress.head),
         limits=plan_limits(run, short=failed is not None and failed.cut_off),
         evidence=evidence,
@@ -131,12 +138,66 @@ def _plan_part(
     )
     _note(run, pass_id, planned)
     plan = planned.value
-    if plan is not None and failed is not None:
-        plan = _with_own_names(plan, f"-{failed.number + 1}")
     if plan is None:
-        return PassEnd(success=False, detail=f"no valid plan: {'; '.join(planned.faults)}")
+        return _instead_of_steps(run, room, part, planned.faults, failed)
+    if failed is not None:
+        plan = _with_own_names(plan, f"-{failed.number + 1}")
     detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}"
     return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
+
+
+def _instead_of_parts(run: Run, room: ContextPackage, faults: tuple[str, ...]) -> PassEnd:
+    """The end of a meta-plan that did not come: the task as one part, where that is wanted and has files."""
+    why = f"no valid plan: {'; '.join(faults)}"
+    if not run.limits.orchestrator.plan_fallback:
+        return PassEnd(success=False, detail=why)
+    files = _editable_scope(run, room)
+    if not files:
+        return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
+    plan = whole_task(run.task, files, why)
+    (part,) = plan.parts
+    return _fallen_back(
+        run, room.pass_id, faults, plan, f"{why}; one part in its place: {_list(part.affected_files)}"
+    )
+
+
+def _instead_of_steps(
+    run: Run, room: ContextPackage, part: Part, faults: tuple[str, ...], failed: FailedPlan | None
+) -> PassEnd:
+    """The end of a part's plan that did not come: the part as one step, where that is wanted, new, and has files."""
+    why = f"no valid plan: {'; '.join(faults)}"
+    if not run.limits.orchestrator.plan_fallback:
+        return PassEnd(success=False, detail=why)
+    plan = whole_part(part, _editable_scope(run, room), run.tree().paths)
+    if plan is None:
+        return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
+    targets = plan.steps[0].target_files
+    if failed is not None:
+        if any(step.any_of_files and step.target_files == targets for step in failed.plan.steps):
+            return PassEnd(success=False, detail=f"{why}; the part as one step was tried before")
+        plan = _with_own_names(plan, f"-{failed.number + 1}")
+    files = _list(target.path for target in targets)
+    return _fallen_back(run, room.pass_id, faults, plan, f"{why}; one step in its place: {files}")
+
+
+def _fallen_back(
+    run: Run, pass_id: str, faults: tuple[str, ...], plan: MetaPlan | PartPlan, detail: str
+) -> PassEnd:
+    run.chronicle.plan_fallback(pass_id, faults, plan)
+    return PassEnd(success=False, detail=detail, plan=plan.model_dump_json(), fallback=True)
+
+
+def _editable_scope(run: Run, room: ContextPackage) -> tuple[str, ...]:
+    """The files in scope that an edit could change, best first."""
+    tree = run.tree()
+    scripts = scripts_of(run.bench.commands, tree.paths)
+    files = files_in_scope(room, protected=run.limits.edit.protected, scripts=scripts)
+    texts, _ = tree.texts(files)
+    return tuple(path for path in files if path in texts)
+
+
+def _list(paths: Iterable[str]) -> str:
+    return ", ".join(paths)
 
 
 def _shared_room(run: Run, meta: MetaPlan, request: RoomRequest) -> ContextPackage | None:

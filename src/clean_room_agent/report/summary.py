@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.git.history import FileStat
 from clean_room_agent.report.touched import TestsTouched, touched_lines
@@ -79,6 +79,11 @@ def render(summary: RunSummary) -> Group:
         Text(
             f"  cost    {summary.calls} calls, {summary.tokens:,} tokens, {_duration(summary.seconds)}{fill}"
         )
+    )
+    lines.extend(
+        Text(f"  plan    {relative_pass(entry.pass_id)}: {entry.detail}", style="yellow")
+        for entry in result.passes
+        if entry.fallback
     )
     lines.extend(touched_lines(summary.touched))
     if summary.carries_uncommitted and result.branch:

@@ -1,0 +1,79 @@
+"""What is followed where no valid plan came: the task as one part, a part as one step. No model is asked."""
+
+from collections.abc import Collection, Iterable
+
+from clean_room_agent.artifacts.package import ContextPackage, Detail
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
+from clean_room_agent.execute.corrections import ending_with, filled_role
+from clean_room_agent.execute.edits.paths import (
+    is_control_path,
+    is_test_configuration,
+    is_test_path,
+    matches_any,
+)
+
+WHOLE = "whole"
+"""Names the one part, and the one step."""
+MAX_FILES = 3
+"""Taken from what is in scope: all of them go into the coder's context before anything else does."""
+MAX_WORDS = 400
+"""Characters of a task that stand for it in a part or a step; every prompt shows the whole task besides."""
+RANKS: dict[Detail, int] = {"primary": 0, "supporting": 1, "type_context": 2}
+
+
+def files_in_scope(
+    context: ContextPackage, *, protected: Iterable[str], scripts: Collection[str]
+) -> tuple[str, ...]:
+    """The files of a context that a change may touch, best first: named before found, shown whole before outlined.
+
+    What decides whether tests pass (`scripts` are what the test commands run) is in only where the task's words name it.
+    """
+    patterns = tuple(protected)
+
+    def allowed(path: str) -> bool:
+        if is_control_path(path) or matches_any(path, patterns):
+            return False
+        decides = is_test_path(path) or is_test_configuration(path) or path in scripts
+        return not decides or path in context.task
+
+    items = sorted(
+        (item for item in context.items if item.section == "code"),
+        key=lambda item: (item.tier, RANKS[item.detail], -item.score, item.path),
+    )
+    found = (*(item.path for item in items), *(item.path for item in context.dropped))
+    return tuple(path for path in dict.fromkeys(found) if allowed(path))
+
+
+def whole_task(task: str, files: Iterable[str], why: str) -> MetaPlan:
+    """One part: the task's words and the first of `files`. `why` there is no other plan is its rationale."""
+    words = _shortened(task)
+    part = Part(id=WHOLE, description=words, affected_files=tuple(files)[:MAX_FILES])
+    return MetaPlan(task_summary=words, parts=(part,), rationale=why)
+
+
+def whole_part(part: Part, scope: Iterable[str], paths: Collection[str]) -> PartPlan | None:
+    """One step: the part's words and the files that it names, else the first of `scope`; None where there are none.
+
+    `paths` are in the tree: what is not among them is created, unless one that is ends so.
+    """
+    named = dict.fromkeys(
+        path if path in paths else ending_with(path, paths) or path for path in part.affected_files
+    )
+    files = tuple(named or dict.fromkeys(tuple(scope)[:MAX_FILES]))
+    if not files:
+        return None
+    words = part.description.strip()
+    step = PlanStep(
+        id=WHOLE,
+        description=words if len(files) == 1 else f"{words}\nChange only those of the files that need it.",
+        target_files=tuple(TargetFile(path=path, role=filled_role(path, paths)) for path in files),
+        any_of_files=True,
+    )
+    return PartPlan(part_id=part.id, task_summary=words, steps=(step,))
+
+
+def _shortened(task: str) -> str:
+    words = task.strip()
+    if len(words) <= MAX_WORDS:
+        return words
+    return f"{words[:MAX_WORDS].rsplit(maxsplit=1)[0]} ..."

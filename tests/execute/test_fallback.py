@@ -1,0 +1,88 @@
+from dataclasses import replace
+
+import pytest
+from tests.fakes.rooms import room, shown_file
+
+from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
+from clean_room_agent.artifacts.plans import Part, TargetFile
+from clean_room_agent.execute.fallback import MAX_FILES, MAX_WORDS, files_in_scope, whole_part, whole_task
+from clean_room_agent.execute.validate import meta_plan_faults, part_plan_faults
+
+PATHS = frozenset({"a.py", "b.py", "till/money.py"})
+
+
+def scope(shown: ContextPackage) -> tuple[str, ...]:
+    return files_in_scope(shown, protected=("*.key",), scripts=("run.sh",))
+
+
+def test_the_scope_is_what_was_shown_best_first_then_what_did_not_fit() -> None:
+    shown = room(
+        shown_file("outlined.py", "x\n", detail="supporting", tier=2),
+        shown_file("found.py", "x\n", tier=4),
+        shown_file("whole.py", "x\n", tier=2),
+        shown_file("named.py", "x\n", detail="supporting", tier=1),
+    )
+    dropped = DroppedItem(path="large.py", detail="primary", tokens=9000, reason="does not fit")
+    assert scope(replace(shown, dropped=(dropped,))) == (
+        "named.py",
+        "whole.py",
+        "outlined.py",
+        "found.py",
+        "large.py",
+    )
+
+
+@pytest.mark.parametrize("path", ["tests/test_a.py", "conftest.py", "run.sh"])
+def test_what_decides_whether_tests_pass_is_in_scope_only_where_the_task_names_it(path: str) -> None:
+    assert scope(room(shown_file(path, "x\n"))) == ()
+    assert scope(room(shown_file(path, "x\n"), task=f"Mend {path}.")) == (path,)
+
+
+def test_what_no_edit_may_touch_is_never_in_scope() -> None:
+    shown = room(
+        shown_file("secret.key", "x\n"), shown_file(".git/config", "x\n"), task="secret.key .git/config"
+    )
+    assert scope(shown) == ()
+
+
+def test_signatures_and_callers_are_not_what_is_to_be_changed() -> None:
+    assert scope(room(replace(shown_file("a.py", "x\n"), section="callers"))) == ()
+
+
+def test_the_whole_task_is_a_valid_plan_of_one_part() -> None:
+    plan = whole_task("Make x two.\n", tuple(f"{name}.py" for name in "abcdef"), "no valid plan: no JSON")
+    assert meta_plan_faults(plan, max_parts=1) == ()
+    (part,) = plan.parts
+    assert (part.description, len(part.affected_files)) == ("Make x two.", MAX_FILES)
+    assert plan.rationale == "no valid plan: no JSON"
+
+
+def test_a_long_task_stands_for_itself_by_its_beginning() -> None:
+    plan = whole_task("word " * 500, ("a.py",), "")
+    assert len(plan.task_summary) <= MAX_WORDS + 4
+    assert plan.task_summary.endswith("word ...")
+
+
+def test_a_part_is_one_step_over_the_files_that_it_names() -> None:
+    part = Part(id="p1", description="Change x.", affected_files=("money.py", "a.py", "new.py"))
+    plan = whole_part(part, ("b.py",), PATHS)
+    assert plan is not None
+    assert part_plan_faults(plan, exists=PATHS.__contains__, max_steps=1) == ()
+    (step,) = plan.steps
+    assert step.target_files == (
+        TargetFile(path="till/money.py"),
+        TargetFile(path="a.py"),
+        TargetFile(path="new.py", role="create"),
+    )
+    assert step.any_of_files
+
+
+def test_a_part_that_names_no_file_takes_those_in_scope() -> None:
+    plan = whole_part(Part(id="p1", description="Change x."), ("b.py",), PATHS)
+    assert plan is not None
+    (step,) = plan.steps
+    assert (step.description, step.target_files) == ("Change x.", (TargetFile(path="b.py"),))
+
+
+def test_where_there_is_no_file_there_is_no_step() -> None:
+    assert whole_part(Part(id="p1", description="Change x."), (), PATHS) is None
