@@ -119,4 +119,5 @@ def test_an_adjustment_may_need_what_is_done_but_not_change_it() -> None:
 
 
 def test_order_follows_needs_and_then_the_plan() -> None:
-    assert in_order({"c": ("a",), "b": (), "a": (), "d": ("gone",)}) == ("b", "a", "d", "c")
+    assert in_order({"c": ("a",), "b": (), "a": (), "d": ("gone",)}) == ("b", "a", "c", "d")
+    assert in_order({"a": (), "b": ("a",), "c": (), "d": ("c",)}) == ("a", "b", "c", "d")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from graphlib import CycleError, TopologicalSorter
+from heapq import heappop, heappush
 
 from clean_room_agent.artifacts.ids import is_plan_id
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanAdjustment, PlanArtifact, PlanStep
@@ -55,11 +56,18 @@ def artifact_faults(plan: PlanArtifact) -> tuple[str, ...]:
     paths = [file.path for file in plan.affected_files]
     faults += [f"affected_files: {path} stands twice" for path in _repeated(paths)]
     faults += [f"affected_files: {fault}" for fault in _path_faults(paths)]
-    return tuple(faults)
+    return tuple(faults + (_followed_faults(plan) if plan.as_steps else []))
+
+
+def step_faults(steps: tuple[PlanStep, ...]) -> tuple[str, ...]:
+    """The faults of steps that can be seen without the tree, in order."""
+    return tuple(_written_faults(steps))
 
 
 def in_order(needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
-    """The names such that each comes after those it needs, otherwise in the order given; unknown needs are ignored.
+    """The names such that each comes after those it needs, as near to the order given as can be; unknown needs are ignored.
+
+    An order that serves already stays as it is: a, b (needs a), c stays a, b, c.
 
     Raises:
         CycleError: some names need one another.
@@ -70,16 +78,40 @@ def in_order(needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     )
     sorter.prepare()
     order: list[str] = []
+    ready: list[tuple[int, str]] = []
     while sorter.is_active():
-        ready = sorted(sorter.get_ready(), key=place.__getitem__)
-        order += ready
-        sorter.done(*ready)
+        for name in sorter.get_ready():
+            heappush(ready, (place[name], name))
+        _, first = heappop(ready)
+        order.append(first)
+        sorter.done(first)
     return tuple(order)
+
+
+def _followed_faults(plan: PlanArtifact) -> list[str]:
+    """What keeps a plan from being followed step by step."""
+    parts = plan.meta_plan.parts
+    faults = [f"meta_plan: {fault}" for fault in meta_plan_faults(plan.meta_plan, max_parts=len(parts))]
+    if sorted(part.id for part in parts) != sorted(entry.part_id for entry in plan.part_plans):
+        faults.append("part_plans: each part of meta_plan needs one, and no other is of use")
+    for entry in plan.part_plans:
+        found = _count_faults(len(entry.steps), len(entry.steps), "step") + _written_faults(entry.steps)
+        faults += [f"part_plans: {entry.part_id}: {fault}" for fault in found]
+    targets = {
+        target.path for entry in plan.part_plans for step in entry.steps for target in step.target_files
+    }
+    if targets != {file.path for file in plan.affected_files}:
+        faults.append("affected_files: with as_steps these are the target_files of the steps, and no others")
+    return faults
 
 
 def _steps_faults(
     steps: tuple[PlanStep, ...], exists: Callable[[str], bool], *, known: Iterable[str] = ()
 ) -> list[str]:
+    return _written_faults(steps, known=known) or _existence_faults(steps, exists)
+
+
+def _written_faults(steps: tuple[PlanStep, ...], *, known: Iterable[str] = ()) -> list[str]:
     faults = _id_faults([step.id for step in steps], "step")
     faults += _dependency_faults({step.id: step.depends_on for step in steps}, "step", known=known)
     for step in steps:
@@ -90,7 +122,7 @@ def _steps_faults(
         paths = [target.path for target in step.target_files]
         faults += [f"step {step.id} names {path} twice" for path in _repeated(paths)]
         faults += [f"step {step.id}: {fault}" for fault in _path_faults(paths)]
-    return faults or _existence_faults(steps, exists)
+    return faults
 
 
 def _existence_faults(steps: tuple[PlanStep, ...], exists: Callable[[str], bool]) -> list[str]:
