@@ -32,14 +32,9 @@ from clean_room_agent.execute.edits.paths import is_control_path, matches_any, p
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.implement import AttemptSummary, StepInstruction, implement
 from clean_room_agent.execute.one_call import StepOutcome
-from clean_room_agent.execute.plan import (
-    PlanLimits,
-    adjust,
-    load_plan,
-    make_meta_plan,
-    make_part_plan,
-    plan_from_artifact,
-)
+from clean_room_agent.execute.plan import PlanLimits, adjust, make_meta_plan, make_part_plan
+from clean_room_agent.execute.plan_artifact import plan_from_artifact
+from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.indexer.extract import extract
 from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
 from clean_room_agent.llm.answers import TokenChoice

@@ -107,3 +107,5 @@ class PlanArtifact(Artifact):
     created_at: str
     meta_plan: MetaPlan
     part_plans: tuple[PartPlan, ...] = Field(default=())
+    as_steps: bool = False
+    """Whether it is followed step by step, as a plan is that a person wrote; else all of it is one step."""

@@ -27,10 +27,11 @@ from clean_room_agent.cli.verbose import RecordView
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import ArtifactError, RepositoryError, UsageError
-from clean_room_agent.execute.plan import load_plan, plan_from_artifact
+from clean_room_agent.execute.plan_artifact import plan_from_artifact
+from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.landing import with_room
-from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.git.repository import Repository, list_files, open_repository
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
@@ -72,7 +73,7 @@ class SolveRequest:
     "--plan",
     "plan_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Follow a reviewed plan as one step.",
+    help="Follow a plan: what `cra plan` wrote as one step, a task with steps one by one.",
 )
 @click.option(
     "--meta-plan",
@@ -140,7 +141,7 @@ def command(
     else:
         if hint is not None:
             raise UsageError("--hint goes with --resume", hint="say it in the task itself")
-        given, planned_task = plan_given(plan_file, meta_file)
+        given, planned_task = plan_given(workspace, plan_file, meta_file)
         words = (
             planned_task
             if task is None and issue is None and planned_task
@@ -176,7 +177,7 @@ def request_again(
         return task_id, request, with_earlier_flags(conn, task_id, overrides)
 
 
-def plan_given(plan_file: Path | None, meta_file: Path | None) -> tuple[PlanGiven, str]:
+def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | None) -> tuple[PlanGiven, str]:
     """What reviewed files decide in advance, and the task's words where a file holds them ("" otherwise).
 
     Raises:
@@ -188,20 +189,31 @@ def plan_given(plan_file: Path | None, meta_file: Path | None) -> tuple[PlanGive
     path = plan_file or meta_file
     if path is None:
         return PlanGiven(), ""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise UsageError(f"cannot read {path}: {exc}") from exc
-    plan = load_plan(text, str(path))
+    plan = read_plan(workspace, path)
     if plan_file is not None:
         if not isinstance(plan, PlanArtifact):
             raise ArtifactError(
-                f"{path}: --plan takes what `cra plan` wrote", hint="use --meta-plan for a meta-plan"
+                f"{path}: --plan takes what `cra plan` wrote, or a task with steps; this has parts alone",
+                hint="use --meta-plan for it",
             )
         return PlanGiven(single=plan_from_artifact(plan)), plan.task
     if isinstance(plan, MetaPlan):
         return PlanGiven(meta_plan=plan), ""
     return PlanGiven(meta_plan=plan.meta_plan), plan.task
+
+
+def read_plan(workspace: Workspace, path: Path) -> PlanArtifact | MetaPlan:
+    """The plan in a file, filled in from the files of the working tree where a person wrote it.
+
+    Raises:
+        UsageError: the file cannot be read.
+        ArtifactError: it is no plan.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise UsageError(f"cannot read {path}: {exc}") from exc
+    return load_plan(text, str(path), frozenset(list_files(workspace.repo)))
 
 
 def run_solve(

@@ -46,7 +46,7 @@ def files_in_scope(
 
 def whole_task(task: str, files: Iterable[str], why: str) -> MetaPlan:
     """One part: the task's words and the first of `files`. `why` there is no other plan is its rationale."""
-    words = _shortened(task)
+    words = shortened(task)
     part = Part(id=WHOLE, description=words, affected_files=tuple(files)[:MAX_FILES])
     return MetaPlan(task_summary=words, parts=(part,), rationale=why)
 
@@ -72,7 +72,8 @@ def whole_part(part: Part, scope: Iterable[str], paths: Collection[str]) -> Part
     return PartPlan(part_id=part.id, task_summary=words, steps=(step,))
 
 
-def _shortened(task: str) -> str:
+def shortened(task: str) -> str:
+    """The task's words, or their beginning where they are many."""
     words = task.strip()
     if len(words) <= MAX_WORDS:
         return words

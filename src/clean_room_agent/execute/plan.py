@@ -1,34 +1,15 @@
-"""Plans: asked for, validated, sent back once with their faults; and the file that a person reviews.
+"""Plans: asked for, validated, sent back once with their faults.
 
 Each `make_...` takes its drafts from a route (`one_call`); what is promised here holds for every route.
 """
 
-import json
-import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
-from pydantic import ValidationError
-
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.plans import (
-    FORMAT_VERSION,
-    AffectedFile,
-    Artifact,
-    Change,
-    ChangeAction,
-    FileRole,
-    MetaPlan,
-    Part,
-    PartPlan,
-    PlanAdjustment,
-    PlanArtifact,
-    PlanStep,
-    TargetFile,
-)
-from clean_room_agent.errors import ArtifactError
+from clean_room_agent.artifacts.plans import Artifact, MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep
 from clean_room_agent.execute.corrections import corrected_steps
 from clean_room_agent.execute.one_call import (
     Draft,
@@ -39,19 +20,10 @@ from clean_room_agent.execute.one_call import (
     draft_part_plan,
     steps_as_json,
 )
-from clean_room_agent.execute.validate import (
-    adjustment_faults,
-    artifact_faults,
-    in_order,
-    meta_plan_faults,
-    part_plan_faults,
-)
+from clean_room_agent.execute.validate import adjustment_faults, meta_plan_faults, part_plan_faults
 from clean_room_agent.llm.client import ModelClient
 
-SINGLE_ID = "plan"
-"""Names the one part and the one step that follow a reviewed plan."""
 MAX_DRAFTS = 2
-ACTIONS: dict[FileRole, ChangeAction] = {"modify": "modify", "create": "add", "delete": "delete"}
 
 PlanT = TypeVar("PlanT", bound=Artifact)
 
@@ -197,138 +169,6 @@ def adjust(
     return _settled(draft, faults)
 
 
-def build_artifact(
-    *,
-    task_id: str,
-    task: str,
-    model: str,
-    created_at: str,
-    meta_plan: MetaPlan,
-    part_plans: tuple[PartPlan, ...],
-) -> PlanArtifact:
-    """The reviewable plan of a whole task. Changes and the order name steps as `part/step`."""
-    steps = {f"{plan.part_id}/{step.id}": (plan, step) for plan in part_plans for step in plan.steps}
-    part_steps = {
-        plan.part_id: tuple(f"{plan.part_id}/{step.id}" for step in plan.steps) for plan in part_plans
-    }
-    parts = {part.id: part.depends_on for part in meta_plan.parts}
-    needs = {
-        name: tuple(f"{plan.part_id}/{need}" for need in step.depends_on)
-        for name, (plan, step) in steps.items()
-    }
-    order = tuple(
-        name
-        for part in in_order(parts)
-        for name in in_order({step: needs[step] for step in part_steps.get(part, ())})
-    )
-    depended = {name: tuple(other for other in order if name in needs[other]) for name in order}
-    changes: dict[str, list[Change]] = {}
-    roles: dict[str, FileRole] = {}
-    for name in order:
-        _, step = steps[name]
-        for target in step.target_files:
-            roles[target.path] = _merged_role(roles.get(target.path), target.role)
-            symbols = step.target_symbols if len(step.target_files) == 1 and step.target_symbols else ("",)
-            changes.setdefault(target.path, []).extend(
-                Change(
-                    symbol=symbol,
-                    action=ACTIONS[target.role],
-                    description=step.description,
-                    depends_on=needs[name],
-                    depended_by=depended[name],
-                )
-                for symbol in symbols
-            )
-    return PlanArtifact(
-        task_summary=meta_plan.task_summary,
-        affected_files=tuple(
-            AffectedFile(path=path, role=roles[path], changes=tuple(found)) for path, found in changes.items()
-        ),
-        execution_order=order,
-        rationale=meta_plan.rationale,
-        task_id=task_id,
-        task=task,
-        model=model,
-        created_at=created_at,
-        meta_plan=meta_plan,
-        part_plans=part_plans,
-    )
-
-
-def step_from_artifact(plan: PlanArtifact) -> PlanStep:
-    """The one step that does all that the reviewed plan says; its id is `plan`."""
-    lines = [plan.task_summary.strip()]
-    symbols: list[str] = []
-    for file in plan.affected_files:
-        lines.append(f"- {file.role} {file.path}")
-        for change in file.changes:
-            symbols.append(change.symbol)
-            subject = f"{change.action} {change.symbol}: " if change.symbol else ""
-            lines.append(f"  - {subject}{change.description.strip()}")
-    return PlanStep(
-        id=SINGLE_ID,
-        description="\n".join(dict.fromkeys(line for line in lines if line)),
-        target_files=tuple(TargetFile(path=file.path, role=file.role) for file in plan.affected_files),
-        target_symbols=tuple(dict.fromkeys(symbol for symbol in symbols if symbol)),
-    )
-
-
-def plan_from_artifact(plan: PlanArtifact) -> PartPlan:
-    """The reviewed plan as one part with one step."""
-    return PartPlan(
-        part_id=SINGLE_ID,
-        task_summary=plan.task_summary,
-        steps=(step_from_artifact(plan),),
-        rationale=plan.rationale,
-    )
-
-
-def load_plan(text: str, source: str) -> PlanArtifact | MetaPlan:
-    """The plan in a file's text: a `MetaPlan` where it has `parts`, else a `PlanArtifact`. `source` names the file.
-
-    Raises:
-        ArtifactError: not JSON, made by a newer program, or a field is missing or wrong; the message names it.
-    """
-    try:
-        data = json.loads(text.removeprefix("\ufeff"), parse_constant=_no_number, parse_float=_finite)
-        json.dumps(data, ensure_ascii=False).encode("utf-8")
-    except UnicodeEncodeError as exc:
-        raise ArtifactError(f"{source} holds half a character: {exc.object[exc.start]!r}") from exc
-    except (ValueError, RecursionError) as exc:
-        raise ArtifactError(f"{source} is not valid JSON: {exc}") from exc
-    if not isinstance(data, dict):
-        raise ArtifactError(
-            f"{source}: a plan is a JSON object", hint="write one with `cra plan TASK -o FILE`"
-        )
-    version = data.get("version", FORMAT_VERSION)
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        raise ArtifactError(f"{source}: version: {version} is newer than this program's {FORMAT_VERSION}")
-    kind = MetaPlan if "parts" in data else PlanArtifact
-    try:
-        plan = kind.model_validate(data)
-    except ValidationError as exc:
-        faults = [f"{'.'.join(map(str, error['loc'])) or 'plan'}: {error['msg']}" for error in exc.errors()]
-        raise ArtifactError(
-            f"{source}: " + "; ".join(faults), hint="mend the field that the message names"
-        ) from exc
-    if isinstance(plan, MetaPlan):
-        found = tuple(f"parts: {fault}" for fault in meta_plan_faults(plan, max_parts=len(plan.parts)))
-    else:
-        found = artifact_faults(plan)
-    if found:
-        raise ArtifactError(f"{source}: " + "; ".join(found), hint="mend the field that the message names")
-    return plan
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    return number if math.isfinite(number) else _no_number(digits)
-
-
 def _settled(
     draft: Callable[[Rejected], Draft[PlanT]],
     faults_of: Callable[[PlanT], tuple[str, ...]],
@@ -357,12 +197,3 @@ def _corrected(
     right, notes = corrected_steps(steps, paths)
     value = drafted.value.model_copy(update={field: right})
     return replace(drafted, value=value, notes=drafted.notes + notes)
-
-
-def _merged_role(earlier: FileRole | None, later: FileRole) -> FileRole:
-    """What the plan as a whole does with a file."""
-    if earlier == "create" and later == "modify":
-        return "create"
-    if earlier == "delete" and later == "create":
-        return "modify"
-    return later

@@ -109,15 +109,11 @@ def _require_started(run: Run, tests: TestRun, key: str) -> None:
 
 
 def _follow(run: Run, plan: PartPlan) -> None:
-    """A reviewed plan as one atomic step, without adjustment."""
+    """A reviewed plan, without adjustment."""
     part = Part(id=plan.part_id, description=plan.task_summary)
-    run.progress.total_parts, run.progress.total_steps = 1, len(plan.steps)
+    run.progress.total_parts = 1
     _note_planned(run, plan)
-    run.report_progress()
-    for step in plan.steps:
-        last = step is plan.steps[-1]
-        _try_step(run, StepJob(part=part, step=step, constraints=plan.rationale, last=last))
-    run.progress.parts_done = int(not run.progress.failed)
+    run.progress.parts_done = int(_do_steps(run, part, plan, last=True, revise=False))
     run.report_progress()
 
 
@@ -174,10 +170,11 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
         run.chronicle.event(run.task_id, "replan", f"{part.id}: {'; '.join(failed.faults)}")
 
 
-def _do_steps(run: Run, part: Part, plan: PartPlan, *, last: bool) -> bool:
-    """Whether every step was accepted; `last`: of the run's last part."""
+def _do_steps(run: Run, part: Part, plan: PartPlan, *, last: bool, revise: bool = True) -> bool:
+    """Whether every step was accepted; `last`: of the run's last part. `revise`: a model looks at what remains."""
     remaining = list(_steps_in_order(plan.steps))
     run.progress.total_steps += len(remaining)
+    run.report_progress()
     outcomes: list[StepOutcome] = []
     given_up: set[str] = set()
     while remaining and not run.progress.stopped():
@@ -195,7 +192,7 @@ def _do_steps(run: Run, part: Part, plan: PartPlan, *, last: bool) -> bool:
             break
         detail = "" if accepted else run.progress.failed[-1].why
         newest = StepOutcome(step=step, succeeded=accepted, detail=detail)
-        revised = adjust_part(run, part, newest, outcomes, remaining)
+        revised = adjust_part(run, part, newest, outcomes, remaining) if revise else tuple(remaining)
         outcomes.append(newest)
         run.progress.total_steps += len(revised) - len(remaining)
         remaining = list(revised)
