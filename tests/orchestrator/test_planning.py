@@ -85,3 +85,19 @@ def test_where_nothing_is_in_scope_the_end_says_what_to_name(tmp_path: Path) -> 
     assert status == "failed"
     assert "nothing is in scope that one step could change: name the files in the task" in reason
     assert reason in told.out
+
+
+def test_a_part_that_became_one_step_may_leave_some_of_its_files_as_they_are(till: Project) -> None:
+    part = {
+        "description": "Split every cent.",
+        "files": ["till/money.py", "till/receipt.py"],
+        "id": "p1",
+        "needs": [],
+    }
+    parts = json.dumps({"analysis": "x", "parts": [part], "summary": "Split every cent."})
+    told = till.solve_scripted({META_PLAN.title: [parts], PART_PLAN.title: ["No plan."] * 9})
+    assert told.code == 0, told.err
+    assert told.recorded.outcomes == ["applied_and_passed"]
+    (asked,) = told.recorded.calls_of("implement")
+    assert "Files: modify till/money.py, modify till/receipt.py" in asked.prompt
+    assert "Change only those of the files that need it." in asked.prompt

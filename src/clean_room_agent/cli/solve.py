@@ -189,7 +189,7 @@ def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | N
     path = plan_file or meta_file
     if path is None:
         return PlanGiven(), ""
-    plan = read_plan(workspace, path)
+    plan = load_plan(read_text(path), str(path), frozenset(list_files(workspace.repo)))
     if plan_file is not None:
         if not isinstance(plan, PlanArtifact):
             raise ArtifactError(
@@ -202,18 +202,16 @@ def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | N
     return PlanGiven(meta_plan=plan.meta_plan), plan.task
 
 
-def read_plan(workspace: Workspace, path: Path) -> PlanArtifact | MetaPlan:
-    """The plan in a file, filled in from the files of the working tree where a person wrote it.
+def read_text(path: Path) -> str:
+    """The text of a plan file.
 
     Raises:
-        UsageError: the file cannot be read.
-        ArtifactError: it is no plan.
+        UsageError: it cannot be read.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as exc:
         raise UsageError(f"cannot read {path}: {exc}") from exc
-    return load_plan(text, str(path), frozenset(list_files(workspace.repo)))
 
 
 def run_solve(
