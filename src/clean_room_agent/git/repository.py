@@ -10,8 +10,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import Named, git, named_programs, names, one_line
+from clean_room_agent.git.generated import Generated, split_generated
 
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
+UNTRACKED = "?"
+"""As `git ls-files -t` marks it."""
 HEX = re.compile(r"[0-9a-f]{40,64}")
 IN_PROGRESS = (
     ("MERGE_HEAD", "merge", "git merge --abort"),
@@ -69,8 +72,11 @@ class Listing:
     head: str | None
     """The commit that is checked out; None before the first one."""
     paths: tuple[str, ...]
-    """What git tracks or would offer to add, relative, some perhaps twice; files, links and submodules."""
+    """What git tracks or would offer to add, relative, some perhaps twice; files, links and submodules. Untracked files
+    in a generated folder are left out."""
     remote_url: str | None
+    generated: tuple[Generated, ...] = ()
+    """These folders."""
 
 
 def open_repository(path: Path) -> Repository:
@@ -131,9 +137,13 @@ def list_work_tree(path: Path) -> Listing:
     else:  # no commit yet, a name of several lines, or something that needs an explanation
         top = find_top(path)
         head = one_line(git("rev-parse", "--verify", "-q", "HEAD^{commit}", cwd=top, ok=(0, 1, 128)))
-    listed = names(git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=top))
+    paths, generated = _list_paths(top)
     return Listing(
-        top=top, head=head if HEX.fullmatch(head) else None, paths=listed, remote_url=remote_url(top)
+        top=top,
+        head=head if HEX.fullmatch(head) else None,
+        paths=paths,
+        remote_url=remote_url(top),
+        generated=generated,
     )
 
 
@@ -146,11 +156,10 @@ def is_partial_clone(top: Path) -> bool:
 def list_files(top: Path) -> tuple[str, ...]:
     """Relative paths of the regular files that git tracks or would offer to add, sorted.
 
-    What is ignored, deleted, a link, or inside a submodule or another repository is left out. A name that is
-    not UTF-8 carries surrogates.
+    What is ignored, deleted, a link, or inside a submodule, another repository or a generated folder is left out. A
+    name that is not UTF-8 carries surrogates.
     """
-    listed = names(git("ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=top))
-    return tuple(sorted(path for path in set(listed) if _is_regular(top, path)))
+    return tuple(sorted(path for path in set(_list_paths(top)[0]) if _is_regular(top, path)))
 
 
 def current_branch(repo: Repository) -> str | None:
@@ -178,6 +187,18 @@ def remote_url(top: Path) -> str | None:
     if parts.scheme in {"http", "https"}:
         url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     return url or None
+
+
+def _list_paths(top: Path) -> tuple[tuple[str, ...], tuple[Generated, ...]]:
+    """What git tracks or would offer to add, and the folders of which nothing is taken that is not tracked."""
+    listed = names(git("ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", cwd=top))
+    # Each name has a letter and a blank before it; git lists what it does not track first.
+    first = next((at for at, entry in enumerate(listed) if entry[0] != UNTRACKED), len(listed))
+    tracked = tuple(entry[2:] for entry in listed[first:])
+    if not first:
+        return tracked, ()
+    kept, generated = split_generated(str(top), tracked, tuple(entry[2:] for entry in listed[:first]))
+    return (*kept, *tracked), generated
 
 
 def _nameable(top: Path) -> Path:

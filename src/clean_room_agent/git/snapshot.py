@@ -10,6 +10,7 @@ from pathlib import Path
 from clean_room_agent.beneath import is_file, read_bytes
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import git, joined, named_programs, names, one_line
+from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.lasting import sync_commit, sync_ref
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.git.scratch import copied_index, identity
@@ -26,7 +27,7 @@ class Snapshot:
     `excluded` pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are
     files whose bytes a checkout gives back differently than they stand here (mixed line ends, mostly). `converted`
     are tracked files of a filter driver: a worktree has what is committed of them, such as the pointers of LFS.
-    `absent` are those that a sparse checkout does not show.
+    `absent` are those that a sparse checkout does not show. `generated` are folders of which nothing is taken.
     """
 
     commit: str
@@ -37,12 +38,14 @@ class Snapshot:
     reshaped: tuple[str, ...]
     converted: tuple[str, ...] = ()
     absent: tuple[str, ...] = ()
+    generated: tuple[Generated, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Taken:
     paths: tuple[str, ...]
     excluded: tuple[tuple[str, str], ...]
+    generated: tuple[Generated, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +63,8 @@ def snapshot(
     """HEAD, tracked changes (also those hidden by assume-unchanged), and untracked files that are not ignored.
 
     Kept by `refs/cra/<task_id>/base`, which must not exist yet. Left out and said so: untracked files over
-    `max_untracked_bytes` or for which `secrets` holds, what a filter driver would have to convert, changed
-    submodules, other repositories. The same tree and HEAD give the same commit.
+    `max_untracked_bytes` or for which `secrets` holds, those in generated folders, what a filter driver would have to
+    convert, changed submodules, other repositories. The same tree and HEAD give the same commit.
 
     Raises:
         GitError: a tracked file cannot be read, or the task has a snapshot already.
@@ -70,7 +73,7 @@ def snapshot(
         flagged = _unhide(repo, pins)
         converted = _filtered(repo, pins, flagged.files)
         tracked = _take_tracked(repo, pins, flagged.submodules)
-        untracked = _take_untracked(repo, pins, secrets, max_untracked_bytes)
+        untracked = _take_untracked(repo, pins, flagged, secrets, max_untracked_bytes)
         tree = one_line(repo.git("write-tree", pins=pins))
         reshaped = _reshaped(repo, pins, (*tracked.paths, *untracked.paths))
     commit = _commit(repo, tree)
@@ -93,6 +96,7 @@ def snapshot(
         reshaped=reshaped,
         converted=tuple(sorted(converted)),
         absent=flagged.absent,
+        generated=untracked.generated,
     )
 
 
@@ -130,10 +134,13 @@ def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[s
 
 
 def _take_untracked(
-    repo: Repository, pins: Mapping[str, str], secrets: Callable[[str], bool], max_bytes: int
+    repo: Repository, pins: Mapping[str, str], flagged: _Flagged, secrets: Callable[[str], bool], max_bytes: int
 ) -> _Taken:
     excluded, paths = [], []
-    for path in names(repo.git("ls-files", "--others", "--exclude-standard", "-z", pins=pins)):
+    listed = names(repo.git("ls-files", "--others", "--exclude-standard", "-z", pins=pins))
+    tracked = (*flagged.files, *flagged.submodules)
+    kept, generated = split_generated(str(repo.top), tracked, listed)
+    for path in kept:
         reason = _reason_against(repo.top / path, path, secrets, max_bytes)
         if reason:
             excluded.append((path, reason))
@@ -142,7 +149,7 @@ def _take_untracked(
     filtered = _filtered(repo, pins, tuple(paths))
     taken = tuple(path for path in paths if path not in filtered)
     repo.git("update-index", "--add", "-z", "--stdin", pins=pins, input=joined(taken))
-    return _Taken(paths=taken, excluded=(*excluded, *filtered.items()))
+    return _Taken(paths=taken, excluded=(*excluded, *filtered.items()), generated=generated)
 
 
 def _unhide(repo: Repository, pins: Mapping[str, str]) -> _Flagged:

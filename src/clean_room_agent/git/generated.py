@@ -1,0 +1,157 @@
+"""Folders that tools made and nobody tracks: environments, installed packages, caches, build output.
+
+Git lists what is in them where no .gitignore names them. They are told by what a tool leaves in them, or by a name that
+no source has; a name that may be source (`build`, `target`) needs a second sign.
+"""
+
+import os
+import stat
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+CACHE_TAG = "CACHEDIR.TAG"
+CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+"""How that file begins (https://bford.info/cachedir/)."""
+BY_NAME = {
+    "node_modules": "installed packages",
+    "__pycache__": "compiled Python",
+    ".tox": "test environments",
+    ".nox": "test environments",
+    ".mypy_cache": "a cache",
+    ".ruff_cache": "a cache",
+    ".pytest_cache": "a cache",
+}
+PYTHON_PROJECT = ("setup.py", "pyproject.toml")
+SETUPTOOLS_BUILD = ("lib.", "bdist.", "temp.", "scripts-")
+"""How names begin that setuptools gives in `build`, beside a plain `lib`."""
+PACKAGES = (".whl", ".tar.gz", ".egg")
+NAMED = 4
+"""Folders of a kind that are named one by one."""
+
+
+class Generated(NamedTuple):
+    """A folder that holds nothing tracked: relative, with forward slashes, none within another one; and what it is."""
+
+    path: str
+    what: str
+
+
+def split_generated(
+    top: str, tracked: Iterable[str], untracked: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[Generated, ...]]:
+    """The untracked paths that stand in no generated folder, in their order; and these folders, by path.
+
+    A folder with a tracked file anywhere in it is the repository's own and stays; the top folder always does.
+
+    Args:
+        top: where the paths begin.
+        tracked: what git has in its index; read only where a folder has the signs of a generated one.
+        untracked: what git lists beside that and does not ignore; another repository ends in a slash.
+    """
+    folders = _Folders(top, tracked)
+    kept = tuple(path for path in untracked if folders.around(path.rstrip("/").rpartition("/")[0]) is None)
+    return kept, folders.generated()
+
+
+class _Folders:
+    """The folders of one work tree, each looked at once."""
+
+    def __init__(self, top: str, tracked: Iterable[str]) -> None:
+        self._top = top
+        self._tracked = tracked
+        self._known: dict[str, Generated | None] = {"": None}
+
+    def around(self, folder: str) -> Generated | None:
+        """The outermost generated folder that `folder` is or stands in."""
+        new = []
+        while folder not in self._known:
+            new.append(folder)
+            folder = folder.rpartition("/")[0]
+        found = self._known[folder]
+        for name in reversed(new):
+            if found is None:
+                what = _what_made(self._top, name)
+                found = Generated(name, what) if what and name not in self._owned else None
+            self._known[name] = found
+        return found
+
+    def generated(self) -> tuple[Generated, ...]:
+        """Those found so far, by path."""
+        return tuple(sorted({found for found in self._known.values() if found is not None}))
+
+    @cached_property
+    def _owned(self) -> set[str]:
+        """Every folder with something tracked in it."""
+        folders: set[str] = set()
+        for path in self._tracked:
+            folder = path.rpartition("/")[0]
+            while folder and folder not in folders:
+                folders.add(folder)
+                folder = folder.rpartition("/")[0]
+        return folders
+
+
+def _what_made(top: str, folder: str) -> str:
+    """What the folder is by its signs; "" where it has none."""
+    above, _, name = folder.rpartition("/")
+    place = f"{top}/{folder}"
+    if name in BY_NAME:
+        return BY_NAME[name]
+    if _is_file(f"{place}/pyvenv.cfg"):
+        return "a Python environment"
+    if _is_file(f"{place}/conda-meta/history"):
+        return "a conda environment"
+    if _is_tagged(f"{place}/{CACHE_TAG}"):
+        return "build output" if name == "target" else "a cache"
+    beside = f"{top}/{above}" if above else top
+    if name == "target" and _is_file(f"{beside}/Cargo.toml"):
+        return "build output"
+    if name in {"build", "dist"} and any(_is_file(f"{beside}/{project}") for project in PYTHON_PROJECT):
+        return "build output" if _is_python_output(name, place) else ""
+    return ""
+
+
+def _is_python_output(name: str, place: str) -> bool:
+    """Whether all that stands in `build` or `dist` is what Python's build tools put there."""
+    try:
+        entries = os.listdir(place)
+    except OSError:
+        return False
+    if name == "build":
+        others = [entry for entry in entries if entry != "lib"]
+        return bool(others) and all(entry.startswith(SETUPTOOLS_BUILD) for entry in others)
+    return all(entry.endswith(PACKAGES) for entry in entries)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def _is_tagged(path: str) -> bool:
+    if not _is_file(path):
+        return False
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 - paths are plain strings here, of which there can be many
+            return file.read(len(CACHE_SIGNATURE)) == CACHE_SIGNATURE
+    except OSError:
+        return False
+
+
+def generated_words(folders: Sequence[Generated]) -> str:
+    """One line: what was left out, why, and how to have it in; "" for no folder."""
+    if not folders:
+        return ""
+    kinds: dict[str, list[str]] = {}
+    for folder in folders:
+        kinds.setdefault(folder.what, []).append(folder.path)
+    told = "; ".join(f"{_some(paths)} ({what})" for what, paths in kinds.items())
+    return f"left out, made by tools and not tracked: {told}; to have a folder in, track a file of it (git add)"
+
+
+def _some(paths: Sequence[str]) -> str:
+    more = len(paths) - NAMED
+    return ", ".join(f"{path}/" for path in paths[:NAMED]) + (f" and {more} more" if more > 0 else "")
