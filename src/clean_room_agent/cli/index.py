@@ -11,6 +11,7 @@ from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.indexing import index_recorded, processors
 from clean_room_agent.db.raw.index_runs import append_index_run
 from clean_room_agent.db.raw.single import write_event
+from clean_room_agent.git.generated import generated_words
 from clean_room_agent.git.repository import list_work_tree
 from clean_room_agent.indexer.bounds import Bounds, digest_of, recall
 from clean_room_agent.indexer.build import index_repository
@@ -55,7 +56,7 @@ def command(
                 digest=digest,
                 progress=bar.show,
             ),
-            note=lambda row: write_event(workspace.repo, append_index_run, row),
+            note=lambda row, generated: write_event(workspace.repo, append_index_run, row, generated),
             now=utc_now,
         )
     finally:
@@ -64,6 +65,8 @@ def command(
         output.answer_json(summary)
         return 0
     _tell("skipped", summary.failures)
+    if summary.generated:
+        click.echo(output.one_line(generated_words(summary.generated)), err=True)
     if summary.files_changed or summary.files_deleted:
         _tell("left out", summary.left_out)
         _tell("no symbols in", summary.unparsed)

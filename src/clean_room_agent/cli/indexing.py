@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +20,7 @@ def index_recorded(
     repo: Path,
     run: Callable[[], IndexSummary],
     *,
-    note: Callable[[IndexRunRow], object],
+    note: Callable[[IndexRunRow, Sequence[tuple[str, str]]], object],
     now: Callable[[], str],
 ) -> IndexSummary:
     """What `run` says it did; the record has the run, also when it failed.
@@ -28,7 +28,7 @@ def index_recorded(
     Args:
         repo: the repository's top.
         run: indexes.
-        note: appends a row to the record.
+        note: appends a row to the record, and the folders that were left out with what each is.
         now: the time as UTC, ISO 8601.
     """
     started = time.monotonic()
@@ -50,7 +50,10 @@ def index_recorded(
     try:
         summary = run()
     except BaseException:
-        note(row("failed", None))
+        note(row("failed", None), ())
         raise
-    note(row("partial" if summary.failures else "complete", summary))
+    note(
+        row("partial" if summary.failures else "complete", summary),
+        tuple((folder.path, folder.what) for folder in summary.generated),
+    )
     return summary

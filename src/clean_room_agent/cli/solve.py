@@ -25,10 +25,12 @@ from clean_room_agent.cli.run_parts import run_parts
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.cli.verbose import RecordView
 from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import ArtifactError, RepositoryError, UsageError
 from clean_room_agent.execute.plan_artifact import plan_from_artifact
 from clean_room_agent.execute.plan_file import load_plan
+from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.landing import with_room
 from clean_room_agent.git.repository import Repository, list_files, open_repository
@@ -274,6 +276,7 @@ def _summary(
     desk: wiring.Desk, repo: Repository, solved: Solved, fullest: tuple[int, int], seconds: float
 ) -> RunSummary:
     spent = desk.meter.read()
+    row = desk.record.write(get_orchestrator_run, solved.result.task_id)
     files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
     return RunSummary(
         result=solved.result,
@@ -287,6 +290,7 @@ def _summary(
         seconds=seconds,
         fullest=fullest,
         carries_uncommitted=solved.base_commit != (desk.resumed.base_commit if desk.resumed else repo.head),
+        generated=generated_in(row.snapshot) if row else (),
     )
 
 
@@ -330,6 +334,7 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "seconds": round(summary.seconds, 3),
         "fullest_window": {"tokens": summary.fullest[0], "window": summary.fullest[1]},
         "carries_uncommitted": summary.carries_uncommitted,
+        "generated": output.plain(summary.generated),
         "applied": summary.applied,
         "not_applied": summary.not_applied,
         "diff": result.cumulative_diff,

@@ -129,7 +129,7 @@ def refresh_index(
             full=full,
             progress=progress or (lambda _done, _total: None),
         ),
-        note=lambda row: record.write(index_runs.append_index_run, row),
+        note=lambda row, generated: record.write(index_runs.append_index_run, row, generated),
         now=record.now,
     )
 

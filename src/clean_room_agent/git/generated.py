@@ -4,11 +4,13 @@ Git lists what is in them where no .gitignore names them. They are told by what 
 no source has; a name that may be source (`build`, `target`) needs a second sign.
 """
 
+import json
 import os
 import stat
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from pathlib import Path
 
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
@@ -30,10 +32,12 @@ NAMED = 4
 """Folders of a kind that are named one by one."""
 
 
-class Generated(NamedTuple):
-    """A folder that holds nothing tracked: relative, with forward slashes, none within another one; and what it is."""
+@dataclass(frozen=True, slots=True, order=True)
+class Generated:
+    """A folder that holds nothing tracked, and what it is; no such folder stands within another one."""
 
     path: str
+    """Relative, with forward slashes."""
     what: str
 
 
@@ -102,20 +106,21 @@ def _what_made(top: str, folder: str) -> str:
         return "a Python environment"
     if _is_file(f"{place}/conda-meta/history"):
         return "a conda environment"
-    if _is_tagged(f"{place}/{CACHE_TAG}"):
-        return "build output" if name == "target" else "a cache"
-    beside = f"{top}/{above}" if above else top
-    if name == "target" and _is_file(f"{beside}/Cargo.toml"):
+    if _is_build_output(name, place, f"{top}/{above}" if above else top):
         return "build output"
-    if name in {"build", "dist"} and any(_is_file(f"{beside}/{project}") for project in PYTHON_PROJECT):
-        return "build output" if _is_python_output(name, place) else ""
-    return ""
+    return "a cache" if _is_tagged(f"{place}/{CACHE_TAG}") else ""
 
 
-def _is_python_output(name: str, place: str) -> bool:
-    """Whether all that stands in `build` or `dist` is what Python's build tools put there."""
+def _is_build_output(name: str, place: str, beside: str) -> bool:
+    """Whether a folder that may be source by its `name` is what a build tool made `beside` its project's files."""
+    if name == "target":
+        return _is_file(f"{beside}/Cargo.toml")
+    if name not in {"build", "dist"} or not any(
+        _is_file(f"{beside}/{project}") for project in PYTHON_PROJECT
+    ):
+        return False
     try:
-        entries = os.listdir(place)
+        entries = [entry.name for entry in Path(place).iterdir()]
     except OSError:
         return False
     if name == "build":
@@ -141,6 +146,12 @@ def _is_tagged(path: str) -> bool:
         return False
 
 
+def generated_in(account: str) -> tuple[Generated, ...]:
+    """Those that a snapshot's account (JSON; "" for none) names, as the record keeps it."""
+    kept = json.loads(account).get("generated", ()) if account else ()
+    return tuple(Generated(path, what) for path, what in kept)
+
+
 def generated_words(folders: Sequence[Generated]) -> str:
     """One line: what was left out, why, and how to have it in; "" for no folder."""
     if not folders:
@@ -149,7 +160,9 @@ def generated_words(folders: Sequence[Generated]) -> str:
     for folder in folders:
         kinds.setdefault(folder.what, []).append(folder.path)
     told = "; ".join(f"{_some(paths)} ({what})" for what, paths in kinds.items())
-    return f"left out, made by tools and not tracked: {told}; to have a folder in, track a file of it (git add)"
+    return (
+        f"left out, made by tools and not tracked: {told}; to have a folder in, track a file of it (git add)"
+    )
 
 
 def _some(paths: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clean_room_agent.git.command import git, names
+from clean_room_agent.git.generated import split_generated
 from clean_room_agent.git.repository import Repository
 
 INCLUDE_FILE = ".worktreeinclude"
@@ -35,12 +36,17 @@ NEEDED = (
 
 
 def included_files(repo: Repository) -> tuple[str, ...]:
-    """The ignored files of the user's tree that its `.worktreeinclude` names by the patterns of a .gitignore; sorted."""
+    """The files of the user's tree that its `.worktreeinclude` names by the patterns of a .gitignore, and that a snapshot
+    has not: ignored ones, and those in generated folders; sorted.
+    """
     if not (repo.top / INCLUDE_FILE).is_file():
         return ()
     listed = repo.git("ls-files", "-z", "--others", "--ignored", f"--exclude-from={INCLUDE_FILE}")
     named = tuple(path for path in names(listed) if not path.endswith("/"))
-    found: set[str] = set()
+    if not named:
+        return ()
+    outside, _ = split_generated(str(repo.top), names(repo.git("ls-files", "-z", "--cached")), named)
+    found = {*named} - {*outside}
     for at in range(0, len(named), BATCH):
         ignored = repo.git(
             *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"), *named[at : at + BATCH]

@@ -134,7 +134,11 @@ def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[s
 
 
 def _take_untracked(
-    repo: Repository, pins: Mapping[str, str], flagged: _Flagged, secrets: Callable[[str], bool], max_bytes: int
+    repo: Repository,
+    pins: Mapping[str, str],
+    flagged: _Flagged,
+    secrets: Callable[[str], bool],
+    max_bytes: int,
 ) -> _Taken:
     excluded, paths = [], []
     listed = names(repo.git("ls-files", "--others", "--exclude-standard", "-z", pins=pins))

@@ -11,6 +11,7 @@ from clean_room_agent.db.connection import connect_file, get_connection, transac
 from clean_room_agent.db.curated import files, history, state, symbols
 from clean_room_agent.db.curated.load import remove_draft
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.repository import Listing, list_work_tree
 from clean_room_agent.indexer.bounds import Bounds
 from clean_room_agent.indexer.history import PendingHistory, begin_history
@@ -49,6 +50,8 @@ class IndexSummary:
     """(path, reason) of the source files in the index that are text only, as the parser was stopped; by path."""
     left_out: tuple[tuple[str, str], ...]
     """(path, reason) of the files that are not in the index: too large, oddly named, or no text though their names say source code."""
+    generated: tuple[Generated, ...]
+    """Folders of which nothing is in the index, as tools made them and git tracks nothing in them."""
     commits: int
     """In the whole index."""
 
@@ -106,7 +109,7 @@ def index_repository(
         if outcome is None:
             outcome = _build(run, workspace.curated)
         with contextlib.closing(get_connection("curated", repo_path=listing.top, read_only=True)) as conn:
-            return _summary(conn, outcome, round((time.monotonic() - began) * 1000))
+            return _summary(conn, outcome, listing.generated, round((time.monotonic() - began) * 1000))
 
 
 def _build(run: IndexRun, target: Path) -> Outcome:
@@ -155,7 +158,9 @@ def _history(run: IndexRun, known: HistoryState | None, *, line_counts: bool) ->
         past.drop()
 
 
-def _summary(conn: Connection, outcome: Outcome, duration_ms: int) -> IndexSummary:
+def _summary(
+    conn: Connection, outcome: Outcome, generated: tuple[Generated, ...], duration_ms: int
+) -> IndexSummary:
     return IndexSummary(
         files_scanned=outcome.scanned,
         files_changed=outcome.changed,
@@ -165,6 +170,7 @@ def _summary(conn: Connection, outcome: Outcome, duration_ms: int) -> IndexSumma
         failures=tuple((one.path, one.message) for one in outcome.failures),
         left_out=tuple(sorted([*files.list_left_out(conn), *outcome.left_out.items()])),
         unparsed=files.list_unparsed(conn),
+        generated=generated,
         commits=history.count_commits(conn),
     )
 

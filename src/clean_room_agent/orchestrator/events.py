@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, PassType
+from clean_room_agent.git.generated import Generated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,8 @@ class RunStarted:
     """Paths of uncommitted work that the snapshot carries."""
     excluded: tuple[tuple[str, str], ...]
     """(path, why) of what the snapshot leaves out."""
+    generated: tuple[Generated, ...] = ()
+    """Folders that it leaves out, as tools made them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
 from clean_room_agent.db.session import Session
+from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import changed_paths
 from clean_room_agent.git.included import INCLUDE_FILE, included_files
 from clean_room_agent.git.landing import delete_ref, list_refs
@@ -112,6 +113,7 @@ def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
             "untracked": taken.untracked,
             "excluded": taken.excluded,
             "absent": taken.absent,
+            "generated": [(folder.path, folder.what) for folder in taken.generated],
         }
         parts.chronicle.snapshot_taken(taken.commit, account)
     parts.observer.notice(
@@ -123,6 +125,7 @@ def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
             base_commit=taken.commit,
             uncommitted=tuple(sorted({*taken.dirty_tracked, *taken.untracked})),
             excluded=taken.excluded,
+            generated=taken.generated,
         )
     )
     for text in _differences(taken):
@@ -166,6 +169,7 @@ def _taken_before(run: OrchestratorRunRow) -> Snapshot:
         excluded=tuple((path, reason) for path, reason in account["excluded"]),
         reshaped=(),
         absent=tuple(account.get("absent", ())),
+        generated=generated_in(run.snapshot),
     )
 
 

@@ -11,6 +11,7 @@ from rich.text import Text
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.attempts import ValidationRow
 from clean_room_agent.db.raw.enrichment import DESCRIBED_BY
+from clean_room_agent.git.generated import Generated, generated_in
 from clean_room_agent.orchestrator.run import RESUMED_WITH
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.runs import lone_command
@@ -55,6 +56,8 @@ class RunView:
     base_commit: str = ""
     snapshot_commit: str = ""
     uncommitted: tuple[str, ...] = ()
+    generated: tuple[Generated, ...] = ()
+    """Folders that the snapshot leaves out, as tools made them."""
     branch: str = ""
     result_commit: str = ""
     parts: tuple[int, int] = (0, 0)
@@ -104,6 +107,7 @@ def run_view(trace: RunTrace) -> RunView:
         base_commit=run.base_commit,
         snapshot_commit=run.snapshot_commit,
         uncommitted=tuple(sorted({*account.get("tracked", ()), *account.get("untracked", ())})),
+        generated=generated_in(run.snapshot),
         branch=run.branch,
         result_commit=run.result_commit,
         parts=(run.parts_completed, run.total_parts),
@@ -234,6 +238,10 @@ def _facts(view: RunView) -> list[tuple[str, str]]:
                 "snapshot",
                 f"{view.snapshot_commit[:10]}, {extra if view.uncommitted else 'nothing uncommitted'}",
             )
+        )
+    if view.generated:
+        facts.append(
+            ("left out", f"made by tools: {_paths(tuple(folder.path for folder in view.generated))}")
         )
     if view.branch:
         facts.append(("branch", f"{view.branch} at {view.result_commit[:10]}"))

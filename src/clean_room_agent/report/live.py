@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from clean_room_agent.git.generated import generated_words
 from clean_room_agent.orchestrator import events
 
 INDENT = "  "
@@ -112,6 +113,8 @@ def start_lines(event: events.RunStarted) -> list[Text]:
     else:
         lines.append(Text(f"{INDENT}snapshot: {event.base_commit[:10]}, nothing uncommitted"))
     lines.extend(Text(f"{INDENT}left out: {path} ({why})", style="yellow") for path, why in event.excluded)
+    if event.generated:
+        lines.append(Text(f"{INDENT}{generated_words(event.generated)}", style="yellow"))
     return lines
 
 

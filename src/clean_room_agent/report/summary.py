@@ -8,6 +8,7 @@ from rich.text import Text
 
 from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
+from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat
 from clean_room_agent.report.touched import TestsTouched, touched_lines
 
@@ -47,6 +48,8 @@ class RunSummary:
     fullest: tuple[int, int]
     """(tokens, window) of the fullest prompt; (0, 0) where there was none."""
     carries_uncommitted: bool
+    generated: tuple[Generated, ...] = ()
+    """Folders that the snapshot left out, as tools made them."""
     applied: tuple[str, ...] | None = None
     """Paths brought into the working tree; None where that was not asked for, or not possible."""
     not_applied: str = ""

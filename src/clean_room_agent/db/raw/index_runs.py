@@ -1,6 +1,7 @@
 """Runs of the indexer."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,10 +32,16 @@ INSERT = """
 INSERT INTO index_runs (repo_path, files_scanned, files_changed, files_deleted, symbols, commits, duration_ms, status,
 failures, timestamp) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+OF_INDEX_RUN = "index_run:"
+"""Before a run's id, where an event belongs to it instead of a task."""
+GENERATED = "generated"
+"""The kind of event that holds, as JSON, (path, what it is) of each folder that an index run left out."""
+INSERT_EVENT = "INSERT INTO events (task_id, kind, detail, timestamp) VALUES (?, ?, ?, ?)"
+SELECT_EVENT = "SELECT detail FROM events WHERE task_id = ? AND kind = ? ORDER BY id LIMIT 1"
 
 
-def append_index_run(conn: Connection, row: IndexRunRow) -> int:
-    """The run is stored; its id."""
+def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tuple[str, str]] = ()) -> int:
+    """The run is stored; its id. `generated`: folders that it left out and what each is, kept as an event of the run."""
     # Written out: an index that found nothing changed is too short for what `Table` imports to encode a row.
     cursor = conn.execute(
         INSERT,
@@ -51,7 +58,17 @@ def append_index_run(conn: Connection, row: IndexRunRow) -> int:
             row.timestamp,
         ),
     )
-    return cursor.lastrowid or 0
+    run_id = cursor.lastrowid or 0
+    if generated:
+        detail = json.dumps(generated)
+        conn.execute(INSERT_EVENT, (f"{OF_INDEX_RUN}{run_id}", GENERATED, detail, row.timestamp))
+    return run_id
+
+
+def list_generated(conn: Connection, run_id: int) -> tuple[tuple[str, str], ...]:
+    """The folders that the index run left out as tools made them, each with what it is, by path."""
+    kept = conn.execute(SELECT_EVENT, (f"{OF_INDEX_RUN}{run_id}", GENERATED)).fetchone()
+    return tuple((path, what) for path, what in json.loads(kept[0])) if kept else ()
 
 
 def list_index_runs(conn: Connection, *, limit: int = 100) -> tuple[IndexRunRow, ...]:
