@@ -4,9 +4,11 @@ import contextlib
 import json
 import re
 
+from tests.fakes.repositories import write
 from tests.fakes.solving import Project
 
 from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw.index_runs import list_generated, list_index_runs
 from clean_room_agent.workspace import Workspace
 
 
@@ -111,3 +113,18 @@ def test_a_changed_configuration_is_read_and_an_unchanged_one_remembered(till: P
     told = till.cra("index")
     assert told.code == 2
     assert "[index] max_file_bytes" in told.err
+
+
+def test_folders_that_tools_made_are_left_out_named_and_recorded(till: Project) -> None:
+    write(till.top, {".venv/pyvenv.cfg": "home = /usr\n", ".venv/lib/six.py": "def six():\n    pass\n"})
+    told = till.cra("index")
+    assert told.out.startswith("5 files, 5 changed")
+    assert told.err == (
+        "left out, made by tools and not tracked: .venv/ (a Python environment); "
+        "to have a folder in, track a file of it (git add)\n"
+    )
+    answer = json.loads(till.cra("index", "--json").out)
+    assert answer["generated"] == [{"path": ".venv", "what": "a Python environment"}]
+    with contextlib.closing(connect_file("raw", Workspace(repo=till.top).raw, read_only=True)) as conn:
+        kept = [list_generated(conn, row.id) for row in list_index_runs(conn)]
+    assert kept == [((".venv", "a Python environment"),)] * 2

@@ -7,6 +7,7 @@ import pytest
 from tests.fakes.repositories import fingerprint, git, make_repository, read_tree, write
 
 from clean_room_agent.errors import GitError
+from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.snapshot import Snapshot, snapshot
 from clean_room_agent.git.worktree import Worktree, add_worktree, remove_worktree
@@ -381,3 +382,41 @@ def test_twenty_runs_at_once_do_not_disturb_one_another(top: Path, tmp_path: Pat
     assert fingerprint(top) == before
     assert not (top / ".git/worktrees").exists()
     shutil.rmtree(tmp_path / "trees")
+
+
+def test_generated_folders_are_left_out_and_the_rest_is_exact(top: Path, tmp_path: Path) -> None:
+    write(
+        top,
+        {
+            "env/pyvenv.cfg": "home = /usr\n",
+            "env/lib/six.py": "x = 1\n",
+            "pkg/__pycache__/c.py": "c = 2\n",
+            "new/source.py": "n = 1\n",
+            "target/main.py": "t = 1\n",
+        },
+    )
+    taken = take(top)
+    assert taken.generated == (
+        Generated("env", "a Python environment"),
+        Generated("pkg/__pycache__", "compiled Python"),
+    )
+    assert (taken.dirty_tracked, taken.excluded) == ((), ())
+    assert taken.untracked == ("new/source.py", "target/main.py")
+    assert set(check_out(top, taken, tmp_path / "w")) == {
+        *("a.py", "b.py", "pkg/c.py", "new/source.py", "target/main.py")
+    }
+
+
+def test_a_tree_with_generated_folders_alone_is_clean(top: Path) -> None:
+    write(top, {"node_modules/left/index.js": "x\n"})
+    assert take(top).commit == git(top, "rev-parse", "HEAD")
+
+
+def test_what_is_tracked_of_a_generated_folder_stays(top: Path) -> None:
+    write(top, {"env/pyvenv.cfg": "home = /usr\n", "env/lib/six.py": "x = 1\n"})
+    git(top, "add", "env/lib/six.py")
+    git(top, "commit", "-qm", "an environment")
+    write(top, {"env/lib/six.py": "x = 2\n"})
+    taken = take(top)
+    assert (taken.generated, taken.dirty_tracked) == ((), ("env/lib/six.py",))
+    assert read_tree(top, taken.commit)["env/lib/six.py"] == b"x = 2\n"
