@@ -223,6 +223,80 @@ def test_a_second_ctrl_c_does_not_wait_for_a_slow_model(till: Project) -> None:
     assert "Traceback" not in told
 
 
+def test_after_ctrl_c_no_repair_is_asked(till: Project) -> None:
+    def press_and_spoil(call: ChatCall, right: str) -> str:
+        press(call, right)
+        return "I cannot say."
+
+    model = DescribingModel({TESTS_PATH: press_and_spoil})
+    told = enrich(till, model)
+    assert (told.code, told.traces) == (130, {})
+    assert model.asked == ORDER[:2], "neither the repair nor the next file"
+    assert "error: interrupted: 1 of 3 files described" in told.err
+    assert "the same command goes on from there" in told.err
+    assert [row.path for row in outputs(till)] == [MONEY_PATH]
+    again = DescribingModel()
+    assert enrich(till, again).code == 0
+    assert again.asked == ORDER[1:]
+
+
+def test_after_ctrl_c_answers_under_way_are_kept_and_none_is_begun(till: Project) -> None:
+    both = threading.Barrier(2, timeout=PATIENCE)
+
+    def meet(_: ChatCall, right: str) -> str:
+        both.wait()
+        return right
+
+    def meet_and_press(call: ChatCall, right: str) -> str:
+        press(call, right)
+        both.wait()
+        return right
+
+    model = DescribingModel({MONEY_PATH: meet_and_press, TESTS_PATH: meet})
+    told = enrich(till, model, models={"parallel": 2})
+    assert told.code == 130
+    assert sorted(model.asked) == sorted(ORDER[:2])
+    assert sorted(row.path for row in outputs(till)) == sorted(ORDER[:2])
+
+
+def test_a_kill_ends_as_ctrl_c_does(till: Project) -> None:
+    def terminate(_: ChatCall, right: str) -> str:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+        return right
+
+    told = enrich(till, DescribingModel({MONEY_PATH: terminate}))
+    assert told.code == 130
+    assert [row.path for row in outputs(till)] == [MONEY_PATH]
+
+
+def test_too_many_unreadable_answers_in_a_row_end_it_with_the_cause(till: Project) -> None:
+    cut = Answer(text='{"purpose": "t t t t', done_reason="length")
+    model = DescribingModel({TESTS_PATH: cut, RECEIPT_PATH: cut, "till/a.py": cut})
+    (till.top / "till/a.py").write_text("def a():\n    pass\n")
+    told = enrich(till, model, "--promote", enrichment={"max_unreadable": 2})
+    assert told.code == 4
+    assert model.asked == [MONEY_PATH, *[TESTS_PATH] * 2, *["till/a.py"] * 2]
+    lines = told.out.splitlines()
+    assert lines[0].startswith("1 file described by thinker:4b; ")
+    assert lines[1:5] == [
+        "gave up: too many answers in a row could not be read; what was described is kept",
+        "  4 of 5 answers to enrichment ran to their limit",
+        "  this model is too weak to describe files at this window; try a larger one: enrichment in [models.overrides]",
+        "1 file left for another time",
+    ]
+    assert "1 promoted, 0 were in the index already" in lines
+    assert domain_of_money(till) == [MONEY_PATH]
+
+
+def test_an_answer_between_them_begins_the_count_anew(till: Project) -> None:
+    model = DescribingModel(dict.fromkeys((MONEY_PATH, RECEIPT_PATH), "I cannot say."))
+    told = enrich(till, model, enrichment={"max_unreadable": 2})
+    assert told.code == 4
+    assert "gave up" not in told.out
+    assert set(model.asked) == set(ORDER)
+    assert "4 of 5 answers to enrichment could not be read" in told.out
+
+
 def test_a_model_of_its_own_can_be_named_for_the_prompt(till: Project) -> None:
     model = DescribingModel()
     with OllamaServer(model) as server:
@@ -390,12 +464,14 @@ def test_json_answers_with_one_object(till: Project) -> None:
     assert len(answer.pop("task_id")) == 36
     reason = answer["skipped"][0].pop("reason")
     assert reason.startswith("the answer cannot be read: ")
+    assert answer.pop("ending")["lines"] == ["2 of 4 answers to enrichment could not be read"]
     assert answer == {
         "model": "thinker:4b",
         "files": 3,
         "already_described": 0,
         "described": 2,
         "skipped": [{"path": MONEY_PATH}],
+        "gave_up": False,
         "left": 0,
         "promotion": {"promoted": 2, "unchanged": 0, "outdated": []},
         "calls": 5,

@@ -10,15 +10,19 @@ import click
 
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.listening import heard_by
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.enrichment import list_descriptions, mark_promoted
-from clean_room_agent.enrichment.describe import Described, Describer
+from clean_room_agent.enrichment.describe import Described, Describer, Descriptions
 from clean_room_agent.enrichment.due import Chosen, choose
 from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
+from clean_room_agent.enrichment.workers import Stop
 from clean_room_agent.errors import CraError, Interrupted
+from clean_room_agent.llm.transports.stoppable import Stoppable
 from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.workspace import Workspace, hold
 
 NAMED = 20
@@ -56,8 +60,12 @@ class Summary:
     described: int
     skipped: tuple[Skipped, ...]
     """By path."""
+    gave_up: bool
+    """Whether too many answers in a row could not be read."""
+    ending: Ending
+    """Why files have no description, by what the calls came to."""
     left: int
-    """That `--limit` left for another time."""
+    """For another time: `--limit` left them, or it gave up before."""
     promotion: Promoted | None
     calls: int
     tokens: int
@@ -88,17 +96,21 @@ def command(
     """Have the reasoning model describe the files of REPO (here by default).
 
     Only files without a description of their present content are asked about, the most imported first; a run that was
-    stopped goes on where it was. Ends with 0, or with 4 where a file's answer could not be read.
+    stopped goes on where it was. Ends with 0, or with 4 where a file's answer could not be read; after too many of these
+    in a row ([enrichment] max_unreadable) no more is asked.
     """
     workspace = wiring.workspace_of(path or repo)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models", "budget")
     workspace.create()
+    stop = Stop()
     with (
         hold(workspace.folder / "enrich.lock", timeout=0, what="the enrichment"),
-        wiring.open_asking(workspace, settings) as asking,
+        wiring.open_asking(
+            workspace, settings, lambda used: Stoppable(wiring.live_transport(used), stop.asked)
+        ) as asking,
     ):
-        summary = _Enrichment(workspace, settings, asking, verbose=verbose).run(
+        summary = _Enrichment(workspace, settings, asking, stop, verbose=verbose).run(
             limit=limit, every=every, promoting=promoting
         )
     if as_json:
@@ -112,11 +124,12 @@ class _Enrichment:
     """One run of the command, with what it has open."""
 
     def __init__(
-        self, workspace: Workspace, settings: Settings, asking: wiring.Asking, *, verbose: bool
+        self, workspace: Workspace, settings: Settings, asking: wiring.Asking, stop: Stop, *, verbose: bool
     ) -> None:
         self._workspace = workspace
         self._settings = settings
         self._asking = asking
+        self._stop = stop
         self._verbose = verbose
 
     def run(self, *, limit: int | None, every: bool, promoting: bool) -> Summary:
@@ -130,18 +143,21 @@ class _Enrichment:
             chosen = choose(kb, self._asking.record.write(list_descriptions), every=every)
             outcome = self._describe(kb, task_id, chosen, limit)
         spent = self._asking.meter.read()
-        if promoting and outcome:
+        if promoting and outcome.files:
             self._refresh()  # asking takes long: files may have changed
         promotion = self._promote() if promoting else None
-        skipped = tuple(Skipped(path=each.path, reason=each.fault) for each in outcome if each.fault)
+        skipped = tuple(Skipped(path=each.path, reason=each.fault) for each in outcome.files if each.fault)
+        ending = self._asking.record.write(ending_of, task_id) if skipped else Ending()
         return Summary(
             task_id=task_id,
             model=self._model,
             files=len(chosen.described) + len(chosen.due),
             already_described=len(chosen.described),
-            described=len(outcome) - len(skipped),
+            described=len(outcome.files) - len(skipped),
             skipped=skipped,
-            left=len(chosen.due) - len(outcome),
+            gave_up=outcome.gave_up,
+            ending=ending,
+            left=len(chosen.due) - len(outcome.files),
             promotion=promotion,
             calls=spent.calls,
             tokens=spent.tokens,
@@ -159,12 +175,10 @@ class _Enrichment:
         finally:
             bar.close()
 
-    def _describe(
-        self, kb: KnowledgeBase, task_id: str, chosen: Chosen, limit: int | None
-    ) -> tuple[Described, ...]:
+    def _describe(self, kb: KnowledgeBase, task_id: str, chosen: Chosen, limit: int | None) -> Descriptions:
         due = chosen.due[:limit]
         if not due:
-            return ()
+            return Descriptions(files=(), gave_up=False)
         view = _View(total=len(due), model=self._model, verbose=self._verbose)
         describer = Describer(
             kb=kb,
@@ -175,7 +189,14 @@ class _Enrichment:
             pass_id=task_id,
         )
         try:
-            return describer.run(due, parallel=self._settings.models.parallel, watcher=view)
+            with heard_by(self._press):
+                return describer.run(
+                    due,
+                    parallel=self._settings.models.parallel,
+                    max_unreadable=self._settings.enrichment.max_unreadable,
+                    watcher=view,
+                    stop=self._stop,
+                )
         except KeyboardInterrupt as exc:
             raise Interrupted(
                 f"interrupted: {view.described} of {len(due)} files described",
@@ -187,6 +208,12 @@ class _Enrichment:
             raise
         finally:
             view.close()
+
+    def _press(self) -> None:
+        """Ctrl-C: nothing new is asked; a second time, nothing is waited for."""
+        if self._stop.asked():
+            raise KeyboardInterrupt
+        self._stop.ask()
 
     def _promote(self) -> Promoted:
         known = self._asking.record.write(list_descriptions)
@@ -275,6 +302,10 @@ def _show(summary: Summary) -> None:
         output.answer(f"{summary.already_described} of {summary.files} files were described already")
     elif not summary.files:
         output.answer("no file to describe; `--all` takes every text file")
+    if summary.gave_up:
+        output.answer("gave up: too many answers in a row could not be read; what was described is kept")
+    for line in summary.ending.sentences():
+        output.answer(f"  {line}")
     if summary.left:
         output.answer(f"{summary.left} {_files(summary.left)} left for another time")
     _name("without a description", tuple(f"{each.path}: {each.reason}" for each in summary.skipped))

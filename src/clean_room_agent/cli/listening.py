@@ -3,7 +3,7 @@
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.errors import Interrupted
@@ -13,23 +13,31 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
+def heard_by(handle: Callable[[], None]) -> Iterator[None]:
+    """Signals that ask the program to end call `handle`; who ignores one (nohup) goes on ignoring it."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in SIGNALS:
+            if signal.getsignal(number) not in {signal.SIG_IGN, None}:
+                before[number] = signal.signal(number, lambda _number, _frame: handle())
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
 def listening(task_id: str) -> Iterator[Interrupts]:
-    """Signals that ask the program to end are heard by what is given; who ignores one (nohup) goes on ignoring it.
+    """Signals that ask the program to end are heard by what is given.
 
     Raises:
         Interrupted: the block was ended by one.
     """
     interrupts = Interrupts()
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for number in SIGNALS:
-            if signal.getsignal(number) not in {signal.SIG_IGN, None}:
-                before[number] = signal.signal(number, lambda _number, _frame: interrupts.ask())
     try:
-        yield interrupts
+        with heard_by(interrupts.ask):
+            yield interrupts
     except KeyboardInterrupt as exc:
         hint = f"go on with: cra solve --resume {short_id(task_id)}"
         raise Interrupted("interrupted", hint=hint) from exc
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -23,6 +23,7 @@ from clean_room_agent.git.repository import list_files, open_repository
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.only_plan import make_plan
+from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
@@ -181,5 +182,7 @@ def run_plan(
             run_parts(desk, repo, task_id, task, observer, command="plan", index_path=index)
         )
         made = make_plan(task_id, task, parts)
+        ending = Ending() if made.plan else desk.record.write(ending_of, task_id, reason=made.reason)
         desk.end_task()
-    return (0 if made.plan else 1), made.plan, made.reason or f"see cra show {short_id(task_id)}"
+    reason = made.reason or f"see cra show {short_id(task_id)}"
+    return (0 if made.plan else 1), made.plan, "; ".join((reason, *ending.sentences()))

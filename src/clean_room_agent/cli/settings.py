@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.config import ConfigSlice, load_slice, read_toml, refuse_unknown_tables
+from clean_room_agent.enrichment.config import EnrichmentConfig
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.indexer.config import IndexConfig
@@ -28,6 +29,7 @@ TABLES: dict[str, type[ConfigSlice]] = {
     "worktree": WorktreeConfig,
     "sandbox": SandboxConfig,
     "index": IndexConfig,
+    "enrichment": EnrichmentConfig,
 }
 FLAGS = {
     ("budget", "context_window"): "--context-window",
@@ -135,6 +137,11 @@ class Settings:
     def index(self) -> IndexConfig:
         """[index]."""
         return load_slice(self.data, "index", IndexConfig, source=self.source)
+
+    @cached_property
+    def enrichment(self) -> EnrichmentConfig:
+        """[enrichment]."""
+        return load_slice(self.data, "enrichment", EnrichmentConfig, source=self.source)
 
 
 def load_settings(path: Path, overrides: Overrides, *, optional: bool = False) -> Settings:

@@ -13,6 +13,7 @@ import click
 from rich.console import RenderableType
 
 from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.gauges import read_gauges
 from clean_room_agent.cli.neutral import neutral
@@ -23,6 +24,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import GitError, UsageError
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.repository import open_repository
+from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.report.decisions import render_verdicts, verdicts
 from clean_room_agent.report.inspect import pass_views, render_passes, render_run, run_view
 from clean_room_agent.report.texts import (
@@ -44,6 +46,8 @@ from clean_room_agent.workspace import Workspace
 DataT = TypeVar("DataT")
 BY_NAME = {prompt.name: prompt for prompt in PROMPTS}
 CALL_LINE = re.compile(r"call:(?P<call>\d+)(?::(?P<line>\d+))?")
+
+UNFINISHED = frozenset({RunStatus.FAILED, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
 
 HELP = """Look into RUN, or into one PLACE of it.
 
@@ -234,7 +238,20 @@ def _glance(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[A
         return [
             Section(key="passes", data=pass_views(chosen), render=lambda data: render_passes(data, address))
         ]
-    return [Section(key="run", data=run_view(trace), render=lambda data: render_run(data, address))]
+    return [
+        Section(
+            key="run",
+            data=run_view(trace, _ending(conn, trace)),
+            render=lambda data: render_run(data, address),
+        )
+    ]
+
+
+def _ending(conn: Connection, trace: RunTrace) -> Ending:
+    """Why the run is unfinished; empty while it goes on, and where it is complete."""
+    if trace.run is None or trace.run.status not in UNFINISHED:
+        return Ending()
+    return ending_of(conn, trace.task_id, reason=trace.run.reason)
 
 
 def _address(trace: RunTrace) -> Callable[[str], str]:

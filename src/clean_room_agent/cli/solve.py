@@ -10,7 +10,7 @@ from typing import IO, Any
 import click
 
 from clean_room_agent.artifacts.ids import new_task_id
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.apply import bring
@@ -41,6 +41,7 @@ from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.run import PlanGiven
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
 from clean_room_agent.report.summary import RunSummary, TestCounts, render
 from clean_room_agent.report.touched import touched_of
@@ -291,7 +292,15 @@ def _summary(
         fullest=fullest,
         carries_uncommitted=solved.base_commit != (desk.resumed.base_commit if desk.resumed else repo.head),
         generated=generated_in(row.snapshot) if row else (),
+        ending=_ending(desk, solved.result),
     )
+
+
+def _ending(desk: wiring.Desk, result: OrchestratorResult) -> Ending:
+    """Why the run is not complete; empty where it is."""
+    if result.status is RunStatus.COMPLETE:
+        return Ending()
+    return desk.record.write(ending_of, result.task_id, reason=result.reason)
 
 
 def _apply(repo: Repository, desk: wiring.Desk, solved: Solved) -> tuple[str, ...] | None:
@@ -316,6 +325,7 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "task_id": result.task_id,
         "status": result.status.value,
         "reason": result.reason,
+        "ending": output.plain(summary.ending),
         "branch": result.branch,
         "files": output.plain(summary.files),
         "tests": {

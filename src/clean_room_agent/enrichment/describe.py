@@ -12,7 +12,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.enrichment.fitting import brief, fit
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs
 from clean_room_agent.enrichment.subject import Subject, look_at
-from clean_room_agent.enrichment.workers import Workers
+from clean_room_agent.enrichment.workers import Stop, Workers
 from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.query.knowledge import KnowledgeBase
@@ -40,6 +40,16 @@ class _Outcome:
 
     described: Described
     failure: ModelError | None = None
+    unreadable: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Descriptions:
+    """What became of the files that were asked about, by path."""
+
+    files: tuple[Described, ...]
+    gave_up: bool
+    """Whether the last answers, as many as were borne in a row, could not be read; then files are left."""
 
 
 class Watcher(Protocol):
@@ -75,18 +85,23 @@ class Describer:
         self._record = record
         self._pass_id = pass_id
 
-    def run(self, files: Sequence[FileRow], *, parallel: int, watcher: Watcher) -> tuple[Described, ...]:
-        """What became of each file, by path; up to `parallel` are asked about at a time.
+    def run(
+        self, files: Sequence[FileRow], *, parallel: int, max_unreadable: int, watcher: Watcher, stop: Stop
+    ) -> Descriptions:
+        """What became of the files; up to `parallel` are asked about at a time.
+
+        After `max_unreadable` files in a row whose answers cannot be read, no more is asked. Nor is it once `stop` is
+        asked for, also not what a file under way would still need.
 
         Raises:
             WindowExceeded: the window is too small even for the smallest view of a file.
             ModelError: the server is gone or fails again and again; what was described stays described.
-            KeyboardInterrupt: after the answers that were under way, or at once when pressed again.
+            KeyboardInterrupt: `stop` was asked for, and the answers that were under way have come.
         """
         done: list[Described] = []
         failures: list[ModelError] = []
-        in_a_row = 0
-        workers = Workers(self._describe, count=parallel)
+        in_a_row = unreadable = 0
+        workers = Workers(self._describe, count=parallel, stop=stop)
         outcomes = workers.run(self._jobs(files, done, watcher), tick=watcher.tick, stopping=watcher.stopping)
         with contextlib.closing(outcomes):
             for outcome in outcomes:
@@ -97,9 +112,13 @@ class Describer:
                     raise outcome.failure
                 done.append(outcome.described)
                 watcher.answered(outcome.described)
+                unreadable = unreadable + outcome.unreadable if outcome.described.fault else 0
+                if unreadable == max_unreadable:
+                    break
         if failures and len(failures) == len(done):
             raise failures[0]
-        return tuple(sorted(done, key=lambda each: each.path))
+        gave_up = unreadable == max_unreadable and len(done) < len(files)
+        return Descriptions(files=tuple(sorted(done, key=lambda each: each.path)), gave_up=gave_up)
 
     def _jobs(
         self, files: Sequence[FileRow], done: list[Described], watcher: Watcher
@@ -140,9 +159,8 @@ class Describer:
             return _Outcome(described=Described(path=path, purpose="", fault=error.message), failure=error)
         if reply.value is None:
             fault = reply.bad.fault if reply.bad else ""
-            return _Outcome(
-                described=Described(path=path, purpose="", fault=f"the answer cannot be read: {fault}")
-            )
+            described = Described(path=path, purpose="", fault=f"the answer cannot be read: {fault}")
+            return _Outcome(described=described, unreadable=True)
         row = _row(subject.file, reply.value, inputs, reply.text, self._model_tag, self._record.now())
         self._record.write(append_enrichment, row)
         return _Outcome(described=Described(path=path, purpose=reply.value.purpose, fault=""))

@@ -3,13 +3,37 @@
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
+
+from clean_room_agent.errors import Interrupted
 
 JobT = TypeVar("JobT")
 ResultT = TypeVar("ResultT")
+Ending = Literal["done", "failed", "dropped", "woken"]
 
 TICK = 1.0
 """Seconds between two calls of `tick` while nothing else happens."""
+
+
+class Stop:
+    """Whether anything new may begin. A signal handler may ask for it: nothing here takes a lock or raises."""
+
+    def __init__(self) -> None:
+        self._asked = False
+        self._wake: Callable[[], object] = bool
+
+    def ask(self) -> None:
+        """Nothing new begins any more."""
+        self._asked = True
+        self._wake()
+
+    def asked(self) -> bool:
+        """Whether that was asked for."""
+        return self._asked
+
+    def wake_with(self, wake: Callable[[], object]) -> None:
+        """`wake` is called when it is asked for."""
+        self._wake = wake
 
 
 class Workers(Generic[JobT, ResultT]):
@@ -18,29 +42,35 @@ class Workers(Generic[JobT, ResultT]):
     They are daemons: an answer of a slow model can take minutes, and who wants to stop must not have to wait for it.
     """
 
-    def __init__(self, work: Callable[[JobT], ResultT], *, count: int) -> None:
+    def __init__(self, work: Callable[[JobT], ResultT], *, count: int, stop: Stop) -> None:
+        """`work` raises Interrupted where `stop` kept it from its end: the job then has no result."""
         self._work = work
         self._jobs: queue.SimpleQueue[JobT | None] = queue.SimpleQueue()
-        self._done: queue.SimpleQueue[tuple[ResultT | None, BaseException | None]] = queue.SimpleQueue()
+        self._done: queue.SimpleQueue[tuple[Ending, ResultT | None, BaseException | None]] = (
+            queue.SimpleQueue()
+        )
         self._count = count
+        self._stop = stop
 
     def run(
         self, jobs: Iterator[JobT], *, tick: Callable[[], None], stopping: Callable[[int], None]
     ) -> Generator[ResultT, None, None]:
         """The results, in the order in which they come. Jobs are taken from `jobs` in this thread, one ahead of need.
 
-        On Ctrl-C no further job is begun, `stopping` is told how many are under way, and their results still come; then
-        KeyboardInterrupt is raised. On a second one it is raised at once.
+        Once `stop` is asked for, no further job is begun, `stopping` is told how many are under way, and their results
+        still come; then KeyboardInterrupt is raised. However it ends, nothing new begins afterwards.
 
         Raises:
             Whatever `work` raises, when it does; what is under way is left behind.
         """
+        self._stop.wake_with(lambda: self._done.put(("woken", None, None)))
         threads = [threading.Thread(target=self._serve, daemon=True) for _ in range(self._count)]
         for thread in threads:
             thread.start()
         try:
             yield from self._feed(jobs, tick, stopping)
         finally:
+            self._stop.ask()
             for _ in threads:
                 self._jobs.put(None)
 
@@ -48,40 +78,36 @@ class Workers(Generic[JobT, ResultT]):
         self, jobs: Iterator[JobT], tick: Callable[[], None], stopping: Callable[[int], None]
     ) -> Iterator[ResultT]:
         under_way = 0
-        interrupted: KeyboardInterrupt | None = None
+        told = False
         while True:
-            try:
-                while interrupted is None and under_way <= self._count:
-                    job = next(jobs, None)
-                    if job is None:
-                        break
-                    self._jobs.put(job)
-                    under_way += 1
-                if not under_way:
+            while not self._stop.asked() and under_way <= self._count:
+                job = next(jobs, None)
+                if job is None:
                     break
-                result = self._next(tick)
-            except KeyboardInterrupt as exc:
-                if interrupted is not None:
-                    raise
-                interrupted = exc
+                self._jobs.put(job)
+                under_way += 1
+            if self._stop.asked() and not told:
+                told = True
                 under_way -= self._take_back()
                 stopping(under_way)
-                continue
-            under_way -= 1
-            yield result
-        if interrupted is not None:
-            raise interrupted
+            if not under_way:
+                break
+            ending, result, error = self._next(tick)
+            if error is not None:
+                raise error
+            under_way -= ending != "woken"
+            if ending == "done":
+                yield result  # type: ignore[misc]  # what is done has a result
+        if self._stop.asked():
+            raise KeyboardInterrupt
 
-    def _next(self, tick: Callable[[], None]) -> ResultT:
+    def _next(self, tick: Callable[[], None]) -> tuple[Ending, ResultT | None, BaseException | None]:
         while True:
             tick()
             try:
-                result, error = self._done.get(timeout=TICK)
+                return self._done.get(timeout=TICK)
             except queue.Empty:
                 continue
-            if error is not None:
-                raise error
-            return result  # type: ignore[return-value]  # without an error there is a result
 
     def _take_back(self) -> int:
         """How many jobs were not begun; they are dropped."""
@@ -95,7 +121,12 @@ class Workers(Generic[JobT, ResultT]):
 
     def _serve(self) -> None:
         while (job := self._jobs.get()) is not None:
+            if self._stop.asked():
+                self._done.put(("dropped", None, None))
+                continue
             try:
-                self._done.put((self._work(job), None))
+                self._done.put(("done", self._work(job), None))
+            except Interrupted:
+                self._done.put(("dropped", None, None))
             except BaseException as exc:  # noqa: BLE001 - it is raised in the thread that asked
-                self._done.put((None, exc))
+                self._done.put(("failed", None, exc))

@@ -32,7 +32,7 @@ NAMED = 4
 """Folders of a kind that are named one by one."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Generated:
     """A folder that holds nothing tracked, and what it is; no such folder stands within another one."""
 
@@ -82,7 +82,8 @@ class _Folders:
 
     def generated(self) -> tuple[Generated, ...]:
         """Those found so far, by path."""
-        return tuple(sorted({found for found in self._known.values() if found is not None}))
+        found = {folder for folder in self._known.values() if folder is not None}
+        return tuple(sorted(found, key=lambda folder: folder.path))
 
     @cached_property
     def _owned(self) -> set[str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -14,6 +14,7 @@ from clean_room_agent.db.raw.enrichment import DESCRIBED_BY
 from clean_room_agent.git.generated import Generated, generated_in
 from clean_room_agent.orchestrator.run import RESUMED_WITH
 from clean_room_agent.report.budget import CallLine, call_line, fullest
+from clean_room_agent.report.causes import Ending, ending_lines
 from clean_room_agent.report.runs import lone_command
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, seconds_between, tokens_of
 from clean_room_agent.report.validation import counts
@@ -68,6 +69,8 @@ class RunView:
     passes: tuple[PassLine, ...]
     calls: int
     tokens: int
+    ending: Ending = field(default_factory=Ending)
+    """Why it is not complete, by what its calls and attempts came to."""
     notes: tuple[tuple[str, str], ...] = ()
     """(kind, detail) of what happened beside the passes, in order."""
 
@@ -87,8 +90,8 @@ class PassView:
     """Refinements and recovery decisions that stand under the pass."""
 
 
-def run_view(trace: RunTrace) -> RunView:
-    """The run at a glance; for a pass that stands alone, what can be said of it."""
+def run_view(trace: RunTrace, ending: Ending) -> RunView:
+    """The run at a glance, with what is known of its `ending`; for a pass that stands alone, what can be said of it."""
     passes = tuple(pass_line(entry) for entry in trace.passes)
     calls = [call for entry in trace.passes for call in entry.calls]
     own = {kind: row for row in trace.tests for kind in [row.kind] if row.task_id == trace.task_id}
@@ -117,6 +120,7 @@ def run_view(trace: RunTrace) -> RunView:
         passes=passes,
         calls=len(calls),
         tokens=tokens_of(calls),
+        ending=ending,
         notes=tuple((event.kind, event.detail) for event in trace.events),
     )
 
@@ -195,6 +199,7 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
         head.append(f": {view.reason}")
     parts: list[RenderableType] = [
         head,
+        *ending_lines(view.ending),
         Text(""),
         *(Text(f"  {line}".rstrip()) for line in view.task.splitlines()),
     ]

@@ -1,7 +1,7 @@
 """The one screen that ends a run: verdict, what changed, tests before and after, cost, and what to type next."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rich.console import Group
 from rich.text import Text
@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat
+from clean_room_agent.report.causes import Ending, ending_lines
 from clean_room_agent.report.touched import TestsTouched, touched_lines
 
 COLOURS = {RunStatus.COMPLETE: "green", RunStatus.PARTIAL: "yellow", RunStatus.FAILED: "red"}
@@ -50,6 +51,8 @@ class RunSummary:
     carries_uncommitted: bool
     generated: tuple[Generated, ...] = ()
     """Folders that the snapshot left out, as tools made them."""
+    ending: Ending = field(default_factory=Ending)
+    """Why it is not complete, by what its calls and attempts came to."""
     applied: tuple[str, ...] | None = None
     """Paths brought into the working tree; None where that was not asked for, or not possible."""
     not_applied: str = ""
@@ -70,7 +73,7 @@ def render(summary: RunSummary) -> Group:
     )
     if result.reason:
         head.append(f"\n  {result.reason}")
-    lines = [head]
+    lines = [head, *ending_lines(summary.ending)]
     lines.extend(_changes(summary.files))
     after = summary.after.words() if summary.after else "not run"
     if summary.restored:

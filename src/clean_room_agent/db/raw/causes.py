@@ -1,0 +1,144 @@
+"""What a task's calls and attempts came to, counted by cause: the one place that says why answers were of no use."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+
+from clean_room_agent.db.raw.passes import OF_TASK, task_range
+from clean_room_agent.db.rows import Connection
+
+
+class Cause(StrEnum):
+    """Why an answer or an attempt came to nothing."""
+
+    LIMIT = "ran to its limit"
+    RUNAWAY = "repeated itself and was closed"
+    UNREADABLE = "could not be read"
+    EXAMPLE = "gave the prompt's example back"
+    SERVER_TIMEOUT = "did not come in time"
+    SERVER = "met a failure of the server"
+    REFUSED = "was refused"
+    NO_EDITS = "held no edit"
+    TESTS_RED = "failed the tests"
+    TESTS_TIMEOUT = "ran out of the tests' time"
+    NOTHING_IN_SCOPE = "found nothing in scope"
+
+    @property
+    def is_of_model(self) -> bool:
+        """Whether the model's answer was of no use, whatever the server, the repository and the tests do."""
+        return self in {Cause.LIMIT, Cause.RUNAWAY, Cause.UNREADABLE, Cause.EXAMPLE, Cause.NO_EDITS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseCount:
+    """`count` of `total` came to nothing for this cause."""
+
+    cause: Cause
+    subject: str
+    """The prompt whose answers are counted; "" where attempts at steps are, or searches for context."""
+    count: int
+    total: int
+    codes: tuple[str, ...] = ()
+    """Of `REFUSED`: why edits were, the most frequent first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Causes:
+    """What came to nothing in a task, most frequent first, among all that was asked."""
+
+    counts: tuple[CauseCount, ...] = ()
+    asked: tuple[tuple[str, int], ...] = ()
+    """Calls by prompt, those included that were of use."""
+
+
+FAILURES = {
+    "error:DegenerateOutput": Cause.RUNAWAY,
+    "error:ServerTimeout": Cause.SERVER_TIMEOUT,
+}
+"""By the end of a call; every other error is the server's."""
+FAULTS = (("repeated itself", Cause.RUNAWAY), ("the prompt's example", Cause.EXAMPLE))
+"""What the fault of an unreadable answer holds, by cause; the first that it holds counts."""
+OUTCOMES = {
+    "refused": Cause.REFUSED,
+    "no_edits": Cause.NO_EDITS,
+    "tests_failed": Cause.TESTS_RED,
+    "timed_out": Cause.TESTS_TIMEOUT,
+}
+"""Outcomes of attempts; an answer that was cut or unreadable is counted as a call."""
+
+# The newest reading counts. A call that was asked again after an error counts as often as it was asked.
+CALLS = f"""
+SELECT c.call_type, c.finish, coalesce(r.reading, ''), coalesce(r.fault, ''), count(*)
+FROM retrieval_llm_calls AS c
+LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
+WHERE {OF_TASK} AND c.call_type <> ? GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+"""  # noqa: S608 - a constant condition
+ATTEMPTS = f"""
+SELECT a.outcome, a.edit_report FROM run_attempts AS a
+WHERE a.task_run_id IN (SELECT id FROM task_runs WHERE {OF_TASK}) ORDER BY a.id
+"""  # noqa: S608
+SEARCHES = f"""
+SELECT coalesce(sum(shown = 0), 0), count(*) FROM (
+    SELECT max(stage = 'assembly' AND included) AS shown FROM retrieval_decisions WHERE {OF_TASK} GROUP BY task_id)
+"""  # noqa: S608
+
+
+def count_causes(conn: Connection, task_id: str, *, probe: str) -> Causes:
+    """Why calls, attempts and searches of a task and its passes came to nothing.
+
+    `probe` is the call type of the requests that a server has to refuse; they are not counted.
+    """
+    empty, searches = conn.execute(SEARCHES, task_range(task_id)).fetchone()
+    scope = CauseCount(cause=Cause.NOTHING_IN_SCOPE, subject="", count=empty, total=searches)
+    totals: Counter[str] = Counter()
+    found = (*_of_calls(conn, task_id, probe, totals), *_of_attempts(conn, task_id), scope)
+    order = list(Cause)
+    counts = sorted(
+        (one for one in found if one.count),
+        key=lambda one: (-one.count, one.subject, order.index(one.cause)),
+    )
+    return Causes(counts=tuple(counts), asked=tuple(sorted(totals.items())))
+
+
+def _of_calls(conn: Connection, task_id: str, probe: str, totals: Counter[str]) -> list[CauseCount]:
+    """Counts by prompt and cause; `totals` then has the calls of each prompt."""
+    counts: Counter[tuple[str, Cause]] = Counter()
+    for prompt, finish, reading, fault, number in conn.execute(CALLS, (*task_range(task_id), probe)):
+        totals[prompt] += number
+        cause = _cause_of_call(finish, reading, fault)
+        if cause is not None:
+            counts[prompt, cause] += number
+    return [
+        CauseCount(cause=cause, subject=prompt, count=count, total=totals[prompt])
+        for (prompt, cause), count in counts.items()
+    ]
+
+
+def _cause_of_call(finish: str, reading: str, fault: str) -> Cause | None:
+    if finish.startswith("error:"):
+        return FAILURES.get(finish, Cause.SERVER)
+    if reading != "unreadable":
+        return None
+    said = next((cause for words, cause in FAULTS if words in fault), None)
+    return said or (Cause.LIMIT if finish == "length" else Cause.UNREADABLE)
+
+
+def _of_attempts(conn: Connection, task_id: str) -> list[CauseCount]:
+    total = 0
+    counts: Counter[Cause] = Counter()
+    codes: Counter[str] = Counter()
+    for outcome, report in conn.execute(ATTEMPTS, task_range(task_id)):
+        total += 1
+        cause = OUTCOMES.get(outcome)
+        if cause is not None:
+            counts[cause] += 1
+        if cause is Cause.REFUSED:
+            codes.update({edit["code"] for edit in json.loads(report)} - {"APPLIED", "ALREADY_APPLIED"})
+    ranked = tuple(sorted(codes, key=lambda code: (-codes[code], code)))
+    return [
+        CauseCount(
+            cause=cause, subject="", count=count, total=total, codes=ranked if cause is Cause.REFUSED else ()
+        )
+        for cause, count in counts.items()
+    ]

@@ -1,0 +1,160 @@
+"""Why a task came to nothing, in words: counts by cause, and what to do about the first of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rich.text import Text
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.db.raw.causes import Cause, CauseCount, Causes, count_causes
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.llm.probe import PROBE_NAME
+
+Work = Literal["planning", "editing", "describing", "judging"]
+
+WORK: Mapping[str, Work] = {
+    "meta_plan": "planning",
+    "part_plan": "planning",
+    "adjustment": "planning",
+    "implement": "editing",
+    "enrichment": "describing",
+}
+"""What a prompt is for; every other one judges what belongs into the context."""
+NEAREST: tuple[Work, ...] = ("editing", "planning", "describing", "judging")
+"""From the end of a task to its beginning."""
+WEAK_COUNT = 3
+WEAK_SHARE = 0.75
+"""From so many answers of no use, and from such a share of all of their kind, the model is too weak for the work."""
+MOST_LINES = 4
+WRITE_THE_PLAN = "write the plan yourself: `cra solve --plan FILE`"
+LARGER_DESCRIBER = "a larger model may do: enrichment in [models.overrides]"
+WEAK: Mapping[Work, str] = {
+    "planning": f"this model is too weak for planning at this window; try a larger one, or {WRITE_THE_PLAN}",
+    "editing": "this model is too weak for these edits; try a larger one as [models] coding, "
+    f"or give it smaller steps: {WRITE_THE_PLAN}",
+    "describing": "this model is too weak to describe files at this window; try a larger one: "
+    "enrichment in [models.overrides]",
+    "judging": "this model is too weak to judge what the task needs; try a larger one as [models] classifier or reasoning",
+}
+ADVICE: Mapping[Cause, str] = {
+    Cause.LIMIT: "`{show} --response` has the answers: where they were sound so far, raise [models.max_tokens]; "
+    "else try a larger model",
+    Cause.RUNAWAY: "a [models.temperature] above 0 can help, and a larger model does",
+    Cause.UNREADABLE: "`{show} --response` has the answers; a larger model keeps to the form",
+    Cause.EXAMPLE: "say more in the task, so that the model has more to go by than the example; or try a larger model",
+    Cause.SERVER_TIMEOUT: "raise [models.timeouts], or lower parallel in [models]",
+    Cause.SERVER: "the server's own log says more; `cra check` tries it",
+    Cause.REFUSED: "`{show}` has each attempt; smaller steps are easier to answer: " + WRITE_THE_PLAN,
+    Cause.NO_EDITS: "`{show} --response` has the answers; say in the task what is to change, and where",
+    Cause.TESTS_RED: "`{show} --tests` has what they said; tell the model what it misses: "
+    "`cra solve --resume {run} --hint TEXT`",
+    Cause.TESTS_TIMEOUT: "raise timeout in [testing], or give a quicker step_test_command",
+    Cause.NOTHING_IN_SCOPE: "name files or functions in the task; `cra retrieve TASK` shows what is found",
+}
+BY_CODE: Mapping[str, str] = {
+    "WRONG_FILE": "the edits were of files that the plan does not name: name them in the task, or "
+    + WRITE_THE_PLAN,
+    "PROTECTED": "the edits were of protected files: [edit] protected lists them, and a plan may name tests",
+    "TRUNCATED": "the edits were cut off: give the model smaller steps, or raise coding in [models.max_tokens]",
+}
+"""Where one code leads among the refused edits."""
+BUDGET = "budget spent"
+"""How the reason of a run begins that used up one of its budgets."""
+RAISE_BUDGET = "raise max_calls, max_tokens or max_minutes in [orchestrator], then `cra solve --resume {run}`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """Why a task is unfinished, as far as its calls, attempts and searches say it."""
+
+    counts: tuple[CauseCount, ...] = ()
+    """What stood nearest to the end first: attempts, then answers by the work they were for, then searches."""
+    lines: tuple[str, ...] = ()
+    """One for each count that is told, in words."""
+    advice: str = ""
+    """What to do about it; "" where nothing was counted."""
+
+    def sentences(self) -> tuple[str, ...]:
+        """The lines, then the advice."""
+        return (*self.lines, self.advice) if self.advice else self.lines
+
+
+def ending_of(conn: Connection, task_id: str, *, reason: str = "") -> Ending:
+    """Why the task is unfinished. `reason`: what the run itself says of it."""
+    return explain(count_causes(conn, task_id, probe=PROBE_NAME), task_id, reason=reason)
+
+
+def explain(causes: Causes, task_id: str, *, reason: str = "") -> Ending:
+    """The counts in words, with the advice that they support."""
+    run = short_id(task_id)
+    counts = tuple(sorted(causes.counts, key=_distance))
+    if reason.startswith(BUDGET):
+        advice = RAISE_BUDGET
+    else:
+        advice = _weak_advice(causes) or (_advice(counts[0]) if counts else "")
+    return Ending(
+        counts=counts,
+        lines=tuple(_line(one) for one in counts[:MOST_LINES]),
+        advice=advice.format(run=run, show=f"cra show {run}"),
+    )
+
+
+def ending_lines(ending: Ending) -> list[Text]:
+    """The ending for a person: a line for each count, then the advice."""
+    lines = [Text(f"  {line}") for line in ending.lines]
+    return [*lines, Text(f"  {ending.advice}", style="yellow")] if ending.advice else lines
+
+
+def work_of(prompt: str) -> Work:
+    """What the prompt is for."""
+    return WORK.get(prompt, "judging")
+
+
+def _distance(count: CauseCount) -> tuple[int, int]:
+    """How far from the end it stood that this came to nothing; the more frequent first."""
+    if not count.subject:
+        return (len(NEAREST) if count.cause is Cause.NOTHING_IN_SCOPE else -1, -count.count)
+    return (NEAREST.index(work_of(count.subject)), -count.count)
+
+
+def _weak_advice(causes: Causes) -> str:
+    """What to do where nearly all answers of one kind were of no use: for the kind that stood first in the way."""
+    for work, advice in WEAK.items():
+        asked = sum(number for prompt, number in causes.asked if work_of(prompt) == work)
+        useless = sum(
+            one.count
+            for one in causes.counts
+            if one.subject and work_of(one.subject) == work and one.cause.is_of_model
+        )
+        if useless >= WEAK_COUNT and useless >= WEAK_SHARE * asked:
+            return advice
+    return ""
+
+
+def _advice(count: CauseCount) -> str:
+    if work_of(count.subject) == "describing" and count.cause.is_of_model:
+        return LARGER_DESCRIBER
+    code = count.codes[0] if count.codes else ""
+    return BY_CODE.get(code) or ADVICE[count.cause]
+
+
+def _line(count: CauseCount) -> str:
+    """`4 of 4 answers to meta_plan ran to their limit`."""
+    if count.subject:
+        what = f"{'answer' if count.total == 1 else 'answers'} to {count.subject}"
+    elif count.cause is Cause.NOTHING_IN_SCOPE:
+        what = "search for context" if count.total == 1 else "searches for context"
+    else:
+        what = "attempt at a step" if count.total == 1 else "attempts at steps"
+    words = count.cause.value if count.count == 1 else PLURAL.get(count.cause, count.cause.value)
+    codes = f" ({', '.join(count.codes)})" if count.codes else ""
+    return f"{count.count} of {count.total} {what} {words}{codes}"
+
+
+PLURAL: Mapping[Cause, str] = {
+    Cause.LIMIT: "ran to their limit",
+    Cause.RUNAWAY: "repeated themselves and were closed",
+    Cause.REFUSED: "were refused",
+    Cause.SERVER: "met failures of the server",
+}
