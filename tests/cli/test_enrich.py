@@ -271,16 +271,19 @@ def test_a_kill_ends_as_ctrl_c_does(till: Project) -> None:
 
 def test_too_many_unreadable_answers_in_a_row_end_it_with_the_cause(till: Project) -> None:
     cut = Answer(text='{"purpose": "t t t t', done_reason="length")
-    model = DescribingModel({TESTS_PATH: cut, RECEIPT_PATH: cut, "till/a.py": cut})
-    (till.top / "till/a.py").write_text("def a():\n    pass\n")
+    spoiled = (TESTS_PATH, "till/a.py", "till/b.py")
+    for path in spoiled[1:]:
+        (till.top / path).write_text("def a():\n    pass\n")
+    model = DescribingModel(dict.fromkeys(spoiled, cut))
     told = enrich(till, model, "--promote", enrichment={"max_unreadable": 2})
     assert told.code == 4
-    assert model.asked == [MONEY_PATH, *[TESTS_PATH] * 2, *["till/a.py"] * 2]
+    # The last answer was under way when the one before it was counted.
+    assert model.asked == [MONEY_PATH, *(path for path in spoiled for _ in range(2))]
     lines = told.out.splitlines()
     assert lines[0].startswith("1 file described by thinker:4b; ")
     assert lines[1:5] == [
         "gave up: too many answers in a row could not be read; what was described is kept",
-        "  4 of 5 answers to enrichment ran to their limit",
+        "  6 of 7 answers to enrichment ran to their limit",
         "  this model is too weak to describe files at this window; try a larger one: enrichment in [models.overrides]",
         "1 file left for another time",
     ]

@@ -1,6 +1,7 @@
 """Asking for descriptions: one fresh prompt a file, and each answer in the record before the next is looked at."""
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,7 +91,7 @@ class Describer:
     ) -> Descriptions:
         """What became of the files; up to `parallel` are asked about at a time.
 
-        After `max_unreadable` files in a row whose answers cannot be read, no more is asked. Nor is it once `stop` is
+        After `max_unreadable` files in a row whose answers cannot be read, no further file is asked about. Nor is one once `stop` is
         asked for, also not what a file under way would still need.
 
         Raises:
@@ -101,8 +102,10 @@ class Describer:
         done: list[Described] = []
         failures: list[ModelError] = []
         in_a_row = unreadable = 0
+        gave_up = False
+        jobs = itertools.takewhile(lambda _: not gave_up, self._jobs(files, done, watcher))
         workers = Workers(self._describe, count=parallel, stop=stop)
-        outcomes = workers.run(self._jobs(files, done, watcher), tick=watcher.tick, stopping=watcher.stopping)
+        outcomes = workers.run(jobs, tick=watcher.tick, stopping=watcher.stopping)
         with contextlib.closing(outcomes):
             for outcome in outcomes:
                 in_a_row = in_a_row + 1 if outcome.failure else 0
@@ -113,12 +116,13 @@ class Describer:
                 done.append(outcome.described)
                 watcher.answered(outcome.described)
                 unreadable = unreadable + outcome.unreadable if outcome.described.fault else 0
-                if unreadable == max_unreadable:
-                    break
+                gave_up = gave_up or unreadable == max_unreadable
         if failures and len(failures) == len(done):
             raise failures[0]
-        gave_up = unreadable == max_unreadable and len(done) < len(files)
-        return Descriptions(files=tuple(sorted(done, key=lambda each: each.path)), gave_up=gave_up)
+        return Descriptions(
+            files=tuple(sorted(done, key=lambda each: each.path)),
+            gave_up=gave_up and len(done) < len(files),
+        )
 
     def _jobs(
         self, files: Sequence[FileRow], done: list[Described], watcher: Watcher

@@ -1,0 +1,141 @@
+"""Causes are counted over the calls, attempts and searches of one task, and no other."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.db.raw.samples import NOW, PASS, TASK, call, task_run
+
+from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw import attempts, calls, decisions, task_runs
+from clean_room_agent.db.raw.causes import Cause, CauseCount, count_causes
+
+PROBE = "window_probe"
+
+
+@pytest.fixture
+def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(connect_file("raw", tmp_path / "raw.sqlite")) as opened:
+        yield opened
+
+
+def asked(
+    conn: sqlite3.Connection,
+    reading: calls.Reading | None,
+    *,
+    fault: str = "",
+    prompt: str = "meta_plan",
+    finish: str = "stop",
+    task: str = PASS,
+) -> None:
+    call_id = calls.append_call(conn, call(task_id=task, call_type=prompt, finish=finish))
+    if reading is not None:
+        calls.append_reading(
+            conn, calls.ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=NOW)
+        )
+
+
+def counted(conn: sqlite3.Connection, task: str = TASK) -> dict[tuple[str, Cause], tuple[int, int]]:
+    found = count_causes(conn, task, probe=PROBE).counts
+    return {(one.subject, one.cause): (one.count, one.total) for one in found}
+
+
+@pytest.mark.parametrize(
+    ("finish", "reading", "fault", "cause"),
+    [
+        ("length", "unreadable", "the answer was cut off after 512 tokens", Cause.LIMIT),
+        ("stop", "unreadable", "parts: Field required", Cause.UNREADABLE),
+        ("stop", "unreadable", "the answer was closed because it repeated itself", Cause.RUNAWAY),
+        ("stop", "unreadable", "the answer is the prompt's example", Cause.EXAMPLE),
+        ("error:DegenerateOutput", None, "", Cause.RUNAWAY),
+        ("error:ServerTimeout", None, "", Cause.SERVER_TIMEOUT),
+        ("error:ServerFailed", None, "", Cause.SERVER),
+    ],
+)
+def test_each_answer_of_no_use_has_one_cause(
+    conn: sqlite3.Connection, finish: str, reading: calls.Reading | None, fault: str, cause: Cause
+) -> None:
+    asked(conn, reading, fault=fault, finish=finish)
+    asked(conn, "repaired")
+    assert counted(conn) == {("meta_plan", cause): (1, 2)}
+
+
+def test_what_was_read_is_of_use_also_where_it_was_cut(conn: sqlite3.Connection) -> None:
+    asked(conn, "parsed", finish="length", prompt="scope_judgment")
+    asked(conn, "repaired")
+    found = count_causes(conn, TASK, probe=PROBE)
+    assert found.counts == ()
+    assert found.asked == (("meta_plan", 1), ("scope_judgment", 1))
+
+
+def test_the_newest_reading_of_a_call_counts(conn: sqlite3.Connection) -> None:
+    asked(conn, "unreadable", fault="x")
+    calls.append_reading(conn, calls.ReadingRow(call_id=1, reading="parsed", timestamp=NOW))
+    assert counted(conn) == {}
+
+
+def test_neither_other_tasks_nor_the_probe_count(conn: sqlite3.Connection) -> None:
+    asked(conn, "unreadable", task="another-task")
+    asked(conn, None, prompt=PROBE, finish="error:WindowExceeded")
+    assert count_causes(conn, TASK, probe=PROBE).asked == ()
+
+
+def attempt(conn: sqlite3.Connection, number: int, outcome: AttemptOutcome, *codes: EditCode) -> None:
+    run = task_runs.append_task_run(conn, task_run())
+    report = tuple(EditReport(index=at, file_path="a.py", code=code) for at, code in enumerate(codes))
+    row = attempts.AttemptRow(
+        task_run_id=run,
+        attempt=number,
+        prompt_tokens=None,
+        completion_tokens=None,
+        latency_ms=1,
+        raw_response="",
+        patch_applied=False,
+        timestamp=NOW,
+        outcome=outcome,
+        edit_report=report,
+    )
+    attempts.append_attempt(conn, row)
+
+
+def test_attempts_are_counted_with_the_codes_of_refused_edits(conn: sqlite3.Connection) -> None:
+    attempt(conn, 1, AttemptOutcome.REFUSED, EditCode.NO_MATCH, EditCode.NO_MATCH, EditCode.APPLIED)
+    attempt(conn, 2, AttemptOutcome.REFUSED, EditCode.NO_MATCH, EditCode.ELISION)
+    attempt(conn, 3, AttemptOutcome.TESTS_FAILED, EditCode.APPLIED)
+    attempt(conn, 4, AttemptOutcome.TIMED_OUT)
+    attempt(conn, 5, AttemptOutcome.NO_EDITS)
+    attempt(conn, 6, AttemptOutcome.TRUNCATED)
+    found = count_causes(conn, TASK, probe=PROBE).counts
+    assert found[0] == CauseCount(
+        cause=Cause.REFUSED, subject="", count=2, total=6, codes=("NO_MATCH", "ELISION")
+    )
+    assert {one.cause: one.count for one in found[1:]} == {
+        Cause.NO_EDITS: 1,
+        Cause.TESTS_RED: 1,
+        Cause.TESTS_TIMEOUT: 1,
+    }
+
+
+def decided(conn: sqlite3.Connection, task: str, stage: str, *, included: bool) -> None:
+    row = decisions.DecisionRow(
+        task_id=task,
+        stage=stage,
+        file_id=None,
+        tier=2,
+        included=included,
+        reason="r",
+        timestamp=NOW,
+        path="a.py",
+    )
+    decisions.append_decisions(conn, (row,))
+
+
+def test_a_search_of_which_nothing_was_shown_is_counted(conn: sqlite3.Connection) -> None:
+    decided(conn, TASK, "scope", included=False)
+    decided(conn, PASS, "scope", included=True)
+    decided(conn, PASS, "assembly", included=True)
+    assert counted(conn) == {("", Cause.NOTHING_IN_SCOPE): (1, 2)}
