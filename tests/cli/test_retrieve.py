@@ -2,12 +2,14 @@
 
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import MONEY, Project, Script
+from tests.fakes.solving import MONEY, PROBE, Project, Script
 
 FLAGS = ("--no-model", "--context-window", "16384", "--reserved-tokens", "4096")
 FORMATS = ("text", "json", "markdown", "prompt")
@@ -168,3 +170,17 @@ def test_a_task_that_nothing_fits_is_answered_so(till: Project) -> None:
 
 def test_nothing_of_the_users_changes(till: Project) -> None:
     assert till.cra("retrieve", till.task, *FLAGS).traces == {}
+
+
+def test_a_model_whose_verdicts_cannot_be_read_is_said_to_be_too_weak(till: Project) -> None:
+    right = Script(till.oracle)
+
+    def perhaps(call: ChatCall) -> Answer | str:
+        return right(call) if call.prompt.startswith(PROBE) else "perhaps"
+
+    with OllamaServer(perhaps) as server:
+        till.configure(server.base_url, judgments={"route": "each"})
+        told = till.cra("retrieve", till.task)
+    assert told.code == 0, told.err
+    assert re.search(r"^(\d+) of \1 answers to scope_judgment could not be read$", told.err, re.MULTILINE)
+    assert "this model is too weak to judge what the task needs" in told.err

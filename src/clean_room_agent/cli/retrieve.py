@@ -14,6 +14,7 @@ from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import decisions, task_runs
 from clean_room_agent.errors import ConfigError
+from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.package import as_markdown, as_object
 from clean_room_agent.retrieval.retriever import Retrieved
 from clean_room_agent.workspace import Workspace
@@ -89,9 +90,18 @@ def command(
         )
         desk.record.write(task_runs.finish_task_run, row_id, outcome)
         rows = desk.record.write(decisions.list_decisions, task_id)
+        _say_why_poor(desk, task_id, found)
         desk.session.archive(desk.record)
     show(found, rows, "json" if as_json else form)
     return 0
+
+
+def _say_why_poor(desk: wiring.Desk, task_id: str, found: Retrieved) -> None:
+    """Where nothing is shown, or the answers were of no use, the person knows what calls and search came to."""
+    ending = desk.record.write(ending_of, task_id)
+    if ending.weak or not found.package.items:
+        for line in ending.sentences():
+            output.aside(line)
 
 
 def _settings(workspace: Workspace, overrides: Overrides, *, no_model: bool) -> Settings:

@@ -74,6 +74,8 @@ class Ending:
     """One for each count that is told, in words."""
     advice: str = ""
     """What to do about it; "" where nothing was counted."""
+    weak: bool = False
+    """Whether the counts say that the model is too weak for the work."""
 
     def sentences(self) -> tuple[str, ...]:
         """The lines, then the advice."""
@@ -89,14 +91,13 @@ def explain(causes: Causes, task_id: str, *, reason: str = "") -> Ending:
     """The counts in words, with the advice that they support."""
     run = short_id(task_id)
     counts = tuple(sorted(causes.counts, key=_distance))
-    if reason.startswith(BUDGET):
-        advice = RAISE_BUDGET
-    else:
-        advice = _weak_advice(causes) or (_advice(counts[0]) if counts else "")
+    weak = _weak_advice(causes)
+    advice = RAISE_BUDGET if reason.startswith(BUDGET) else weak or (_advice(counts[0]) if counts else "")
     return Ending(
         counts=counts,
         lines=tuple(_line(one) for one in counts[:MOST_LINES]),
         advice=advice.format(run=run, show=f"cra show {run}"),
+        weak=bool(weak),
     )
 
 
