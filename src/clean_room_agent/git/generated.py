@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from clean_room_agent.beneath import read_bytes
+
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 """How that file begins (https://bford.info/cachedir/)."""
@@ -109,7 +111,7 @@ def _what_made(top: str, folder: str) -> str:
         return "a conda environment"
     if _is_build_output(name, place, f"{top}/{above}" if above else top):
         return "build output"
-    return "a cache" if _is_tagged(f"{place}/{CACHE_TAG}") else ""
+    return "a cache" if _is_tagged(top, f"{folder}/{CACHE_TAG}") else ""
 
 
 def _is_build_output(name: str, place: str, beside: str) -> bool:
@@ -137,12 +139,11 @@ def _is_file(path: str) -> bool:
         return False
 
 
-def _is_tagged(path: str) -> bool:
-    if not _is_file(path):
+def _is_tagged(top: str, path: str) -> bool:
+    if not _is_file(f"{top}/{path}"):
         return False
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - paths are plain strings here, of which there can be many
-            return file.read(len(CACHE_SIGNATURE)) == CACHE_SIGNATURE
+        return read_bytes(Path(top), path, max_bytes=len(CACHE_SIGNATURE)) == CACHE_SIGNATURE
     except OSError:
         return False
 
