@@ -58,7 +58,7 @@ Rules:
 - Answer with one JSON object and nothing else.
 
 Example answer:
-{"complexity_notes": "Cookies are signed before they are compressed; the order must not change.", "concepts": ["session", "cookie", "signature"], "domain": "session handling", "module": "http", "public_api_surface": ["open_session", "SessionStore.save"], "purpose": "Keep a user's session in a signed cookie and read it back with each request."}
+{"complexity_notes": "Quokkas are weighed before they are fed; the order must not change.", "concepts": ["quokka", "quokka feeding"], "domain": "quokka keeping", "module": "quokka_zoo", "public_api_surface": ["count_quokkas", "QuokkaPen.open"], "purpose": "Keep the quokkas of a pen and reckon what they eat in a day."}
 
 ## File
 till/money.py (python, 2 lines)

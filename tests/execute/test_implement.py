@@ -16,7 +16,7 @@ from clean_room_agent.execute.implement import (
     answer_fingerprint,
     implement,
 )
-from clean_room_agent.execute.prompts.implement import EXAMPLE
+from clean_room_agent.execute.prompts.implement import EXAMPLE, read_edits
 from clean_room_agent.llm.exchange import RawAnswer, Sampling
 
 ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")
@@ -164,13 +164,18 @@ def test_answers_with_the_same_edits_have_the_same_fingerprint() -> None:
 
 
 def test_the_example_of_the_prompt_is_an_answer_with_each_form() -> None:
-    done, _ = ask(EXAMPLE)
-    assert [edit.kind for edit in done.step.edits] == ["edit", "symbol", "insert", "create", "delete"]
+    edits = read_edits(EXAMPLE)
+    assert isinstance(edits, tuple)
+    assert [edit.kind for edit in edits] == ["edit", "symbol", "insert", "create", "delete"]
 
 
 def test_an_answer_that_repeats_the_example_is_refused() -> None:
     done, _ = ask(EXAMPLE)
-    for edits in (done.step.edits, *((edit,) for edit in done.step.edits)):
+    assert done.bad is not None
+    assert done.bad.kind == "parroted"
+    read = read_edits(EXAMPLE)
+    assert isinstance(read, tuple)
+    for edits in (read, *((edit,) for edit in read)):
         applied = apply_edits(edits, {"a.py": "x = 1\n"}, ROOM, EditRules(targets=STEP.target_files))
         assert {report.code.value for report in applied.result.reports} == {"WRONG_FILE"}
 

@@ -18,7 +18,7 @@ The thing: <a & b>
 
 
 def test_a_template_can_show_the_schema() -> None:
-    assert '"required":["name"]' in COLOUR.render(Note(text="grass"))
+    assert '"required":["name","shades"]' in COLOUR.render(Note(text="grass"))
 
 
 def test_the_example_parses() -> None:

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import click
 from pydantic import BaseModel
@@ -27,6 +28,7 @@ from clean_room_agent.llm.answers import YES_NO_TOKENS, JsonAnswer, Verdict, Yes
 from clean_room_agent.llm.exchange import ModelServer
 from clean_room_agent.llm.probe import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import MAX_NUMBER, bounds
 from clean_room_agent.orchestrator.shelter import NO_SANDBOX
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
@@ -40,7 +42,7 @@ MIN_GIT = (2, 31)
 class CheckAnswer(BaseModel):
     """What the check asks for."""
 
-    number: int
+    number: Annotated[int, bounds(minimum=0, maximum=MAX_NUMBER)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,8 +22,11 @@ USUAL_PLACES: tuple[tuple[Provider, str], ...] = (
 )
 """Where Ollama, llama-server, vLLM and LM Studio listen unless told otherwise."""
 PROVIDERS: tuple[Provider, ...] = ("ollama", "openai")
-NEEDED_BY = {"llama-cpp-python": {"schema_dialect": "json_object", "streaming": False}}
-"""What `[models]` must say for a server, by what the server says it is."""
+NEEDED_BY: dict[str, dict[str, Any]] = {
+    "llama-cpp-python": {"schema_dialect": "json_object", "streaming": False},
+    "llama-server": {"grammar": True},
+}
+"""What `[models]` is to say for a server, by the name that begins what the server says it is."""
 USUAL_WINDOW = 32_768
 LOCKS = (("pnpm-lock.yaml", "pnpm test"), ("yarn.lock", "yarn test"), ("package.json", "npm test"))
 MAKE_TARGET = re.compile(r"^(test|check):", re.MULTILINE)
@@ -91,7 +94,9 @@ def find_server(wanted: Wanted) -> FoundServer:
             failed.append(error)
         else:
             return FoundServer(
-                models_table={**table, **NEEDED_BY.get(version, {})}, version=version, models=models
+                models_table={**table, **NEEDED_BY.get(version.partition(" ")[0], {})},
+                version=version,
+                models=models,
             )
     raise failed[0]
 

@@ -19,6 +19,7 @@ from clean_room_agent.llm.answers import BadAnswer, Choice, Verdict
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import load_logprobs
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.repetition import describe_repetition
 from clean_room_agent.workspace import Workspace
 
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}
@@ -237,10 +238,12 @@ def _recorded(question: _Question) -> Side:
     prompt = KNOWN[last.call_type]
     if last.error:
         answer: Any = BadAnswer(kind="empty", fault=last.error)
+    elif last.finish == "repeated":
+        answer = BadAnswer(kind="repeated", fault=describe_repetition(last.response or last.thinking))
     elif last.finish == "length" and not prompt.answer.reads_cut_answers:
         answer = BadAnswer(kind="truncated", fault="the answer was cut off")
     else:
-        answer = prompt.parse(last.response, load_logprobs(last.logprobs))
+        answer, _ = prompt.read(last.response, load_logprobs(last.logprobs), asked=last.prompt)
     return Side(
         answer=answer,
         prompt_tokens=last.prompt_tokens,
@@ -282,6 +285,8 @@ def _verbatim(row: CallRow) -> Prompt[Asked, Any]:
         title=title,
         system=row.system_prompt,
         template="{{ text }}",
+        narrow=None,
+        grammar=None,
         max_answer_tokens=limit or prompt.max_answer_tokens,
     )
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
 from clean_room_agent.artifacts.package import ContextPackage
@@ -101,8 +101,14 @@ def implement(
     kept = max_answer_tokens or usual_answer_tokens(models.window(IMPLEMENT))
 
     def build(carried: Load) -> ImplementInputs:
-        return _inputs(instruction, carried)
+        return replace(_inputs(instruction, carried), editable=editable)
 
+    editable = tuple(
+        dict.fromkeys(
+            [target.path for target in instruction.step.target_files]
+            + [item.path for item in room.items if item.detail == "primary"]
+        )
+    )
     wanted = load(room, instruction.diff, _retries(instruction.failures))
     fitted = fit(models, IMPLEMENT, build, wanted, answer_tokens=kept)
     free = max(kept, min(MAX_ANSWER_TOKENS, fitted.window - fitted.need - REPAIR_TOKENS))

@@ -16,6 +16,7 @@ from clean_room_agent.execute.prompts.answers import StepAnswer
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.exchange import Sampling
 
 PlanT = TypeVar("PlanT")
 
@@ -76,7 +77,7 @@ def draft_meta_plan(
 
     carried = planner_load(room, rejected=rejected.text)
     fitted = fit(models, META_PLAN, build, carried, answer_tokens=META_PLAN.max_answer_tokens)
-    reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id)
+    reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id, sampling=_sampling(models, rejected))
     notes = _dropped(fitted.dropped)
     if reply.value is None:
         return _unreadable(reply.text, "" if reply.bad is None else reply.bad.fault, notes, reply.call_id)
@@ -159,7 +160,7 @@ def draft_part_plan(
         planner_load(room, diff, rejected.text),
         answer_tokens=PART_PLAN.max_answer_tokens,
     )
-    reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id)
+    reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id, sampling=_sampling(models, rejected))
     notes = _dropped(fitted.dropped)
     if reply.value is None:
         return _unreadable(reply.text, "" if reply.bad is None else reply.bad.fault, notes, reply.call_id)
@@ -197,6 +198,11 @@ def _part_inputs(
     )
 
 
+def _sampling(models: ModelClient, rejected: Rejected) -> Sampling | None:
+    """Warm after a draft that could not be read: asked again for the likeliest words, the model gives it again."""
+    return models.warm_sampling() if rejected.faults and not rejected.text else None
+
+
 def _evidence(models: ModelClient, evidence: Evidence) -> str:
     return describe_evidence(evidence, bound=evidence_bound(models.window("reasoning").context))
 
@@ -231,7 +237,7 @@ def draft_adjustment(
 
     carried = load(room, diff, rejected=rejected.text)
     fitted = fit(models, ADJUSTMENT, build, carried, answer_tokens=ADJUSTMENT.max_answer_tokens)
-    reply = models.ask(ADJUSTMENT, fitted.inputs, pass_id=pass_id)
+    reply = models.ask(ADJUSTMENT, fitted.inputs, pass_id=pass_id, sampling=_sampling(models, rejected))
     notes = _dropped(fitted.dropped)
     if reply.value is None:
         return _unreadable(reply.text, "" if reply.bad is None else reply.bad.fault, notes, reply.call_id)

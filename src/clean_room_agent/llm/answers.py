@@ -1,17 +1,19 @@
 """Reading a model's answer: a typed value, or a `BadAnswer` that says what is wrong with it. Nothing here raises."""
 
-import functools
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Literal, Protocol, TypeVar
+from typing import Final, Generic, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-BadKind = Literal["empty", "truncated", "not_json", "schema", "not_a_verdict", "format"]
-JsonSchema = Mapping[str, Any]
+from clean_room_agent.llm.schema import JsonSchema, strict_schema
+
+BadKind = Literal[
+    "empty", "truncated", "repeated", "parroted", "not_json", "schema", "not_a_verdict", "format"
+]
 
 YES_NO_TOKENS = 3
 """Room for the answer of a yes/no prompt."""
@@ -119,8 +121,8 @@ class JsonAnswer(Generic[ModelT]):
 
     @property
     def schema(self) -> JsonSchema:
-        """The model's JSON schema."""
-        return _schema_of(self.model)
+        """The model's JSON schema, strict."""
+        return strict_schema(self.model)
 
     def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> ModelT | BadAnswer:  # noqa: ARG002 - AnswerReader's signature
         """The first object of the answer that has the model's shape; the faults of the first object if none has."""
@@ -250,12 +252,6 @@ def visible(text: str) -> str:
     """The answer without a leading block of thinking and without surrounding white space."""
     thinking = _THINKING.match(text)
     return (text[thinking.end() :] if thinking else text).strip().removeprefix("\ufeff")
-
-
-@functools.cache
-def _schema_of(model: type[BaseModel]) -> JsonSchema:
-    # Built in milliseconds each time otherwise, and every call needs it three times.
-    return model.model_json_schema()
 
 
 def _objects(text: str) -> Iterator[str]:

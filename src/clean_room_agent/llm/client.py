@@ -17,8 +17,9 @@ from clean_room_agent.llm.answers import (
 )
 from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
 from clean_room_agent.llm.probe import PROBE_NAME, ProofStore, WindowProbe
-from clean_room_agent.llm.prompt import InputsT, Prompt
+from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.repair import repair_prompt
+from clean_room_agent.llm.repetition import describe_repetition
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.sink import CallSink
 from clean_room_agent.llm.wire import Exchanged, Place, Question, Timing, Wire, request_tokens
@@ -40,7 +41,7 @@ class Reply(Generic[AnswerT]):
     """The recorded call that gave `value` or `bad`."""
     text: str
     finish: str
-    """`stop` or `length`."""
+    """`stop`, `length` or `repeated`."""
     prompt_tokens: int | None
     completion_tokens: int | None
     latency_ms: int
@@ -118,12 +119,13 @@ class ModelClient:
         """
         model = self._router.resolve(prompt.role, prompt.name, stage)
         place = Place(pass_id=pass_id, stage=stage, item=item)
-        question = _question(prompt, model, prompt.render(inputs), sampling, max_answer_tokens)
+        question = _question(prompt, model, inputs, sampling, max_answer_tokens)
         _require_fit(question)
         first = self._wire.exchange(question, place)
-        value = _read(prompt, first.raw, question.max_tokens)
+        read = _read(prompt, first.raw, question, asked=question.text)
+        value, note = read
         if not isinstance(value, BadAnswer):
-            self._sink.reading(first.call_id, "parsed", "")
+            self._sink.reading(first.call_id, "parsed", note)
             return _reply(first, first.sent, value=value)
         self._sink.reading(first.call_id, "unreadable", value.fault)
         again = self._repair(question, prompt, first.raw.text, value) if repair else None
@@ -131,11 +133,12 @@ class ModelClient:
             return _reply(first, first.sent, bad=value)
         second = self._wire.exchange(again, place)
         sent = first.sent + second.sent
-        value = _read(prompt, second.raw, again.max_tokens)
+        reread = _read(prompt, second.raw, again, asked=question.text)
+        value, note = reread
         if isinstance(value, BadAnswer):
             self._sink.reading(second.call_id, "unreadable", value.fault)
             return _reply(second, sent, bad=value)
-        self._sink.reading(second.call_id, "repaired", "")
+        self._sink.reading(second.call_id, "repaired", note)
         return _reply(second, sent, value=value)
 
     def ask_each(
@@ -202,14 +205,33 @@ class ModelClient:
     ) -> Question | None:
         if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
             return None
-        schema, room, form = question.schema, question.max_tokens, ""
+        shape, room, form = question.shape, question.max_tokens, ""
         if prompt.answer.repair_schema is not None and self._router.models.verdict_schema:
-            schema, room = prompt.answer.repair_schema, max(room, VERDICT_SCHEMA_TOKENS)
+            shape, room = Shape(prompt.answer.repair_schema), max(room, VERDICT_SCHEMA_TOKENS)
             form = prompt.answer.repair_words
         text = repair_prompt(question.text, answer, bad, max_tokens=room) + form
         estimated = request_tokens(question.system, text, question.model)
-        again = replace(question, text=text, schema=schema, max_tokens=room, estimated=estimated)
+        again = replace(
+            question,
+            text=text,
+            shape=shape,
+            max_tokens=room,
+            estimated=estimated,
+            sampling=self.warm_sampling(),
+        )
         return again if _fits(again) else None
+
+    def warm_sampling(self) -> Sampling:
+        """How an answer is drawn after one that could not be read: the likeliest tokens would be the same again."""
+        models = self._router.models
+        if models.repair_temperature == 0:
+            return Sampling(seed=models.repair_seed)
+        return Sampling(
+            temperature=models.repair_temperature,
+            seed=models.repair_seed,
+            top_k=WARM_TOP_K,
+            top_p=WARM_TOP_P,
+        )
 
     def measure(self, prompt: Prompt[InputsT, AnswerT], inputs: InputsT, *, stage: str = "") -> int:
         """Estimated tokens of the whole request, framing included, without the answer."""
@@ -238,17 +260,18 @@ class ModelClient:
 def _question(
     prompt: Prompt[InputsT, AnswerT],
     model: ModelConfig,
-    text: str,
+    inputs: InputsT,
     sampling: Sampling | None,
     max_tokens: int | None,
 ) -> Question:
+    text = prompt.render(inputs)
     room = max_tokens or prompt.max_answer_tokens
     return Question(
         name=prompt.name,
         model=model,
         system=prompt.system,
         text=text,
-        schema=prompt.schema,
+        shape=prompt.shape(inputs),
         wants_logprobs=prompt.answer.wants_logprobs,
         max_tokens=room if model.max_tokens is None else min(room, model.max_tokens),
         sampling=sampling or _configured_sampling(model),
@@ -276,10 +299,16 @@ def _fits(question: Question) -> bool:
     return question.estimated + question.max_tokens <= question.model.window
 
 
-def _read(prompt: Prompt[InputsT, AnswerT], raw: RawAnswer, room: int) -> AnswerT | BadAnswer:
+def _read(
+    prompt: Prompt[InputsT, AnswerT], raw: RawAnswer, question: Question, *, asked: str
+) -> tuple[AnswerT | BadAnswer, str]:
+    """The answer as it was understood; `asked` is the prompt without what a repair adds to it."""
+    if raw.finish == "repeated":
+        return BadAnswer(kind="repeated", fault=describe_repetition(raw.text or raw.thinking)), ""
     if raw.finish == "length" and not prompt.answer.reads_cut_answers:
-        return BadAnswer(kind="truncated", fault=f"the answer was cut off after {room} tokens")
-    return prompt.parse(raw.text, raw.tokens)
+        cut = f"the answer was cut off after {question.max_tokens} tokens"
+        return BadAnswer(kind="truncated", fault=cut), ""
+    return prompt.read(raw.text, raw.tokens, asked=asked)
 
 
 def _reply(

@@ -24,6 +24,7 @@ OWN_FIELDS = frozenset(
         "stream_options",
         "max_tokens",
         "response_format",
+        "grammar",
         "logprobs",
         "top_logprobs",
     )
@@ -120,6 +121,13 @@ class ModelsConfig(ConfigSlice):
         default=False,
         description="true asks again for yes or no by a schema where the free answer could not be read",
     )
+    repair_temperature: float = Field(
+        default=0.6,
+        ge=0,
+        le=2,
+        description="of the answer that is asked for after an unreadable one; 0 may give the same again",
+    )
+    repair_seed: int = Field(default=2, ge=0, description="of that answer, so that it is the same each time")
     keep_alive: str = Field(default="30m", description="how long the server keeps a model loaded")
     token_factor: float = Field(
         default=START_FACTOR,
@@ -135,6 +143,10 @@ class ModelsConfig(ConfigSlice):
     schema_dialect: Literal["json_schema", "json_object", "structured_outputs"] = Field(
         default="json_schema",
         description="openai: how answers are held to a shape; llama-cpp-python takes json_object, vLLM any",
+    )
+    grammar: bool = Field(
+        default=False,
+        description="openai: true holds edits to their form by a grammar, which llama-server takes",
     )
     logprobs: bool = Field(
         default=True, description="openai: false for a server that refuses to give token probabilities"

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.answers import JsonSchema, TokenChoice
+from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
+from clean_room_agent.llm.schema import JsonSchema
 
-Finish = Literal["stop", "length"]
+Finish = Literal["stop", "length", "repeated"]
+"""How an answer ended: by itself, at its limit, or closed because it repeated itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class ChatRequest:
     wants_logprobs: bool
     max_tokens: int
     sampling: Sampling
+    grammar: str = ""
+    """What the answer is held to, in GBNF, where the server takes one; "" for none."""
 
     @property
     def prompt_hash(self) -> str:

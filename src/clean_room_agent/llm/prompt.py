@@ -2,17 +2,28 @@
 
 import functools
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from clean_room_agent.artifacts.tasks import Role
-from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, JsonSchema, TokenChoice
+from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
+from clean_room_agent.llm.parroting import describe, mentions, without_parroted
+from clean_room_agent.llm.schema import JsonSchema
 
 if TYPE_CHECKING:
     import jinja2
     from _typeshed import DataclassInstance
 
 InputsT = TypeVar("InputsT", bound="DataclassInstance")
+
+
+class Shape(NamedTuple):
+    """What a server is asked to hold an answer to."""
+
+    schema: JsonSchema | None
+    grammar: str = ""
+    """In GBNF, of free text; "" for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +42,11 @@ class Prompt(Generic[InputsT, AnswerT]):
     answer: AnswerReader[AnswerT]
     max_answer_tokens: int
     example: str
-    """An answer that parses."""
+    """An answer that parses. Its names and sentences hold `parroting.MARK`."""
+    narrow: Callable[[JsonSchema, InputsT], JsonSchema] | None = None
+    """The answer's schema with the bounds that follow from the inputs."""
+    grammar: Callable[[InputsT], str] | None = None
+    """What free text is held to, in GBNF; may be "" for some inputs."""
 
     def render(self, inputs: InputsT) -> str:
         """The user message: `# title`, then the filled template, without white space at its end."""
@@ -44,9 +59,38 @@ class Prompt(Generic[InputsT, AnswerT]):
         """The answer's value, or what is wrong with it."""
         return self.answer.read(text, tokens)
 
+    def read(
+        self, text: str, tokens: tuple[TokenChoice, ...], *, asked: str
+    ) -> tuple[AnswerT | BadAnswer, str]:
+        """The answer's value without what it copied from the example, and what that was; "" for nothing.
+
+        `asked`: the rendered prompt.
+        """
+        value = self.parse(text, tokens)
+        if isinstance(value, BadAnswer) or mentions(asked.replace(self.example, "")):
+            return value, ""
+        kept, taken = without_parroted(value)
+        if not taken:
+            return value, ""
+        if kept is None:
+            # Without the example's words: they would stand in what is asked next, and count as the repository's.
+            fault = (
+                "the answer copies the example, which is about another repository; "
+                "answer about the task and the code above"
+            )
+            return BadAnswer(kind="parroted", fault=fault), ""
+        return kept, f"left out, copied from the example: {describe(taken)}"
+
+    def shape(self, inputs: InputsT) -> Shape:
+        """What the answer to these inputs is held to."""
+        schema = self.schema
+        if schema is not None and self.narrow is not None:
+            schema = self.narrow(schema, inputs)
+        return Shape(schema, "" if self.grammar is None else self.grammar(inputs))
+
     @property
     def schema(self) -> JsonSchema | None:
-        """What the server holds the answer to; None for free text."""
+        """What an answer to any inputs is held to; None for free text."""
         return self.answer.schema
 
 

@@ -36,7 +36,7 @@ class CallRecord:
     logprobs: str
     """JSON text of the token probabilities, "" where none were given."""
     finish: str
-    """`stop`, `length`, or `error:<class>`."""
+    """`stop`, `length`, `repeated`, or `error:<class>`."""
     error: str
     """The error's message; "" without one."""
     prompt_tokens: int | None
@@ -59,5 +59,5 @@ class CallSink(Protocol):
     def reading(self, call_id: int, reading: Reading, fault: str) -> None:
         """Notes how the call's answer was read, durably no later than the next call is recorded.
 
-        `fault` is "" unless the answer was unreadable.
+        `fault`: why the answer was unreadable, or what of a readable one was left out; "" for neither.
         """

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
-from clean_room_agent.llm.answers import JsonSchema
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import (
     CallIdentity,
@@ -29,6 +28,7 @@ from clean_room_agent.llm.probe import (
     still_holds,
     truncating_error,
 )
+from clean_room_agent.llm.prompt import Shape
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.sink import CallRecord, CallSink
 
@@ -71,7 +71,7 @@ class Question:
     model: ModelConfig
     system: str
     text: str
-    schema: JsonSchema | None
+    shape: Shape
     wants_logprobs: bool
     max_tokens: int
     sampling: Sampling
@@ -157,7 +157,7 @@ class Wire:
             model=model,
             system="",
             text=text,
-            schema=None,
+            shape=Shape(None),
             wants_logprobs=False,
             max_tokens=1,
             sampling=Sampling(),
@@ -265,7 +265,8 @@ class Wire:
             model=question.model,
             system=question.system,
             prompt=question.text,
-            schema=question.schema,
+            schema=question.shape.schema,
+            grammar=question.shape.grammar,
             wants_logprobs=question.wants_logprobs,
             max_tokens=question.max_tokens,
             sampling=question.sampling,

@@ -37,7 +37,7 @@ class Action:
     kind: ActionKind
     rule: str
     vary: bool = False
-    """Whether the next answer must be drawn differently, because the last one was given before."""
+    """Whether the next answer must be drawn differently, because the last one was given before or was unreadable."""
     more_room: bool = False
     """Whether the next answer gets more of the window, because an answer of this step was cut off."""
 
@@ -60,7 +60,9 @@ def decide(attempts: Sequence[AttemptSeen], limits: Limits) -> Action:
             return Action(kind="retry", rule="the answer was cut off: more room for it", more_room=True)
         if is_repeat(attempts):
             return Action(kind="retry", rule="the same answer again: draw another", vary=True, more_room=cut)
-        return Action(kind="retry", rule=f"attempts left: {limits.attempts_left}", more_room=cut)
+        unreadable = newest.outcome in {AttemptOutcome.UNREADABLE, AttemptOutcome.NO_EDITS}
+        rule = f"attempts left: {limits.attempts_left}"
+        return Action(kind="retry", rule=rule, vary=unreadable, more_room=cut)
     return Action(kind="skip", rule="attempts are used up")
 
 

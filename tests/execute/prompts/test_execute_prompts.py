@@ -122,7 +122,7 @@ Rules:
 - Answer with one JSON object and nothing else.
 
 Example answer:
-{"analysis": "Rounding happens in to_cents, and the invoice calls it too early.", "parts": [{"description": "Make to_cents round half up.", "files": ["shop/money.py"], "id": "rounding", "needs": []}, {"description": "Let the invoice round its total only once.", "files": ["shop/invoice.py"], "id": "invoice", "needs": ["rounding"]}], "summary": "Round invoice totals half up."}
+{"analysis": "count_quokkas leaves out the young, and the quokka menu relies on it.", "parts": [{"description": "Let count_quokkas count the young too.", "files": ["quokka_zoo/pen.py"], "id": "quokka-count", "needs": []}, {"description": "Order two meals a day for each quokka.", "files": ["quokka_zoo/menu.py"], "id": "quokka-menu", "needs": ["quokka-count"]}], "summary": "Feed the young quokkas too."}
 
 ## Code
 ===== file: src/calc.py (lines 1-2)
@@ -179,7 +179,7 @@ Rules:
 - Answer with one JSON object and nothing else.
 
 Example answer:
-{"analysis": "to_cents cuts off instead of rounding; only invoice.py calls it.", "steps": [{"description": "Round half up in to_cents, with Decimal.quantize.", "files": [{"path": "shop/money.py", "role": "modify"}], "id": "s1", "needs": [], "symbols": ["to_cents"]}, {"description": "Call to_cents on the total only, not on each line.", "files": [{"path": "shop/invoice.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": ["Invoice.total"]}], "summary": "Round invoice totals half up."}
+{"analysis": "count_quokkas leaves out the young; only quokka_zoo/menu.py calls it.", "steps": [{"description": "Add the young to the sum in count_quokkas.", "files": [{"path": "quokka_zoo/pen.py", "role": "modify"}], "id": "s1", "needs": [], "symbols": ["count_quokkas"]}, {"description": "Order two meals a day for each quokka, not one.", "files": [{"path": "quokka_zoo/menu.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": ["QuokkaMenu.order"]}], "summary": "Feed the young quokkas too."}
 
 ## Code
 ===== file: src/calc.py (lines 1-2)
@@ -239,7 +239,7 @@ Rules:
 - Answer with one JSON object and nothing else.
 
 Example answer:
-{"analysis": "s1 already changed the caller, so s2 only has the export left.", "changes": ["s2: only the export is left"], "steps": [{"description": "Export to_cents from the package.", "files": [{"path": "shop/__init__.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": []}]}
+{"analysis": "s1 already changed the quokka menu, so s2 only has the export left.", "changes": ["s2: only the export of count_quokkas is left"], "steps": [{"description": "Export count_quokkas from the package.", "files": [{"path": "quokka_zoo/__init__.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": ["count_quokkas"]}]}
 
 ## Changes made so far
 diff --git a/x.py b/x.py

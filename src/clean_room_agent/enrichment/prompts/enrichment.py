@@ -8,6 +8,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import NAME_CHARS, SENTENCES_CHARS, bounds
+
+MAX_CONCEPTS = 8
+MAX_SURFACE = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,24 +59,27 @@ def _lower_all(value: object) -> object:
     return [one.lower() for one in listed] if isinstance(listed, list) else listed
 
 
+Word = Annotated[str, bounds(maxLength=NAME_CHARS)]
+
+
 class EnrichmentAnswer(BaseModel):
     """A description. Keys stand in alphabetical order, because some servers sort them."""
 
     model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
 
-    complexity_notes: Annotated[str, BeforeValidator(_said)]
-    concepts: Annotated[tuple[str, ...], BeforeValidator(_lower_all)]
-    domain: Annotated[str, BeforeValidator(_lower)]
-    module: Annotated[str, BeforeValidator(_said)]
-    public_api_surface: Annotated[tuple[str, ...], BeforeValidator(_listed)]
-    purpose: str = Field(min_length=1)
+    complexity_notes: Annotated[str, BeforeValidator(_said), bounds(maxLength=SENTENCES_CHARS)]
+    concepts: Annotated[tuple[Word, ...], BeforeValidator(_lower_all), bounds(maxItems=MAX_CONCEPTS)]
+    domain: Annotated[str, BeforeValidator(_lower), bounds(maxLength=NAME_CHARS)]
+    module: Annotated[str, BeforeValidator(_said), bounds(maxLength=NAME_CHARS)]
+    public_api_surface: Annotated[tuple[Word, ...], BeforeValidator(_listed), bounds(maxItems=MAX_SURFACE)]
+    purpose: Annotated[str, bounds(maxLength=SENTENCES_CHARS)] = Field(min_length=1)
 
 
 EXAMPLE = (
-    '{"complexity_notes": "Cookies are signed before they are compressed; the order must not change.", '
-    '"concepts": ["session", "cookie", "signature"], "domain": "session handling", "module": "http", '
-    '"public_api_surface": ["open_session", "SessionStore.save"], '
-    '"purpose": "Keep a user\'s session in a signed cookie and read it back with each request."}'
+    '{"complexity_notes": "Quokkas are weighed before they are fed; the order must not change.", '
+    '"concepts": ["quokka", "quokka feeding"], "domain": "quokka keeping", "module": "quokka_zoo", '
+    '"public_api_surface": ["count_quokkas", "QuokkaPen.open"], '
+    '"purpose": "Keep the quokkas of a pen and reckon what they eat in a day."}'
 )
 
 ENRICHMENT: Prompt[EnrichmentInputs, EnrichmentAnswer] = Prompt(

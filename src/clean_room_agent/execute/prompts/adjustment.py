@@ -7,6 +7,7 @@ from clean_room_agent.execute.prompts.answers import AdjustmentAnswer
 from clean_room_agent.execute.prompts.texts import PLANNER, template
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import at_most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +28,10 @@ class AdjustmentInputs:
 
 
 EXAMPLE = (
-    '{"analysis": "s1 already changed the caller, so s2 only has the export left.", "changes": '
-    '["s2: only the export is left"], "steps": [{"description": "Export to_cents from the package.", '
-    '"files": [{"path": "shop/__init__.py", "role": "modify"}], "id": "s2", "needs": ["s1"], "symbols": []}]}'
+    '{"analysis": "s1 already changed the quokka menu, so s2 only has the export left.", "changes": '
+    '["s2: only the export of count_quokkas is left"], "steps": [{"description": "Export count_quokkas from the '
+    'package.", "files": [{"path": "quokka_zoo/__init__.py", "role": "modify"}], "id": "s2", "needs": ["s1"], '
+    '"symbols": ["count_quokkas"]}]}'
 )
 
 ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = Prompt(
@@ -41,4 +43,5 @@ ADJUSTMENT: Prompt[AdjustmentInputs, AdjustmentAnswer] = Prompt(
     answer=JsonAnswer(AdjustmentAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,
+    narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
 )

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.package import SectionTexts
+from clean_room_agent.execute.edits.grammar import edit_grammar
 from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
+from clean_room_agent.execute.edits.tags import holds_tags
 from clean_room_agent.execute.prompts.texts import CODER, template
 from clean_room_agent.llm.answers import BadAnswer, TextAnswer
 from clean_room_agent.llm.prompt import Prompt
@@ -41,6 +43,14 @@ class ImplementInputs:
     failures: tuple[FailedAttempt, ...]
     """Oldest first; of all but the newest only the feedback is shown, which is a line."""
     hint: str
+    editable: tuple[str, ...] = ()
+    """Paths of the files that the step names or that are shown whole or in part; for the grammar, not for the text."""
+
+
+def edit_forms(inputs: ImplementInputs) -> str:
+    """The grammar that the answer is held to; "" where the code has lines like those of the edit format."""
+    shown = (inputs.context.code, inputs.context.tests, inputs.task, inputs.step)
+    return "" if any(map(holds_tags, shown)) else edit_grammar(inputs.editable)
 
 
 def read_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
@@ -85,4 +95,5 @@ IMPLEMENT: Prompt[ImplementInputs, tuple[PatchEdit, ...]] = Prompt(
     answer=TextAnswer(read_edits),
     max_answer_tokens=4096,
     example=EXAMPLE,
+    grammar=edit_forms,
 )

@@ -7,6 +7,7 @@ from clean_room_agent.execute.prompts.answers import MetaPlanAnswer
 from clean_room_agent.execute.prompts.texts import PLANNER, template
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import at_most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +26,11 @@ class MetaPlanInputs:
 
 
 EXAMPLE = (
-    '{"analysis": "Rounding happens in to_cents, and the invoice calls it too early.", "parts": ['
-    '{"description": "Make to_cents round half up.", "files": ["shop/money.py"], "id": "rounding", "needs": []}, '
-    '{"description": "Let the invoice round its total only once.", "files": ["shop/invoice.py"], '
-    '"id": "invoice", "needs": ["rounding"]}], "summary": "Round invoice totals half up."}'
+    '{"analysis": "count_quokkas leaves out the young, and the quokka menu relies on it.", "parts": ['
+    '{"description": "Let count_quokkas count the young too.", "files": ["quokka_zoo/pen.py"], '
+    '"id": "quokka-count", "needs": []}, '
+    '{"description": "Order two meals a day for each quokka.", "files": ["quokka_zoo/menu.py"], '
+    '"id": "quokka-menu", "needs": ["quokka-count"]}], "summary": "Feed the young quokkas too."}'
 )
 
 META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
@@ -40,4 +42,5 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
     answer=JsonAnswer(MetaPlanAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,
+    narrow=lambda schema, inputs: at_most(schema, "parts", inputs.max_parts),
 )

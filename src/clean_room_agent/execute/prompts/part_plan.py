@@ -7,6 +7,7 @@ from clean_room_agent.execute.prompts.answers import PartPlanAnswer
 from clean_room_agent.execute.prompts.texts import PLANNER, template
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import at_most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +34,13 @@ class PartPlanInputs:
 
 
 EXAMPLE = (
-    '{"analysis": "to_cents cuts off instead of rounding; only invoice.py calls it.", "steps": ['
-    '{"description": "Round half up in to_cents, with Decimal.quantize.", '
-    '"files": [{"path": "shop/money.py", "role": "modify"}], "id": "s1", "needs": [], "symbols": ["to_cents"]}, '
-    '{"description": "Call to_cents on the total only, not on each line.", '
-    '"files": [{"path": "shop/invoice.py", "role": "modify"}], "id": "s2", "needs": ["s1"], '
-    '"symbols": ["Invoice.total"]}], "summary": "Round invoice totals half up."}'
+    '{"analysis": "count_quokkas leaves out the young; only quokka_zoo/menu.py calls it.", "steps": ['
+    '{"description": "Add the young to the sum in count_quokkas.", '
+    '"files": [{"path": "quokka_zoo/pen.py", "role": "modify"}], "id": "s1", "needs": [], '
+    '"symbols": ["count_quokkas"]}, '
+    '{"description": "Order two meals a day for each quokka, not one.", '
+    '"files": [{"path": "quokka_zoo/menu.py", "role": "modify"}], "id": "s2", "needs": ["s1"], '
+    '"symbols": ["QuokkaMenu.order"]}], "summary": "Feed the young quokkas too."}'
 )
 
 PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
@@ -50,4 +52,5 @@ PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
     answer=JsonAnswer(PartPlanAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,
+    narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
 )

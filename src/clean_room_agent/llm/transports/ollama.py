@@ -21,6 +21,7 @@ from clean_room_agent.llm.exchange import (
     Refusal,
     ServedModel,
 )
+from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import OLLAMA, Target
 from clean_room_agent.llm.transports.http import ReplyT, ServerDoor, open_client
@@ -82,11 +83,12 @@ class _Collected:
         self.text: list[str] = []
         self.thinking: list[str] = []
         self.tokens: list[TokenChoice] = []
-        self.done = False
+        self._ended = False
         self.done_reason = ""
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
         self.refusal: Refusal | None = None
+        self._guards = (RepetitionGuard(), RepetitionGuard())
 
     @property
     def begun(self) -> bool:
@@ -96,7 +98,16 @@ class _Collected:
     @property
     def complete(self) -> bool:
         """Whether the last line has come, which has the reason of the end."""
-        return self.done
+        return self._ended
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is to be read: the last line has come, or the answer repeats itself."""
+        return self._ended or self._repeated
+
+    @property
+    def _repeated(self) -> bool:
+        return any(guard.tripped for guard in self._guards)
 
     def take(self, line: bytes) -> ModelError | None:
         """Adds one line of the stream; the error that it reports."""
@@ -109,7 +120,7 @@ class _Collected:
         if parsed.error is not None:
             return self.refused(httpx.codes.OK, json.dumps({"error": parsed.error}))
         self._add(parsed)
-        if self.done and self.done_reason not in {"stop", "length"}:
+        if self._ended and self.done_reason not in {"stop", "length"}:
             return failures.ended_early(self._target, self.done_reason)
         return None
 
@@ -130,6 +141,8 @@ class _Collected:
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
         """All that came, with what went wrong."""
         finish: Finish = "length" if self.done_reason == "length" else "stop"
+        if self._repeated and self.done_reason != "stop":
+            finish = "repeated"
         return RawAnswer(
             request_body=body,
             text="".join(self.text),
@@ -143,14 +156,17 @@ class _Collected:
         )
 
     def _add(self, line: _ChatLine) -> None:
-        if line.message is not None and line.message.content:
-            self.text.append(line.message.content)
-        if line.message is not None and line.message.thinking:
-            self.thinking.append(line.message.thinking)
+        said = line.message or _Message()
+        for piece, kept, guard in zip(
+            (said.content, said.thinking), (self.text, self.thinking), self._guards, strict=True
+        ):
+            if piece:
+                kept.append(piece)
+                guard.feed(piece)
         if line.message is not None and not line.message.thinking:
             self.tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:
-            self.done = True
+            self._ended = True
             self.done_reason = line.done_reason or "stop"
             self.prompt_tokens = line.prompt_eval_count
             self.completion_tokens = line.eval_count if line.eval_count is not None or self.begun else 0

@@ -9,7 +9,6 @@ import httpx
 from pydantic import BaseModel, Field
 
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.answers import JsonSchema
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import (
     ChatRequest,
@@ -17,6 +16,7 @@ from clean_room_agent.llm.exchange import (
     RawAnswer,
     ServedModel,
 )
+from clean_room_agent.llm.schema import JsonSchema
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import OPENAI, Target
 from clean_room_agent.llm.transports.http import ReplyT, ServerDoor, open_client
@@ -236,6 +236,8 @@ def encode(request: ChatRequest, config: ModelsConfig) -> dict[str, Any]:
         body["top_k"] = sampling.top_k
     if request.schema is not None:
         body |= _shape(request.identity.prompt, request.schema, config)
+    elif request.grammar and config.grammar:
+        body["grammar"] = request.grammar
     if request.wants_logprobs and config.logprobs:
         body |= {"logprobs": True, "top_logprobs": LIKELY_TOKENS}
     return body | config.extra_body

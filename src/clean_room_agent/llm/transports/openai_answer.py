@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.exchange import Finish, RawAnswer, Refusal
+from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import Target
 
@@ -74,6 +75,7 @@ class Collected:
         self.done = False
         self.usage = _Usage()
         self.refusal: Refusal | None = None
+        self._guards = (RepetitionGuard(), RepetitionGuard())
 
     @property
     def begun(self) -> bool:
@@ -119,6 +121,8 @@ class Collected:
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
         """All that came, with what went wrong."""
         finish: Finish = "length" if self.reason == "length" else "stop"
+        if any(guard.tripped for guard in self._guards) and self.reason != "stop":
+            finish = "repeated"
         return RawAnswer(
             request_body=body,
             text="".join(self.text),
@@ -142,10 +146,12 @@ class Collected:
         for choice in chunk.choices[:1]:
             message = choice.delta or choice.message or _Message()
             thought = message.reasoning_content or message.reasoning
-            if message.content:
-                self.text.append(message.content)
-            if thought:
-                self.thinking.append(thought)
+            for piece, kept, guard in zip(
+                (message.content, thought), (self.text, self.thinking), self._guards, strict=True
+            ):
+                if piece:
+                    kept.append(piece)
+                    self.done = guard.feed(piece) or self.done
             if choice.logprobs is not None and not (thought and not message.content):
                 self.tokens.extend(_as_choice(token) for token in choice.logprobs.content or ())
             self.reason = choice.finish_reason or self.reason

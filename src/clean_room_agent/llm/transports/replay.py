@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass, replace
+from typing import get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -240,7 +241,7 @@ def load_calls(text: str, *, source: str) -> tuple[RecordedCall, ...]:
 def _outcome(call: RecordedCall) -> tuple[Finish, ModelError | None]:
     name = call.finish.removeprefix("error:")
     if name == call.finish:
-        return ("length" if call.finish == "length" else "stop"), None
+        return next((finish for finish in get_args(Finish) if finish == call.finish), "stop"), None
     kind = getattr(errors, name, ServerFailed)
     if not (isinstance(kind, type) and issubclass(kind, ModelError)):
         kind = ServerFailed

@@ -4,6 +4,7 @@ from pydantic import BaseModel, Field
 
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import Numbers, numbers_to
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, READ
 from clean_room_agent.retrieval.stage import BatchInputs
 
@@ -11,8 +12,8 @@ from clean_room_agent.retrieval.stage import BatchInputs
 class PrecisionBatchAnswer(BaseModel):
     """Numbers of the list, from 1; what is in no list is left out."""
 
-    change: list[int]
-    read: list[int] = Field(default_factory=list)
+    change: Numbers
+    read: Numbers = Field(default_factory=list)
 
     def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """From the label that shows most to the one that shows least."""
@@ -30,7 +31,7 @@ Rules:
 - Leave out the numbers of all other pieces. A list may be empty.
 - Answer with one JSON object and nothing else.
 
-Example answer:
+Example answer (the numbers of another list):
 {{ example }}
 
 {{ question }}
@@ -57,5 +58,6 @@ PRECISION_BATCH: Prompt[BatchInputs, PrecisionBatchAnswer] = Prompt(
     template=TEMPLATE,
     answer=JsonAnswer(PrecisionBatchAnswer),
     max_answer_tokens=400,
-    example='{"change": [2], "read": [1, 5]}',
+    example='{"change": [71], "read": [83, 94]}',
+    narrow=lambda schema, inputs: numbers_to(schema, len(inputs.options)),
 )

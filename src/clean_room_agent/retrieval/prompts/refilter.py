@@ -4,6 +4,7 @@ from pydantic import BaseModel
 
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import Numbers, numbers_to
 from clean_room_agent.retrieval.stage import BatchInputs
 
 KEEP = "keep"
@@ -12,7 +13,7 @@ KEEP = "keep"
 class RefilterAnswer(BaseModel):
     """Numbers of the list, from 1."""
 
-    keep: list[int]
+    keep: Numbers
 
     def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The one label."""
@@ -28,7 +29,7 @@ Rules:
 - Each piece has its size in tokens. What you keep must not be larger than what is named below the list.
 - Answer with one JSON object and nothing else: the numbers of the pieces to keep.
 
-Example answer:
+Example answer (the numbers of another list):
 {{ example }}
 
 {{ question }}
@@ -50,5 +51,6 @@ REFILTER: Prompt[BatchInputs, RefilterAnswer] = Prompt(
     template=TEMPLATE,
     answer=JsonAnswer(RefilterAnswer),
     max_answer_tokens=256,
-    example='{"keep": [1, 3]}',
+    example='{"keep": [71, 94]}',
+    narrow=lambda schema, inputs: numbers_to(schema, len(inputs.options)),
 )

@@ -4,6 +4,7 @@ from pydantic import BaseModel
 
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import Numbers, numbers_to
 from clean_room_agent.retrieval.stage import BatchInputs
 
 RELEVANT = "relevant"
@@ -12,7 +13,7 @@ RELEVANT = "relevant"
 class ScopeBatchAnswer(BaseModel):
     """Numbers of the list, from 1."""
 
-    relevant: list[int]
+    relevant: Numbers
 
     def numbers(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """The one label."""
@@ -29,7 +30,7 @@ Rules:
 - Each file is shown with the lines that are nearest to the task, each after its number.
 - Answer with one JSON object and nothing else: the numbers of the chosen files. The list may be empty.
 
-Example answer:
+Example answer (the numbers of another list):
 {{ example }}
 
 {{ question }}
@@ -56,5 +57,6 @@ SCOPE_BATCH: Prompt[BatchInputs, ScopeBatchAnswer] = Prompt(
     template=TEMPLATE,
     answer=JsonAnswer(ScopeBatchAnswer),
     max_answer_tokens=256,
-    example='{"relevant": [1, 4]}',
+    example='{"relevant": [71, 94]}',
+    narrow=lambda schema, inputs: numbers_to(schema, len(inputs.options)),
 )

@@ -1,11 +1,16 @@
 """What does the task want, and what is it likely to be about?"""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import BaseModel
 
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import NAME_CHARS, PATH_CHARS, SENTENCE_CHARS, bounds
+
+MAX_AREAS = 5
+MAX_NAMES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,10 +31,10 @@ class TaskAnalysisInputs:
 class TaskAnalysisAnswer(BaseModel):
     """Names that may or may not exist: they are looked up."""
 
-    intent: str
-    areas: list[str]
-    keywords: list[str]
-    symbols: list[str]
+    intent: Annotated[str, bounds(maxLength=SENTENCE_CHARS)]
+    areas: Annotated[list[Annotated[str, bounds(maxLength=PATH_CHARS)]], bounds(maxItems=MAX_AREAS)]
+    keywords: Annotated[list[Annotated[str, bounds(maxLength=NAME_CHARS)]], bounds(maxItems=MAX_NAMES)]
+    symbols: Annotated[list[Annotated[str, bounds(maxLength=NAME_CHARS)]], bounds(maxItems=MAX_NAMES)]
 
 
 TEMPLATE = """\
@@ -86,7 +91,7 @@ TASK_ANALYSIS: Prompt[TaskAnalysisInputs, TaskAnalysisAnswer] = Prompt(
     answer=JsonAnswer(TaskAnalysisAnswer),
     max_answer_tokens=400,
     example=(
-        '{"intent": "Redirects keep the query string.", "areas": ["src/shop/http"], '
-        '"keywords": ["redirect", "query", "location"], "symbols": ["build_redirect", "Response.location"]}'
+        '{"intent": "Young quokkas are counted too.", "areas": ["quokka_zoo/pen.py"], '
+        '"keywords": ["quokka", "young_quokkas"], "symbols": ["count_quokkas", "QuokkaPen.young"]}'
     ),
 )

@@ -1,0 +1,55 @@
+"""Answers that repeat themselves without end.
+
+An answer repeats itself when its last `TAIL_CHARS` are nothing but one text over and over, at least `TIMES` times: a
+line, a few lines, a list entry, blanks. Sources hardly do: tables of equal lines are shorter, and long ones have a
+number or a name that differs from line to line (figures in protocols/measuring.md).
+"""
+
+TAIL_CHARS = 600
+TIMES = 4
+CHECKED_EVERY = 64
+"""Characters that come between two looks at the tail."""
+SHOWN_CHARS = 60
+
+
+class RepetitionGuard:
+    """Watches a text as it grows."""
+
+    def __init__(self) -> None:
+        self.tripped = False
+        """Whether the text repeats itself; once it does, nothing changes that."""
+        self._tail = ""
+        self._unseen = 0
+
+    def feed(self, piece: str) -> bool:
+        """Whether the text repeats itself with `piece` at its end."""
+        self._tail = (self._tail + piece)[-TAIL_CHARS:]
+        self._unseen += len(piece)
+        if self._unseen >= CHECKED_EVERY and not self.tripped:
+            self._unseen = 0
+            self.tripped = repeats(self._tail)
+        return self.tripped
+
+
+def repeats(text: str) -> bool:
+    """Whether the end of the text is one text over and over."""
+    return _unit(text) != ""
+
+
+def describe_repetition(text: str) -> str:
+    """What was wrong with an answer that was closed, in words for the model."""
+    unit = _unit(text)
+    again = f" ({unit[:SHOWN_CHARS]!r} again and again)" if unit else ""
+    return f"the answer repeated itself and was stopped after {len(text)} characters{again}"
+
+
+def _unit(text: str) -> str:
+    """What the end of the text repeats; "" for nothing."""
+    tail = text[-TAIL_CHARS:]
+    if len(tail) < TAIL_CHARS:
+        return ""
+    for size in range(1, TAIL_CHARS // TIMES + 1):
+        # A tail has the period `size` where it is the same, moved by so much.
+        if tail[size:] == tail[:-size]:
+            return tail[-size:]
+    return ""

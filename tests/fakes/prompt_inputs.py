@@ -1,0 +1,103 @@
+"""Inputs for each prompt of the registry: one small repository, one task."""
+
+from typing import Any
+
+from tests.fakes.rooms import shown_file
+
+from clean_room_agent.artifacts.package import section_texts
+from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
+from clean_room_agent.execute.prompts.adjustment import AdjustmentInputs
+from clean_room_agent.execute.prompts.implement import ImplementInputs
+from clean_room_agent.execute.prompts.meta_plan import MetaPlanInputs
+from clean_room_agent.execute.prompts.part_plan import PartPlanInputs
+from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisInputs
+from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
+
+PATH = "src/till.py"
+CODE = "def total(prices):\n    return sum(prices[1:])\n"
+TASK = "total() leaves out the first price. Make it add all prices."
+CONTEXT = section_texts((shown_file(PATH, CODE),))
+QUESTION = f"## Task\n{TASK}"
+OPTIONS = (
+    f"1. {PATH}\n1: def total(prices):",
+    "2. src/menu.py\n1: def dishes():",
+    "3. src/door.py\n1: OPEN = 9",
+)
+SINGLE = SingleInputs(question=QUESTION, option=f"{PATH}\n{CODE}", others=(PATH, "src/menu.py"))
+BATCH = BatchInputs(question=QUESTION, options=OPTIONS, remark="At most 300 tokens are left.")
+
+
+INPUTS: dict[str, Any] = {
+    "enrichment": EnrichmentInputs(
+        path=PATH,
+        language="python",
+        lines=2,
+        imports=(),
+        imports_left_out=0,
+        imported_by=("src/menu.py",),
+        imported_by_left_out=0,
+        commits=("Add prices",),
+        outline=("1: def total(prices)",),
+        outline_left_out=0,
+        text=CODE.rstrip("\n"),
+        remark="",
+    ),
+    "task_analysis": TaskAnalysisInputs(
+        task=TASK, focus="", evidence="", tests="", files=(PATH, "src/menu.py"), symbols=(f"total ({PATH})",)
+    ),
+    "scope_judgment": SINGLE,
+    "scope_batch": BATCH,
+    "piece_judgment": SINGLE,
+    "precision_batch": BATCH,
+    "refilter": BATCH,
+    "meta_plan": MetaPlanInputs(
+        context=CONTEXT,
+        others=("src/menu.py", "src/door.py"),
+        evidence="",
+        max_parts=4,
+        task=TASK,
+        rejected="",
+        faults=(),
+    ),
+    "part_plan": PartPlanInputs(
+        context=CONTEXT,
+        others=("src/menu.py",),
+        diff="",
+        evidence="",
+        task=TASK,
+        goal="Add all prices.",
+        part="Let total() add all prices.",
+        files=(PATH,),
+        max_steps=4,
+        max_lines=60,
+        rejected="",
+        faults=(),
+    ),
+    "implement": ImplementInputs(
+        context=CONTEXT,
+        diff="",
+        evidence="",
+        task=TASK,
+        part="",
+        constraints="",
+        step="Sum all of prices in total().",
+        targets=(f"modify {PATH}",),
+        symbols=("total",),
+        unshown=(),
+        failures=(),
+        hint="",
+        editable=(PATH,),
+    ),
+    "adjustment": AdjustmentInputs(
+        context=CONTEXT,
+        diff="",
+        task=TASK,
+        part="Let total() add all prices.",
+        done=("s1: done. Sum all prices in total().",),
+        remaining='{"description": "Export total.", "files": [{"path": "src/__init__.py", "role": "modify"}], '
+        '"id": "s2", "needs": ["s1"], "symbols": []}',
+        max_steps=4,
+        rejected="",
+        faults=(),
+    ),
+}

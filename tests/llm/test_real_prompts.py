@@ -1,0 +1,47 @@
+"""Each prompt of the program, answered by a real model. Opt-in: see `tests/fakes/real_server.py`."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import model_client
+from tests.fakes.prompt_inputs import INPUTS
+from tests.fakes.real_server import MODEL, PROGRAM, RealServer, running
+
+from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.transports.openai import connect
+
+WINDOW = 8192
+pytestmark = [
+    pytest.mark.timeout(300),
+    pytest.mark.model,
+    pytest.mark.skipif(
+        not (PROGRAM and MODEL), reason="CRA_LLAMA_SERVER and CRA_LLAMA_MODEL name a server and a model"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
+    with running(tmp_path_factory.mktemp("server") / "log", window=WINDOW, threads=1) as started:
+        yield started
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
+def test_an_answer_has_its_form_and_an_end(server: RealServer, prompt: Prompt[Any, Any]) -> None:
+    sink = MemorySink()
+    config = ModelsConfig.model_validate(server.models_table | {"grammar": server.is_binary})
+    client = model_client(connect(config), sink, config=config, window=WINDOW)
+    reply = client.ask(prompt, INPUTS[prompt.name], pass_id="t:p", repair=False)
+    assert sink.asked()[0].finish == reply.finish
+    if prompt.answer.reads_cut_answers:
+        assert reply.value is not None, reply.text
+        return
+    # What the model says may be nonsense, and copied; that it repeats itself is seen, and ends it.
+    assert reply.finish in {"stop", "repeated"}, reply.text
+    if reply.finish == "stop" and (prompt.schema is not None or server.is_binary):
+        assert not isinstance(prompt.parse(reply.text), BadAnswer), reply.text
