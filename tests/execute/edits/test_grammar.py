@@ -1,0 +1,146 @@
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.fakes.prompt_inputs import INPUTS
+from tests.fakes.rooms import shown_file
+
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.package import section_texts
+from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.execute.edits.grammar import MAX_BLOCKS, TAGS, edit_grammar
+from clean_room_agent.execute.edits.parse import parse_edits
+from clean_room_agent.execute.edits.render import render_edit
+from clean_room_agent.execute.prompts.implement import EXAMPLE, IMPLEMENT
+
+PIECES = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]|[a-z][a-z0-9-]*|\{[0-9,]+\}|[()|?*+]')
+LITERAL_ESCAPES = {"\\n": "\n", '\\"': '"', "\\\\": "\\"}
+
+
+def as_pattern(grammar: str) -> re.Pattern[str]:
+    """A grammar without recursion as a regular expression, which is what it then is."""
+    rules = dict(line.split(" ::= ", 1) for line in grammar.splitlines())
+    done: dict[str, str] = {}
+
+    def expand(name: str) -> str:
+        if name not in done:
+            done[name] = f"(?:{''.join(map(translate, PIECES.findall(rules[name])))})"
+        return done[name]
+
+    def translate(piece: str) -> str:
+        if piece[0] == '"':
+            text = re.sub(r"\\.", lambda found: LITERAL_ESCAPES[found[0]], piece[1:-1])
+            return f"(?:{re.escape(text)})"
+        return f"(?:{expand(piece)})" if piece[0].isalpha() else piece
+
+    return re.compile(expand("root"))
+
+
+ANY_FILE = as_pattern(edit_grammar(()))
+"""Of any file."""
+
+
+def accepts(pattern: re.Pattern[str], text: str) -> bool:
+    return pattern.fullmatch(text) is not None
+
+
+def test_the_examples_of_the_prompt_are_accepted() -> None:
+    assert accepts(ANY_FILE, EXAMPLE)
+    paths = ("quokka_zoo/pen.py", "quokka_zoo/food.py", "quokka_zoo/old_food.py")
+    assert accepts(as_pattern(edit_grammar(paths)), EXAMPLE)
+
+
+def test_other_files_than_the_steps_are_not() -> None:
+    assert not accepts(as_pattern(edit_grammar(("quokka_zoo/pen.py", 'odd"name.py'))), EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "Here is the edit:\n" + EXAMPLE,
+        EXAMPLE + "\nThat is all.",
+        '<edit file="a.py">\n<search>\nx\n</search>\n</edit>',
+        '<edit file="a.py">\n<search>\n</search>\n<replacement>\nx\n</replacement>\n</edit>',
+        '<insert file="a.py">\nx\n</insert>',
+        '<create file="a.py">\nx',
+        "\n".join(['<delete file="a.py"/>'] * (MAX_BLOCKS + 1)),
+    ],
+)
+def test_what_is_not_asked_for_is_not_accepted(text: str) -> None:
+    assert not accepts(ANY_FILE, text)
+
+
+@pytest.mark.parametrize("tag", TAGS)
+def test_no_line_of_a_content_begins_with_a_tag(tag: str) -> None:
+    for ending in (">", " >", '\t file="b.py">', "/>"):
+        assert not accepts(ANY_FILE, f'<create file="a.py">\n<{tag}{ending}\n</create>')
+    for line in (
+        f"<{tag}",
+        f"<{tag}s>",
+        f" <{tag}>",
+        f"x <{tag}>",
+        f"<{tag[:-1]}",
+        f"<{tag[:-1]}>",
+        "<",
+        "</",
+        "<>",
+    ):
+        text = f'<create file="a.py">\n{line}\n</create>'
+        if line.removeprefix("<").removesuffix(">") not in TAGS or not line.endswith(">"):
+            assert accepts(ANY_FILE, text), line
+
+
+LINES = st.lists(
+    st.one_of(
+        st.text(st.characters(codec="utf-8", exclude_characters="\n\r\0"), max_size=12),
+        st.sampled_from(
+            ["", "<", "</", "<searched>", "    return x", "<div>", "</div>", "</editor>", "``", "a < b"]
+        ),
+    ),
+    min_size=1,
+    max_size=5,
+).map("\n".join)
+NAMES = st.sampled_from(["f", "A.b", "operator<", "x[0]"])
+
+
+@st.composite
+def edits(draw: st.DrawFn) -> PatchEdit:
+    kind = draw(st.sampled_from(["edit", "symbol", "insert", "create", "delete"]))
+    old, new, name = draw(LINES.filter(bool)), draw(LINES.filter(bool)), draw(NAMES)
+    match kind:
+        case "edit":
+            return PatchEdit(kind="edit", file_path="a.py", search=old, replacement=new)
+        case "symbol":
+            return PatchEdit(kind="symbol", file_path="a.py", symbol=name, replacement=new)
+        case "insert":
+            return PatchEdit(kind="insert", file_path="a.py", symbol=name, place="after", replacement=new)
+        case "create":
+            return PatchEdit(kind="create", file_path="a.py", replacement=f"{new}\n")
+    return PatchEdit(kind="delete", file_path="a.py")
+
+
+@given(st.lists(edits(), min_size=1, max_size=4))
+def test_rendered_edits_are_accepted(given_edits: list[PatchEdit]) -> None:
+    assert accepts(ANY_FILE, "".join(map(render_edit, given_edits)).rstrip("\n"))
+
+
+@given(LINES)
+def test_what_is_accepted_is_one_edit_with_the_very_lines(content: str) -> None:
+    text = f'<edit file="a.py">\n<search>\n{content}\n</search>\n<replacement>\nx\n</replacement>\n</edit>'
+    assert accepts(ANY_FILE, text)
+    read = parse_edits(text)
+    assert isinstance(read, tuple)
+    assert len(read) == 1
+
+
+def test_each_prompt_has_its_files_in_the_grammar() -> None:
+    assert 'path ::= "src/till.py"\n' in IMPLEMENT.shape(INPUTS["implement"]).grammar
+    assert [prompt.name for prompt in PROMPTS if prompt.shape(INPUTS[prompt.name]).grammar] == ["implement"]
+
+
+def test_code_with_lines_of_the_edit_format_has_no_grammar() -> None:
+    odd = section_texts((shown_file("format.md", "Write:\n</search>\n"),))
+    assert IMPLEMENT.shape(replace(INPUTS["implement"], context=odd)).grammar == ""

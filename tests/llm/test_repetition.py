@@ -1,0 +1,114 @@
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import COLOUR, Note, model_client, models_config
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.openai_server import OpenAiServer
+
+from clean_room_agent.llm.answers import BadAnswer
+from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.exchange import CallIdentity, prompt_hash
+from clean_room_agent.llm.repetition import TAIL_CHARS, RepetitionGuard, describe_repetition, repeats
+from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
+from clean_room_agent.llm.transports.servers import connect
+
+SOURCES = sorted(Path(__file__).parents[2].glob("src/**/*.py"))
+RUNAWAY = '{"name": "red", "shades": [' + "1, 2, " * 2000
+
+
+def fed(text: str, size: int) -> int:
+    """How much of the text a guard lets pass that gets pieces of that size."""
+    guard = RepetitionGuard()
+    for start in range(0, len(text), size):
+        if guard.feed(text[start : start + size]):
+            return start + size
+    return len(text)
+
+
+@pytest.mark.parametrize(
+    "unit", ["t", "\n", '"t", ', "x = x + 1\n", "A sentence that comes again and again, longer. "]
+)
+@pytest.mark.parametrize("size", [1, 7, 300])
+def test_a_text_that_repeats_itself_is_closed_soon(unit: str, size: int) -> None:
+    text = "Once. " + unit * 5000
+    assert TAIL_CHARS <= fed(text, size) < 2 * TAIL_CHARS + size
+    assert repeats(text)
+    assert repr(unit)[1:8].strip() in describe_repetition(text) or unit in {"\n"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = 1\n" * 60,
+        "".join(f"    self.assertEqual(f({n}), {n * n})\n" for n in range(400)),
+        "".join(f"    ({n}, 0, 0, 0, 0, 0, 0, 0),\n" for n in range(400)),
+        "# " + "-" * 400 + "\n",
+        "".join(f'"s{n}", ' for n in range(900)),
+    ],
+)
+def test_what_code_repeats_passes(text: str) -> None:
+    assert fed(text, 5) == len(text)
+
+
+def test_no_source_of_this_repository_is_closed() -> None:
+    assert SOURCES
+    for path in SOURCES[::4]:
+        text = path.read_text(encoding="utf-8")
+        assert fed(text, 16) == len(text), path
+
+
+def answer(call: ChatCall) -> Answer:
+    """Without end at first, and as wanted once the fault was shown."""
+    return Answer(text=COLOUR.example if "An earlier answer" in call.prompt else RUNAWAY)
+
+
+@pytest.fixture(params=["ollama", "openai"])
+def server(request: pytest.FixtureRequest) -> Iterator[tuple[OllamaServer, ModelsConfig]]:
+    kind = OllamaServer if request.param == "ollama" else OpenAiServer
+    with kind(answer) as started:
+        yield started, models_config(started.base_url, provider=request.param)
+
+
+def test_a_stream_that_repeats_itself_is_closed_and_asked_again_warm(
+    server: tuple[OllamaServer, ModelsConfig],
+) -> None:
+    _, config = server
+    sink = MemorySink()
+    client = model_client(connect(config), sink, config=config)
+    reply = client.ask(COLOUR, Note(text="the sky"), pass_id="t:p", max_answer_tokens=2500)
+    first, second = sink.asked()
+    assert (first.finish, second.finish) == ("repeated", "stop")
+    assert TAIL_CHARS <= len(first.response) < len(RUNAWAY) / 4
+    assert reply.value is not None
+    assert '"temperature":0.0' in first.request_body
+    assert '"temperature":0.6' in second.request_body
+    assert '"seed":2' in second.request_body
+    assert "repeated itself" in second.prompt
+    assert sink.readings[0][1:] == ("unreadable", describe_repetition(first.response))
+
+
+def test_it_is_read_alike_when_replayed() -> None:
+    call = RecordedCall(
+        call_id=7,
+        identity=CallIdentity(pass_id="p", prompt=COLOUR.name, item="", attempt=0),
+        system_prompt=COLOUR.system,
+        prompt=COLOUR.render(Note(text="the sky")),
+        prompt_hash=prompt_hash(COLOUR.system, COLOUR.render(Note(text="the sky"))),
+        request_body="",
+        response=RUNAWAY[:900],
+        thinking="",
+        logprobs="",
+        finish="repeated",
+        error="",
+        prompt_tokens=None,
+        completion_tokens=None,
+    )
+    sink = MemorySink()
+    reply = model_client(ReplayTransport([call]), sink).ask(
+        COLOUR, Note(text="the sky"), pass_id="t:p", repair=False
+    )
+    assert reply.bad == BadAnswer(kind="repeated", fault=describe_repetition(RUNAWAY[:900]))
+    assert sink.asked()[0].finish == "repeated"
