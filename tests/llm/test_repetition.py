@@ -36,7 +36,7 @@ def test_a_text_that_repeats_itself_is_closed_soon(unit: str, size: int) -> None
     text = "Once. " + unit * 5000
     assert TAIL_CHARS <= fed(text, size) < 2 * TAIL_CHARS + size
     assert repeats(text)
-    assert repr(unit)[1:8].strip() in describe_repetition(text) or unit in {"\n"}
+    assert "again and again" in describe_repetition(text)
 
 
 @pytest.mark.parametrize(
