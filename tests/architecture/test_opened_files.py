@@ -18,6 +18,7 @@ OWN_NAMES = {
     "cli/sample.py": "files of the package",
     "cli/replay.py": "a recording that the user names",
     "cli/solve.py": "--plan and the task's file",
+    "cli/plan_editing.py": "the text that it gave the editor",
     "cli/discovery.py": "fixed names in the user's tree, which the user asked to look at",
     "whole_file.py": "what its caller names: own files, and what the user named",
     "workspace.py": "the workspace's own key",

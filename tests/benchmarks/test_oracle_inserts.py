@@ -134,3 +134,11 @@ def test_a_function_between_like_spaced_ones_is_an_insert(
     rules = EditRules(targets=(TargetFile(path="a.py"),))
     applied = apply_edits(tuple(edits), {"a.py": before}, room(shown_file("a.py", before)), rules)
     assert applied.texts == {"a.py": after}, applied.result
+
+
+def test_a_function_is_deleted_though_the_empty_lines_after_it_are_not_shown() -> None:
+    first, second = "def keep_this():\n    return 1\n", "def drop_this_one():\n    return 2\n"
+    file = GoldFile(path="a.py", before=f"{second}\n\n{first}", after=first)
+    room = [Shown(path="a.py", editable=True, text=second.rstrip("\n"))]
+    (edit,) = edits_for(file, room)
+    assert (edit.search, edit.replacement) == (second.rstrip("\n"), "")

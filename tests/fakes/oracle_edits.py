@@ -95,13 +95,17 @@ def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | Non
     edits: list[PatchEdit] = []
     made: list[Group] = []
     groups = edit_groups(file)
-    for group in groups if places is None else [groups[place] for place in places]:
-        now, goal = _with_changes(file, made), _with_changes(file, [*made, group])
+    for whole in groups if places is None else [groups[place] for place in places]:
         pieces = [*((text, True) for text in texts), *signatures]
         inserted = [edit.replacement for edit in edits if edit.kind == "insert"]
-        edit = insert_for(file.path, now, goal, pieces) or _edit_for(
-            file, _moved(group, made), lines_of(now), texts, inserted
-        )
+        group, edit = whole, None
+        for group in dict.fromkeys((whole, _without_blank_end(file, whole))):
+            now, goal = _with_changes(file, made), _with_changes(file, [*made, group])
+            edit = insert_for(file.path, now, goal, pieces) or _edit_for(
+                file, _moved(group, made), lines_of(now), texts, inserted
+            )
+            if edit is not None:
+                break
         if edit is None:
             continue
         edits.append(edit)
@@ -109,6 +113,15 @@ def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | Non
         if edit.kind == "edit":
             texts = [text.replace(edit.search, edit.replacement, 1) for text in texts]
     return edits
+
+
+def _without_blank_end(file: GoldFile, group: Group) -> Group:
+    """A deletion that leaves the empty lines after what it deletes, which no piece of code shows."""
+    i1, i2, j1, j2 = group
+    before = lines_of(file.before or "")
+    while j1 == j2 and i2 - 1 > i1 and not before[i2 - 1].strip():
+        i2 -= 1
+    return i1, i2, j1, j2
 
 
 def _moved(group: Group, made: Sequence[Group]) -> Group:
