@@ -14,6 +14,7 @@ from benchmarks.context.snapshot import Symbol
 from tests.fakes.oracle import options, piece_of
 
 from clean_room_agent.db.raw.calls import CallRow
+from clean_room_agent.llm.bias import ABOUT_NOTHING
 
 MOST_GOALS = 8
 """Of the goal tests that a prompt should show where there are more: their words fill a window."""
@@ -180,7 +181,7 @@ def run_figures(calls: Sequence[CallRow]) -> RunFigures:
 
 def asked_about(call: CallRow) -> tuple[str, ...]:
     """The files and pieces that a question is about; none where it judges none."""
-    if call.call_type == PROBE:
+    if call.call_type == PROBE or call.item == ABOUT_NOTHING:
         return ()
     if call.item:
         return (re.sub(r":\d+(?= ::|$)", "", call.item),)

@@ -1,6 +1,7 @@
 """`cra replay` beyond the same run again: other models, other recordings, and the first difference for a program."""
 
 import json
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.fakes.repositories import commit, git
 from tests.fakes.solving import Project, Script, serving
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.llm.bias import ABOUT_NOTHING, NOTHING
 from clean_room_agent.workspace import Workspace
 
 MODELS = ("coder:3b", "thinker:4b", "other:1b")
@@ -196,3 +198,25 @@ def test_a_file_that_is_no_recording_is_refused(till: Project, solved: str, tmp_
     file.write_text("hello\n")
     told = till.cra("replay", solved, "--recording", str(file))
     assert (told.code, "not a recording" in told.err) == (2, True)
+
+
+def test_a_run_weighs_by_an_earlier_ones_measurement_and_is_replayed_by_its_own_record(till: Project) -> None:
+    tasks = []
+    with serving(till) as server:
+        till.configure(server.base_url, judgments={"route": "each"})
+        for _ in range(2):
+            told = till.cra("solve", till.task)
+            assert told.code == 0, told.err
+            assert told.recorded.run is not None
+            tasks.append(told.recorded.run.task_id)
+        asked = [call for call in server.calls if f"candidate: {NOTHING}\n" in call.prompt]
+    assert (
+        len(asked)
+        == len(recorded(till, "id", f"task_id LIKE '{tasks[0]}%' AND item = '{ABOUT_NOTHING}'"))
+        > 0
+    )
+    used = recorded(till, "replayed_from", f"task_id LIKE '{tasks[1]}%' AND item = '{ABOUT_NOTHING}'")
+    assert used == recorded(till, "id", f"task_id LIKE '{tasks[0]}%' AND item = '{ABOUT_NOTHING}'")
+    assert answers(till, tasks[1][:8])["same"] is True
+    told = till.cra("show", tasks[1][:8], "--decisions")
+    assert re.search(r"probability 0\.\d\d, 0\.\d\d about nothing, calibrated [+-]\d\.\d\d", told.out)

@@ -43,7 +43,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "latency_ms timestamp system_prompt request_body provider finish role item replayed_from",
         "call_readings": "id call_id reading fault timestamp",
         "retrieval_decisions": "id task_id stage file_id tier included reason timestamp path symbol score call_id "
-        "confidence",
+        "confidence probability neutral calibrated",
         "task_runs": "id task_id repo_path mode execute_model context_window reserved_tokens stages plan_artifact "
         "success total_tokens total_latency_ms final_diff final_plan timestamp",
         "run_attempts": "id task_run_id attempt prompt_tokens completion_tokens latency_ms raw_response patch_applied "
@@ -57,6 +57,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "recovery_decisions": "id task_id state rule action timestamp",
         "token_calibrations": "id model model_digest pairs newest_call_id margin weights words timestamp",
         "task_gauges": "id task_id model calibration_id start_factor timestamp",
+        "answer_biases": "id base_url model model_digest prompt prompt_hash shares call_id timestamp",
         "window_proofs": "id provider base_url model model_digest window call_id timestamp",
         "adapter_evaluations": "id task_id timestamp",
         "training_plans": "id task_id target_stage base_model source data_criteria hyperparameters improvement_targets "

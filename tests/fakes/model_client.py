@@ -1,12 +1,14 @@
 """Model clients for tests: a small configuration, a clock that stands still, waits that are noted and not waited."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
 
-from clean_room_agent.llm.answers import JsonAnswer, TextAnswer, Verdict, YesNo
-from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.answers import YES_OR_NO, Choice, JsonAnswer, TextAnswer
+from clean_room_agent.llm.bias import BiasStore
+from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.llm.probe import ProofStore
@@ -42,13 +44,13 @@ COLOUR: Prompt[Note, Colour] = Prompt(
     max_answer_tokens=64,
     example='{"name": "red", "shades": [1, 2]}',
 )
-RELEVANT: Prompt[Note, Verdict] = Prompt(
+RELEVANT: Prompt[Note, Choice] = Prompt(
     name="relevant",
     role="classifier",
     title="Is it relevant?",
     system="You answer yes or no.",
     template="Answer with one word.\n\nThe thing: {{ text }}",
-    answer=YesNo(),
+    answer=YES_OR_NO,
     max_answer_tokens=3,
     example="yes",
 )
@@ -62,6 +64,14 @@ SHOUT: Prompt[Note, str] = Prompt(
     max_answer_tokens=16,
     example="HELLO",
 )
+
+
+def judge_numbers(
+    client: ModelClient, numbers: Sequence[int], *, pass_id: str = "t:p", stage: str = ""
+) -> tuple[Reply[Choice], ...]:
+    """Asks whether each number is relevant, under its own name."""
+    inputs, items = [Note(text=str(number)) for number in numbers], [str(number) for number in numbers]
+    return client.ask_each(RELEVANT, inputs, items=items, pass_id=pass_id, stage=stage)
 
 
 @dataclass(slots=True)
@@ -93,6 +103,7 @@ def model_client(
     window: int = WINDOW,
     waits: Waits | None = None,
     proofs: ProofStore | None = None,
+    biases: BiasStore | None = None,
     now: str = NOW,
 ) -> ModelClient:
     """A client whose clock stands still."""
@@ -106,4 +117,5 @@ def model_client(
         sleep=(waits or Waits()).sleep,
         jitter=lambda: 1.0,
         proofs=proofs,
+        biases=biases,
     )

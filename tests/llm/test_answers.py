@@ -8,14 +8,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from clean_room_agent.llm.answers import (
+    YES_OR_NO,
     BadAnswer,
     Choice,
     JsonAnswer,
     OneWord,
     TextAnswer,
     TokenChoice,
-    Verdict,
-    YesNo,
 )
 
 
@@ -77,7 +76,7 @@ def test_only_the_first_faults_are_named() -> None:
 @given(st.text())
 def test_any_text_is_an_answer_or_a_fault(text: str) -> None:
     assert isinstance(READER.read(text), Plan | BadAnswer)
-    assert isinstance(YesNo().read(text), Verdict | BadAnswer)
+    assert isinstance(YES_OR_NO.read(text), Choice | BadAnswer)
 
 
 @given(st.text(), st.lists(st.integers()), st.text(alphabet="abc \n`"), st.text(alphabet="abc \n`"))
@@ -87,32 +86,32 @@ def test_an_object_survives_any_dress(summary: str, steps: list[int], before: st
 
 
 @pytest.mark.parametrize(
-    ("text", "yes"),
+    ("text", "word"),
     [
-        ("yes", True),
-        (" Yes.", True),
-        ("**No**", False),
-        ("NO, because", False),
-        ("Answer: yes", True),
-        ("yes, no doubt", True),
+        ("yes", "yes"),
+        (" Yes.", "yes"),
+        ("**No**", "no"),
+        ("NO, because", "no"),
+        ("Answer: yes", "yes"),
+        ("yes, no doubt", "yes"),
     ],
 )
-def test_the_word_is_the_verdict_without_probabilities(text: str, yes: bool) -> None:
-    assert YesNo().read(text) == Verdict(yes=yes, confidence=None)
+def test_the_word_is_the_verdict_without_probabilities(text: str, word: str) -> None:
+    assert YES_OR_NO.read(text) == Choice(word=word)
 
 
 @pytest.mark.parametrize("text", ["maybe", "either yes or no", "Not sure", "nothing", "42"])
 def test_what_is_neither_yes_nor_no_is_no_verdict(text: str) -> None:
-    answer = YesNo().read(text)
+    answer = YES_OR_NO.read(text)
     assert isinstance(answer, BadAnswer)
     assert answer.kind == "not_a_verdict"
 
 
 def test_probabilities_give_verdict_and_confidence() -> None:
     tokens = (choice("\n", yes=1.0), choice("Yes", Yes=0.5, No=0.2, yes=0.1, Maybe=0.2))
-    verdict = YesNo().read("\nYes", tokens)
-    assert isinstance(verdict, Verdict)
-    assert verdict.yes
+    verdict = YES_OR_NO.read("\nYes", tokens)
+    assert isinstance(verdict, Choice)
+    assert verdict.word == "yes"
     assert verdict.confidence == pytest.approx(0.6 / 0.8)
 
 
@@ -127,47 +126,32 @@ def test_all_ways_to_write_a_word_are_added_up() -> None:
         "no": 0.15,
     }
     first = TokenChoice(token="yes", top=tuple((word, math.log(share)) for word, share in written.items()))
-    verdict = YesNo().read("yes", (first,))
-    assert isinstance(verdict, Verdict)
+    verdict = YES_OR_NO.read("yes", (first,))
+    assert isinstance(verdict, Choice)
     assert verdict.confidence == pytest.approx(0.6 / 0.75)
 
 
 def test_a_verdict_after_other_words_has_the_probabilities_of_its_own_place() -> None:
     tokens = (choice("**", **{"**": 1.0}), choice("Answer", Answer=0.99), choice(" no", no=0.6, yes=0.2))
-    verdict = YesNo().read("**Answer no", tokens)
-    assert isinstance(verdict, Verdict)
-    assert not verdict.yes
+    verdict = YES_OR_NO.read("**Answer no", tokens)
+    assert isinstance(verdict, Choice)
+    assert verdict.word == "no"
     assert verdict.confidence == pytest.approx(0.75)
 
 
-@pytest.mark.parametrize(
-    ("verdict", "threshold", "counts"),
-    [
-        (Verdict(yes=True, confidence=0.7), 0.5, True),
-        (Verdict(yes=True, confidence=0.7), 0.8, False),
-        (Verdict(yes=False, confidence=0.7), 0.5, False),
-        (Verdict(yes=False, confidence=0.7), 0.25, True),
-        (Verdict(yes=True, confidence=None), 0.99, True),
-        (Verdict(yes=False, confidence=None), 0.0, False),
-    ],
-)
-def test_the_threshold_is_on_the_probability_of_yes(verdict: Verdict, threshold: float, counts: bool) -> None:
-    assert verdict.is_yes_from(threshold) is counts
-
-
 def test_a_verdict_held_to_the_schema_is_read_like_any_other() -> None:
-    assert YesNo().read('{ "verdict": "no" }') == Verdict(yes=False, confidence=None)
+    assert YES_OR_NO.read('{ "verdict": "no" }') == Choice(word="no")
 
 
 def test_probabilities_count_for_more_than_the_word() -> None:
-    verdict = YesNo().read("No", (choice("No", No=0.35, Yes=0.3, yes=0.2),))
-    assert isinstance(verdict, Verdict)
-    assert verdict.yes
+    verdict = YES_OR_NO.read("No", (choice("No", No=0.35, Yes=0.3, yes=0.2),))
+    assert isinstance(verdict, Choice)
+    assert verdict.word == "yes"
 
 
 def test_the_word_decides_where_the_probabilities_are_of_other_things() -> None:
     tokens = (choice("The", The=0.9, Yes=0.02, No=0.01),)
-    assert YesNo().read("The answer: no", tokens) == Verdict(yes=False, confidence=None)
+    assert YES_OR_NO.read("The answer: no", tokens) == Choice(word="no")
 
 
 THREE = OneWord(("change", "read", "skip"))
@@ -186,7 +170,7 @@ THREE = OneWord(("change", "read", "skip"))
     ],
 )
 def test_one_of_three_words_is_read_without_probabilities(text: str, word: str) -> None:
-    assert THREE.read(text) == Choice(word=word, confidence=None)
+    assert THREE.read(text) == Choice(word=word)
 
 
 @pytest.mark.parametrize("text", ["yes", "I would change or read it", "changes", "4"])
@@ -207,6 +191,7 @@ def test_the_likeliest_of_three_words_counts_with_its_share_of_the_three() -> No
     assert isinstance(found, Choice)
     assert found.word == "read"
     assert found.confidence == pytest.approx(0.5 / 0.8)
+    assert dict(found.shares) == pytest.approx({"change": 0.3 / 0.8, "read": 0.5 / 0.8, "skip": 0.0})
 
 
 def test_a_word_in_two_tokens_is_weighed_by_its_first() -> None:
@@ -219,7 +204,7 @@ def test_a_word_in_two_tokens_is_weighed_by_its_first() -> None:
 
 def test_where_two_words_are_as_likely_the_text_decides() -> None:
     found = THREE.read("read", (choice("read", read=0.5, skip=0.5),))
-    assert found == Choice(word="read", confidence=None)
+    assert found == Choice(word="read")
 
 
 def test_a_repair_may_be_held_to_the_words_and_names_them() -> None:

@@ -6,13 +6,23 @@ from typing import Any
 
 import pytest
 from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import COLOUR, NOW, RELEVANT, SHOUT, Colour, Note, model_client, models_config
+from tests.fakes.model_client import (
+    COLOUR,
+    NOW,
+    RELEVANT,
+    SHOUT,
+    Colour,
+    Note,
+    judge_numbers,
+    model_client,
+    models_config,
+)
 from tests.fakes.patience import PATIENCE
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import YES_OR_NO
-from clean_room_agent.llm.client import Judged, ModelClient
+from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Sampling
 from clean_room_agent.llm.router import Window
 
@@ -132,7 +142,7 @@ def test_a_verdict_may_end_for_length() -> None:
     client, _, _ = setup(cut("Yes, because"))
     reply = client.ask(RELEVANT, SKY, pass_id="t:p")
     assert reply.value is not None
-    assert reply.value.yes
+    assert reply.value.word == "yes"
 
 
 def test_a_repair_that_would_not_fit_the_window_is_not_sent() -> None:
@@ -186,24 +196,25 @@ def test_attempts_are_counted_for_each_pass_prompt_and_item() -> None:
     ]
 
 
-def test_judgments_come_in_the_order_of_their_items_with_omissions_apart() -> None:
+def test_answers_come_in_the_order_of_their_items_the_unreadable_among_them() -> None:
     def script(request: ChatRequest) -> str:
         number = int(request.identity.item)
         return "perhaps" if number % 5 == 0 else "yes" if number % 2 else "no"
 
     transport, sink = ScriptedTransport(script), MemorySink()
     client = model_client(transport, sink, config=models_config(parallel=4))
-    judged = client.judge(
-        RELEVANT, range(20), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p", stage="scope"
-    )
-    assert [(item, verdict.yes) for item, verdict, _ in judged.verdicts] == [
-        (n, n % 2 == 1) for n in range(20) if n % 5
+    replies = judge_numbers(client, range(20), stage="scope")
+    assert [reply.value and reply.value.word for reply in replies] == [
+        None if n % 5 == 0 else "yes" if n % 2 else "no" for n in range(20)
     ]
-    assert [(item, bad.kind) for item, bad, _ in judged.omissions] == [
-        (n, "not_a_verdict") for n in (0, 5, 10, 15)
+    assert [n for n, reply in enumerate(replies) if reply.bad and reply.bad.kind == "not_a_verdict"] == [
+        0,
+        5,
+        10,
+        15,
     ]
-    for item, _, call_id in judged.verdicts:
-        assert sink.calls[call_id - 1].item == str(item)
+    for number, reply in enumerate(replies):
+        assert sink.calls[reply.call_id - 1].item == str(number)
     assert len(transport.requests) == 24
 
 
@@ -222,12 +233,10 @@ def test_the_order_of_judgments_is_that_of_their_items_whichever_answer_comes_fi
 
     sink = MemorySink()
     client = model_client(Unlocked(script), sink, config=models_config(parallel=5))
-    judged = client.judge(RELEVANT, range(5), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p")
+    replies = judge_numbers(client, range(5))
     assert order == [4, 3, 2, 1, 0]
-    assert [(item, verdict.yes) for item, verdict, _ in judged.verdicts] == [
-        (n, n % 2 == 1) for n in range(5)
-    ]
-    assert [sink.calls[call_id - 1].item for _, _, call_id in judged.verdicts] == list("01234")
+    assert [reply.value and reply.value.word for reply in replies] == ["no", "yes", "no", "yes", "no"]
+    assert [sink.calls[reply.call_id - 1].item for reply in replies] == list("01234")
 
 
 @pytest.mark.parametrize(("wanted", "schema"), [(False, None), (True, YES_OR_NO.repair_schema)])
@@ -237,7 +246,7 @@ def test_an_unreadable_verdict_is_asked_for_by_a_schema_where_the_configuration_
     client, transport, sink = setup("Well", '{"verdict": "yes"}', verdict_schema=wanted)
     reply = client.ask(RELEVANT, SKY, pass_id="t:p")
     assert reply.value is not None
-    assert reply.value.yes
+    assert reply.value.word == "yes"
     assert [request.schema for request in transport.requests] == [None, schema]
     assert ('{"verdict": "no"}' in transport.requests[1].prompt) is wanted
     assert transport.requests[1].max_tokens == (24 if wanted else transport.requests[0].max_tokens)
@@ -247,24 +256,19 @@ def test_an_unreadable_verdict_is_asked_for_by_a_schema_where_the_configuration_
 def test_items_share_the_prompt_up_to_the_question() -> None:
     transport = ScriptedTransport(["yes", "no"])
     client = model_client(transport, MemorySink())
-    client.judge(
-        RELEVANT, ["a", "b"], inputs=lambda text: Note(text=text), key=lambda text: text, pass_id="t:p"
-    )
+    judge_numbers(client, [1, 2])
     assert len({request.prompt.removesuffix(request.identity.item) for request in transport.requests}) == 1
 
 
 def test_two_items_with_one_key_are_a_mistake() -> None:
     client, _, _ = setup()
     with pytest.raises(ValueError, match="same key"):
-        client.judge(RELEVANT, [1, 2], inputs=lambda n: Note(text=str(n)), key=lambda _: "k", pass_id="t:p")
+        judge_numbers(client, [1, 1])
 
 
 def test_nothing_to_judge_is_no_call() -> None:
     client, _, _ = setup()
-    judged: Judged[str] = client.judge(
-        RELEVANT, [], inputs=lambda text: Note(text=text), key=str, pass_id="t:p"
-    )
-    assert (judged.verdicts, judged.omissions) == ((), ())
+    assert judge_numbers(client, []) == ()
 
 
 def test_windows_and_counts_are_those_of_the_model_that_reads() -> None:

@@ -2,7 +2,17 @@
 
 import pytest
 from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Colour, Note, Waits, model_client, models_config
+from tests.fakes.model_client import (
+    COLOUR,
+    RELEVANT,
+    SHOUT,
+    Colour,
+    Note,
+    Waits,
+    judge_numbers,
+    model_client,
+    models_config,
+)
 from tests.fakes.ollama_script import Answer, Answerer, busy
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.server_faults import COMMON, IMPATIENT, LONG, Fault, check_fault
@@ -221,7 +231,7 @@ def test_thinking_is_recorded_and_not_read() -> None:
     with OllamaServer([Answer(text="Yes", thinking="No, no, no.")]) as server:
         reply = model_client(connect(models_config(server.base_url)), sink).ask(RELEVANT, SKY, pass_id="t:p")
     assert reply.value is not None
-    assert reply.value.yes
+    assert reply.value.word == "yes"
     assert sink.asked()[0].thinking == "No, no, no."
 
 
@@ -245,7 +255,7 @@ def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them()
                 RELEVANT, SKY, pass_id="t:p"
             )
         assert reply.value is not None
-        assert not reply.value.yes
+        assert reply.value.word == "no"
         assert reply.value.confidence == pytest.approx(confidence)
     assert [bool(call.logprobs) for call in sink.asked()] == [True, False]
 
@@ -268,9 +278,9 @@ def test_no_more_requests_are_under_way_than_configured() -> None:
     with OllamaServer(lambda _: Answer(text="yes", peers=3)) as server:
         config = models_config(server.base_url, parallel=3)
         client = model_client(connect(config), sink, config=config)
-        judged = client.judge(RELEVANT, range(12), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p")
+        replies = judge_numbers(client, range(12))
         assert server.peak == 3
-    assert [item for item, _, _ in judged.verdicts] == list(range(12))
+    assert [sink.calls[reply.call_id - 1].item for reply in replies] == [str(n) for n in range(12)]
 
 
 def test_the_first_failure_in_order_ends_the_judging() -> None:
@@ -281,6 +291,6 @@ def test_the_first_failure_in_order_ends_the_judging() -> None:
     with OllamaServer(script) as server:
         client = model_client(connect(models_config(server.base_url)), sink)
         with pytest.raises(ServerFailed, match="boom"):
-            client.judge(RELEVANT, range(50), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p")
+            judge_numbers(client, range(50))
         assert len(server.calls) < 50
     assert len(sink.asked()) == len(server.calls)

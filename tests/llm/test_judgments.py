@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import RELEVANT, Note, model_client, models_config
+from tests.fakes.model_client import RELEVANT, judge_numbers, model_client, models_config
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.patience import PATIENCE
@@ -37,13 +37,11 @@ def test_answers_in_reverse_order_are_judgments_in_the_order_of_the_items() -> N
     with OllamaServer(answer) as server:
         config = models_config(server.base_url, parallel=COUNT)
         client = model_client(connect(config), sink, config=config)
-        judged = client.judge(
-            RELEVANT, range(COUNT), inputs=lambda n: Note(text=str(n)), key=str, pass_id="t:p"
-        )
+        replies = judge_numbers(client, range(COUNT))
     assert order == [*reversed(range(COUNT))]
-    assert [item for item, _, _ in judged.verdicts] == list(range(COUNT))
-    for item, verdict, call_id in judged.verdicts:
-        yes = 0.5 + 0.1 * (item + 1) / COUNT
-        assert verdict.confidence == pytest.approx(yes / (yes + 0.3))
-        assert sink.calls[call_id - 1].item == str(item)
-        assert sink.calls[call_id - 1].logprobs
+    for number, reply in enumerate(replies):
+        yes = 0.5 + 0.1 * (number + 1) / COUNT
+        assert reply.value is not None
+        assert reply.value.confidence == pytest.approx(yes / (yes + 0.3))
+        assert sink.calls[reply.call_id - 1].item == str(number)
+        assert sink.calls[reply.call_id - 1].logprobs

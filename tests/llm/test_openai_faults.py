@@ -226,7 +226,7 @@ def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them()
             reply = client.ask(RELEVANT, SKY, pass_id="t:p")
             assert ("logprobs" in server.requests[-1]) == asked
         assert reply.value is not None
-        assert not reply.value.yes
+        assert reply.value.word == "no"
         assert reply.value.confidence == pytest.approx(confidence)
         assert bool(sink.asked()[0].logprobs) == (confidence is not None)
 

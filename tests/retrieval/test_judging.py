@@ -1,6 +1,7 @@
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,16 +11,17 @@ from tests.fakes.scripted_transport import ScriptedTransport
 from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import TokenChoice
+from clean_room_agent.llm.bias import ABOUT_NOTHING, NOTHING
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.exchange import RawAnswer
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.retrieval.judging import ModelJudge, RememberingJudge, ThresholdJudge
+from clean_room_agent.retrieval.judging import ModelJudge, RememberingJudge, ThresholdJudge, take_best
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
-from clean_room_agent.retrieval.stage import Option
+from clean_room_agent.retrieval.stage import Option, Ruling, Weight
 
 LABELS = (CHANGE, READ)
 
@@ -96,8 +98,8 @@ def test_all_calls_share_everything_before_the_options() -> None:
 
 def test_yes_or_no_is_asked_once_an_option_and_keeps_their_order() -> None:
     transport = ScriptedTransport(lambda request: "yes" if request.identity.item == "f2.py" else "maybe")
-    rulings = judge(transport).each(SCOPE_JUDGMENT, options(3), label="relevant", stage="scope")
-    assert [ruling.label for ruling in rulings] == ["", "relevant", ""]
+    rulings = judge(transport).choose(SCOPE_JUDGMENT, options(3), labels=("yes",), stage="scope")
+    assert [ruling.label for ruling in rulings] == ["", "yes", ""]
     assert "unreadable" in rulings[0].reason
 
 
@@ -113,20 +115,20 @@ def test_the_threshold_counts_on_the_probability_of_yes(threshold: float, includ
         "f2.py": sure("no", no=0.6, Yes=0.4),
         "f3.py": sure("no", no=0.9, yes=0.05),
     }
-    transport = ScriptedTransport(lambda request: answers[request.identity.item])
-    rulings = judge(transport, threshold=threshold).each(
-        SCOPE_JUDGMENT, options(3), label="relevant", stage="scope"
+    transport = ScriptedTransport(lambda request: answers.get(request.identity.item, "hm"))
+    rulings = judge(transport, threshold=threshold).choose(
+        SCOPE_JUDGMENT, options(3), labels=("yes",), stage="scope"
     )
     assert [number for number, ruling in enumerate(rulings, 1) if ruling.label] == included
     assert [round(ruling.confidence or 0, 2) for ruling in rulings] == [0.7, 0.6, 0.95]
-    overruled = [ruling.reason for ruling in rulings if "but yes counts from" in ruling.reason]
+    overruled = [ruling.reason for ruling in rulings if ", but yes (" in ruling.reason]
     assert len(overruled) == (threshold != 0.5)
 
 
 def test_questions_about_one_item_each_differ_in_the_item_alone() -> None:
     transport = ScriptedTransport(lambda _: "no")
     given = [Option(key=f"{n}", name=f"f{n}.py", text=f"def f{n}(): ...\n", score=0.5) for n in range(1, 5)]
-    judge(transport).each(SCOPE_JUDGMENT, given, label="relevant", stage="scope", chosen=("in.py",))
+    judge(transport).choose(SCOPE_JUDGMENT, given, labels=("yes",), stage="scope", chosen=("in.py",))
     around = set()
     asked = {request.identity.item: request for request in transport.requests}
     for option in given:
@@ -152,9 +154,78 @@ def test_one_of_three_words_is_asked_for_once_an_option() -> None:
 
 def test_the_likeliest_of_three_words_counts_and_its_share_is_kept() -> None:
     answer = sure("change", change=0.3, read=0.5, skip=0.2)
-    transport = ScriptedTransport(lambda _: answer)
+    transport = ScriptedTransport(lambda request: "hm" if request.identity.item == ABOUT_NOTHING else answer)
     (ruling,) = judge(transport).choose(PIECE_JUDGMENT, options(1), labels=LABELS, stage="precision")
     assert (ruling.label, ruling.reason, ruling.confidence) == ("read", "judged read (0.50)", 0.5)
+
+
+def biased(yes: float, answers: Mapping[str, RawAnswer]) -> ScriptedTransport:
+    """A model that gives a yes about nothing this probability."""
+    about_nothing = sure("no", no=1 - yes, yes=yes)
+    return ScriptedTransport(lambda request: answers.get(request.identity.item, about_nothing))
+
+
+def test_a_model_that_always_says_no_is_read_by_what_it_says_beyond_that() -> None:
+    transport = biased(0.31, {"f1.py": sure("no", no=0.58, yes=0.42), "f2.py": sure("no", no=0.72, yes=0.28)})
+    rulings = judge(transport).choose(SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope")
+    assert [ruling.label for ruling in rulings] == ["yes", ""]
+    assert rulings[0].reason == "judged no (0.58), but yes has 0.42 here and 0.31 about nothing"
+    assert rulings[1].reason == "judged no (0.72)"
+    weights = [ruling.weight for ruling in rulings if ruling.weight is not None]
+    assert [round(weight.probability, 2) for weight in weights] == [0.42, 0.28]
+    assert [round(weight.calibrated, 2) for weight in weights] == [0.48, -0.14]
+    assert [weight.neutral for weight in weights] == [pytest.approx(0.31)] * 2
+
+
+def test_a_model_that_always_says_yes_lets_in_only_what_it_says_yes_to_more_than_to_nothing() -> None:
+    answers = {"f1.py": sure("yes", yes=0.9, no=0.1), "f2.py": sure("yes", yes=0.7, no=0.3)}
+    rulings = judge(biased(0.8, answers)).choose(SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope")
+    assert [ruling.label for ruling in rulings] == ["yes", ""]
+    assert rulings[1].reason == "judged yes (0.70), but yes has 0.70 here and 0.80 about nothing"
+
+
+def test_one_question_about_nothing_is_asked_for_many_and_shows_nothing_of_the_task() -> None:
+    transport = biased(0.31, {f"f{n}.py": sure("no", no=0.6, yes=0.4) for n in range(1, 5)})
+    judged = judge(transport)
+    for given in (options(2), options(4)[2:]):
+        judged.choose(SCOPE_JUDGMENT, given, labels=("yes",), stage="scope")
+    asked = [request for request in transport.requests if request.identity.item == ABOUT_NOTHING]
+    assert len(asked) == 1
+    assert f"===== candidate: {NOTHING}\n{NOTHING}\n" in asked[0].prompt
+    assert "Fix it" not in asked[0].prompt
+
+
+def test_without_probabilities_nothing_is_asked_about_nothing() -> None:
+    transport = ScriptedTransport(lambda _: "no")
+    judge(transport).choose(SCOPE_JUDGMENT, options(3), labels=("yes",), stage="scope")
+    assert {request.identity.item for request in transport.requests} == {"f1.py", "f2.py", "f3.py"}
+
+
+def out(call_id: int | None = 1, calibrated: float | None = None) -> Ruling:
+    weight = None if calibrated is None else Weight(probability=0.3, neutral=0.3, calibrated=calibrated)
+    return Ruling(label="", reason="judged no", call_id=call_id, weight=weight)
+
+
+def test_where_all_are_out_the_best_by_calibrated_score_are_taken_as_many_as_the_ranking_would() -> None:
+    given = options(4)  # two of them have half of the best one's score or more, and one has just that
+    rulings = [out(calibrated=score) for score in (-0.1, -0.9, -0.2, -0.5)]
+    taken = take_best(given, rulings, CHANGE, threshold=0.5)
+    assert [ruling.label for ruling in taken] == [CHANGE, "", CHANGE, CHANGE]
+    assert taken[0].reason == "judged no; all judged no: taken by calibrated score"
+    assert [ruling.taken for ruling in taken] == [True, False, True, True]
+
+
+def test_without_probabilities_the_ranking_decides_what_is_taken() -> None:
+    taken = take_best(options(4), [out()] * 4, CHANGE, threshold=0.8)
+    assert [ruling.label for ruling in taken] == ["", "", "", CHANGE]
+    assert taken[3].reason == "judged no; all judged no: taken by rank"
+    asked_nobody = take_best(options(2), [out(call_id=None)] * 2, CHANGE, threshold=1.1)
+    assert asked_nobody[1].reason == "judged no; nothing else is in: taken by rank"
+
+
+def test_nothing_is_taken_where_one_verdict_lets_something_in() -> None:
+    rulings = (out(), replace(out(), label=READ))
+    assert take_best(options(2), rulings, CHANGE, threshold=0.5) == rulings
 
 
 @pytest.mark.parametrize("text", ["===== end\n", "===== candidate 2: f2.py\n", "======== end\n"])
@@ -184,11 +255,11 @@ def remembering(transport: ScriptedTransport, states: States, question: str = "F
 
 def test_a_verdict_is_remembered_with_its_call_and_not_asked_for_again(states: Session) -> None:
     transport = ScriptedTransport(lambda _: "yes")
-    first = remembering(transport, states).each(SCOPE_JUDGMENT, options(2), label="relevant", stage="scope")
+    first = remembering(transport, states).choose(SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope")
     asked = len(transport.requests)
-    more = remembering(transport, states).each(
+    more = remembering(transport, states).choose(
         SCOPE_JUDGMENT, [*options(2), Option(key="new", name="new.py", text="", score=0.1)],
-        label="relevant", stage="scope",
+        labels=("yes",), stage="scope",
     )  # fmt: skip
     assert more[:2] == first
     assert [request.identity.item for request in transport.requests[asked:]] == ["new"]
@@ -212,13 +283,13 @@ def test_a_verdict_on_one_question_is_none_on_another(states: Session) -> None:
     )
     judged = remembering(transport, states)
     (in_list,) = judged.sort(SCOPE_BATCH, options(1), labels=("relevant",), stage="scope")
-    (alone,) = judged.each(SCOPE_JUDGMENT, options(1), label="relevant", stage="scope")
+    (alone,) = judged.choose(SCOPE_JUDGMENT, options(1), labels=("yes",), stage="scope")
     assert (in_list.label, alone.label) == ("relevant", "")
 
 
 def test_what_no_model_said_is_not_remembered(states: Session) -> None:
-    RememberingJudge(ThresholdJudge(threshold=0.5), states, question="Fix it").each(
-        SCOPE_JUDGMENT, options(2), label="relevant", stage="scope"
+    RememberingJudge(ThresholdJudge(threshold=0.5), states, question="Fix it").choose(
+        SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope"
     )
     assert states.list_keys() == ()
 
@@ -226,7 +297,7 @@ def test_what_no_model_said_is_not_remembered(states: Session) -> None:
 def test_no_options_make_no_call() -> None:
     transport = ScriptedTransport([])
     assert judge(transport).sort(SCOPE_BATCH, [], labels=("relevant",), stage="scope") == ()
-    assert judge(transport).each(SCOPE_JUDGMENT, [], label="relevant", stage="scope") == ()
+    assert judge(transport).choose(SCOPE_JUDGMENT, [], labels=("yes",), stage="scope") == ()
     assert judge(transport).choose(PIECE_JUDGMENT, [], labels=LABELS, stage="precision") == ()
 
 

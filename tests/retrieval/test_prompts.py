@@ -1,7 +1,7 @@
 from inline_snapshot import snapshot
 
 from clean_room_agent.artifacts.package import frame
-from clean_room_agent.llm.answers import BadAnswer, Choice, Verdict
+from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH, PrecisionBatchAnswer
 from clean_room_agent.retrieval.prompts.refilter import REFILTER
@@ -270,8 +270,8 @@ def test_titles_are_unique() -> None:
 def test_each_example_is_an_answer_that_parses() -> None:
     assert not isinstance(TASK_ANALYSIS.parse(TASK_ANALYSIS.example), BadAnswer)
     assert not isinstance(SCOPE_BATCH.parse(SCOPE_BATCH.example), BadAnswer)
-    assert SCOPE_JUDGMENT.parse(SCOPE_JUDGMENT.example) == Verdict(yes=True, confidence=None)
-    assert PIECE_JUDGMENT.parse(PIECE_JUDGMENT.example) == Choice(word="change", confidence=None)
+    assert SCOPE_JUDGMENT.parse(SCOPE_JUDGMENT.example) == Choice(word="yes")
+    assert PIECE_JUDGMENT.parse(PIECE_JUDGMENT.example) == Choice(word="change")
     assert PRECISION_BATCH.parse(PRECISION_BATCH.example) == PrecisionBatchAnswer(change=[2], read=[1, 5])
     assert not isinstance(REFILTER.parse(REFILTER.example), BadAnswer)
 

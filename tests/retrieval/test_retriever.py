@@ -155,13 +155,16 @@ def test_every_candidate_has_a_decision_that_names_the_call(make: Make) -> None:
     assert "imported by shop/cart.py" in scope["shop/money.py"].reason
 
 
-def test_an_unreadable_verdict_leaves_the_candidates_out(make: Make) -> None:
+def test_without_a_readable_verdict_the_best_are_taken_and_the_record_says_so(make: Make) -> None:
     world = make(SHOP, {"scope_batch": "I cannot say"}, imports=IMPORTS)
     request = room_request(task="Fix the total price of the cart")
     world.retriever().retrieve(request)
     judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
-    assert judged
-    assert all(not row.included and "unreadable" in row.reason for row in judged)
+    assert all("unreadable" in row.reason for row in judged)
+    taken = [row.path for row in judged if "; all judged no: taken by rank" in row.reason]
+    assert taken == [row.path for row in judged if row.included]
+    assert taken[0] == "shop/cart.py"
+    assert len(taken) < len(judged)
 
 
 def test_the_first_question_shows_what_search_found_and_the_failing_tests(make: Make) -> None:

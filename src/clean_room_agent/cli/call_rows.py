@@ -15,17 +15,24 @@ class RecordSink:
     """Hands model calls to the record, and counts them; what a resumed run asked before stands there already."""
 
     def __init__(
-        self, record: Record, meter: Meter, router: ModelRouter, *, read: frozenset[int] | None = None
+        self,
+        record: Record,
+        meter: Meter,
+        router: ModelRouter,
+        *,
+        asked: frozenset[int] = frozenset(),
+        read: frozenset[int] = frozenset(),
     ) -> None:
-        """`read`: the calls of a resumed run that were read before; None for a run that begins."""
+        """`asked`: the calls that a resumed run made before; `read`: those of them that were read, too."""
         self._record = record
         self._meter = meter
         self._router = router
+        self._asked = asked
         self._read = read
 
     def record(self, call: CallRecord) -> int:
         """The call is committed; its id."""
-        if self._read is not None and call.replayed_from is not None:
+        if call.replayed_from is not None and call.replayed_from in self._asked:
             return call.replayed_from
         # A refused or broken call has no count of its own, and the probe is meant not to fit.
         answered = not call.error
@@ -39,7 +46,7 @@ class RecordSink:
 
     def reading(self, call_id: int, reading: Reading, fault: str) -> None:
         """The reading is queued; what is written later is committed after it."""
-        if self._read is not None and call_id in self._read:
+        if call_id in self._read:
             return
         row = calls.ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=self._record.now())
         self._record.post(calls.append_reading, row)
@@ -77,25 +84,27 @@ def call_row(call: CallRecord) -> calls.CallRow:
 
 def recorded_calls(conn: Connection, task_id: str) -> tuple[RecordedCall, ...]:
     """The calls of a task as a replay wants them, in the order in which they were recorded."""
-    return tuple(
-        RecordedCall(
-            call_id=row.id,
-            identity=CallIdentity(
-                pass_id=relative_pass(row.task_id), prompt=row.call_type, item=row.item, attempt=row.attempt
-            ),
-            system_prompt=row.system_prompt,
-            prompt=row.prompt,
-            prompt_hash=row.prompt_hash,
-            request_body=row.request_body,
-            response=row.response,
-            thinking=row.thinking,
-            logprobs=row.logprobs,
-            model_digest=row.model_digest,
-            finish=row.finish,
-            error=row.error,
-            prompt_tokens=row.prompt_tokens,
-            completion_tokens=row.completion_tokens,
-            model=row.model,
-        )
-        for row in calls.list_calls(conn, task_id)
+    return tuple(recorded_call(row) for row in calls.list_calls(conn, task_id))
+
+
+def recorded_call(row: calls.CallRow) -> RecordedCall:
+    """A row of the record as a replay wants it."""
+    return RecordedCall(
+        call_id=row.id,
+        identity=CallIdentity(
+            pass_id=relative_pass(row.task_id), prompt=row.call_type, item=row.item, attempt=row.attempt
+        ),
+        system_prompt=row.system_prompt,
+        prompt=row.prompt,
+        prompt_hash=row.prompt_hash,
+        request_body=row.request_body,
+        response=row.response,
+        thinking=row.thinking,
+        logprobs=row.logprobs,
+        model_digest=row.model_digest,
+        finish=row.finish,
+        error=row.error,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        model=row.model,
     )

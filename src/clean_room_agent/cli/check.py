@@ -24,7 +24,7 @@ from clean_room_agent.errors import CraError, ModelError, TruncatingServer, Usag
 from clean_room_agent.git.command import git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
-from clean_room_agent.llm.answers import YES_NO_TOKENS, JsonAnswer, Verdict, YesNo
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer
 from clean_room_agent.llm.exchange import ModelServer
 from clean_room_agent.llm.probe import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
@@ -62,13 +62,13 @@ CHECK_PROMPT: Prompt[CheckInputs, CheckAnswer] = Prompt(
     max_answer_tokens=64,
     example='{"number": 7}',
 )
-VERDICT_PROMPT: Prompt[CheckInputs, Verdict] = Prompt(
+VERDICT_PROMPT: Prompt[CheckInputs, Choice] = Prompt(
     name="check_verdict",
     role="classifier",
     title="Is it a number?",
     system="You answer yes or no.",
     template="Answer with one word: yes or no.\n\nIs {{ number }} a number?",
-    answer=YesNo(),
+    answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,
     example="yes",
 )

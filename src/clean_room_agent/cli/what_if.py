@@ -15,7 +15,7 @@ from clean_room_agent.cli.settings import Settings
 from clean_room_agent.db.raw.calls import CallRow
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.errors import UsageError, WindowExceeded
-from clean_room_agent.llm.answers import BadAnswer, Choice, Verdict
+from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import load_logprobs
 from clean_room_agent.llm.prompt import Prompt
@@ -293,8 +293,6 @@ def _verbatim(row: CallRow) -> Prompt[Asked, Any]:
 
 def _essence(answer: Any) -> Any:
     """What of an answer counts when two are compared."""
-    if isinstance(answer, Verdict):
-        return answer.yes
     if isinstance(answer, Choice):
         return answer.word
     return BadAnswer if isinstance(answer, BadAnswer) else _plain(answer)
@@ -305,9 +303,8 @@ def _plain(answer: Any) -> Any:
 
 
 def _shown(answer: Any) -> str:
-    if isinstance(answer, Verdict | Choice):
-        word = answer.word if isinstance(answer, Choice) else "yes" if answer.yes else "no"
-        return word if answer.confidence is None else f"{word} ({answer.confidence:.2f})"
+    if isinstance(answer, Choice):
+        return answer.word if answer.confidence is None else f"{answer.word} ({answer.confidence:.2f})"
     if isinstance(answer, BadAnswer):
         return f"unreadable: {answer.fault}"
     return _short(_plain(answer))

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.cli.biases import RecordedBiases
 from clean_room_agent.cli.call_rows import RecordSink, recorded_calls
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.gauges import gauges_for
@@ -215,10 +216,13 @@ def open_asking(
     meter = Meter()
     with Record.open(workspace.repo, clock=utc_now) as record:
         way = transport(settings)
+        asked: frozenset[int] = frozenset()
         read: frozenset[int] = frozenset()
         if resume:
             meter.begin(spent_of(record.write(calls.total_of_task, task_id)))
-            way = RecordThenLive(record.write(recorded_calls, task_id), way)
+            made = record.write(recorded_calls, task_id)
+            way = RecordThenLive(made, way)
+            asked = frozenset(call.call_id for call in made)
             read = frozenset(row.call_id for row in record.write(calls.list_readings, task_id))
         router = router_of(
             settings, gauges_for(record, router, task_id=task_id, measured_as=measured_as, live=way.live)
@@ -226,9 +230,10 @@ def open_asking(
         models = ModelClient(
             router,
             way,
-            RecordSink(record, meter, router, read=read if resume else None),
+            RecordSink(record, meter, router, asked=asked, read=read),
             utc_now,
             proofs=RecordedProofs(record),
+            biases=RecordedBiases(record),
         )
         yield Asking(record=record, router=router, models=models, meter=meter)
 

@@ -52,29 +52,19 @@ class TokenChoice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """A yes or a no. `confidence`: the share of this verdict in the probability of yes and no together
-    (0.5 to 1); None where the server gave no probabilities.
-    """
-
-    yes: bool
-    confidence: float | None
-
-    def is_yes_from(self, threshold: float) -> bool:
-        """Whether the probability of yes is at least `threshold`; without probabilities, whether the word was yes."""
-        if self.confidence is None:
-            return self.yes
-        return (self.confidence if self.yes else 1 - self.confidence) >= threshold
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One of a prompt's words. `confidence`: its share in the probability of all of them together; None where the
+    """One of a prompt's words."""
+
+    word: str
+    shares: tuple[tuple[str, float], ...] = ()
+    """Each of the words with its share in the probability of all of them together, in the prompt's order; empty where the
     server gave no probabilities.
     """
 
-    word: str
-    confidence: float | None
+    @property
+    def confidence(self) -> float | None:
+        """The word's own share; None where the server gave no probabilities."""
+        return dict(self.shares).get(self.word)
 
 
 class AnswerReader(Protocol[AnswerT_co]):
@@ -193,40 +183,12 @@ class OneWord:
         found = [leading[1]] if leading else re.findall(rf"\b({any_word})\b", shown, re.IGNORECASE)
         said = {word.lower() for word in found}
         if len(said) == 1:
-            return Choice(word=said.pop(), confidence=None)
+            return Choice(word=said.pop())
         return BadAnswer(kind="not_a_verdict", fault=f"the answer must be one word: {listed}")
 
 
-@dataclass(frozen=True, slots=True)
-class YesNo:
-    """A verdict, read as `OneWord` of yes and no."""
-
-    schema: JsonSchema | None = field(default=None, init=False)
-    wants_logprobs: bool = field(default=True, init=False)
-    reads_cut_answers: bool = field(default=True, init=False)
-    repairs_truncated: bool = field(default=True, init=False)
-
-    @property
-    def repair_schema(self) -> JsonSchema:
-        """An object with the word in it."""
-        return YES_OR_NO.repair_schema
-
-    @property
-    def repair_words(self) -> str:
-        """The forms that the object may have."""
-        return YES_OR_NO.repair_words
-
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Verdict | BadAnswer:
-        """The verdict of the first token that is not white space, else of the word."""
-        read = YES_OR_NO.read(text, tokens)
-        return (
-            read
-            if isinstance(read, BadAnswer)
-            else Verdict(yes=read.word == "yes", confidence=read.confidence)
-        )
-
-
-YES_OR_NO: Final = OneWord(("yes", "no"))
+YES, NO = "yes", "no"
+YES_OR_NO: Final = OneWord((YES, NO))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,7 +264,7 @@ def _choice_at(choice: TokenChoice, words: tuple[str, ...]) -> Choice | None:
     likeliest = [word for word, share in mass.items() if share == best]
     if total < MIN_VERDICT_MASS or len(likeliest) > 1:
         return None
-    return Choice(word=likeliest[0], confidence=best / total)
+    return Choice(word=likeliest[0], shares=tuple((word, share / total) for word, share in mass.items()))
 
 
 def _word(token: str, words: tuple[str, ...]) -> str:

@@ -1,11 +1,12 @@
 """The one way to ask a model: resolve, measure, send, record, then read."""
 
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import WindowExceeded
@@ -13,8 +14,9 @@ from clean_room_agent.llm.answers import (
     VERDICT_SCHEMA_TOKENS,
     AnswerT,
     BadAnswer,
-    Verdict,
+    Choice,
 )
+from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
 from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
 from clean_room_agent.llm.probe import PROBE_NAME, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
@@ -23,8 +25,6 @@ from clean_room_agent.llm.repetition import describe_repetition
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.sink import CallSink
 from clean_room_agent.llm.wire import Exchanged, Place, Question, Timing, Wire, request_tokens
-
-ItemT = TypeVar("ItemT")
 
 WARM_TOP_K = 40
 WARM_TOP_P = 0.95
@@ -49,30 +49,6 @@ class Reply(Generic[AnswerT]):
     """Calls made: 1, and those of retries and of a repair."""
 
 
-class Judgment(NamedTuple, Generic[ItemT]):
-    """An item with a readable verdict."""
-
-    item: ItemT
-    verdict: Verdict
-    call_id: int
-
-
-class Omission(NamedTuple, Generic[ItemT]):
-    """An item without one."""
-
-    item: ItemT
-    bad: BadAnswer
-    call_id: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged(Generic[ItemT]):
-    """Items with their verdicts, and those that got none, both in the order in which the items were given."""
-
-    verdicts: tuple[Judgment[ItemT], ...]
-    omissions: tuple[Omission[ItemT], ...]
-
-
 class ModelClient:
     """Asks models. Safe to use from several threads; at most `[models].parallel` requests are under way at a time."""
 
@@ -87,10 +63,17 @@ class ModelClient:
         sleep: Callable[[float], None] = time.sleep,
         jitter: Callable[[], float] = random.random,  # noqa: S311 - spreads retries, guards nothing
         proofs: ProofStore | None = None,
+        biases: BiasStore | None = None,
     ) -> None:
-        """`proofs` remembers which servers refuse too long prompts; without it, each client asks them once."""
+        """`proofs` remembers which servers refuse too long prompts, `biases` what models answer about nothing; without
+        them, each client asks once.
+        """
         self._router = router
         self._sink = sink
+        self._clock = clock
+        self._biases = biases
+        self._neutral: dict[tuple[str, str], Choice | None] = {}
+        self._neutral_lock = threading.Lock()
         timing = Timing(clock=clock, timer=timer, sleep=sleep, jitter=jitter)
         self._wire = Wire(router.models, transport, sink, timing, proofs)
 
@@ -165,40 +148,45 @@ class ModelClient:
 
         return tuple(_in_order(ask_one, len(items), workers=self._router.models.parallel))
 
-    def judge(
-        self,
-        prompt: Prompt[InputsT, Verdict],
-        items: Sequence[ItemT],
-        *,
-        inputs: Callable[[ItemT], InputsT],
-        key: Callable[[ItemT], str],
-        pass_id: str,
-        stage: str = "",
-    ) -> Judged[ItemT]:
-        """A yes or no for each item, one call an item (and one repair), concurrent up to `[models].parallel`.
-
-        An item whose answer stays unreadable is an omission; what that means is the caller's rule.
+    def neutral(
+        self, prompt: Prompt[InputsT, Choice], inputs: InputsT, *, pass_id: str, stage: str = ""
+    ) -> Choice | None:
+        """The prompt's answer where `inputs` hold nothing to answer about, with its probabilities; None where it has none,
+        or cannot be read. Measured once a prompt and model; one recorded call of the pass that is the first to want it.
 
         Raises:
-            ValueError: two items have the same key.
-            CraError: what `ask` raised for the first item, in order, that failed; calls not yet begun are dropped.
+            ModelError: the server's failure, after the configured retries.
+            ReplayMismatch: the recording holds no such call.
         """
-        replies = self.ask_each(
-            prompt,
-            [inputs(item) for item in items],
-            items=[key(item) for item in items],
-            pass_id=pass_id,
-            stage=stage,
+        model = self._router.resolve(prompt.role, prompt.name, stage)
+        question = _question(prompt, model, prompt.render(inputs), None, None)
+        key = (model.tag, question.text)
+        with self._neutral_lock:
+            if key not in self._neutral:
+                place = Place(pass_id=pass_id, stage=stage, item=ABOUT_NOTHING)
+                self._neutral[key] = self._measure(prompt, question, place)
+            return self._neutral[key]
+
+    def _measure(self, prompt: Prompt[InputsT, Choice], question: Question, place: Place) -> Choice | None:
+        _require_fit(question)
+        measured = None if self._biases is None else self._wire.measured(question)
+        known = (
+            None if self._biases is None or measured is None else self._biases.newest(measured, self._clock())
         )
-        pairs = list(zip(items, replies, strict=True))
-        return Judged(
-            verdicts=tuple(
-                Judgment(item, reply.value, reply.call_id) for item, reply in pairs if reply.value is not None
-            ),
-            omissions=tuple(
-                Omission(item, reply.bad, reply.call_id) for item, reply in pairs if reply.bad is not None
-            ),
-        )
+        if known is None:
+            done = self._wire.exchange(question, place)
+        else:
+            done = self._wire.repeat(question, place, known)
+        value = _read(prompt, done.raw, question.max_tokens)
+        if isinstance(value, BadAnswer):
+            self._sink.reading(done.call_id, "unreadable", value.fault)
+            return None
+        self._sink.reading(done.call_id, "parsed", "")
+        if not value.shares:
+            return None
+        if self._biases is not None and measured is not None and done.raw.replayed_from is None:
+            self._biases.keep(measured, done.call_id, value)
+        return value
 
     def _repair(
         self, question: Question, prompt: Prompt[InputsT, AnswerT], answer: str, bad: BadAnswer

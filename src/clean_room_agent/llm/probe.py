@@ -12,7 +12,7 @@ from clean_room_agent.llm.router import ModelConfig
 PROBE_NAME = "window_probe"
 """The call type under which the record keeps probes."""
 UNNAMED_DAYS = 7
-"""So long a proof counts for a model that may have become another one under its name."""
+"""So long what was found counts for a model that may have become another one under its name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,11 +54,11 @@ class ProofStore(Protocol):
         """The server is proven by the recorded call."""
 
 
-def still_holds(server: ProbedServer, proven_at: str, now: str) -> bool:
-    """Whether a proof counts: always for a model that is known by its digest, else for `UNNAMED_DAYS`."""
-    if server.model_digest:
+def still_holds(model_digest: str, since: str, now: str) -> bool:
+    """Whether what was found of a model counts: always where it is known by its digest, else for `UNNAMED_DAYS`."""
+    if model_digest:
         return True
-    age = datetime.fromisoformat(now) - datetime.fromisoformat(proven_at)
+    age = datetime.fromisoformat(now) - datetime.fromisoformat(since)
     return timedelta(0) <= age < timedelta(days=UNNAMED_DAYS)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
+from clean_room_agent.llm.bias import Measured
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import (
     CallIdentity,
@@ -15,6 +16,7 @@ from clean_room_agent.llm.exchange import (
     Sampling,
     Transport,
     dump_logprobs,
+    prompt_hash,
 )
 from clean_room_agent.llm.probe import (
     PROBE_NAME,
@@ -31,6 +33,7 @@ from clean_room_agent.llm.probe import (
 from clean_room_agent.llm.prompt import Shape
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.sink import CallRecord, CallSink
+from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 10.0
@@ -143,6 +146,26 @@ class Wire:
             raise done.raw.error
         return done
 
+    def repeat(self, question: Question, place: Place, known: RecordedCall) -> Exchanged:
+        """What another run was answered to the same question. It is recorded here too, so that this run's record holds
+        all that it used; no server is asked.
+        """
+        raw, call_id, latency_ms = self._once(question, place, known)
+        return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=0)
+
+    def measured(self, question: Question) -> Measured | None:
+        """Whose leaning the question measures; None where no server answers, or it does not tell."""
+        digest = self._transport.digest(question.model.tag) if self._transport.live else None
+        if digest is None:
+            return None
+        return Measured(
+            base_url=self._config.base_url,
+            model=question.model.tag,
+            model_digest=digest,
+            prompt=question.name,
+            prompt_hash=prompt_hash(question.system, question.text),
+        )
+
     def probe(self, model: ModelConfig, place: Place) -> WindowProbe:
         """What the server does with a prompt that is longer than the model's window; one recorded request.
 
@@ -204,7 +227,7 @@ class Wire:
         if self._proofs is None or server is None:
             return False
         proven_at = self._proofs.newest(server)
-        if proven_at is None or not still_holds(server, proven_at, self._timing.clock()):
+        if proven_at is None or not still_holds(server.model_digest, proven_at, self._timing.clock()):
             return False
         self._served_window(model)
         return True
@@ -259,7 +282,9 @@ class Wire:
                 wait = min(BACKOFF_SECONDS * 2 ** (sent - 1), BACKOFF_MAX_SECONDS)
                 self._timing.sleep(wait * (0.5 + self._timing.jitter() / 2))
 
-    def _once(self, question: Question, place: Place) -> tuple[RawAnswer, int, int]:
+    def _once(
+        self, question: Question, place: Place, known: RecordedCall | None = None
+    ) -> tuple[RawAnswer, int, int]:
         request = ChatRequest(
             identity=self._next_identity(question.name, place),
             model=question.model,
@@ -271,11 +296,14 @@ class Wire:
             max_tokens=question.max_tokens,
             sampling=question.sampling,
         )
+        way = self._transport
+        if known is not None:
+            way = ReplayTransport((replace(known, identity=request.identity),))
         with self._slots:
             timestamp, start = self._timing.clock(), self._timing.timer()
-            raw = self._transport.send(request)
+            raw = way.send(request)
             latency_ms = round((self._timing.timer() - start) * 1000)
-        if raw.error is None and self._transport.live and question.name != PROBE_NAME:
+        if raw.error is None and way.live and question.name != PROBE_NAME:
             raw = replace(raw, error=cut_error(question.system, question.text, raw, question.model))
         outcome = _Outcome(request=request, raw=raw, timestamp=timestamp, latency_ms=latency_ms)
         return raw, self._sink.record(self._as_record(question, place, outcome)), latency_ms

@@ -50,6 +50,12 @@ def decision_lines(row: DecisionRow, *, indent: int) -> list[Text]:
         facts.append(f"score {row.score:.2f}")
     if row.detail:
         facts.append(row.detail.replace("_", " "))
+    if row.probability is not None:
+        facts.append(f"probability {row.probability:.2f}")
+    if row.neutral is not None:
+        facts.append(f"{row.neutral:.2f} about nothing")
+    if row.calibrated is not None:
+        facts.append(f"calibrated {row.calibrated:+.2f}")
     if row.call_id is not None:
         facts.append(f"judged by call {row.call_id}")
     pad = " " * indent

@@ -174,16 +174,21 @@ def _refilter(fitting: Sequence[_Draft], budget: _Budget, models: Judge) -> tupl
     remark = f"At most about {budget.left} tokens can stay."
     rulings = models.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
     ruled = [_ruled(draft, ruling) for draft, ruling in zip(fitting, rulings, strict=True)]
+    if not any(ruling.label for ruling in rulings):
+        return [_because(draft, "all judged no: taken by rank") for draft in ruled], []
     kept = [draft for draft, ruling in zip(ruled, rulings, strict=True) if ruling.label == KEEP]
     gone = [draft for draft, ruling in zip(ruled, rulings, strict=True) if ruling.label != KEEP]
-    if not kept:
-        return gone, []
     return kept, gone
 
 
 def _ruled(draft: _Draft, ruling: Ruling) -> _Draft:
-    selection = replace(draft.selection, reason=f"{draft.selection.reason}; refilter: {ruling.reason}")
-    return replace(draft, selection=selection, ruling=ruling)
+    told = _because(draft, f"refilter: {ruling.reason}")
+    return replace(told, ruling=ruling)
+
+
+def _because(draft: _Draft, reason: str) -> _Draft:
+    selection = replace(draft.selection, reason=f"{draft.selection.reason}; {reason}")
+    return replace(draft, selection=selection)
 
 
 def _finish(context: StageContext, budget: _Budget, source: RepositorySource, window: Window) -> Assembled:

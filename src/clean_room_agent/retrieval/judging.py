@@ -3,20 +3,29 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import TypeAdapter
 
 from clean_room_agent.artifacts.package import fence_for, frame
 from clean_room_agent.db.session import States
-from clean_room_agent.llm.answers import Choice, Verdict
+from clean_room_agent.llm.answers import Choice
+from clean_room_agent.llm.bias import NOTHING, Weighed, lets_in, weigh
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.retrieval.stage import BatchInputs, Judge, Option, Ruling, SingleInputs, SortedT
+from clean_room_agent.retrieval.stage import BatchInputs, Judge, Option, Ruling, SingleInputs, SortedT, Weight
 
 OUT = ""
 NO_MODEL = "no model asked"
+EVEN = 0.5
 RULING: Final = TypeAdapter(Ruling)
+NOTHING_ASKED: Final = SingleInputs(
+    question=f"## Task\n{NOTHING}",
+    option=frame(f"candidate: {NOTHING}", NOTHING, fence_for((NOTHING,))),
+    others=(NOTHING,),
+)
+"""A question about nothing. It is the same for every task: what is measured with it holds for all."""
 
 
 class ModelJudge:
@@ -71,19 +80,6 @@ class ModelJudge:
                 rulings.extend(_rule(reply.value.numbers(), len(batch), reply.call_id))
         return tuple(rulings)
 
-    def each(
-        self,
-        prompt: Prompt[SingleInputs, Verdict],
-        options: Sequence[Option],
-        *,
-        label: str,
-        stage: str,
-        chosen: tuple[str, ...] = (),
-    ) -> tuple[Ruling, ...]:
-        """As `Judge.each`; where probabilities are given, yes counts from the threshold on."""
-        replies = self._ask(prompt, options, stage, chosen)
-        return tuple(self._weighed(reply, label) for reply in replies)
-
     def choose(
         self,
         prompt: Prompt[SingleInputs, Choice],
@@ -93,48 +89,53 @@ class ModelJudge:
         stage: str,
         chosen: tuple[str, ...] = (),
     ) -> tuple[Ruling, ...]:
-        """As `Judge.choose`; the likeliest word counts."""
-        replies = self._ask(prompt, options, stage, chosen)
-        return tuple(_named(reply, labels) for reply in replies)
-
-    def _ask(
-        self,
-        prompt: Prompt[SingleInputs, Any],
-        options: Sequence[Option],
-        stage: str,
-        chosen: tuple[str, ...],
-    ) -> tuple[Reply[Any], ...]:
+        """As `Judge.choose`. Where probabilities are given, what counts is how far they are from those about nothing; else
+        the word.
+        """
         names = tuple(option.name for option in options)
 
         def inputs(option: Option) -> SingleInputs:
             shown = frame(f"candidate: {option.name}", option.text, fence_for((option.text,)))
             return SingleInputs(question=self._question, option=shown, chosen=chosen, others=names)
 
-        return self._models.ask_each(
+        replies = self._models.ask_each(
             prompt,
             [inputs(option) for option in options],
             items=[option.key for option in options],
             pass_id=self._pass_id,
             stage=stage,
         )
+        neutral = None
+        if any(reply.value is not None and reply.value.shares for reply in replies):
+            neutral = self._models.neutral(prompt, NOTHING_ASKED, pass_id=self._pass_id, stage=stage)
+        return tuple(self._ruled(reply, neutral, labels) for reply in replies)
 
-    def _weighed(self, reply: Reply[Verdict], label: str) -> Ruling:
-        if reply.value is None:
+    def _ruled(self, reply: Reply[Choice], neutral: Choice | None, labels: tuple[str, ...]) -> Ruling:
+        choice = reply.value
+        if choice is None:
             return _omitted(reply)
+        weighed = weigh(choice, neutral, labels)
+        if weighed is None:
+            label = choice.word if choice.word in labels else OUT
+            return Ruling(label=label, reason=f"judged {choice.word}", call_id=reply.call_id)
+        label = weighed.word if lets_in(weighed.score, self._threshold) else OUT
+        said = f"judged {choice.word} ({choice.confidence:.2f})"
+        if label != (choice.word if choice.word in labels else OUT):
+            said += f", but {self._against(weighed)}"
         return Ruling(
-            label=label if reply.value.is_yes_from(self._threshold) else OUT,
-            reason=self._words(reply.value),
+            label=label,
+            reason=said,
             call_id=reply.call_id,
-            confidence=reply.value.confidence,
+            confidence=choice.confidence,
+            weight=Weight(probability=weighed.probability, neutral=weighed.neutral, calibrated=weighed.score),
         )
 
-    def _words(self, verdict: Verdict) -> str:
-        said = "yes" if verdict.yes else "no"
-        if verdict.confidence is None:
-            return f"judged {said}"
-        if verdict.yes == verdict.is_yes_from(self._threshold):
-            return f"judged {said} ({verdict.confidence:.2f})"
-        return f"judged {said} ({verdict.confidence:.2f}), but yes counts from {self._threshold:.2f}"
+    def _against(self, weighed: Weighed) -> str:
+        """Why another word counts than the likeliest."""
+        if weighed.neutral is None:
+            return f"{weighed.word} ({weighed.probability:.2f}) counts from {self._threshold:.2f}"
+        told = f"{weighed.word} has {weighed.probability:.2f} here and {weighed.neutral:.2f} about nothing"
+        return told if self._threshold == EVEN else f"{told}, and counts from {self._threshold:.2f}"
 
     def _batches(
         self,
@@ -180,22 +181,6 @@ class RememberingJudge:
             return self._judge.sort(prompt, new, labels=labels, stage=stage, chosen=chosen, remark=remark)
 
         return self._once(f"{prompt.name}\n{remark}", options, ask)
-
-    def each(
-        self,
-        prompt: Prompt[SingleInputs, Verdict],
-        options: Sequence[Option],
-        *,
-        label: str,
-        stage: str,
-        chosen: tuple[str, ...] = (),
-    ) -> tuple[Ruling, ...]:
-        """As `Judge.each`."""
-
-        def ask(new: Sequence[Option]) -> tuple[Ruling, ...]:
-            return self._judge.each(prompt, new, label=label, stage=stage, chosen=chosen)
-
-        return self._once(prompt.name, options, ask)
 
     def choose(
         self,
@@ -256,18 +241,6 @@ class ThresholdJudge:
         """As `Judge.sort`: the first label from the threshold on, the others at even steps below it."""
         return tuple(self._rule(option, labels) for option in options)
 
-    def each(
-        self,
-        prompt: Prompt[SingleInputs, Verdict],  # noqa: ARG002 - the signature of Judge
-        options: Sequence[Option],
-        *,
-        label: str,
-        stage: str,  # noqa: ARG002
-        chosen: tuple[str, ...] = (),  # noqa: ARG002
-    ) -> tuple[Ruling, ...]:
-        """As `Judge.each`: yes from the threshold on."""
-        return tuple(self._rule(option, (label,)) for option in options)
-
     def choose(
         self,
         prompt: Prompt[SingleInputs, Choice],  # noqa: ARG002 - the signature of Judge
@@ -295,18 +268,6 @@ def _omitted(reply: Reply[Any]) -> Ruling:
     return Ruling(label=OUT, reason=f"left out: unreadable verdict ({fault})", call_id=reply.call_id)
 
 
-def _named(reply: Reply[Choice], labels: tuple[str, ...]) -> Ruling:
-    if reply.value is None:
-        return _omitted(reply)
-    sure = "" if reply.value.confidence is None else f" ({reply.value.confidence:.2f})"
-    return Ruling(
-        label=reply.value.word if reply.value.word in labels else OUT,
-        reason=f"judged {reply.value.word}{sure}",
-        call_id=reply.call_id,
-        confidence=reply.value.confidence,
-    )
-
-
 def _rule(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, call_id: int) -> list[Ruling]:
     chosen: dict[int, str] = {}
     stray: list[int] = []
@@ -327,3 +288,34 @@ def _rule(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, call_id:
         )
         for number in range(1, count + 1)
     ]
+
+
+def take_best(
+    options: Sequence[Option], rulings: Sequence[Ruling], label: str, *, threshold: float
+) -> tuple[Ruling, ...]:
+    """The rulings; where none lets anything in, with the best let in after all, and a reason that says so.
+
+    As many as the ranking's own scores would let in from the threshold on, and at least one: by the model's calibrated
+    score where it gave one, else by the ranking's.
+    """
+    if any(ruling.label for ruling in rulings):
+        return tuple(rulings)
+
+    def order(place: int) -> tuple[bool, float, float]:
+        weight = rulings[place].weight
+        return (weight is None, -weight.calibrated if weight else 0.0, -options[place].score)
+
+    count = max(sum(option.score >= threshold for option in options), 1)
+    best = sorted(range(len(options)), key=order)[:count]
+    return tuple(
+        replace(ruling, label=label, reason=f"{ruling.reason}; {_taken_by(ruling)}", taken=True)
+        if place in best
+        else ruling
+        for place, ruling in enumerate(rulings)
+    )
+
+
+def _taken_by(ruling: Ruling) -> str:
+    if ruling.call_id is None:
+        return "nothing else is in: taken by rank"
+    return f"all judged no: taken by {'rank' if ruling.weight is None else 'calibrated score'}"

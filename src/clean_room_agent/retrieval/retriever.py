@@ -231,8 +231,12 @@ class Retriever:
                 score=decision.score,
                 call_id=decision.call_id,
                 confidence=decision.confidence,
+                probability=weight.probability if weight else None,
+                neutral=weight.neutral if weight else None,
+                calibrated=weight.calibrated if weight else None,
             )
             for decision in decisions
+            for weight in (decision.weight,)
         )
 
 
@@ -243,7 +247,7 @@ def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
     return frozenset(
         (one.path, one.symbol)
         for one in context.decisions
-        if one.call_id is not None and one.detail == "primary" and one.symbol is not None
+        if one.call_id is not None and not one.taken and one.detail == "primary" and one.symbol is not None
     )
 
 

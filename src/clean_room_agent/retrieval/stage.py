@@ -13,7 +13,7 @@ from clean_room_agent.artifacts.package import Detail, Section
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 
 if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
-    from clean_room_agent.llm.answers import Choice, Verdict
+    from clean_room_agent.llm.answers import Choice
     from clean_room_agent.llm.prompt import Prompt
 
 SourceT_contra = TypeVar("SourceT_contra", contravariant=True)
@@ -67,7 +67,11 @@ class Decision:
     call_id: int | None = None
     """The model call that judged; None where the program decided."""
     confidence: float | None = None
-    """Of that verdict, 0.5 to 1; None where the server gave no probabilities."""
+    """Of that verdict; None where the server gave no probabilities."""
+    weight: "Weight | None" = None
+    """The same beside the model's leaning."""
+    taken: bool = False
+    """Whether it was let in because no verdict let anything in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,7 @@ class StageContext:
     to_change: frozenset[tuple[str, str]] = frozenset()
     """Path and name of the pieces that were judged to be changed in an earlier pass of the task."""
     selections: tuple[Selection, ...] = ()
+    """What is shown; before that is chosen, what an earlier choice left in."""
     detail_chosen: bool = False
     """Whether a stage has chosen what is shown of each file; without one, files in scope are shown whole."""
     decisions: tuple[Decision, ...] = ()
@@ -105,6 +110,17 @@ class Option:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Weight:
+    """What speaks for one option, of the word that would let it in (see `llm/bias.py`)."""
+
+    probability: float
+    neutral: float | None
+    """Where the model is asked about nothing; None where that is not known."""
+    calibrated: float
+    """Log-odds less those about nothing: above 0, more yes than no."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ruling:
     """What became of one option."""
 
@@ -113,7 +129,10 @@ class Ruling:
     reason: str
     call_id: int | None = None
     confidence: float | None = None
-    """Of the verdict, 0.5 to 1, where the server gave probabilities."""
+    """Of the model's own word, where the server gave probabilities."""
+    weight: Weight | None = None
+    taken: bool = False
+    """Whether it is in although the verdict is against it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,17 +189,6 @@ class Judge(Protocol):
         `labels` are those of the answer, from the one that says most for an option to the one that says least.
         """
 
-    def each(
-        self,
-        prompt: "Prompt[SingleInputs, Verdict]",
-        options: Sequence[Option],
-        *,
-        label: str,
-        stage: str,
-        chosen: tuple[str, ...] = (),
-    ) -> tuple[Ruling, ...]:
-        """The same by one yes-or-no question an option; `label` is what a yes means."""
-
     def choose(
         self,
         prompt: "Prompt[SingleInputs, Choice]",
@@ -190,7 +198,7 @@ class Judge(Protocol):
         stage: str,
         chosen: tuple[str, ...] = (),
     ) -> tuple[Ruling, ...]:
-        """The same by one question an option whose answer is one of a few words; a word not in `labels` means out."""
+        """The same by one question an option whose answer is one of a few words: `labels`, and those that mean out."""
 
 
 class RetrievalStage(Protocol[SourceT_contra]):

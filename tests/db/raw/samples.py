@@ -6,6 +6,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw import (
+    answer_biases,
     archives,
     attempts,
     calibrations,
@@ -180,6 +181,19 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         calibrations.TASK_GAUGES,
         calibrations.TaskGaugeRow(
             task_id=TASK, model="coder:3b", calibration_id=1, start_factor=1.3, timestamp=NOW
+        ),
+    ),
+    (
+        answer_biases.ANSWER_BIASES,
+        answer_biases.AnswerBiasRow(
+            base_url="http://127.0.0.1:11434",
+            model="coder:3b",
+            model_digest="",
+            prompt="scope_judgment",
+            prompt_hash="ab" * 32,
+            shares=(("yes", 0.31), ("no", 0.69)),
+            call_id=1,
+            timestamp=NOW,
         ),
     ),
     (

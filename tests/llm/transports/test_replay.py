@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Note, model_client, models_config
+from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Note, judge_numbers, model_client, models_config
 from tests.fakes.ollama_script import Answer, ChatCall, busy
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.openai_server import WINDOW, OpenAiServer, shout_of
@@ -74,15 +74,8 @@ def answerer(call: ChatCall) -> Answer | str:
 
 def run(client: ModelClient, task: str) -> list[Any]:
     colour = client.ask(COLOUR, Note(text="sky"), pass_id=f"{task}:meta_plan")
-    judged = client.judge(
-        RELEVANT,
-        range(6),
-        inputs=lambda n: Note(text=str(n)),
-        key=str,
-        pass_id=f"{task}:impl:a:b",
-        stage="scope",
-    )
-    return [colour.value, [(item, verdict) for item, verdict, _ in judged.verdicts]]
+    judged = judge_numbers(client, range(6), pass_id=f"{task}:impl:a:b", stage="scope")
+    return [colour.value, [reply.value for reply in judged]]
 
 
 @pytest.fixture

@@ -24,6 +24,9 @@ class DecisionRow:
     score: float | None = None
     call_id: int | None = None
     confidence: float | None = None
+    probability: float | None = None
+    neutral: float | None = None
+    calibrated: float | None = None
 
 
 DECISIONS = Table("retrieval_decisions", DecisionRow)

@@ -1,6 +1,6 @@
 """Does one file matter for the task?"""
 
-from clean_room_agent.llm.answers import YES_NO_TOKENS, Verdict, YesNo
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.stage import SingleInputs
 
@@ -33,13 +33,13 @@ Rules:
 Does this file matter for the task? Answer yes or no.
 """
 
-SCOPE_JUDGMENT: Prompt[SingleInputs, Verdict] = Prompt(
+SCOPE_JUDGMENT: Prompt[SingleInputs, Choice] = Prompt(
     name="scope_judgment",
     role="classifier",
     title="Judge whether a file matters for a task",
     system="You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it.",
     template=TEMPLATE,
-    answer=YesNo(),
+    answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,
     example="yes",
 )

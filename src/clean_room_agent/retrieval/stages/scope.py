@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.llm.answers import YES
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.evidence_lines import nearest_lines, numbered
 from clean_room_agent.retrieval.failing_tests import find_tests
+from clean_room_agent.retrieval.judging import take_best
 from clean_room_agent.retrieval.prompts.scope_batch import RELEVANT, SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.room_files import FileText
@@ -20,7 +22,7 @@ REASONS_SHOWN = 3
 LINES_JUDGED = 3
 """Of a file, those nearest to the task: a judge is shown them."""
 MAX_ROUNDS = 2
-"""Where no file is in scope after the first were judged, the next are, so many times in all."""
+"""Where no file is in scope after the first were judged, the next are, so many times in all; then the best are taken."""
 
 
 class ScopeStage:
@@ -40,17 +42,25 @@ class ScopeStage:
         waiting = [entry for entry in context.candidates if entry.tier > 1]
         named = tuple(entry.path for entry in context.candidates if entry.tier == 1)
         bound = self._config.files_to_judge([entry.score for entry in waiting])
+        some = any(not is_test_file(path) for path in named)
         terms = weighted_terms(context.request, task, find_tests(task, source))
-        ruled: dict[str, Ruling] = {}
-        for round_number in range(MAX_ROUNDS):
-            judged = waiting[round_number * bound.count : (round_number + 1) * bound.count]
-            if judged:
-                rulings = self._rulings(judged, named, terms, source, models)
-                ruled.update(zip((entry.path for entry in judged), rulings, strict=True))
-            if any(not is_test_file(path) for path in named) or any(
-                ruling.label for ruling in ruled.values()
-            ):
+        top = max((entry.score for entry in waiting), default=0.0) or 1.0
+        options: list[Option] = []
+        rulings: tuple[Ruling, ...] = ()
+        for _ in range(MAX_ROUNDS):
+            batch = [
+                _option(entry, entry.score / top, terms, source)
+                for entry in waiting[len(options) :][: bound.count]
+            ]
+            if not batch:
                 break
+            options += batch
+            rulings += self._rulings(batch, named, models)
+            if some or any(ruling.label for ruling in rulings):
+                break
+        if options and not some:
+            rulings = take_best(options, rulings, self._labels[0], threshold=self._config.threshold)
+        ruled = {option.key: ruling for option, ruling in zip(options, rulings, strict=True)}
         return self._decided(context, ruled, bound.reason)
 
     def _named_by_plan(self, context: StageContext) -> StageContext:
@@ -65,27 +75,16 @@ class ScopeStage:
         )
         return replace(context, files=files, decisions=(*context.decisions, *decisions, note))
 
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        return (RELEVANT,) if self._config.files_in_one_question else (YES,)
+
     def _rulings(
-        self,
-        judged: Sequence[Candidate],
-        named: tuple[str, ...],
-        terms: Mapping[str, float],
-        source: RepositorySource,
-        models: Judge,
+        self, options: Sequence[Option], named: tuple[str, ...], models: Judge
     ) -> tuple[Ruling, ...]:
-        top = max((entry.score for entry in judged), default=0.0) or 1.0
-        options = [
-            Option(
-                key=entry.path,
-                name=entry.path,
-                text=_describe(entry, terms, source),
-                score=entry.score / top,
-            )
-            for entry in judged
-        ]
         if self._config.files_in_one_question:
-            return models.sort(SCOPE_BATCH, options, labels=(RELEVANT,), stage=self.name, chosen=named)
-        return models.each(SCOPE_JUDGMENT, options, label=RELEVANT, stage=self.name, chosen=named)
+            return models.sort(SCOPE_BATCH, options, labels=self._labels, stage=self.name, chosen=named)
+        return models.choose(SCOPE_JUDGMENT, options, labels=self._labels, stage=self.name, chosen=named)
 
     def _decided(self, context: StageContext, ruled: Mapping[str, Ruling], passed_over: str) -> StageContext:
         decisions = [_decide(entry, ruled.get(entry.path), passed_over) for entry in context.candidates]
@@ -104,7 +103,7 @@ def _decide(entry: Candidate, ruling: Ruling | None, passed_over: str) -> Decisi
     elif ruling is None:
         included, reason = False, f"{passed_over}: {why}"
     else:
-        included, reason = ruling.label == RELEVANT, f"{ruling.reason}: {why}"
+        included, reason = bool(ruling.label), f"{ruling.reason}: {why}"
     return Decision(
         stage=ScopeStage.name,
         path=entry.path,
@@ -115,7 +114,13 @@ def _decide(entry: Candidate, ruling: Ruling | None, passed_over: str) -> Decisi
         reason=reason,
         call_id=ruling.call_id if ruling is not None else None,
         confidence=ruling.confidence if ruling is not None else None,
+        weight=ruling.weight if ruling is not None else None,
+        taken=ruling is not None and ruling.taken,
     )
+
+
+def _option(entry: Candidate, score: float, terms: Mapping[str, float], source: RepositorySource) -> Option:
+    return Option(key=entry.path, name=entry.path, text=_describe(entry, terms, source), score=score)
 
 
 def _describe(entry: Candidate, terms: Mapping[str, float], source: RepositorySource) -> str:

@@ -1,0 +1,97 @@
+"""A model's leaning to one of a prompt's words, whatever it is asked about, and what an answer says beyond that.
+
+A small model may say yes to everything with .3 to .45: a bound of .5 then lets nothing in, though the order is of use. How
+it answers when it is asked about nothing shows its leaning (Zhao et al. 2021, "Calibrate Before Use"), and what counts of
+an answer is how far it is from there. With .31 for a yes about nothing, a yes of .42 says
+
+    ln(.42 / .58) - ln(.31 / .69) = -.32 + .80 = +.48
+
+which is more yes than no, and a yes of .28 says -.14.
+"""
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from clean_room_agent.llm.answers import Choice
+from clean_room_agent.llm.transports.replay import RecordedCall
+
+NOTHING = "N/A"
+"""What stands in a prompt for each thing that it could be about."""
+ABOUT_NOTHING = "(nothing)"
+"""The item under which the record keeps the measuring call."""
+LEAST_LEANING = 0.1
+"""A model that is asked about nothing and says no is right, not biased: beyond this share, what it says about nothing is
+no longer taken from what it says about something.
+"""
+LEAST_SHARE = 1e-6
+"""For a word that was not among the likely tokens."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighed:
+    """A choice between the words that let something in and those that do not, beside the model's leaning."""
+
+    word: str
+    """Of those that let something in, the one that the answer speaks for."""
+    probability: float
+    """Of that word, as the model gave it."""
+    neutral: float | None
+    """Of that word, asked about nothing; None where that is not known."""
+    score: float
+    """Log-odds of that word against the others, less those about nothing: above 0, more yes than no."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Whose leaning, and to which words of a prompt."""
+
+    base_url: str
+    model: str
+    model_digest: str
+    """"" where the server has none."""
+    prompt: str
+    """Its name."""
+    prompt_hash: str
+    """Of what the model is shown: a changed prompt is measured anew."""
+
+
+class BiasStore(Protocol):
+    """Keeps what was measured, from one command to the next."""
+
+    def newest(self, measured: Measured, now: str) -> RecordedCall | None:
+        """The last measuring call that still holds `now` (see `probe.still_holds`); None where there is none."""
+
+    def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:
+        """The recorded call measured this."""
+
+
+def weigh(choice: Choice, neutral: Choice | None, labels: Collection[str]) -> Weighed | None:
+    """The choice beside the leaning, where `labels` are the words that let something in; None without probabilities."""
+    if not choice.shares:
+        return None
+    own = dict(choice.shares)
+    leaning = _bounded(neutral) if neutral is not None and neutral.shares else dict.fromkeys(own, 1.0)
+    said = {word: math.log(max(share, LEAST_SHARE)) - math.log(leaning[word]) for word, share in own.items()}
+    word = max((word for word in said if word in labels), key=said.__getitem__)
+    against = max(value for other, value in said.items() if other not in labels)
+    return Weighed(
+        word=word,
+        probability=own[word],
+        neutral=None if neutral is None else dict(neutral.shares).get(word),
+        score=said[word] - against,
+    )
+
+
+def lets_in(score: float, threshold: float) -> bool:
+    """Whether the score is above the log-odds of the threshold, a probability."""
+    if threshold in {0.0, 1.0}:
+        return threshold == 0.0
+    return score > math.log(threshold / (1 - threshold))
+
+
+def _bounded(neutral: Choice) -> dict[str, float]:
+    raised = {word: max(share, LEAST_LEANING) for word, share in neutral.shares}
+    total = sum(raised.values())
+    return {word: share / total for word, share in raised.items()}

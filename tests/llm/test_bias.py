@@ -1,0 +1,178 @@
+import math
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import COLOUR, RELEVANT, Note, model_client, models_config
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.ollama_server import OllamaServer
+
+from clean_room_agent.llm.answers import Choice
+from clean_room_agent.llm.bias import ABOUT_NOTHING, NOTHING, Measured, lets_in, weigh
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.exchange import CallIdentity
+from clean_room_agent.llm.transports.ollama import connect
+from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
+
+SHARES = st.floats(min_value=0, max_value=1)
+WORDS = ("change", "read", "skip")
+
+
+def yes(share: float) -> Choice:
+    return Choice(word="yes" if share > 0.5 else "no", shares=(("yes", share), ("no", 1 - share)))
+
+
+def score(share: float, neutral: float | None) -> float:
+    weighed = weigh(yes(share), None if neutral is None else yes(neutral), ("yes",))
+    assert weighed is not None
+    return weighed.score
+
+
+def test_the_example_of_the_module() -> None:
+    assert score(0.42, 0.31) == pytest.approx(0.48, abs=0.005)
+    assert score(0.28, 0.31) == pytest.approx(-0.14, abs=0.005)
+
+
+@given(SHARES, SHARES, SHARES)
+def test_calibration_keeps_the_order(one: float, other: float, neutral: float) -> None:
+    low, high = sorted((one, other))
+    assert score(low, neutral) <= score(high, neutral)
+
+
+@given(SHARES)
+def test_what_the_model_says_about_nothing_is_neither_yes_nor_no(neutral: float) -> None:
+    if 0.1 <= neutral <= 0.9:
+        assert score(neutral, neutral) == pytest.approx(0.0, abs=1e-6)
+    assert not lets_in(min(score(neutral, neutral), 0.0), 0.5)
+
+
+@pytest.mark.parametrize("neutral", [0.0, 1.0])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_leaning_without_doubt_moves_a_verdict_by_a_bound_and_no_further(
+    share: float, neutral: float
+) -> None:
+    moved = score(share, neutral) - score(share, None)
+    assert moved == pytest.approx(math.log(10) * (1 if neutral == 0.0 else -1))
+
+
+def test_a_clear_no_about_nothing_is_right_and_no_bias() -> None:
+    assert score(0.05, 0.001) < 0
+    assert score(0.95, 0.999) > 0
+
+
+@given(st.lists(st.floats(min_value=0.01, max_value=1), min_size=3, max_size=3))
+def test_of_three_words_the_one_that_says_most_beyond_the_leaning_counts(shares: list[float]) -> None:
+    total = sum(shares)
+    choice = Choice(word="skip", shares=tuple((w, s / total) for w, s in zip(WORDS, shares, strict=True)))
+    even = Choice(word="skip", shares=tuple((word, 1 / 3) for word in WORDS))
+    found = weigh(choice, even, ("change", "read"))
+    assert found is not None
+    assert found.probability == max(dict(choice.shares)[word] for word in ("change", "read"))
+    assert (found.score > 0) == (found.probability > dict(choice.shares)["skip"])
+
+
+def test_without_probabilities_nothing_is_weighed() -> None:
+    assert weigh(Choice(word="no"), yes(0.3), ("yes",)) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "threshold", "counts"),
+    [(0.1, 0.5, True), (0.0, 0.5, False), (1.0, 0.8, False), (1.5, 0.8, True), (-9.0, 0.0, True), (9.0, 1.0, False)],
+)  # fmt: skip
+def test_a_verdict_counts_above_the_log_odds_of_the_threshold(
+    value: float, threshold: float, counts: bool
+) -> None:
+    assert lets_in(value, threshold) is counts
+
+
+class Kept:
+    """A store in memory, which knows the calls of a sink."""
+
+    def __init__(self, sink: MemorySink) -> None:
+        self.rows: dict[Measured, int] = {}
+        self._sink = sink
+
+    def newest(self, measured: Measured, now: str) -> RecordedCall | None:
+        return recorded(self._sink, self.rows[measured]) if measured in self.rows else None
+
+    def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:
+        self.rows[measured] = call_id
+
+
+def recorded(sink: MemorySink, call_id: int) -> RecordedCall:
+    call = sink.calls[call_id - 1]
+    identity = CallIdentity(
+        pass_id=call.pass_id.partition(":")[2], prompt=call.call_type, item=call.item, attempt=call.attempt
+    )
+    return RecordedCall(
+        call_id=call_id, identity=identity, system_prompt=call.system_prompt, prompt=call.prompt,
+        prompt_hash=call.prompt_hash, request_body=call.request_body, response=call.response,
+        thinking=call.thinking, logprobs=call.logprobs, finish=call.finish, error=call.error,
+        prompt_tokens=call.prompt_tokens, completion_tokens=call.completion_tokens,
+    )  # fmt: skip
+
+
+def neutral(client: ModelClient, task: str) -> Mapping[str, float]:
+    choice = client.neutral(RELEVANT, Note(text=NOTHING), pass_id=f"{task}:p", stage="scope")
+    return dict(choice.shares) if choice is not None else {}
+
+
+def answerer(call: ChatCall) -> Answer | str:
+    return Answer(text="no", likely=(("no", 0.69), ("yes", 0.31))) if call.title == RELEVANT.title else "x"
+
+
+def test_a_model_is_measured_once_and_each_run_records_what_it_used() -> None:
+    sink = MemorySink()
+    kept = Kept(sink)
+    with OllamaServer(answerer) as server:
+        config = models_config(server.base_url)
+        clients = [model_client(connect(config), sink, config=config, biases=kept) for _ in range(2)]
+        found = [neutral(clients[0], "one"), neutral(clients[0], "one"), neutral(clients[1], "two")]
+        asked = [call for call in server.calls if NOTHING in str(call)]
+    assert found == [pytest.approx({"yes": 0.31, "no": 0.69})] * 3
+    assert len(asked) == 1
+    first, second = (call for call in sink.calls if call.item == ABOUT_NOTHING)
+    assert (first.pass_id, first.replayed_from) == ("one:p", None)
+    assert (second.pass_id, second.replayed_from) == ("two:p", sink.calls.index(first) + 1)
+    assert [measured.model_digest != "" for measured in kept.rows] == [True]
+
+
+def test_a_run_that_measured_nothing_itself_is_replayed_by_its_own_record() -> None:
+    sink = MemorySink()
+    kept = Kept(sink)
+    with OllamaServer(answerer) as server:
+        config = models_config(server.base_url)
+        for task in ("one", "two"):
+            neutral(model_client(connect(config), sink, config=config, biases=kept), task)
+    own = [number for number, call in enumerate(sink.calls, 1) if call.pass_id == "two:p"]
+    again = model_client(ReplayTransport([recorded(sink, number) for number in own]), MemorySink())
+    assert neutral(again, "three") == pytest.approx({"yes": 0.31, "no": 0.69})
+
+
+def test_another_model_or_a_changed_prompt_is_measured_anew() -> None:
+    sink = MemorySink()
+    kept = Kept(sink)
+    with OllamaServer(answerer) as server:
+        for fields in ({}, {"reasoning": "coder:3b"}):
+            config = models_config(server.base_url, **fields)
+            neutral(model_client(connect(config), sink, config=config, biases=kept), "one")
+        config = models_config(server.base_url)
+        client = model_client(connect(config), sink, config=config, biases=kept)
+        client.neutral(RELEVANT, Note(text="nil"), pass_id="one:p")
+    assert len(kept.rows) == 3
+    assert all(call.replayed_from is None for call in sink.calls)
+
+
+@pytest.mark.parametrize("answer", ["no", "well"])
+def test_a_server_without_probabilities_and_an_unreadable_answer_measure_nothing(answer: str) -> None:
+    sink = MemorySink()
+    kept = Kept(sink)
+    with OllamaServer(lambda call: answer if call.title == RELEVANT.title else "x", logprobs=False) as server:
+        config = models_config(server.base_url)
+        client = model_client(connect(config), sink, config=config, biases=kept)
+        assert neutral(client, "one") == neutral(client, "one") == {}
+    assert kept.rows == {}
+    assert len([call for call in sink.calls if call.item == ABOUT_NOTHING]) == 1
+    assert COLOUR.name not in {call.call_type for call in sink.calls}
