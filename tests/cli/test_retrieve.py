@@ -102,11 +102,16 @@ def test_each_form_shows_the_code_or_names_it(form: str, till: Project) -> None:
 
 
 def test_the_table_says_why_and_what_it_costs(till: Project) -> None:
-    told = till.cra("retrieve", till.task, *FLAGS)
+    told = till.cra("retrieve", "shares of cents do not add up to the sum", *FLAGS)
     assert "till/money.py" in told.out
     assert "  score 1.00\n" in told.out
     assert "judged by score alone: no model was asked" in told.out
     assert "of 12,288 tokens used" in told.out
+
+
+def test_a_function_that_the_task_names_is_shown_by_its_name(till: Project) -> None:
+    told = till.cra("retrieve", "fix split()", *FLAGS, "--format", "json")
+    assert "def split(cents, people):" in told.out
 
 
 def test_code_that_holds_fences_is_fenced_longer(till: Project) -> None:

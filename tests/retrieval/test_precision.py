@@ -154,9 +154,10 @@ def test_one_by_one_only_what_is_near_the_best_is_asked_about(make: Make) -> Non
     answers = {
         "scope_batch": lambda request: json.dumps({"relevant": numbers_of(request, "big.py")}),
         "piece_judgment": says(task_3="change"),
+        "task_analysis": '{"intent": "", "areas": [], "keywords": [], "symbols": ["task_3"]}',
     }
     world = make(FIVE, answers)
-    request = room_request(task="task_3 adds wrongly")
+    request = room_request(task="it adds wrongly")
     world.retriever(precision_route="each", each_share=0.9).retrieve(request)
     assert [ask.identity.item for ask in world.asked("piece_judgment")] == ["big.py:80 :: task_3"]
     notes = [row.reason for row in world.decisions(request.pass_id) if "not judged" in row.reason]
@@ -225,7 +226,7 @@ def test_a_reason_that_was_written_beside_the_code_is_shown_with_its_signature(m
     prose.insert_comments(
         world.index, [(1, row.id, None, inside, "because zero\n is special", "rationale", 1)]
     )
-    package = world.retriever().retrieve(room_request(task="task_1 adds wrongly"))
+    package = world.retriever().retrieve(room_request(task="do number 1 is wrong"))
     assert [item.text for item in package.items] == [
         f"def task_1(value):\n    Do number 1.\n    (line {inside}: because zero is special)\n"
     ]
@@ -277,3 +278,71 @@ def test_without_a_model_both_routes_are_the_same(make: Make) -> None:
     ]
     assert packages[0].items == packages[1].items
     assert world.transport.requests == []
+
+
+def every_piece_is_out(world: World, task: str, **fields: object) -> Mapping[str | None, str]:
+    """The reasons of the pieces that are shown all the same, by name."""
+    request = room_request(task=task, **fields)
+    world.retriever(**ONE_BY_ONE).retrieve(request)
+    rows = [row for row in world.decisions(request.pass_id) if row.stage == "precision" and row.symbol]
+    return {row.symbol: row.reason for row in rows if row.included and row.detail == "primary"}
+
+
+@pytest.mark.parametrize("mode", ["plan", "implement"])
+@pytest.mark.parametrize("task", ["fix task_3", "`task_3` adds wrongly", "the function task_3 adds wrongly"])
+def test_what_the_task_names_is_shown_whatever_the_model_says(make: Make, task: str, mode: str) -> None:
+    role = "coding" if mode == "implement" else "reasoning"
+    shown = every_piece_is_out(make(FIVE), task, mode=mode, role=role)
+    assert shown == {"task_3": "in without asking: named by the task"}
+
+
+def test_what_the_task_names_of_a_planned_file_is_shown_where_the_plan_names_nothing_of_it(
+    make: Make,
+) -> None:
+    world = make({"big.py": large_module(12, lines=20)})
+    shown = every_piece_is_out(world, "fix task_3", files=("big.py",))
+    assert shown["task_3"] == "in without asking: named by the task"
+    assert "task_4" not in shown
+    shown = every_piece_is_out(
+        world, "fix task_3", files=("big.py",), symbols=("task_4",), pass_id=f"{TASK}:impl:p1:s2"
+    )
+    assert "task_3" not in shown
+
+
+@pytest.mark.parametrize("task", ["the task_3 of another_name", "```\nvalue = 1\n```", "add the value"])
+def test_a_word_that_only_happens_to_be_a_definition_is_not_named(make: Make, task: str) -> None:
+    files = {"big.py": large_module(5, lines=20) + "\n\ndef value():\n    return 1\n" + "\n" * 30}
+    shown = every_piece_is_out(make(files), task, mode="plan", role="reasoning")
+    assert not any(name == "value" and "named" in reason for name, reason in shown.items())
+
+
+def test_a_name_of_many_definitions_means_none_of_them(make: Make) -> None:
+    classes = "".join(
+        f"class C{n}:\n    def get(self):\n        return {n}\n" + "    x = 1\n" * 30 for n in range(4)
+    )
+    shown = every_piece_is_out(make({"big.py": classes}), "`get` is wrong", mode="plan", role="reasoning")
+    assert not any("named by the task" in reason for reason in shown.values())
+
+
+def test_where_all_is_judged_no_the_best_pieces_are_taken_and_the_record_says_so(make: Make) -> None:
+    world = make(FIVE)
+    shown = every_piece_is_out(world, "it is wrong", files=("big.py",))
+    taken = {name: reason for name, reason in shown.items() if "all judged no" in reason}
+    assert set(taken.values()) == {"judged skip; all judged no: taken by rank"}
+    assert len(world.asked("piece_judgment")) == 5
+    assert world.retriever(**ONE_BY_ONE).retrieve(room_request(task="it is wrong", files=("big.py",))).items
+
+
+def test_where_the_task_names_something_nothing_is_taken_instead(make: Make) -> None:
+    shown = every_piece_is_out(make(FIVE), "fix task_3", mode="plan", role="reasoning")
+    assert not any("taken by" in reason for reason in shown.values())
+
+
+def test_what_was_only_taken_in_planning_is_not_what_the_task_changes(make: Make) -> None:
+    world = make({"big.py": large_module(12, lines=40)})
+    planned = every_piece_is_out(
+        world, "the number is wrong", mode="plan", role="reasoning", pass_id=f"{TASK}:meta_plan"
+    )
+    assert any("taken by" in reason for reason in planned.values())
+    shown = every_piece_is_out(world, "the number is wrong", files=("big.py",))
+    assert not any("judged to be changed when" in reason for reason in shown.values())

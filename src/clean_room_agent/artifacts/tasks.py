@@ -44,6 +44,8 @@ class TaskQuery:
     symbols: tuple[str, ...] = ()
     areas: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    """Symbols of the index that the task's own words name: in without asking."""
     error_messages: tuple[str, ...] = ()
     frames: tuple[StackFrame, ...] = ()
     test_names: tuple[str, ...] = ()

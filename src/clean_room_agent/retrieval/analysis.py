@@ -103,7 +103,8 @@ def _check_mentions(
         if not matches:
             decisions.append(_dropped(name, "named by the task; no such file in the index"))
     tests = unique((*request.evidence.failing_tests, *mentions.test_names))
-    symbols = [name for name in mentions.identifiers if _is_known_symbol(name, source)]
+    named = tuple(name for name in mentions.named if source.meant_by(name))
+    symbols = (*(name for name in mentions.identifiers if source.meant_by(name)), *named)
     query = TaskQuery(
         task=request.task,
         focus=request.focus,
@@ -111,6 +112,7 @@ def _check_mentions(
         paths=unique(paths),
         symbols=unique(symbols),
         identifiers=mentions.identifiers,
+        named=named,
         error_messages=unique((*mentions.error_messages, *request.evidence.messages)),
         frames=_frames_in_index(request.evidence, unique((*mentions.frames, *told.frames)), source),
         test_names=tests,
@@ -129,10 +131,6 @@ def _frames_in_index(
     return unique(frames)
 
 
-def _is_known_symbol(name: str, source: RepositorySource) -> bool:
-    return 0 < len(source.find_symbols(name)) <= MAX_SAME_NAME
-
-
 def _completed(name: str, near: Nearest) -> tuple[str, ...]:
     """The definitions shown to the model that a name without its class may mean; nothing where these are too many."""
     shown = unique(entry.rpartition(" (")[0] for entry in near.symbols)
@@ -146,7 +144,7 @@ def _merge(
     decisions = list(found.decisions)
     symbols: list[str] = []
     for name in answer.symbols:
-        if _is_known_symbol(name, source):
+        if source.meant_by(name):
             symbols.append(name)
         elif completed := _completed(name, near):
             symbols.extend(completed)
@@ -172,6 +170,7 @@ def _merge(
         symbols=unique((*query.symbols, *symbols)),
         areas=unique(areas),
         identifiers=query.identifiers,
+        named=query.named,
         error_messages=query.error_messages,
         frames=query.frames,
         test_names=query.test_names,

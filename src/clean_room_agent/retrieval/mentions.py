@@ -22,6 +22,9 @@ QUOTED = re.compile(r"`([^`\n]{1,120})`")
 DOTTED = re.compile(r"(?<![\w.])[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)+")
 WORD = re.compile(r"[A-Za-z_$][\w$]*")
 CALLED = re.compile(r"(?<![\w$])([A-Za-z_$][\w$]*+)\(")
+CALLED_SO = re.compile(
+    r"\b(?:function|method|class)\s+([A-Za-z_$][\w$]*)|(?<![\w$.])([A-Za-z_$][\w$]*)\s+(?:function|method|class)\b"
+)
 ERROR_LINE = re.compile(
     r"^[ \t>]*(?:E[ \t]+)?((?:[A-Za-z_]\w*\.){0,5}[A-Za-z_]\w*(?:Error|Exception|Warning)\b(?::[^\n]*)?)",
     re.MULTILINE,
@@ -76,6 +79,10 @@ class Mentions:
     paths: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
     """Words that look like code: quoted, called, dotted, snake_case, camelCase, CONSTANT, or inside a code block."""
+    named: tuple[str, ...] = ()
+    """Those of them that their own form makes code, wherever they stand, and words that are called a function, a method or
+    a class: what a reader takes for a name. A bare word in a code block (`value`) is none.
+    """
     error_messages: tuple[str, ...] = ()
     frames: tuple[StackFrame, ...] = ()
     """Innermost last where the text is a Python trace, first where it is a JavaScript one."""
@@ -91,6 +98,7 @@ def find_mentions(text: str) -> Mentions:
     return Mentions(
         paths=unique(match.group(0).rstrip(".") for match in PATH.finditer(plain)),
         identifiers=_identifiers(plain, blocks),
+        named=_named(plain),
         error_messages=unique(match.group(1).strip() for match in ERROR_LINE.finditer(text)),
         frames=find_frames(text),
         test_names=unique((*TEST_ID.findall(plain), *TEST_WORD.findall(plain))),
@@ -143,7 +151,17 @@ def unique(values: Iterable[ValueT]) -> tuple[ValueT, ...]:
     return tuple(dict.fromkeys(values))
 
 
+def _named(text: str) -> tuple[str, ...]:
+    words = (first or second for first, second in CALLED_SO.findall(text))
+    return unique(word for word in (*_by_form(text), *words) if len(word) > 1)
+
+
 def _identifiers(text: str, blocks: tuple[str, ...]) -> tuple[str, ...]:
+    in_blocks = (word for block in blocks for word in WORD.findall(block) if len(word) > 3)
+    return unique(word for word in (*_by_form(text), *in_blocks) if len(word) > 1)
+
+
+def _by_form(text: str) -> list[str]:
     found: list[tuple[int, str]] = []
     for match in QUOTED.finditer(text):
         found.extend((match.start() + word.start(), word.group(0)) for word in WORD.finditer(match.group(1)))
@@ -152,6 +170,4 @@ def _identifiers(text: str, blocks: tuple[str, ...]) -> tuple[str, ...]:
     found.extend(
         (match.start(), match.group(0)) for match in WORD.finditer(text) if looks_like_code(match.group(0))
     )
-    ordered = [word for _, word in sorted(found)]
-    ordered.extend(word for block in blocks for word in WORD.findall(block) if len(word) > 3)
-    return unique(word for word in ordered if len(word) > 1)
+    return [word for _, word in sorted(found)]

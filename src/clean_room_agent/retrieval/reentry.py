@@ -9,7 +9,7 @@ from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.memory import Remembered
 from clean_room_agent.retrieval.mentions import unique
 from clean_room_agent.retrieval.room_files import FileText
-from clean_room_agent.retrieval.source import MAX_SAME_NAME, RepositorySource
+from clean_room_agent.retrieval.source import RepositorySource
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
 from clean_room_agent.retrieval.stages.precision import PrecisionStage
 
@@ -56,6 +56,7 @@ def merge_request(
         available_tokens=max(available_tokens - _primary_tokens(kept, source), 0),
         candidates=additions,
         files=additions,
+        selections=kept,
     )
     judged = PrecisionStage(config, name=STAGE).run(before, source, query, models)
     named, named_notes = _named_symbols(request, judged.selections, source)
@@ -99,7 +100,7 @@ def _named_places(
         if not paths:
             notes.append(_unknown(name, "file"))
     for name in request.missing_symbols:
-        symbols = _known(name, source)
+        symbols = source.meant_by(name)
         yield from (
             (source.path_of(symbol.file_id), 1, f"defines {name}, named by the failure") for symbol in symbols
         )
@@ -130,7 +131,7 @@ def _named_symbols(
     """The symbols that the failure names and nothing chosen shows: supporting, whatever was judged."""
     chosen: list[Selection] = []
     for name in request.missing_symbols:
-        for symbol in _known(name, source):
+        for symbol in source.meant_by(name):
             path = source.path_of(symbol.file_id)
             if not _is_chosen(path, symbol, (*selections, *chosen)):
                 chosen.append(
@@ -167,11 +168,6 @@ def _is_chosen(path: str, symbol: SymbolRow, selections: Iterable[Selection]) ->
         entry.path == path and entry.start_line <= symbol.start_line and symbol.end_line <= entry.end_line
         for entry in selections
     )
-
-
-def _known(name: str, source: RepositorySource) -> tuple[SymbolRow, ...]:
-    symbols = source.find_symbols(name)
-    return symbols if len(symbols) <= MAX_SAME_NAME else ()
 
 
 def _primary_tokens(selections: Iterable[Selection], source: RepositorySource) -> int:

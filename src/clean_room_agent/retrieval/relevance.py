@@ -34,6 +34,8 @@ class Hints:
     """Symbols and identifiers that the task names."""
     frames: tuple[StackFrame, ...]
     wants_tests: bool
+    said: frozenset[str] = frozenset()
+    """Symbols that the task's own words name: what these mean is in without asking."""
     tested: frozenset[str] = frozenset()
     """Words of the code of the tests that fail."""
 
@@ -66,6 +68,11 @@ def is_named(piece: Piece, names: frozenset[str]) -> bool:
     """Whether any of the plain or dotted names means the piece (or, for a head, its class)."""
     own = definition_name(piece)
     return bool(own) and is_meant(own, names)
+
+
+def is_said(piece: Piece, hints: Hints) -> bool:
+    """Whether the task's own words name the piece; a class of which the head alone is a piece is too large to be meant."""
+    return piece.kind != "head" and is_named(piece, hints.said)
 
 
 def is_meant(own: str, names: frozenset[str]) -> bool:

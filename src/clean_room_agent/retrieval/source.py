@@ -79,6 +79,11 @@ class RepositorySource:
             self._symbols[name] = self.kb.search_symbols_by_name(name)
         return self._symbols[name]
 
+    def meant_by(self, name: str) -> tuple[SymbolRow, ...]:
+        """The symbols that a plain or dotted name names, by path and line; nothing where these are too many to be meant."""
+        symbols = self.find_symbols(name)
+        return symbols if len(symbols) <= MAX_SAME_NAME else ()
+
     def path_of(self, file_id: int) -> str:
         """The path of an indexed file.
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Piece, enclosing_head
-from clean_room_agent.retrieval.relevance import Hints, holds_frame, is_meant, is_named
+from clean_room_agent.retrieval.relevance import Hints, holds_frame, is_meant, is_named, is_said
 from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import Selection
 from clean_room_agent.retrieval.units import Unit
@@ -27,7 +27,7 @@ class Target:
     chosen: tuple[tuple[Unit, str], ...]
     """The pieces that are in without asking, with the reason."""
     uncertain: tuple[Unit, ...]
-    """Where the plan does not say what of the file it means: what there is to choose from."""
+    """Where the plan does not say what of the file it means: what there is to choose from, beside what the task names."""
 
     @property
     def view(self) -> FileView:
@@ -55,6 +55,9 @@ def target_of(units: Sequence[Unit], hints: Hints, changed: Collection[tuple[str
             chosen.setdefault(unit.piece.start_line, (unit, "in a stack trace"))
     uncertain: tuple[Unit, ...] = ()
     if not chosen:
+        chosen = {
+            unit.piece.start_line: (unit, "named by the task") for unit in units if is_said(unit.piece, hints)
+        }
         uncertain = tuple(unit for unit in units if unit.piece.kind not in {"imports", "comment"})
     return Target(units=tuple(units), chosen=tuple(chosen.values()), uncertain=uncertain)
 

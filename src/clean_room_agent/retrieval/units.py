@@ -95,8 +95,6 @@ class FilesInScope:
     units: tuple[Unit, ...]
     """All pieces, in the order of the files and their lines."""
     hints: Hints
-    said: frozenset[str]
-    """What the task's own words name."""
     terms: Mapping[str, float]
     """What the task and its failing tests ask for, weighted."""
     tests: tuple[TestCode, ...]
@@ -125,6 +123,7 @@ def files_in_scope(context: StageContext, source: RepositorySource, task: TaskQu
         named=frozenset((*task.symbols, *task.identifiers)),
         frames=task.frames,
         wants_tests=asks_for_tests(task),
+        said=frozenset(task.named),
         tested=words_of(tests),
     )
     terms = weighted_terms(context.request, task, tests)
@@ -138,7 +137,6 @@ def files_in_scope(context: StageContext, source: RepositorySource, task: TaskQu
         views=tuple(views),
         units=units,
         hints=hints,
-        said=frozenset(task.identifiers),
         terms=terms,
         tests=tests,
         unreadable=tuple(unreadable),

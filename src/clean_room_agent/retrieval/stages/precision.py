@@ -15,16 +15,18 @@ from clean_room_agent.query.file_kinds import is_side_file
 from clean_room_agent.retrieval import outlines
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
+from clean_room_agent.retrieval.judging import take_best
 from clean_room_agent.retrieval.pieces import OTHER_KINDS, Definition
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.related import Span, related_selections
-from clean_room_agent.retrieval.relevance import PieceKey, holds_frame, is_named
+from clean_room_agent.retrieval.relevance import PieceKey, holds_frame, is_said
 from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import (
     Candidate,
     Decision,
     Judge,
+    Option,
     Ruling,
     Selection,
     StageContext,
@@ -38,7 +40,8 @@ TEST_SHARE = 4
 SMALL_TOKENS = 2000
 """Where all that could be asked about takes no more, it is shown."""
 MAX_ROUNDS = 3
-"""Where all that was asked about is judged not to be changed, the next are asked about, so many times in all."""
+"""Where all that was asked about is judged not to be changed, the next are asked about, so many times in all; where none
+of it is even to be read, the best are taken."""
 TARGET_NAMES = 40
 """Definitions named of a file to be changed, those closest to the code that is shown."""
 PLAN_NAMES = 15
@@ -71,7 +74,7 @@ class PrecisionStage:
         whole, named = _without_asking(targets, source, context, files)
         waiting = self._waiting(files, targets, [*whole, *named])
         judged, passed_over = self._judge(
-            waiting, files, models, tuple(_name(one) for one in (*whole, *named))
+            waiting, files, models, tuple(_name(one) for one in (*whole, *named)), bare=not context.selections
         )
         chosen = [_judged_selection(unit, ruling) for unit, ruling in judged if ruling.label]
         belonging: list[Selection] = []
@@ -112,33 +115,40 @@ class PrecisionStage:
         return sorted(waiting, key=lambda unit: unit.rank)
 
     def _judge(
-        self, waiting: Sequence[Unit], files: FilesInScope, models: Judge, chosen: tuple[str, ...]
+        self,
+        waiting: Sequence[Unit],
+        files: FilesInScope,
+        models: Judge,
+        chosen: tuple[str, ...],
+        *,
+        bare: bool,
     ) -> tuple[list[tuple[Unit, Ruling]], list[Decision]]:
-        """The units with their rulings, and a note for each file of which something was not judged."""
-        judged: list[tuple[Unit, Ruling]] = []
+        """The units with their rulings, and a note for each file of which not all was judged; `bare`: nothing is in yet."""
         bound = self._config.symbols_to_judge([unit.score for unit in waiting])
-        start = 0
+        options: list[Option] = []
+        rulings: tuple[Ruling, ...] = ()
         for _ in range(MAX_ROUNDS):
-            batch = waiting[start : start + max(bound.count, 1)]
+            batch = [unit.as_option(files.terms) for unit in waiting[len(options) :][: max(bound.count, 1)]]
             if not batch:
                 break
-            judged += zip(batch, self._rulings(batch, files, models, chosen), strict=True)
-            start += len(batch)
-            if chosen or any(ruling.label == CHANGE for _, ruling in judged):
+            options += batch
+            rulings += self._rulings(batch, models, chosen)
+            if chosen or any(ruling.label == CHANGE for ruling in rulings):
                 break
-        rest = waiting[start:]
+        if options and bare and not chosen:
+            rulings = take_best(options, rulings, CHANGE, threshold=self._config.threshold)
+        rest = waiting[len(options) :]
         counts = Counter(unit.entry.path for unit in rest)
         entries = {unit.entry.path: unit.entry for unit in reversed(rest)}
         notes = [
             self._note(entries[path], f"not judged, {count} of its pieces: each {bound.reason}")
             for path, count in counts.items()
         ]
-        return judged, notes
+        return list(zip(waiting[: len(options)], rulings, strict=True)), notes
 
     def _rulings(
-        self, batch: Sequence[Unit], files: FilesInScope, models: Judge, chosen: tuple[str, ...]
+        self, options: Sequence[Option], models: Judge, chosen: tuple[str, ...]
     ) -> tuple[Ruling, ...]:
-        options = [unit.as_option(files.terms) for unit in batch]
         labels = (CHANGE, READ)
         if self._config.symbols_in_one_question:
             return models.sort(PRECISION_BATCH, options, labels=labels, stage=self.name, chosen=chosen)
@@ -182,6 +192,8 @@ class PrecisionStage:
             reason=ruling.reason,
             call_id=ruling.call_id,
             confidence=ruling.confidence,
+            weight=ruling.weight,
+            taken=ruling.taken,
         )
 
 
@@ -221,11 +233,12 @@ def _without_asking(
             whole.append(_file_selection(entry, target.view, "primary", score=1.0, reason=reason))
         else:
             named += [unit.select("primary", reason) for unit, reason in target.chosen]
-    if context.request.mode == "implement":
+    if context.request.mode == "implement" and targets:
         return whole, named
     sure = {(one.path, one.start_line) for one in named}
     open_units = [unit for unit in files.units if _may_change(unit, files)]
-    if sum(source.count(unit.text) for unit in open_units) <= SMALL_TOKENS:
+    is_small_prompt = sum(source.count(unit.text) for unit in open_units) <= SMALL_TOKENS
+    if is_small_prompt and context.request.mode != "implement":
         named += [
             unit.select("primary", "all that is in scope fits into a small prompt")
             for unit in open_units
@@ -243,7 +256,7 @@ def _without_asking(
 def _named_by_task(unit: Unit, files: FilesInScope) -> str:
     if unit.piece.kind in OTHER_KINDS or is_test(unit.entry):
         return ""
-    if is_named(unit.piece, files.said) and unit.piece.kind != "head":
+    if is_said(unit.piece, files.hints):
         return "named by the task"
     innermost = files.hints.frames[:1]
     return "in a stack trace" if holds_frame(unit.entry.path, unit.piece, innermost) else ""
