@@ -1,11 +1,12 @@
 """What the harness can do with a perfect model: real commits, repeated by `cra solve` with the oracle as the model.
 
-python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...] [--noise | --distractible]
-    [--route each|batch] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
+python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...]
+    [--noise | --distractible | --shifted | --pairs] [--route each|batch] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
 
 Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
 its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with
-`--distractible` where its prompts hold too much or too little (`oracle_distractible.py`), the same way each time. How a commit is solved and judged says `solve_commit.py`; `--write` puts every setting that this
+`--distractible` where its prompts hold too much or too little (`oracle_distractible.py`), with `--shifted` and `--pairs`
+it says no to everything, and its probabilities alone tell what it knows (`oracle_shifted.py`): the same way each time. How a commit is solved and judged says `solve_commit.py`; `--write` puts every setting that this
 work folder has rows of into the results.
 """
 
@@ -36,6 +37,7 @@ from tests.fakes.ollama_script import Answerer
 from tests.fakes.oracle import Oracle
 from tests.fakes.oracle_distractible import DistractibleOracle
 from tests.fakes.oracle_noise import NoisyOracle
+from tests.fakes.oracle_shifted import ShiftedOracle, in_most_pairs, in_order
 
 LIST = Path(__file__).with_name("oracle_commits.toml")
 WINDOWS = (32768, 16384, 8192)
@@ -57,7 +59,23 @@ def distractible(subject: Subject) -> Answerer:
     return DistractibleOracle(Oracle(subject.gold), read_subject(subject), seed=subject.entry.id)
 
 
-MINDS: Mapping[str, Mind] = {"": perfect, "noise": erring, "distractible": distractible}
+def shifted(subject: Subject) -> Answerer:
+    """The oracle with a bias, its verdicts in the right order."""
+    return ShiftedOracle(Oracle(subject.gold), in_order, seed=subject.entry.id)
+
+
+def pairs(subject: Subject) -> Answerer:
+    """The oracle with a bias, and with an order that is right in 70 of 100 pairs."""
+    return ShiftedOracle(Oracle(subject.gold), in_most_pairs, seed=subject.entry.id)
+
+
+MINDS: Mapping[str, Mind] = {
+    "": perfect,
+    "noise": erring,
+    "distractible": distractible,
+    "shifted": shifted,
+    "pairs": pairs,
+}
 """By the word for it in a setting's name."""
 
 
@@ -202,6 +220,20 @@ def main() -> int:
         action="store_const",
         const="distractible",
         help="let it err where prompts hold too much or too little",
+    )
+    minds.add_argument(
+        "--shifted",
+        dest="mind",
+        action="store_const",
+        const="shifted",
+        help="let it say no to everything, more surely where that is right",
+    )
+    minds.add_argument(
+        "--pairs",
+        dest="mind",
+        action="store_const",
+        const="pairs",
+        help="the same, with an order that is right in 70 of 100 pairs",
     )
     parser.add_argument("--route", action="append", choices=("each", "batch"), help="of the judgments")
     parser.add_argument("--jobs", type=int, default=2, help="commits at a time")
