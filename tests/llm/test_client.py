@@ -2,6 +2,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -114,6 +115,17 @@ def test_an_answer_that_stays_bad_is_a_value_and_not_an_exception() -> None:
     assert reply.bad is not None
     assert (reply.bad.kind, reply.text, reply.call_id) == ("not_json", "two", 2)
     assert [reading for _, reading, _ in sink.readings] == ["unreadable", "unreadable"]
+
+
+def test_after_an_answer_that_copied_the_example_the_repair_is_asked_for_without_it() -> None:
+    copied = '{"name": "quokka brown", "shade": 3}'
+    prompt = replace(COLOUR, example=copied, template=f"{COLOUR.template}\nExample: {{{{ example }}}}")
+    client, transport, _ = setup(copied, '{"name": "blue", "shade": 1}')
+    reply = client.ask(prompt, SKY, pass_id="t:p")
+    assert reply.value == Colour(name="blue", shade=1)
+    first, repair = (request.prompt for request in transport.requests)
+    assert copied in first
+    assert "quokka" not in repair
 
 
 def test_no_repair_is_made_where_it_is_not_wanted() -> None:

@@ -26,6 +26,8 @@ from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.sink import CallSink
 from clean_room_agent.llm.wire import Exchanged, Place, Question, Timing, Wire, request_tokens
 
+EXAMPLE_LEFT_OUT = "(left out here: answer about the task below)"
+"""Stands for a prompt's example after an answer that copied it."""
 WARM_TOP_K = 40
 WARM_TOP_P = 0.95
 """Bounds on the draw where the configured temperature is above 0."""
@@ -159,7 +161,7 @@ class ModelClient:
             ReplayMismatch: the recording holds no such call.
         """
         model = self._router.resolve(prompt.role, prompt.name, stage)
-        question = _question(prompt, model, prompt.render(inputs), None, None)
+        question = _question(prompt, model, inputs, None, None)
         key = (model.tag, question.text)
         with self._neutral_lock:
             if key not in self._neutral:
@@ -177,7 +179,8 @@ class ModelClient:
             done = self._wire.exchange(question, place)
         else:
             done = self._wire.repeat(question, place, known)
-        value = _read(prompt, done.raw, question.max_tokens)
+        read = _read(prompt, done.raw, question, asked=question.text)
+        value = read[0]
         if isinstance(value, BadAnswer):
             self._sink.reading(done.call_id, "unreadable", value.fault)
             return None
@@ -197,7 +200,11 @@ class ModelClient:
         if prompt.answer.repair_schema is not None and self._router.models.verdict_schema:
             shape, room = Shape(prompt.answer.repair_schema), max(room, VERDICT_SCHEMA_TOKENS)
             form = prompt.answer.repair_words
-        text = repair_prompt(question.text, answer, bad, max_tokens=room) + form
+        asked = question.text
+        if bad.kind == "parroted" and (shape.schema is not None or shape.grammar):
+            # The shape is held to without it, and a model that copied it once does so again.
+            asked = asked.replace(prompt.example, EXAMPLE_LEFT_OUT)
+        text = repair_prompt(asked, answer, bad, max_tokens=room) + form
         estimated = request_tokens(question.system, text, question.model)
         again = replace(
             question,
