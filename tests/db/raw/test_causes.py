@@ -13,6 +13,8 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import attempts, calls, decisions, task_runs
 from clean_room_agent.db.raw.causes import Cause, CauseCount, count_causes
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.llm.answers import BadAnswer
 
 PROBE = "window_probe"
 
@@ -39,6 +41,13 @@ def asked(
         )
 
 
+def fault_of_a_copy() -> str:
+    """As the client records it."""
+    read, _ = META_PLAN.read(META_PLAN.example, (), asked=META_PLAN.example)
+    assert isinstance(read, BadAnswer)
+    return read.fault
+
+
 def counted(conn: sqlite3.Connection, task: str = TASK) -> dict[tuple[str, Cause], tuple[int, int]]:
     found = count_causes(conn, task, probe=PROBE).counts
     return {(one.subject, one.cause): (one.count, one.total) for one in found}
@@ -49,8 +58,8 @@ def counted(conn: sqlite3.Connection, task: str = TASK) -> dict[tuple[str, Cause
     [
         ("length", "unreadable", "the answer was cut off after 512 tokens", Cause.LIMIT),
         ("stop", "unreadable", "parts: Field required", Cause.UNREADABLE),
-        ("stop", "unreadable", "the answer was closed because it repeated itself", Cause.RUNAWAY),
-        ("stop", "unreadable", "the answer is the prompt's example", Cause.EXAMPLE),
+        ("repeated", "unreadable", "the answer repeated itself and was stopped", Cause.RUNAWAY),
+        ("stop", "unreadable", fault_of_a_copy(), Cause.EXAMPLE),
         ("error:DegenerateOutput", None, "", Cause.RUNAWAY),
         ("error:ServerTimeout", None, "", Cause.SERVER_TIMEOUT),
         ("error:ServerFailed", None, "", Cause.SERVER),

@@ -57,8 +57,10 @@ FAILURES = {
     "error:ServerTimeout": Cause.SERVER_TIMEOUT,
 }
 """By the end of a call; every other error is the server's."""
-FAULTS = (("repeated itself", Cause.RUNAWAY), ("the prompt's example", Cause.EXAMPLE))
-"""What the fault of an unreadable answer holds, by cause; the first that it holds counts."""
+ENDS = {"repeated": Cause.RUNAWAY, "length": Cause.LIMIT}
+"""How a call with an unreadable answer ended."""
+COPIED = "the answer copies the example"
+"""How the fault of an answer begins that gave the prompt's example back."""
 OUTCOMES = {
     "refused": Cause.REFUSED,
     "no_edits": Cause.NO_EDITS,
@@ -120,8 +122,9 @@ def _cause_of_call(finish: str, reading: str, fault: str) -> Cause | None:
         return FAILURES.get(finish, Cause.SERVER)
     if reading != "unreadable":
         return None
-    said = next((cause for words, cause in FAULTS if words in fault), None)
-    return said or (Cause.LIMIT if finish == "length" else Cause.UNREADABLE)
+    if fault.startswith(COPIED):
+        return Cause.EXAMPLE
+    return ENDS.get(finish, Cause.UNREADABLE)
 
 
 def _of_attempts(conn: Connection, task_id: str) -> list[CauseCount]:
