@@ -100,7 +100,7 @@ def test_a_model_that_the_server_does_not_describe_does_not_count() -> None:
 
 SERVED: dict[Kind, tuple[dict[str, object], int | None]] = {
     "vllm": ({}, 4096),
-    "llama-server": ({}, 4096),
+    "llama-server": ({"grammar": True}, 4096),
     "lm-studio": ({}, 4096),
     "llama-cpp-python": ({"schema_dialect": "json_object", "streaming": False}, None),
 }

@@ -59,9 +59,14 @@ def domain_of_money(till: Project) -> list[str]:
         return [file.path for file in kb.search_files_by_metadata(domain="money")]
 
 
+TAKEN_SECONDS = 0.3
+"""In which the main thread takes a signal, also on a busy machine; a worker goes on with the answer at once."""
+
+
 def press(_: ChatCall, right: str) -> str:
     """Ctrl-C while the model writes."""
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    time.sleep(TAKEN_SECONDS)
     return right
 
 
@@ -487,7 +492,8 @@ def test_verbose_has_a_line_for_each_file(till: Project) -> None:
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal(till: Project) -> None:
-    answer = json.dumps({**json.loads(ENRICHMENT.example), "purpose": "Steer \x1b[2J the terminal."})
+    told = {**dict.fromkeys(json.loads(ENRICHMENT.example), ""), "concepts": [], "public_api_surface": []}
+    answer = json.dumps({**told, "purpose": "Steer \x1b[2J the terminal."})
     told = enrich(till, DescribingModel({MONEY_PATH: answer}), "-v", "--limit", "1")
     assert told.err == "till/money.py: Steer \\x1b[2J the terminal.\n"
 

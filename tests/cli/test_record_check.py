@@ -53,7 +53,8 @@ def test_no_record_is_nothing_to_complain_of(till: Project) -> None:
 
 
 def test_a_failed_run_leaves_a_whole_record(till: Project) -> None:
-    told = till.solve_scripted({"Divide a task into parts": ["nonsense"] * 9})
+    nonsense = {"Divide a task into parts": ["nonsense"] * 9}
+    told = till.solve_scripted(nonsense, orchestrator={"plan_fallback": False})
     assert told.code != 0
     assert findings(till) == {}
 

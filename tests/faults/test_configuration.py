@@ -127,7 +127,7 @@ PLANS = {
     "another object": (
         '{"colour": "red"}',
         "--plan",
-        "{file}: task_summary: Field required; affected_files: ",
+        "{file}: task: missing; write task = ",
     ),
     "a field that is missing": (
         '{"kind": "meta_plan", "version": 1, "parts": []}',

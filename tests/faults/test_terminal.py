@@ -32,7 +32,7 @@ SAID: dict[str, tuple[dict[str, Sequence[Answer | str | Spoil | None]], int]] = 
 @pytest.mark.parametrize("name", sorted(SAID))
 def test_an_escape_is_shown_as_text_and_recorded_as_it_came(till: Project, name: str) -> None:
     spoiled, code = SAID[name]
-    told = till.solve_scripted(spoiled)
+    told = till.solve_scripted(spoiled, orchestrator={"plan_fallback": False})
     assert (told.code, told.traces) == (code, {}), told.err
     assert {character for character in told.out + told.err if character < " "} <= {"\n", "\t"}
     assert SHOWN in told.err.replace("\\\\", "\\")

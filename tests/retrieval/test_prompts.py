@@ -52,7 +52,7 @@ Rules:
 - Answer with one JSON object and nothing else.
 
 Example answer:
-{"intent": "Redirects keep the query string.", "areas": ["src/shop/http"], "keywords": ["redirect", "query", "location"], "symbols": ["build_redirect", "Response.location"]}
+{"intent": "Young quokkas are counted too.", "areas": ["quokka_zoo/pen.py"], "keywords": ["quokka", "young_quokkas"], "symbols": ["count_quokkas", "QuokkaPen.young"]}
 
 ## Files found
 - shop/cart.py
@@ -100,8 +100,8 @@ Rules:
 - Each file is shown with the lines that are nearest to the task, each after its number.
 - Answer with one JSON object and nothing else: the numbers of the chosen files. The list may be empty.
 
-Example answer:
-{"relevant": [1, 4]}
+Example answer (the numbers of another list):
+{"relevant": [71, 94]}
 
 ## Task
 Fix the <b>total</b>
@@ -164,8 +164,8 @@ Rules:
 - Leave out the numbers of all other pieces. A list may be empty.
 - Answer with one JSON object and nothing else.
 
-Example answer:
-{"change": [2], "read": [1, 5]}
+Example answer (the numbers of another list):
+{"change": [71], "read": [83, 94]}
 
 ## Task
 Fix the <b>total</b>
@@ -242,8 +242,8 @@ Rules:
 - Each piece has its size in tokens. What you keep must not be larger than what is named below the list.
 - Answer with one JSON object and nothing else: the numbers of the pieces to keep.
 
-Example answer:
-{"keep": [1, 3]}
+Example answer (the numbers of another list):
+{"keep": [71, 94]}
 
 ## Task
 Fix the <b>total</b>
@@ -272,7 +272,7 @@ def test_each_example_is_an_answer_that_parses() -> None:
     assert not isinstance(SCOPE_BATCH.parse(SCOPE_BATCH.example), BadAnswer)
     assert SCOPE_JUDGMENT.parse(SCOPE_JUDGMENT.example) == Choice(word="yes")
     assert PIECE_JUDGMENT.parse(PIECE_JUDGMENT.example) == Choice(word="change")
-    assert PRECISION_BATCH.parse(PRECISION_BATCH.example) == PrecisionBatchAnswer(change=[2], read=[1, 5])
+    assert PRECISION_BATCH.parse(PRECISION_BATCH.example) == PrecisionBatchAnswer(change=[71], read=[83, 94])
     assert not isinstance(REFILTER.parse(REFILTER.example), BadAnswer)
 
 
