@@ -492,8 +492,8 @@ def test_verbose_has_a_line_for_each_file(till: Project) -> None:
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal(till: Project) -> None:
-    told = {**dict.fromkeys(json.loads(ENRICHMENT.example), ""), "concepts": [], "public_api_surface": []}
-    answer = json.dumps({**told, "purpose": "Steer \x1b[2J the terminal."})
+    empty = {**dict.fromkeys(json.loads(ENRICHMENT.example), ""), "concepts": [], "public_api_surface": []}
+    answer = json.dumps({**empty, "purpose": "Steer \x1b[2J the terminal."})
     told = enrich(till, DescribingModel({MONEY_PATH: answer}), "-v", "--limit", "1")
     assert told.err == "till/money.py: Steer \\x1b[2J the terminal.\n"
 

@@ -118,11 +118,11 @@ def test_an_answer_that_stays_bad_is_a_value_and_not_an_exception() -> None:
 
 
 def test_after_an_answer_that_copied_the_example_the_repair_is_asked_for_without_it() -> None:
-    copied = '{"name": "quokka brown", "shade": 3}'
+    copied = '{"name": "quokka brown", "shades": [3]}'
     prompt = replace(COLOUR, example=copied, template=f"{COLOUR.template}\nExample: {{{{ example }}}}")
-    client, transport, _ = setup(copied, '{"name": "blue", "shade": 1}')
+    client, transport, _ = setup(copied, '{"name": "blue", "shades": [1]}')
     reply = client.ask(prompt, SKY, pass_id="t:p")
-    assert reply.value == Colour(name="blue", shade=1)
+    assert reply.value == Colour(name="blue", shades=(1,))
     first, repair = (request.prompt for request in transport.requests)
     assert copied in first
     assert "quokka" not in repair
