@@ -1,0 +1,142 @@
+"""What each trainer needs beyond the common rows: files of its own shape, or a file that names ours.
+
+- TRL reads the common files: `prompt` and `completion`; `prompt`, `chosen` and `rejected`; `prompt`, `completion`, `label`.
+- Axolotl reads them too, and is told how in `axolotl.yaml`.
+- LLaMA-Factory finds files in `dataset_info.json`; pairs and labelled rows have shapes of their own.
+- Unsloth's recipes read `conversations`.
+- OpenAI's fine-tuning refuses any key that it does not know.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from clean_room_agent.training.dataset import Entry, FileFacts, Preference, chat
+
+Line = Mapping[str, Any] | None
+TAGS = {
+    "role_tag": "role",
+    "content_tag": "content",
+    "user_tag": "user",
+    "assistant_tag": "assistant",
+    "system_tag": "system",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A `TrainerFormat` made of two functions."""
+
+    name: str
+    make_line: Callable[[Entry], Line]
+    make_settings: Callable[[tuple[FileFacts, ...]], Mapping[str, str]]
+
+    def line(self, entry: Entry) -> Line:
+        """As `TrainerFormat.line`."""
+        return self.make_line(entry)
+
+    def settings(self, files: tuple[FileFacts, ...]) -> Mapping[str, str]:
+        """As `TrainerFormat.settings`."""
+        return self.make_settings(files)
+
+
+def _no_line(_entry: Entry) -> Line:
+    return None
+
+
+def _no_settings(_files: tuple[FileFacts, ...]) -> Mapping[str, str]:
+    return {}
+
+
+def _axolotl_settings(files: tuple[FileFacts, ...]) -> Mapping[str, str]:
+    """One file a kind, since `rl` holds for a whole configuration; `path` is relative to where Axolotl is started."""
+    texts = {}
+    for kind, name in (("sft", "axolotl.yaml"), ("dpo", "axolotl_dpo.yaml")):
+        lines = [] if kind == "sft" else ["rl: dpo"]
+        for head, split in (("datasets", "train"), ("test_datasets", "validation")):
+            chosen = [each for each in files if (each.kind, each.split) == (kind, split)]
+            lines += [f"{head}:"] if chosen else []
+            for each in chosen:
+                lines += [f"- path: {json.dumps(each.path)}", "  ds_type: json", "  split: train"]
+                lines += _AXOLOTL[kind]
+        if any(each.kind == kind for each in files):
+            texts[name] = "\n".join(lines) + "\n"
+    return texts
+
+
+_AXOLOTL: Mapping[str, list[str]] = {
+    "sft": [
+        "  type: chat_template",
+        "  field_messages: messages",
+        "  roles_to_train: [assistant]",
+        "  train_on_eos: turn",
+    ],
+    "dpo": [
+        "  type: chat_template.default",
+        "  field_messages: prompt",
+        "  field_chosen: chosen",
+        "  field_rejected: rejected",
+    ],
+}
+
+
+def _llama_factory_line(entry: Entry) -> Line:
+    row = entry.row
+    if isinstance(row, Preference):
+        return {
+            "messages": chat(row.prompt),
+            "chosen": chat(row.chosen)[-1],
+            "rejected": chat(row.rejected)[-1],
+        }
+    return {"messages": chat(row.messages), "label": row.label} if entry.kind == "kto" else None
+
+
+def _llama_factory_settings(files: tuple[FileFacts, ...]) -> Mapping[str, str]:
+    known = {}
+    for each in files:
+        own: dict[str, Any] = {"file_name": each.path, "columns": {"messages": "messages"}}
+        if each.kind != "sft":
+            own["file_name"] = f"llama-factory/{each.path}"
+        if each.kind == "dpo":
+            own |= {
+                "ranking": True,
+                "columns": {"messages": "messages", "chosen": "chosen", "rejected": "rejected"},
+            }
+        if each.kind == "kto":
+            own["columns"] = {"messages": "messages", "kto_tag": "label"}
+        name = "_".join(
+            part for part in (each.stage, "" if each.kind == "sft" else each.kind, each.split) if part
+        )
+        known[name] = {"formatting": "sharegpt", **own, "tags": TAGS}
+    return {"dataset_info.json": json.dumps(known, indent=2) + "\n"}
+
+
+def _unsloth_line(entry: Entry) -> Line:
+    if entry.kind != "sft" or isinstance(entry.row, Preference):
+        return None
+    return {"conversations": chat(entry.row.messages)}
+
+
+def _openai_line(entry: Entry) -> Line:
+    row = entry.row
+    if isinstance(row, Preference):
+        return {
+            "input": {"messages": chat(row.prompt)},
+            "preferred_output": chat(row.chosen),
+            "non_preferred_output": chat(row.rejected),
+        }
+    return {"messages": chat(row.messages)} if entry.kind == "sft" else None
+
+
+FORMATS: Mapping[str, Format] = {
+    each.name: each
+    for each in (
+        Format("trl", _no_line, _no_settings),
+        Format("axolotl", _no_line, _axolotl_settings),
+        Format("llama-factory", _llama_factory_line, _llama_factory_settings),
+        Format("unsloth", _unsloth_line, _no_settings),
+        Format("openai", _openai_line, _no_settings),
+    )
+}
+"""By the word for `--format`. A new format is one line here."""
