@@ -38,6 +38,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "runs": CommandEntry(module="runs", help="List the runs of this repository."),
     "show": CommandEntry(module="show", help="Look into a run: prompts, decisions, diffs, tests."),
     "replay": CommandEntry(module="replay", help="Run again with the recorded answers, no server."),
+    "stats": CommandEntry(
+        module="stats", help="What calls cost and how right they were; where tasks were lost."
+    ),
     "demo": CommandEntry(module="demo", help="The tour: a sample project with a real bug, solved."),
     "completion": CommandEntry(module="completion", help="Print the shell's completion script."),
 }

@@ -1,0 +1,77 @@
+"""`cra stats`: the record in figures."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.db.connection import get_connection
+
+
+@click.command()
+@click.option(
+    "--counterfactual",
+    is_flag=True,
+    help="Also what each stage would win if it were perfect, the rest played from the record.",
+)
+@options.repo_option
+@options.json_option
+@options.exact_option
+def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
+    """Show what calls cost and how right they were, by prompt and model, and where failed tasks were lost."""
+    from clean_room_agent.training.credit import waterfall_of
+    from clean_room_agent.training.logs import LogAnalysisAPI, TaskLog
+
+    workspace = wiring.workspace_of(repo)
+    options.require_record(workspace)
+    bar = output.ProgressBar("reading runs")
+
+    def watched(logs: LogAnalysisAPI) -> Iterator[TaskLog]:
+        for number, task in enumerate(logs.tasks()):
+            bar.show(number, len(logs.runs))
+            yield task
+
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        logs = LogAnalysisAPI(conn)
+        try:
+            prompts, waterfall = logs.prompt_stats(), waterfall_of(watched(logs))
+        finally:
+            bar.close()
+    if as_json:
+        told: dict[str, Any] = {
+            "prompts": [
+                {
+                    **output.plain(each.sums),
+                    "precision": each.agreement and each.agreement.precision,
+                    "recall": each.agreement and each.agreement.recall,
+                }
+                for each in prompts
+            ],
+            "waterfall": waterfall_object(waterfall),
+        }
+        if counterfactual:
+            told["headroom"] = output.plain(waterfall.headroom)
+        output.answer_json(told)
+    else:
+        from clean_room_agent.report.stats import render_stats
+
+        shown = render_stats(neutral(prompts), waterfall, counterfactual=counterfactual)
+        output.console().print(shown, highlight=False)
+    return 0
+
+
+def waterfall_object(waterfall: Any) -> dict[str, Any]:
+    """A `Waterfall` as `--json` answers it."""
+    return {
+        "tasks": waterfall.tasks,
+        "solved": waterfall.solved,
+        "charged": dict(waterfall.by_stage),
+        "charged_prompts": dict(waterfall.by_prompt),
+        "unattributed": dict(waterfall.unattributed),
+        "required_recall": waterfall.required_recall,
+        "context_recall": waterfall.context_recall,
+    }

@@ -1,0 +1,205 @@
+"""What the record says over many runs: sums by prompt and model, and what of each run its outcome is explained by."""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
+from clean_room_agent.db.raw.calls import CallRow
+from clean_room_agent.db.raw.passes import OF_TASK, task_range
+from clean_room_agent.db.rows import Connection, Table
+
+# The newest reading counts: a call is read once, or again when its task is resumed.
+CALL_SUMS = """
+SELECT c.call_type, c.model,
+    EXISTS (SELECT 1 FROM adapter_registry AS a WHERE a.stage_name = c.call_type AND a.model_tag = c.model),
+    count(*), sum(c.error <> ''), sum(coalesce(r.reading, '') = 'unreadable'),
+    sum(coalesce(r.reading, '') = 'repaired'), coalesce(sum(c.prompt_tokens), 0),
+    coalesce(sum(c.completion_tokens), 0), sum(c.latency_ms)
+FROM retrieval_llm_calls AS c
+LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
+GROUP BY c.call_type, c.model ORDER BY c.call_type, c.model
+"""
+ENDED_RUNS = """
+SELECT task_id, repo_path, task_description, status, timestamp, coalesce(nullif(snapshot_commit, ''), base_commit)
+FROM orchestrator_runs WHERE command = 'solve' AND status IN ('complete', 'partial', 'failed', 'needs_human')
+ORDER BY id
+"""
+DECISIONS = f"""
+SELECT d.task_id, d.stage, d.path, d.symbol, d.included, d.detail, d.call_id, coalesce(c.call_type, ''),
+    coalesce(c.model, '')
+FROM retrieval_decisions AS d LEFT JOIN retrieval_llm_calls AS c ON c.id = d.call_id
+WHERE {OF_TASK.replace("task_id", "d.task_id")} AND d.path <> '' ORDER BY d.id
+"""  # noqa: S608 - a constant condition
+PASSES = """
+SELECT t.task_id, p.pass_type, coalesce(t.success, 0), coalesce(t.final_diff, ''), coalesce(t.final_plan, '')
+FROM orchestrator_runs AS o
+JOIN orchestrator_passes AS p ON p.orchestrator_run_id = o.id
+JOIN task_runs AS t ON t.id = p.task_run_id
+WHERE o.task_id = ? ORDER BY p.sequence_order, p.id
+"""
+ATTEMPTS = f"""
+SELECT t.task_id, a.outcome, a.patch_applied, coalesce(a.call_id, 0)
+FROM run_attempts AS a JOIN task_runs AS t ON t.id = a.task_run_id
+WHERE {OF_TASK.replace("task_id", "t.task_id")} ORDER BY a.id
+"""  # noqa: S608
+READ_CALLS = f"""
+SELECT c.id, coalesce(r.reading, ''), coalesce(r.fault, '')
+FROM retrieval_llm_calls AS c
+LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
+WHERE {OF_TASK.replace("task_id", "c.task_id")} AND c.call_type = ? ORDER BY c.id
+"""  # noqa: S608
+CALLS = Table("retrieval_llm_calls", CallRow)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSums:
+    """The calls of one prompt by one model. Tokens are those that the server counted."""
+
+    prompt: str
+    model: str
+    adapter: bool
+    """Whether the model is an adapter of this prompt."""
+    calls: int
+    failed: int
+    """Without an answer: the server's errors."""
+    unreadable: int
+    repaired: int
+    prompt_tokens: int
+    completion_tokens: int
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedRun:
+    """A solve that came to an end; a replay of one is none."""
+
+    task_id: str
+    repo_path: str
+    description: str
+    status: RunStatus
+    timestamp: str
+    commit: str
+    """What it started from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedItem:
+    """One decision about a file, or a piece of one, with the call that judged it."""
+
+    pass_id: str
+    stage: str
+    path: str
+    symbol: str | None
+    included: bool
+    detail: str
+    call_id: int | None
+    prompt: str
+    """The call's prompt; "" where the program decided."""
+    model: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedPass:
+    """A pass of a run with what it made."""
+
+    pass_id: str
+    pass_type: PassType
+    success: bool
+    diff: str
+    plan: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedAttempt:
+    """An attempt without its texts; `call_id` is 0 where no call is known."""
+
+    pass_id: str
+    outcome: AttemptOutcome
+    applied: bool
+    call_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadCall:
+    """A call whole, and how its answer was read; "" where nobody read it."""
+
+    row: CallRow
+    reading: str
+    fault: str
+
+
+def list_call_sums(conn: Connection) -> tuple[CallSums, ...]:
+    """All calls of the record, by prompt and model."""
+    return tuple(
+        CallSums(
+            prompt=row[0],
+            model=row[1],
+            adapter=bool(row[2]),
+            calls=row[3],
+            failed=row[4],
+            unreadable=row[5],
+            repaired=row[6],
+            prompt_tokens=row[7],
+            completion_tokens=row[8],
+            latency_ms=row[9],
+        )
+        for row in conn.execute(CALL_SUMS)
+    )
+
+
+def list_ended_runs(conn: Connection) -> tuple[EndedRun, ...]:
+    """Every solve that ended, oldest first."""
+    return tuple(
+        EndedRun(
+            task_id=row[0],
+            repo_path=row[1],
+            description=row[2],
+            status=RunStatus(row[3]),
+            timestamp=row[4],
+            commit=row[5],
+        )
+        for row in conn.execute(ENDED_RUNS)
+    )
+
+
+def list_judged_items(conn: Connection, task_id: str) -> tuple[JudgedItem, ...]:
+    """What was decided about files in a task, by id."""
+    return tuple(
+        JudgedItem(
+            pass_id=row[0],
+            stage=row[1],
+            path=row[2],
+            symbol=row[3],
+            included=bool(row[4]),
+            detail=row[5],
+            call_id=row[6],
+            prompt=row[7],
+            model=row[8],
+        )
+        for row in conn.execute(DECISIONS, task_range(task_id))
+    )
+
+
+def list_ended_passes(conn: Connection, task_id: str) -> tuple[EndedPass, ...]:
+    """The passes of a run, in their order."""
+    return tuple(
+        EndedPass(pass_id=row[0], pass_type=PassType(row[1]), success=bool(row[2]), diff=row[3], plan=row[4])
+        for row in conn.execute(PASSES, (task_id,))
+    )
+
+
+def list_ended_attempts(conn: Connection, task_id: str) -> tuple[EndedAttempt, ...]:
+    """The attempts of a task, by id."""
+    return tuple(
+        EndedAttempt(pass_id=row[0], outcome=AttemptOutcome(row[1]), applied=bool(row[2]), call_id=row[3])
+        for row in conn.execute(ATTEMPTS, task_range(task_id))
+    )
+
+
+def list_read_calls(conn: Connection, task_id: str, prompt: str) -> tuple[ReadCall, ...]:
+    """A task's calls of one prompt with their texts, by id."""
+    readings = {row[0]: row[1:] for row in conn.execute(READ_CALLS, (*task_range(task_id), prompt))}
+    tail = f"WHERE {OF_TASK} AND call_type = ? ORDER BY id"
+    return tuple(
+        ReadCall(row=row, reading=readings[row.id][0], fault=readings[row.id][1])
+        for row in CALLS.select(conn, tail, (*task_range(task_id), prompt))
+    )

@@ -1,0 +1,90 @@
+"""The record in figures: what each prompt's calls cost and how right they were, and where failed tasks were lost."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from clean_room_agent.training.credit import STAGES, Waterfall
+from clean_room_agent.training.logs import PromptStats
+
+WHAT_IS_LOST = {
+    "retrieval": "a file to change was not found, or ranked where nobody looks",
+    "scope": "it was found, and judged out",
+    "precision": "it was in scope, and what was to change was not shown to be edited",
+    "budget": "it was dropped for want of room in the window",
+    "planning": "it was shown, and no plan names it",
+    "format": "no edit could be read and applied",
+    "implement": "edits were applied, and were wrong",
+}
+
+
+def render_stats(prompts: Sequence[PromptStats], waterfall: Waterfall, *, counterfactual: bool) -> Group:
+    """Both tables; with `counterfactual` each stage's headroom beside what was lost there."""
+    return Group(_prompts(prompts), Text(), *_waterfall(waterfall, counterfactual=counterfactual))
+
+
+def _prompts(prompts: Sequence[PromptStats]) -> Table:
+    table = _table(
+        ("prompt, model", "left"),
+        *(
+            (name, "right")
+            for name in ("calls", "failed", "unread.", "repaired", "in", "out", "s", "prec.", "recall")
+        ),
+    )
+    for each in prompts:
+        sums, agreement = each.sums, each.agreement
+        table.add_row(
+            Text(f"{sums.prompt}\n  {sums.model}{' (adapter)' if sums.adapter else ''}"),
+            f"{sums.calls:,}",
+            f"{sums.failed:,}",
+            f"{sums.unreadable:,}",
+            f"{sums.repaired:,}",
+            f"{sums.prompt_tokens:,}",
+            f"{sums.completion_tokens:,}",
+            f"{sums.latency_ms / 1000:,.0f}",
+            _share(None if agreement is None else agreement.precision),
+            _share(None if agreement is None else agreement.recall),
+        )
+    return table
+
+
+def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterable[Table | Text]:
+    failed = waterfall.tasks - waterfall.solved
+    tasks = "1 task" if waterfall.tasks == 1 else f"{waterfall.tasks:,} tasks"
+    yield Text(f"{tasks}, {waterfall.solved:,} solved, {failed:,} not")
+    if failed:
+        heads = [("lost at", "left"), ("tasks", "right")]
+        if counterfactual:
+            heads += [("won if perfect, at most", "right"), ("expected", "right")]
+        table = _table(*heads, ("", "left"))
+        for stage in STAGES:
+            cells = [stage, f"{waterfall.by_stage[stage]:,}"]
+            if counterfactual:
+                headroom = waterfall.headroom[stage]
+                cells += [f"{headroom.at_most:,}", f"{headroom.expected:.1f}"]
+            table.add_row(*cells, Text(WHAT_IS_LOST[stage], style="dim"))
+        yield table
+    for why, count in waterfall.unattributed.items():
+        yield Text(f"charged to nothing: {count:,} ({why})", style="dim")
+    yield Text(
+        f"files to change that came into scope: {_share(waterfall.required_recall)}; "
+        f"of the other files that a solved run showed: {_share(waterfall.context_recall)}"
+    )
+
+
+def _table(*columns: tuple[str, str]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
+    for name, side in columns:
+        table.add_column(
+            name,
+            justify="right" if side == "right" else "left",
+            no_wrap=side == "right",
+            min_width=0 if side == "right" else 22,
+        )
+    return table
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"

@@ -1,0 +1,155 @@
+"""What a task turned out to need: the files and definitions that its accepted change touches.
+
+A hunk that only moves white space about says nothing of what was needed and is left out. Changed definitions are read
+from the diff itself, since the record holds no syntax trees: for each changed line the nearest definitions above it that
+are indented less, among the hunk's own lines, else the one that git's hunk header names. For
+
+    @@ -15,8 +17,8 @@ class Ledger:
+         def charge_evenly(self, names, cents):
+    -        for name in names:
+    +        for name, share in shares:
+
+these are `charge_evenly` and `Ledger`. A hunk deep inside a long definition names what its header names, or nothing.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Change = Literal["modified", "created", "deleted"]
+
+DEFINITION = re.compile(
+    r"(?:export\s+)?(?:default\s+)?(?:abstract\s+)?(?:async\s+)?"
+    r"(?:def|class|function\*?|interface|enum|type|const|let|var)\s+(?P<name>[A-Za-z_$][\w$]*)"
+)
+HUNK_HEAD = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?(?P<context>.*)")
+FILE_HEAD = re.compile(r"diff --git ")
+NAME = re.compile(r'(?:---|\+\+\+) (?P<quote>"?)(?:[ab]/)?(?P<path>.*?)(?P=quote)\t?$')
+INDENTED = (".py", ".pyi")
+"""Languages in which indentation means something."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldFile:
+    """One file of the accepted change."""
+
+    path: str
+    change: Change
+    names: frozenset[str]
+    """Of the definitions that are changed, without those around them; empty where the diff does not tell."""
+
+    def touches(self, symbol: str) -> bool:
+        """Whether a piece of this qualified name is one of the changed ones."""
+        return symbol.rpartition(".")[2] in self.names
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gold:
+    """The whole of an accepted change."""
+
+    files: tuple[GoldFile, ...]
+    """By path."""
+
+    @property
+    def required(self) -> tuple[GoldFile, ...]:
+        """The files that had to be found: those that existed."""
+        return tuple(file for file in self.files if file.change != "created")
+
+    def file(self, path: str) -> GoldFile | None:
+        """The file of that path, if it is part of the change."""
+        return next((file for file in self.files if file.path == path), None)
+
+
+def gold_of(diffs: Iterable[str]) -> Gold:
+    """What the diffs (git's, one after the other) change together; formatting left out."""
+    changes: dict[str, Change] = {}
+    names: dict[str, set[str]] = defaultdict(set)
+    for part in (part for diff in diffs for part in _files(diff)):
+        path, change, hunks = part
+        real = [hunk for hunk in hunks if not _is_formatting(path, hunk)]
+        if not real and change == "modified":
+            continue
+        if changes.get(path) != "created" or change == "deleted":
+            changes[path] = change
+        for hunk in real:
+            names[path] |= _changed_names(hunk)
+    return Gold(
+        files=tuple(
+            GoldFile(path=path, change=change, names=frozenset(names[path]))
+            for path, change in sorted(changes.items())
+        )
+    )
+
+
+def _files(diff: str) -> Iterator[tuple[str, Change, list[list[str]]]]:
+    """Each file's path, what becomes of it, and its hunks as lists of lines, the header first."""
+    block: list[str] = []
+    for line in (*diff.splitlines(), "diff --git end"):
+        if FILE_HEAD.match(line):
+            if block:
+                yield from _file(block)
+            block = []
+        block.append(line)
+
+
+def _file(block: list[str]) -> Iterator[tuple[str, Change, list[list[str]]]]:
+    old = new = ""
+    hunks: list[list[str]] = []
+    for line in block[1:]:
+        if HUNK_HEAD.match(line):
+            hunks.append([line])
+        elif hunks:
+            hunks[-1].append(line)
+        elif (found := NAME.match(line)) is not None:
+            old, new = (found["path"], new) if line.startswith("---") else (old, found["path"])
+    if old == "/dev/null":
+        yield new, "created", hunks
+    elif new == "/dev/null":
+        yield old, "deleted", hunks
+    elif new:
+        yield new, "modified", hunks
+
+
+def _is_formatting(path: str, hunk: list[str]) -> bool:
+    removed = [line[1:] for line in hunk[1:] if line.startswith("-")]
+    added = [line[1:] for line in hunk[1:] if line.startswith("+")]
+    if "".join("".join(removed).split()) != "".join("".join(added).split()):
+        return False
+    same_lines = [line.strip() for line in removed] == [line.strip() for line in added]
+    moved = same_lines and any(
+        _indent(before) != _indent(after) for before, after in zip(removed, added, strict=True)
+    )
+    return not (moved and path.endswith(INDENTED))
+
+
+def _changed_names(hunk: list[str]) -> set[str]:
+    head = HUNK_HEAD.match(hunk[0])
+    above = DEFINITION.search(head["context"]) if head else None
+    around: list[tuple[int, str]] = [(-1, above["name"])] if above else []
+    found: set[str] = set()
+    for line in hunk[1:]:
+        text = line[1:]
+        if not text.strip():
+            continue
+        indent = _indent(text)
+        while around and around[-1][0] >= indent:
+            around.pop()
+        definition = DEFINITION.match(text.strip())
+        is_own = definition is not None and not _is_plain_variable(text, indent)
+        if is_own and definition is not None:
+            around.append((indent, definition["name"]))
+        if line[:1] in {"+", "-"} and around and (around[-1][0] >= 0 or indent > 0):
+            found.add(around[-1][1])
+    return found
+
+
+def _is_plain_variable(text: str, indent: int) -> bool:
+    """Whether the line declares a variable within a function: no definition that an index knows."""
+    return indent > 0 and re.match(r"(?:const|let|var|type)\b", text.strip()) is not None
+
+
+def _indent(text: str) -> int:
+    expanded = text.expandtabs(8)
+    return len(expanded) - len(expanded.lstrip())

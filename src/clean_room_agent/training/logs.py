@@ -1,0 +1,224 @@
+"""`LogAnalysisAPI`: questions about the record of all runs. The counterpart of `KnowledgeBase`, over raw.sqlite alone."""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from clean_room_agent.artifacts.outcomes import PassType, RunStatus
+from clean_room_agent.db.raw import analysis
+from clean_room_agent.db.raw.analysis import CallSums, EndedAttempt, EndedPass, EndedRun, JudgedItem, ReadCall
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.training.gold import Gold, gold_of
+
+PLANNING: Mapping[PassType, str] = {PassType.META_PLAN: "meta_plan", PassType.PART_PLAN: "part_plan"}
+NOT_JUDGED = frozenset({"task_analysis", "candidates", "assembly"})
+"""Stages whose decisions are no verdict about a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskLog:
+    """One ended run with all that its outcome is explained by."""
+
+    run: EndedRun
+    items: tuple[JudgedItem, ...]
+    passes: tuple[EndedPass, ...]
+    attempts: tuple[EndedAttempt, ...]
+    gold: Gold | None
+    """What was finally accepted: by this run, or by the newest complete run of the same words in the same repository."""
+
+    @property
+    def solved(self) -> bool:
+        """Whether the run came to a complete end."""
+        return self.run.status is RunStatus.COMPLETE
+
+    def items_of(self, path: str) -> tuple[JudgedItem, ...]:
+        """What was decided about one file and its pieces."""
+        return tuple(item for item in self.items if item.path == path)
+
+    def files_named(self, *kinds: PassType) -> frozenset[str]:
+        """The files that the plans of these passes name."""
+        return frozenset(
+            path for each in self.passes if each.pass_type in kinds for path in files_of_plan(each.plan)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """Verdicts against what was finally changed."""
+
+    right: int
+    """Let in, and changed."""
+    extra: int
+    """Let in, and not changed. Some of it is context that a change needs: precision is a lower bound."""
+    missed: int
+    """Left out, and changed."""
+
+    @property
+    def precision(self) -> float | None:
+        """The share of what was let in that was changed; None where nothing was let in."""
+        return self.right / (self.right + self.extra) if self.right + self.extra else None
+
+    @property
+    def recall(self) -> float | None:
+        """The share of what was changed that was let in; None where nothing judged was changed."""
+        return self.right / (self.right + self.missed) if self.right + self.missed else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptStats:
+    """What `cra stats` says of one prompt and model."""
+
+    sums: CallSums
+    agreement: Agreement | None
+    """None where the prompt judges no files, or no accepted change is known."""
+
+
+class LogAnalysisAPI:
+    """Reads the record through an open connection; nothing is written. What is read of runs is read once."""
+
+    def __init__(self, conn: Connection) -> None:
+        self._conn = conn
+
+    @cached_property
+    def runs(self) -> tuple[EndedRun, ...]:
+        """Every solve that ended, oldest first; replays are none."""
+        return analysis.list_ended_runs(self._conn)
+
+    @cached_property
+    def _accepted(self) -> Mapping[tuple[str, str], tuple[str, Gold]]:
+        """The newest complete run of each task and what it changed, by repository and words."""
+        return {
+            _same_task(run): (run.task_id, self._gold_of_run(run.task_id))
+            for run in self.runs
+            if run.status is RunStatus.COMPLETE
+        }
+
+    def _gold_of_run(self, task_id: str) -> Gold:
+        passes = analysis.list_ended_passes(self._conn, task_id)
+        return gold_of(each.diff for each in passes if each.pass_type is PassType.IMPLEMENT and each.success)
+
+    def task(self, run: EndedRun) -> TaskLog:
+        """All of one run."""
+        accepted = self._accepted.get(_same_task(run))
+        if run.status is RunStatus.COMPLETE and accepted is not None and accepted[0] != run.task_id:
+            gold: Gold | None = self._gold_of_run(run.task_id)
+        else:
+            gold = None if accepted is None else accepted[1]
+        return TaskLog(
+            run=run,
+            items=analysis.list_judged_items(self._conn, run.task_id),
+            passes=analysis.list_ended_passes(self._conn, run.task_id),
+            attempts=analysis.list_ended_attempts(self._conn, run.task_id),
+            gold=gold,
+        )
+
+    def tasks(self) -> Iterator[TaskLog]:
+        """Every ended run, oldest first; one at a time is held."""
+        for run in self.runs:
+            yield self.task(run)
+
+    def calls(self, task_id: str, prompt: str) -> tuple[ReadCall, ...]:
+        """The calls of one prompt in a task, with their texts, by id."""
+        return analysis.list_read_calls(self._conn, task_id, prompt)
+
+    def call_sums(self) -> tuple[CallSums, ...]:
+        """Calls, answers, tokens and time of the whole record, by prompt and model."""
+        return analysis.list_call_sums(self._conn)
+
+    def prompt_stats(self) -> tuple[PromptStats, ...]:
+        """The sums with precision and recall against what was finally changed."""
+        agreements = self._agreements()
+        return tuple(
+            PromptStats(sums=sums, agreement=agreements.get((sums.prompt, sums.model)))
+            for sums in self.call_sums()
+        )
+
+    def _agreements(self) -> Mapping[tuple[str, str], Agreement]:
+        tallies: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        for task in self.tasks():
+            if task.gold is not None:
+                for key, outcome in (*_verdicts(task, task.gold), *_plans(task, task.gold, self)):
+                    tallies[key][outcome] += 1
+        return {
+            key: Agreement(right=tally["right"], extra=tally["extra"], missed=tally["missed"])
+            for key, tally in tallies.items()
+        }
+
+
+def files_of_plan(plan: str) -> tuple[str, ...]:
+    """The files that a plan's JSON text names, in order, each once: of its parts, or of its steps."""
+    if not plan:
+        return ()
+    value = json.loads(plan)
+    steps = (*value.get("steps", ()), *value.get("revised_steps", ()))
+    parts = [path for part in value.get("parts", ()) for path in part.get("affected_files", ())]
+    return tuple(
+        dict.fromkeys([*parts, *(target["path"] for step in steps for target in step["target_files"])])
+    )
+
+
+def files_of_parts(plan: str) -> Mapping[str, tuple[str, ...]]:
+    """The files of each part of a meta-plan's JSON text; nothing where it is another plan."""
+    parts = json.loads(plan).get("parts", ()) if plan else ()
+    return {part["id"]: tuple(part.get("affected_files", ())) for part in parts}
+
+
+def is_gold(item: JudgedItem, gold: Gold) -> bool:
+    """Whether what was judged is part of the accepted change; a piece is, where it is one of the changed definitions."""
+    file = gold.file(item.path)
+    return file is not None and (item.symbol is None or file.touches(item.symbol))
+
+
+def lets_in(item: JudgedItem) -> bool:
+    """Whether the verdict says that the item is to be changed: a file in scope, a piece that is primary."""
+    return item.included and (item.symbol is None or item.detail == "primary")
+
+
+def judged_by_model(task: TaskLog) -> Iterator[JudgedItem]:
+    """Each verdict of a model once, though later passes repeat it."""
+    seen: set[tuple[int, str, str | None]] = set()
+    for item in task.items:
+        if item.call_id is None or item.stage in NOT_JUDGED:
+            continue
+        key = (item.call_id, item.path, item.symbol)
+        if key not in seen:
+            seen.add(key)
+            yield item
+
+
+def _verdicts(task: TaskLog, gold: Gold) -> Iterator[tuple[tuple[str, str], str]]:
+    for item in judged_by_model(task):
+        wanted, let_in = is_gold(item, gold), lets_in(item)
+        if wanted or let_in:
+            yield (item.prompt, item.model), _outcome(wanted=wanted, let_in=let_in)
+
+
+def _plans(task: TaskLog, gold: Gold, logs: LogAnalysisAPI) -> Iterator[tuple[tuple[str, str], str]]:
+    """A meta-plan is compared with all that was changed; a part's plan misses what its part was to change."""
+    paths = {file.path for file in gold.files}
+    parts = {name: files for each in task.passes for name, files in files_of_parts(each.plan).items()}
+    for kind, prompt in PLANNING.items():
+        made = [each for each in task.passes if each.pass_type is kind and each.plan]
+        calls = logs.calls(task.run.task_id, prompt) if made else ()
+        models = {call.row.task_id: call.row.model for call in calls}
+        for each in made:
+            named = set(files_of_plan(each.plan))
+            due = paths if kind is PassType.META_PLAN else paths & set(parts.get(_part_of(each.pass_id), ()))
+            for path in sorted(named | due):
+                key = (prompt, models.get(each.pass_id, ""))
+                yield key, _outcome(wanted=path in paths, let_in=path in named)
+
+
+def _part_of(pass_id: str) -> str:
+    """The part that a pass `<task>:part_plan:<part>…` plans."""
+    return pass_id.split(":")[2]
+
+
+def _outcome(*, wanted: bool, let_in: bool) -> str:
+    return ("right" if let_in else "missed") if wanted else "extra"
+
+
+def _same_task(run: EndedRun) -> tuple[str, str]:
+    return (run.repo_path, " ".join(run.description.split()))
