@@ -60,7 +60,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
         from clean_room_agent.report.stats import render_stats
 
         shown = render_stats(neutral(prompts), waterfall, counterfactual=counterfactual)
-        output.console().print(shown, highlight=False)
+        output.console().print(shown, highlight=False, soft_wrap=False)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from typing import TypeVar
 
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.retrieval.config import JudgmentsConfig
@@ -10,6 +11,8 @@ from clean_room_agent.retrieval.stage import RetrievalStage
 from clean_room_agent.retrieval.stages.precision import PrecisionStage
 from clean_room_agent.retrieval.stages.scope import ScopeStage
 
+ConfigT = TypeVar("ConfigT")
+StageT = TypeVar("StageT")
 StageFactory = Callable[[JudgmentsConfig], RetrievalStage[RepositorySource]]
 
 STAGES: Mapping[str, StageFactory] = {
@@ -21,18 +24,29 @@ STAGES: Mapping[str, StageFactory] = {
 def build_stages(
     names: Sequence[str], config: JudgmentsConfig
 ) -> tuple[RetrievalStage[RepositorySource], ...]:
-    """The named stages, in the caller's order.
+    """The named retrieval stages, in the caller's order.
+
+    Raises:
+        ConfigError: a name is unknown, stands twice, or there is none.
+    """
+    return stages_named(names, STAGES, config)
+
+
+def stages_named(
+    names: Sequence[str], known: Mapping[str, Callable[[ConfigT], StageT]], config: ConfigT
+) -> tuple[StageT, ...]:
+    """The named stages of a registry, in the caller's order.
 
     Raises:
         ConfigError: a name is unknown, stands twice, or there is none.
     """
     if not names:
-        raise ConfigError("no retrieval stage is named", hint=f"stages: {', '.join(STAGES)}")
+        raise ConfigError("no stage is named", hint=f"stages: {', '.join(known)}")
     for place, name in enumerate(names):
-        if name not in STAGES:
-            near = get_close_matches(name, STAGES, n=1)
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
             meant = f" (did you mean {near[0]!r}?)" if near else ""
-            raise ConfigError(f"unknown retrieval stage {name!r}{meant}", hint=f"stages: {', '.join(STAGES)}")
+            raise ConfigError(f"unknown stage {name!r}{meant}", hint=f"stages: {', '.join(known)}")
         if name in names[:place]:
-            raise ConfigError(f"retrieval stage {name!r} is named twice")
-    return tuple(STAGES[name](config) for name in names)
+            raise ConfigError(f"stage {name!r} is named twice")
+    return tuple(known[name](config) for name in names)

@@ -25,6 +25,7 @@ from clean_room_agent.retrieval.questions import question_text
 from clean_room_agent.retrieval.reentry import merge_request
 from clean_room_agent.retrieval.registry import build_stages
 from clean_room_agent.retrieval.room_files import FileText, RoomFiles
+from clean_room_agent.retrieval.runner import decision_row, run_stages
 from clean_room_agent.retrieval.source import RepositorySource
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
 
@@ -97,8 +98,6 @@ class Retriever:
         candidates, notes = find_candidates(request, analysis.query, source)
         self._keep(request.pass_id, notes)
         judge = self._judge(request)
-        names = tuple(stage.name for stage in self._stages)
-        memory.remember_progress(states, (), names)
         context = StageContext(
             request=request,
             available_tokens=self._available_tokens(request),
@@ -106,11 +105,15 @@ class Retriever:
             files=tuple(entry for entry in candidates if entry.tier <= 1),
             to_change=memory.recall_changes(self._session, self._session.task_id),
         )
-        for place, stage in enumerate(self._stages, start=1):
-            before = len(context.decisions)
-            context = stage.run(context, source, analysis.query, judge)
-            self._keep(request.pass_id, context.decisions[before:])
-            memory.remember_progress(states, names[:place], names[place:])
+        context = run_stages(
+            self._stages,
+            context,
+            source,
+            analysis.query,
+            judge,
+            states=states,
+            keep=lambda decisions: self._keep(request.pass_id, decisions),
+        )
         if not context.detail_chosen:
             context = replace(context, selections=_whole_files(context, source))
         return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
@@ -216,28 +219,7 @@ class Retriever:
 
     def _rows(self, pass_id: str, decisions: Iterable[Decision]) -> tuple[DecisionRow, ...]:
         now = self._record.now()
-        return tuple(
-            DecisionRow(
-                task_id=pass_id,
-                stage=decision.stage,
-                file_id=decision.file_id,
-                tier=decision.tier,
-                included=decision.included,
-                reason=decision.reason,
-                timestamp=now,
-                path=decision.path,
-                symbol=decision.symbol,
-                detail=decision.detail,
-                score=decision.score,
-                call_id=decision.call_id,
-                confidence=decision.confidence,
-                probability=weight.probability if weight else None,
-                neutral=weight.neutral if weight else None,
-                calibrated=weight.calibrated if weight else None,
-            )
-            for decision in decisions
-            for weight in (decision.weight,)
-        )
+        return tuple(decision_row(pass_id, decision, now) for decision in decisions)
 
 
 def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
