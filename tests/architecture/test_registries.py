@@ -18,6 +18,8 @@ import clean_room_agent.enrichment.prompts
 import clean_room_agent.execute.prompts
 import clean_room_agent.retrieval.prompts
 import clean_room_agent.retrieval.stages
+import clean_room_agent.training.prompts
+import clean_room_agent.training.stages
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 from clean_room_agent.cli.prompts import PROMPTS, adapter_map
 from clean_room_agent.llm.answers import BadAnswer
@@ -26,12 +28,19 @@ from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judging import ThresholdJudge
 from clean_room_agent.retrieval.registry import STAGES
 from clean_room_agent.retrieval.stage import RetrievalStage, StageContext
+from clean_room_agent.training.registry import TRAINING_STAGES
+from clean_room_agent.training.source import TrainingStageConfig
 
+BUILT: dict[str, RetrievalStage[Any]] = {
+    **{name: make(JudgmentsConfig()) for name, make in STAGES.items()},
+    **{name: make(TrainingStageConfig()) for name, make in TRAINING_STAGES.items()},
+}
 ROOT = Path(__file__).parents[2]
 FOLDERS = (
     clean_room_agent.enrichment.prompts,
     clean_room_agent.retrieval.prompts,
     clean_room_agent.execute.prompts,
+    clean_room_agent.training.prompts,
 )
 IDENTIFIER = re.compile(r"[a-z][a-z0-9_]{1,31}\Z")
 SAMPLE = "Zq-sample"
@@ -143,22 +152,25 @@ def test_the_rules_of_a_prompt_come_before_all_that_changes(name: str) -> None:
 
 
 def test_every_stage_of_the_folder_is_in_the_registry() -> None:
-    there = {module.__name__.rpartition(".")[2] for module in modules_of(clean_room_agent.retrieval.stages)}
-    assert there == set(STAGES)
+    for folder, known in (
+        (clean_room_agent.retrieval.stages, set(STAGES)),
+        (clean_room_agent.training.stages, set(TRAINING_STAGES)),
+    ):
+        assert {module.__name__.rpartition(".")[2] for module in modules_of(folder)} == known
 
 
-@pytest.mark.parametrize("name", sorted(STAGES))
+@pytest.mark.parametrize("name", sorted(BUILT))
 def test_a_stage_has_the_protocols_signature_and_stands_in_its_own_file(name: str) -> None:
-    stage = STAGES[name](JudgmentsConfig())
+    stage = BUILT[name]
     assert stage.name == name
     assert type(stage).__module__.rpartition(".")[2] == name
     wanted = inspect.signature(RetrievalStage.run).parameters
     assert list(inspect.signature(type(stage).run).parameters) == list(wanted)
 
 
-@pytest.mark.parametrize("name", sorted(STAGES))
+@pytest.mark.parametrize("name", sorted(BUILT))
 def test_a_stage_keeps_nothing_and_makes_nothing_out_of_nothing(name: str) -> None:
-    stage = STAGES[name](JudgmentsConfig())
+    stage = BUILT[name]
     before = dict(vars(stage))
     request = RoomRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
     context = StageContext(request=request, available_tokens=1000, candidates=())

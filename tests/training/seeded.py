@@ -20,6 +20,11 @@ KINDS = (
     *("infrastructure", "unknown"),
 )
 """How a failed task is lost: a stage; `rank`: found but below the bound; `unknown`: never solved afterwards."""
+DOUBTFUL = 10
+"""Every so many tasks a solved run lets a file in that it does not change."""
+SECRET = "ghp_" + "a1B2c3D4e5" * 4
+"""Stands in the words of the task with the number `SECRET_IN`."""
+SECRET_IN = 25
 CLASSIFIER, REASONER, CODER = "tiny:1b", "planner:4b", "coder:3b"
 WORDS = [
     "ledger",
@@ -82,6 +87,8 @@ class Seeded:
     """Failed tasks by kind."""
     calls: int = 0
     tasks: int = 0
+    doubtful: int = 0
+    """Files that a solved run let in and did not change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,12 +129,14 @@ def seed_record(top: Path, counts: Mapping[str, int], *, seed: int = 7) -> Seede
             for _ in range(count):
                 number += 1
                 words = " ".join(rng.choices(WORDS, k=30)) + f" {number}"
+                words += f" token {SECRET}" if number == SECRET_IN else ""
                 writer = Writer(conn, top, Task(number=number, words=words), rng)
                 writer.run("fail", kind)
                 made.tasks += 1
                 if kind != "unknown":
                     writer.run("good", "")
                     made.tasks += 1
+                    made.doubtful += number % DOUBTFUL == 0
                 made.calls += writer.calls
     return made
 
@@ -158,7 +167,7 @@ class Writer:
         )
         self.run_id = orchestrator_runs.append_orchestrator_run(self.conn, row)
         meta = self.open_pass(PassType.META_PLAN, "meta_plan")
-        self.retrieval(f"{self.task_id}:meta_plan", found_by_plan=False)
+        self.retrieval(f"{self.task_id}:meta_plan")
         path = "src/elsewhere.py" if kind == "meta_plan" else self.task.path
         unseen = kind in {"retrieval", "rank", "scope"}
         path = self.task.other if unseen else path
@@ -213,7 +222,7 @@ class Writer:
         )
         task_runs.finish_task_run(self.conn, row_id, outcome)
 
-    def retrieval(self, pass_id: str, *, found_by_plan: bool) -> None:
+    def retrieval(self, pass_id: str) -> None:
         """Scope by a question a file, precision by one a piece, then the package."""
         task, kind = self.task, self.kind
         self.call("task_analysis", pass_id, REASONER, '{"keywords": ["x"]}', stage="task_analysis")
@@ -225,7 +234,10 @@ class Writer:
             self.decide(pass_id, "scope", task.path, included=answer == "yes", call_id=call_id)
         no_call = self.scope_call(pass_id, task.other, "no")
         self.decide(pass_id, "scope", task.other, included=False, call_id=no_call)
-        if kind in {"retrieval", "rank", "scope"} and not found_by_plan:
+        if not kind and task.number % DOUBTFUL == 0:
+            path = f"src/helper_{task.number}.py"
+            self.decide(pass_id, "scope", path, call_id=self.scope_call(pass_id, path, "yes"))
+        if kind in {"retrieval", "rank", "scope"}:
             return
         call_id = self.call(
             "piece_judgment", pass_id, CLASSIFIER, "edit", stage="precision", item=task.symbol

@@ -41,6 +41,10 @@ COMMANDS: dict[str, CommandEntry] = {
     "stats": CommandEntry(
         module="stats", help="What calls cost and how right they were; where tasks were lost."
     ),
+    "train-plan": CommandEntry(module="train_plan", help="Plan the adapter that would win the most tasks."),
+    "curate-data": CommandEntry(
+        module="curate_data", help="Make a dataset for a training plan from the record."
+    ),
     "demo": CommandEntry(module="demo", help="The tour: a sample project with a real bug, solved."),
     "completion": CommandEntry(module="completion", help="Print the shell's completion script."),
 }

@@ -15,6 +15,9 @@ from clean_room_agent.retrieval.prompts.refilter import REFILTER
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.training.prompts.curate_data import CURATE_DATA
+from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
+from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN
 
 PROMPTS: tuple[Prompt[Any, Any], ...] = (
     ENRICHMENT,
@@ -28,6 +31,9 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     PART_PLAN,
     IMPLEMENT,
     ADJUSTMENT,
+    TARGET_JUDGMENT,
+    TRAIN_PLAN,
+    CURATE_DATA,
 )
 
 HEADER = """\

@@ -116,6 +116,12 @@ def list_datasets(conn: Connection, plan_id: int) -> tuple[DatasetRow, ...]:
     return TRAINING_DATASETS.select(conn, "WHERE training_plan_id = ? ORDER BY id", (plan_id,))
 
 
+def list_datasets_of_stage(conn: Connection, stage: str, source: Source) -> tuple[DatasetRow, ...]:
+    """The data sets for a prompt from one source, by id."""
+    tail = "WHERE stage_name = ? AND source = ? ORDER BY id"
+    return TRAINING_DATASETS.select(conn, tail, (stage, source))
+
+
 def list_adapters(conn: Connection) -> tuple[AdapterRow, ...]:
     """Every adapter, by prompt, the newest of each last."""
     return ADAPTER_REGISTRY.select(conn, "ORDER BY stage_name, id")

@@ -1,0 +1,83 @@
+"""`cra train-plan`: what is worth an adapter, planned from the record."""
+
+from pathlib import Path
+
+import click
+
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.cli.stats import waterfall_object
+from clean_room_agent.cli.training_parts import TARGETS, stage_names, training_parts
+from clean_room_agent.whole_file import write_whole
+
+
+@click.command()
+@click.option("--target", type=click.Choice(TARGETS), help="Plan for this prompt, or say why not.")
+@options.repo_option
+@options.budget_options
+@click.option(
+    "-o",
+    "--output",
+    "place",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the plan to a file.",
+)
+@options.json_option
+@options.exact_option
+def command(
+    target: str | None,
+    repo: Path,
+    stages: str | None,
+    context_window: int | None,
+    reserved_tokens: int | None,
+    budget_config: Path | None,
+    place: Path | None,
+    as_json: bool,
+) -> int:
+    """Plan the training of an adapter from the record of all runs.
+
+    Ends with 0 and the plan, or with 1 and what is missing for one; 2: the command or the configuration; 3: the model
+    server.
+    """
+    from clean_room_agent.training.planning import make_training_plan
+
+    workspace = wiring.workspace_of(repo)
+    overrides = Overrides(
+        context_window=context_window, reserved_tokens=reserved_tokens, budget_config=budget_config
+    )
+    names = stage_names(stages, "log_analysis")
+    options.require_record(workspace)
+    settings = load_settings(workspace.config, overrides)
+    with training_parts(workspace, settings) as parts:
+        made = make_training_plan(
+            parts.pipeline,
+            parts.source,
+            parts.router,
+            targets=TARGETS if target is None else (target,),
+            stages=names,
+        )
+    if made.plan is not None and place is not None:
+        write_whole(place, made.plan.model_dump_json(indent=2) + "\n")
+        output.aside(f"wrote {place}; next: cra curate-data --plan {place}")
+    if as_json:
+        output.answer_json(
+            {
+                "plan_id": made.plan_id,
+                "plan": made.plan and made.plan.model_dump(mode="json"),
+                "reason": made.reason,
+                "refused": dict(made.refused),
+                "waterfall": waterfall_object(made.waterfall),
+            }
+        )
+    elif made.plan is None:
+        output.answer(f"no plan: {made.reason}")
+        for name, reason in made.refused[1:]:
+            if made.waterfall.by_prompt.get(name):
+                output.answer(f"  {name}: {reason}")
+    else:
+        output.answer(
+            f"training plan {made.plan_id}: an adapter of {made.plan.base_model} for {made.plan.target}"
+        )
+        output.answer(made.plan.model_dump_json(indent=2))
+        output.answer(f"next: cra curate-data --plan {made.plan_id}")
+    return 0 if made.plan is not None else 1

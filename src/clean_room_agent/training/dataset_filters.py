@@ -1,0 +1,178 @@
+"""What keeps a row out of a dataset, and which split it goes to: one set of rules for logged and for mined rows.
+
+Near-duplicates are found by MinHash and confirmed by the exact Jaccard index of their word triples, without the lines that
+most rows of a prompt share (its rules). Rows of one group (a task, a commit) are alike by nature, since they share their
+question: they are compared for equality alone, and stand in one split together.
+"""
+
+import importlib.util
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Sequence
+
+from clean_room_agent.errors import UsageError
+from clean_room_agent.redaction import Redactor
+from clean_room_agent.training.dataset import Preference, Row, Split
+
+Group = Callable[[Row | Preference], Hashable]
+TEST_SHARE = 0.1
+VALIDATION_SHARE = 0.1
+SPLIT_RULE = (
+    "By repository and time: of each repository's tasks (or commits) the newest 10 % are test, the newest 10 % of the others "
+    "validation. All rows of a task stand in one split."
+)
+SHINGLE_WORDS = 3
+SHARED = 0.5
+"""Lines that more than this share of the groups have are the prompt's own."""
+PERMUTATIONS = 256
+CANDIDATE_SLACK = 0.25
+"""MinHash looks this much below the threshold, so that hardly a pair at the threshold escapes it."""
+NEEDS_DATA = "pip install 'clean-room-agent[data]'"
+
+
+def require_extra() -> None:
+    """Nothing happens where near-duplicates can be found.
+
+    Raises:
+        UsageError: the extra is not installed.
+    """
+    if importlib.util.find_spec("datasketch") is None:
+        raise UsageError("curating data needs the extra `data`, which is not installed", hint=NEEDS_DATA)
+
+
+def own_group(row: Row | Preference) -> Hashable:
+    """The task or commit that the row says it comes from."""
+    return row.origin.group
+
+
+def fault_of(
+    row: Row | Preference, *, max_tokens: int, count: Callable[[str], int], redactor: Redactor
+) -> str:
+    """Why the row must not stand in a dataset; "" where nothing speaks against it."""
+    text = "\n".join(message.content for message in row.messages)
+    if not all(message.content.strip() for message in row.messages):
+        return "an empty message"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "not UTF-8"
+    if sum(count(message.content) for message in row.messages) > max_tokens:
+        return "longer than the bound"
+    return "holds a secret" if redactor.redact(text) != text else ""
+
+
+def alike(rows: Sequence[Row | Preference], *, threshold: float, group: Group = own_group) -> dict[int, str]:
+    """The positions of rows that repeat an earlier one, with the reason: the same content, or nearly so in another group.
+    The extra `data` must be installed (`require_extra`).
+    """
+    found: dict[int, str] = {}
+    texts: dict[tuple[object, ...], int] = {}
+    for place, row in enumerate(rows):
+        key = (*row.messages, row.label if isinstance(row, Row) else None)
+        if texts.setdefault(key, place) != place:
+            found[place] = "duplicate"
+    left = [place for place in range(len(rows)) if place not in found]
+    near = near_duplicates(
+        [_text(rows[place]) for place in left], [group(rows[place]) for place in left], threshold=threshold
+    )
+    return found | {left[place]: "near-duplicate" for place in near}
+
+
+def near_duplicates(texts: Sequence[str], groups: Sequence[Hashable], *, threshold: float) -> tuple[int, ...]:
+    """The positions of texts that are nearly those of an earlier one that is kept, in another group."""
+    from datasketch import MinHash, MinHashLSH
+
+    shingles = _shingles(texts, groups)
+    index = MinHashLSH(threshold=max(threshold - CANDIDATE_SLACK, 0.05), num_perm=PERMUTATIONS)
+    dropped = []
+    for place, own in enumerate(shingles):
+        sketch = MinHash(num_perm=PERMUTATIONS, seed=1)
+        sketch.update_batch([shingle.encode() for shingle in sorted(own)])
+        others = (other for other in index.query(sketch) if groups[other] != groups[place])
+        if any(jaccard(own, shingles[other]) >= threshold for other in others):
+            dropped.append(place)
+        else:
+            index.insert(place, sketch)
+    return tuple(dropped)
+
+
+def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+    """The share of what both have in what either has."""
+    return len(one & other) / len(one | other) if one or other else 1.0
+
+
+def cap(
+    rows: Sequence[Row], *, per_group: int, per_repository: int, group: Group = own_group
+) -> dict[int, str]:
+    """The positions of rows beyond the bounds, with the reason. Which ones stay is decided by their ids, so by chance."""
+    found: dict[int, str] = {}
+    for most, reason, key in (
+        (per_group, "more than the plan takes of one task", group),
+        (per_repository, "more than the plan takes of one repository", lambda row: row.origin.repo),
+    ):
+        counts: Counter[Hashable] = Counter()
+        for place in sorted(range(len(rows)), key=lambda place: rows[place].id):
+            if place in found:
+                continue
+            counts[key(rows[place])] += 1
+            if counts[key(rows[place])] > most:
+                found[place] = reason
+    return found
+
+
+def balance(rows: Sequence[Row], *, max_ratio: float) -> dict[int, str]:
+    """The positions of rows whose one-word answer is too common beside the rarest one, with the reason."""
+    by_answer: dict[str, list[int]] = defaultdict(list)
+    for place, row in enumerate(rows):
+        answer = "".join(message.content for message in row.completion)
+        if len(answer.split()) == 1:
+            by_answer[answer].append(place)
+    if len(by_answer) < 2 or len(rows) != sum(map(len, by_answer.values())):
+        return {}
+    most = int(min(map(len, by_answer.values())) * max_ratio)
+    found: dict[int, str] = {}
+    for places in by_answer.values():
+        kept = sorted(places, key=lambda place: rows[place].id)[:most]
+        found |= dict.fromkeys(set(places) - set(kept), "more of its answer than the balance takes")
+    return found
+
+
+def split_groups(rows: Sequence[Row | Preference], group: Group = own_group) -> dict[Hashable, Split]:
+    """The split of each group: see `SPLIT_RULE`. A repository with fewer than ten groups has at least one test group from
+    three groups on.
+    """
+    newest: dict[str, dict[Hashable, str]] = defaultdict(dict)
+    for row in rows:
+        times = newest[row.origin.repo]
+        times[group(row)] = max(times.get(group(row), ""), row.origin.timestamp)
+    found: dict[Hashable, Split] = {}
+    for times in newest.values():
+        ordered = sorted(times, key=lambda key: (times[key], str(key)), reverse=True)
+        tests = _share_of(len(ordered), TEST_SHARE)
+        validations = _share_of(len(ordered), VALIDATION_SHARE)
+        for place, key in enumerate(ordered):
+            found[key] = "test" if place < tests else "validation" if place < tests + validations else "train"
+    return found
+
+
+def _share_of(count: int, share: float) -> int:
+    return 0 if count < 3 else max(1, round(count * share))
+
+
+def _text(row: Row | Preference) -> str:
+    """What tells the row from others: without the system's words."""
+    return "\n".join(message.content for message in row.messages if message.role != "system")
+
+
+def _shingles(texts: Sequence[str], groups: Sequence[Hashable]) -> list[frozenset[str]]:
+    having: dict[str, set[Hashable]] = defaultdict(set)
+    for text, group in zip(texts, groups, strict=True):
+        for line in text.splitlines():
+            having[line].add(group)
+    total = len(set(groups))
+    shared = {line for line, found in having.items() if total > 2 and len(found) > total * SHARED}
+    made = []
+    for text in texts:
+        words = " ".join(line for line in text.splitlines() if line not in shared).split()
+        last = max(len(words) - SHINGLE_WORDS, 0)
+        made.append(frozenset(" ".join(words[at : at + SHINGLE_WORDS]) for at in range(last + 1)))
+    return made

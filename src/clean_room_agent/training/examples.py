@@ -1,0 +1,202 @@
+"""From the record to examples: each recorded question with its last answer, and whether that is one to learn.
+
+Good: of a solved task all of whose files came into scope, an answer that agrees with what was changed. Bad: of a failed
+task, an answer that the failure is charged to. Doubtful: an answer that let in more than was changed, which may be context
+that the change needed or noise. Everything else stays out, with a reason.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
+from clean_room_agent.db.raw.analysis import JudgedItem, ReadCall
+from clean_room_agent.llm.answers import Choice, Verdict, visible
+from clean_room_agent.llm.exchange import load_logprobs
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.training.credit import Charge, recalls_all
+from clean_room_agent.training.dataset import Message, Origin, Preference, Row
+from clean_room_agent.training.gold import Gold
+from clean_room_agent.training.logs import (
+    NOT_JUDGED,
+    PLANNING,
+    LogAnalysisAPI,
+    TaskLog,
+    files_of_parts,
+    files_of_plan,
+    is_gold,
+    lets_in,
+)
+
+Worth = Literal["good", "bad", "doubtful", "out"]
+AGREES = "agrees with what was changed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    """One question with its tries."""
+
+    key: str
+    """Names it in the record: `call <id>` of the last try."""
+    tries: tuple[ReadCall, ...]
+    """The first asked the question itself; those after it show an earlier answer's fault."""
+    answer: str
+    """The last answer in the prompt's own form."""
+    worth: Worth
+    reason: str
+    task: TaskLog
+
+    @property
+    def last(self) -> ReadCall:
+        """The try whose answer counts."""
+        return self.tries[-1]
+
+    def row(self, *, label: bool) -> Row:
+        """The first question with the last answer."""
+        return Row(prompt=self._prompt(), completion=_said(self.answer), origin=self._origin(), label=label)
+
+    def preference(self) -> Preference | None:
+        """The answer that was repaired, before the one that could not be read; None where nothing was repaired."""
+        first = visible(self.tries[0].row.response)
+        if self.last.reading != "repaired" or not first or first == self.answer:
+            return None
+        return Preference(
+            prompt=self._prompt(), chosen=_said(self.answer), rejected=_said(first), origin=self._origin()
+        )
+
+    def _prompt(self) -> tuple[Message, ...]:
+        row = self.tries[0].row
+        system = (Message(role="system", content=row.system_prompt),) if row.system_prompt else ()
+        return (*system, Message(role="user", content=row.prompt))
+
+    def _origin(self) -> Origin:
+        row, run = self.last.row, self.task.run
+        return Origin(
+            stage=row.call_type,
+            source="logged",
+            repo=run.repo_path,
+            commit=run.commit,
+            timestamp=row.timestamp,
+            model=row.model,
+            task_id=row.task_id,
+            call_id=row.id,
+        )
+
+
+def examples_of(
+    task: TaskLog, prompt: Prompt[Any, Any], logs: LogAnalysisAPI, charge: Charge | None
+) -> tuple[Example, ...]:
+    """The task's questions of this prompt, in the order of asking."""
+    judged: dict[int, list[JudgedItem]] = defaultdict(list)
+    for item in task.items:
+        if item.call_id is not None and item.stage not in NOT_JUDGED:
+            judged[item.call_id].append(item)
+    complete = task.solved and recalls_all(task)
+    found = []
+    for tries in questions(logs.calls(task.run.task_id, prompt.name)):
+        last = tries[-1]
+        worth, reason = _worth(task, last, judged.get(last.row.id, []), charge, complete=complete)
+        found.append(
+            Example(
+                key=f"call {last.row.id}",
+                tries=tries,
+                answer=_in_form(prompt, last),
+                worth=worth,
+                reason=reason,
+                task=task,
+            )
+        )
+    return tuple(found)
+
+
+def questions(calls: tuple[ReadCall, ...]) -> Iterator[tuple[ReadCall, ...]]:
+    """The calls by question: a repair, or a try after an error, begins with the question's own text."""
+    kept: list[list[ReadCall]] = []
+    newest: dict[tuple[str, str], list[ReadCall]] = {}
+    for call in calls:
+        key = (call.row.task_id, call.row.item)
+        known = newest.get(key)
+        open_question = known is not None and known[-1].reading in {"", "unreadable"}
+        if known is not None and open_question and call.row.prompt.startswith(known[0].row.prompt):
+            known.append(call)
+        else:
+            newest[key] = [call]
+            kept.append(newest[key])
+    yield from (tuple(tries) for tries in kept)
+
+
+def _worth(
+    task: TaskLog, last: ReadCall, judged: list[JudgedItem], charge: Charge | None, *, complete: bool
+) -> tuple[Worth, str]:
+    if task.gold is None:
+        return "out", "no accepted change is known"
+    if not task.solved:
+        prompt = charge.prompt if charge is not None else ""
+        at_fault = charge is not None and (not charge.call_ids or last.row.id in charge.call_ids)
+        if prompt == last.row.call_type and at_fault and visible(last.row.response):
+            return "bad", "the task's failure is charged to it"
+        return "out", "of a failed task that is not charged to it"
+    if not complete:
+        return "out", "of a solved task whose files were not all in scope"
+    if last.reading not in {"parsed", "repaired"}:
+        return "out", "its answer could not be read"
+    return _agreement(task, task.gold, last, judged)
+
+
+def _agreement(task: TaskLog, gold: Gold, last: ReadCall, judged: list[JudgedItem]) -> tuple[Worth, str]:
+    name = last.row.call_type
+    if name in PLANNING.values():
+        return _plan_agreement(task, gold, last)
+    if name == PassType.IMPLEMENT.value:
+        passed = {each.call_id for each in task.attempts if each.outcome is AttemptOutcome.APPLIED_AND_PASSED}
+        return (
+            ("good", "its edits were accepted")
+            if last.row.id in passed
+            else ("out", "its edits were not accepted")
+        )
+    if not judged:
+        decides = last.row.stage_name not in {"", *NOT_JUDGED}
+        return ("out", "no decision rests on it") if decides else ("good", "of a solved task")
+    pairs = [(is_gold(item, gold), lets_in(item)) for item in judged]
+    if (True, False) in pairs:
+        return "out", "contradicts what was changed"
+    return ("doubtful", "let in more than was changed") if (False, True) in pairs else ("good", AGREES)
+
+
+def _plan_agreement(task: TaskLog, gold: Gold, last: ReadCall) -> tuple[Worth, str]:
+    made = next((each for each in task.passes if each.pass_id == last.row.task_id), None)
+    if made is None or not made.plan or not made.success:
+        return "out", "no plan was made of it"
+    named, paths = set(files_of_plan(made.plan)), {file.path for file in gold.files}
+    parts: dict[str, tuple[str, ...]] = {}
+    for each in task.passes:
+        parts |= files_of_parts(each.plan)
+    is_whole = made.pass_type is PassType.META_PLAN
+    due = paths if is_whole else paths & set(parts.get(made.pass_id.split(":")[2], ()))
+    if due - named:
+        return "out", "contradicts what was changed"
+    return ("doubtful", "names more than was changed") if named - paths else ("good", AGREES)
+
+
+def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
+    """The answer as the prompt asks for it: a verdict that was read from probabilities or from an object is its word."""
+    if last.reading in {"parsed", "repaired"}:
+        value = prompt.parse(last.row.response, load_logprobs(last.row.logprobs))
+        if isinstance(value, Verdict):
+            return "yes" if value.yes else "no"
+        if isinstance(value, Choice):
+            return value.word
+    return visible(last.row.response)
+
+
+def _said(text: str) -> tuple[Message, ...]:
+    return (Message(role="assistant", content=text),)
+
+
+def counted(examples: Mapping[str, Example]) -> Mapping[str, int]:
+    """How many examples there are of each worth."""
+    counts = dict.fromkeys(("good", "bad", "doubtful", "out"), 0)
+    for example in examples.values():
+        counts[example.worth] += 1
+    return counts

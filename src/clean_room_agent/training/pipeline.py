@@ -1,0 +1,198 @@
+"""A run of the modes `train_plan` and `curate_data`: recorded, budgeted and narrowed by stages like any other pass."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from clean_room_agent.artifacts.package import (
+    BudgetAccount,
+    ContextItem,
+    ContextPackage,
+    DroppedItem,
+    fence_for,
+    frame,
+)
+from clean_room_agent.artifacts.tasks import Mode, RoomRequest, TaskQuery
+from clean_room_agent.db.raw.decisions import append_decisions
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.task_runs import TaskRunOutcome, TaskRunRow, append_task_run, finish_task_run
+from clean_room_agent.db.session import Session
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.orchestrator.meter import Meter
+from clean_room_agent.retrieval import memory
+from clean_room_agent.retrieval.judging import ModelJudge, RememberingJudge
+from clean_room_agent.retrieval.questions import question_text
+from clean_room_agent.retrieval.registry import stages_named
+from clean_room_agent.retrieval.runner import decision_row, run_stages
+from clean_room_agent.retrieval.stage import Candidate, Decision, StageContext
+from clean_room_agent.training.registry import TRAINING_STAGES
+from clean_room_agent.training.source import LogSource, TrainingStageConfig
+
+ASSEMBLY = "assembly"
+BATCH_SIZE = 30
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """How a run ends: it has failed until somebody says otherwise."""
+
+    success: bool = False
+    plan: str | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pipeline:
+    """One run; its session is the task's."""
+
+    record: Record
+    session: Session
+    models: ModelClient
+    meter: Meter
+    repo_path: str
+    reader: str
+    """The model that reads the package."""
+    threshold: float
+    """Probability that a yes needs."""
+
+    @contextlib.contextmanager
+    def recorded(self, mode: Mode, stages: Sequence[str]) -> Iterator[Outcome]:
+        """The run stands in the record while it is under way; afterwards its outcome does too, and its session is archived.
+
+        A run that ends by an error has failed; its session is left to whoever opened it.
+        """
+        window = self.models.window("reasoning")
+        row = TaskRunRow(
+            task_id=self.session.task_id,
+            repo_path=self.repo_path,
+            mode=mode,
+            execute_model=self.reader,
+            context_window=window.context,
+            reserved_tokens=window.reserved,
+            stages=",".join(stages),
+            timestamp=self.record.now(),
+        )
+        row_id = self.record.write(append_task_run, row)
+        outcome = Outcome()
+        try:
+            yield outcome
+        except BaseException as error:
+            self._finish(row_id, Outcome(detail=f"broken off: {error or type(error).__name__}"))
+            raise
+        self._finish(row_id, outcome)
+        self.session.archive(self.record)
+
+    def _finish(self, row_id: int, outcome: Outcome) -> None:
+        spent = self.meter.read()
+        told = TaskRunOutcome(
+            success=outcome.success,
+            total_tokens=spent.tokens,
+            total_latency_ms=spent.latency_ms,
+            completed_at=self.record.now(),
+            final_plan=outcome.plan,
+            detail=outcome.detail,
+        )
+        self.record.write(finish_task_run, row_id, told)
+
+    def narrow(
+        self,
+        mode: Mode,
+        task: str,
+        candidates: Sequence[str],
+        source: LogSource,
+        *,
+        stages: Sequence[str],
+        config: TrainingStageConfig,
+    ) -> StageContext:
+        """What the stages leave of the candidates; each decision is on record when this returns.
+
+        Raises:
+            ConfigError: a stage is unknown.
+            ModelError: the server.
+        """
+        built = stages_named(stages, TRAINING_STAGES, config)
+        request = RoomRequest(pass_id=self.session.task_id, mode=mode, role="reasoning", task=task)
+        window = self.models.window("reasoning")
+        query = TaskQuery(task=task)
+        memory.remember_query(self.session, query)
+        question = question_text(request)
+        judge = ModelJudge(
+            self.models,
+            question=question,
+            pass_id=request.pass_id,
+            batch_size=BATCH_SIZE,
+            threshold=self.threshold,
+        )
+        context = run_stages(
+            built,
+            StageContext(
+                request=request,
+                available_tokens=window.context - window.reserved,
+                candidates=tuple(
+                    Candidate(path=name, file_id=0, tier=4, score=0.0, reasons=()) for name in candidates
+                ),
+            ),
+            source,
+            query,
+            RememberingJudge(judge, self.session, question=question),
+            states=self.session,
+            keep=self._keep,
+        )
+        memory.remember_outputs(self.session, context)
+        return context
+
+    def pack(self, context: StageContext) -> ContextPackage:
+        """The selections as a package that fits, first ones first; what does not fit is dropped whole, and logged."""
+        items: list[ContextItem] = []
+        dropped: list[DroppedItem] = []
+        decisions = []
+        left = context.available_tokens
+        for chosen in context.selections:
+            text = frame(chosen.path, chosen.outline, fence_for((chosen.outline,)))
+            tokens = self.models.count(text, context.request.role)
+            fits = tokens <= left
+            reason = chosen.reason if fits else f"does not fit: about {tokens} tokens, {left} are left"
+            if fits:
+                left -= tokens
+                items.append(
+                    ContextItem(
+                        path=chosen.path,
+                        detail=chosen.detail,
+                        start_line=chosen.start_line,
+                        end_line=chosen.end_line,
+                        text=text,
+                        tier=chosen.tier,
+                        score=chosen.score,
+                        reason=reason,
+                        tokens=tokens,
+                        content_hash="",
+                    )
+                )
+            else:
+                dropped.append(
+                    DroppedItem(path=chosen.path, detail=chosen.detail, tokens=tokens, reason=reason)
+                )
+            decisions.append(
+                Decision(stage=ASSEMBLY, path=chosen.path, included=fits, score=chosen.score, reason=reason)
+            )
+        self._keep(decisions)
+        window = self.models.window(context.request.role)
+        package = ContextPackage(
+            pass_id=context.request.pass_id,
+            task=context.request.task,
+            items=tuple(items),
+            dropped=tuple(dropped),
+            budget=BudgetAccount(
+                context_window=window.context,
+                reserved_tokens=window.reserved,
+                used_tokens=context.available_tokens - left,
+            ),
+        )
+        memory.remember_package(self.session, package)
+        return package
+
+    def _keep(self, decisions: Sequence[Decision]) -> None:
+        now, task_id = self.record.now(), self.session.task_id
+        rows = tuple(replace(decision_row(task_id, each, now), file_id=None) for each in decisions)
+        if rows:
+            self.record.write(append_decisions, rows)

@@ -1,0 +1,80 @@
+"""Which prompt is to be trained, and what should that win?"""
+
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+
+
+class TrainPlanAnswer(BaseModel):
+    """The plan's choices; all else follows by rule."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    reason: str
+    target: str
+    expected: float = Field(ge=0, le=1)
+    epochs: float = Field(gt=0, le=20)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainPlanInputs:
+    """The candidates with their figures."""
+
+    candidates: str
+    """Framed."""
+    names: tuple[str, ...]
+    tasks: int
+    """Failed and solved ones whose accepted change is known."""
+    rejected: str
+    """An earlier plan that had faults; "" for the first."""
+    faults: tuple[str, ...]
+
+
+TEMPLATE = """\
+A coding agent asks small language models narrow questions. You plan the training of an adapter for one kind of question. \
+You get the figures of each kind that may be trained.
+
+Rules:
+- Choose the kind whose better answers would win the most tasks.
+- `expected` is the share of all tasks (0 to 1) that get past this question after training. Stay below what perfect answers \
+would win.
+- `epochs` is 1 to 4: fewer where there are many examples.
+- Answer with one JSON object and nothing else.
+
+Example answer:
+{{ example }}
+
+## Questions that may be trained
+{% for name in names %}
+- {{ name }}
+{% endfor %}
+
+## Figures of {{ tasks }} tasks
+{{ candidates }}
+{% if faults %}
+
+## An earlier plan was refused
+{{ rejected }}
+{% for fault in faults %}
+- {{ fault }}
+{% endfor %}
+{% endif %}
+
+Which question is to be trained? Answer with the JSON object.
+"""
+
+TRAIN_PLAN: Prompt[TrainPlanInputs, TrainPlanAnswer] = Prompt(
+    name="train_plan",
+    role="reasoning",
+    title="Plan the training of an adapter",
+    system="You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
+    "with nothing around it.",
+    template=TEMPLATE,
+    answer=JsonAnswer(TrainPlanAnswer),
+    max_answer_tokens=400,
+    example='{"reason": "Most failed tasks lost a file that was judged out.", "target": "scope_judgment", '
+    '"expected": 0.9, "epochs": 2}',
+)

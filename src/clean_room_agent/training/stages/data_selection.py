@@ -1,0 +1,79 @@
+"""The stage `data_selection`: which recorded answers are examples to learn from."""
+
+from dataclasses import replace
+
+from clean_room_agent.artifacts.tasks import TaskQuery
+from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Ruling, StageContext
+from clean_room_agent.training.examples import Example
+from clean_room_agent.training.prompts.curate_data import CURATE_DATA
+from clean_room_agent.training.source import LogSource, TrainingStageConfig
+
+KEEP = "keep"
+TASK_CHARS = 1200
+"""Of the task's words, shown to the judge."""
+ANSWER_CHARS = 1200
+
+
+class DataSelectionStage:
+    """What agrees with the accepted change is in, and so are the answers that failures are charged to, as bad examples; of
+    what is doubtful a model judges as much as the plan allows, newest first; all else is out.
+    """
+
+    name = "data_selection"
+
+    def __init__(self, config: TrainingStageConfig) -> None:
+        self._config = config
+
+    def run(self, context: StageContext, source: LogSource, task: TaskQuery, models: Judge) -> StageContext:  # noqa: ARG002 - the Protocol's signature
+        """The context with the chosen examples in the candidates' order."""
+        if not context.candidates:
+            return context
+        examples = source.examples(self._config.target)
+        doubtful = [entry for entry in context.candidates if examples[entry.path].worth == "doubtful"]
+        judged = doubtful[::-1][: self._config.criteria.max_doubtful][::-1]
+        rulings = models.each(
+            CURATE_DATA,
+            [_option(examples[entry.path]) for entry in judged],
+            label=KEEP,
+            stage=self.name,
+        )
+        ruled = dict(zip((entry.path for entry in judged), rulings, strict=True))
+        decisions = [
+            self._decide(entry, examples[entry.path], ruled.get(entry.path)) for entry in context.candidates
+        ]
+        included = {decision.path for decision in decisions if decision.included}
+        return replace(
+            context,
+            files=tuple(entry for entry in context.candidates if entry.path in included),
+            detail_chosen=True,
+            decisions=(*context.decisions, *decisions),
+        )
+
+    def _decide(self, entry: Candidate, example: Example, ruling: Ruling | None) -> Decision:
+        if ruling is not None:
+            included, reason = ruling.label == KEEP, f"{example.reason}; {ruling.reason}"
+        elif example.worth == "doubtful":
+            included, reason = False, f"{example.reason}; more are doubtful than the plan lets a model judge"
+        else:
+            included, reason = example.worth != "out", example.reason
+        return Decision(
+            stage=self.name,
+            path=entry.path,
+            included=included,
+            reason=reason,
+            call_id=ruling.call_id if ruling is not None else None,
+            confidence=ruling.confidence if ruling is not None else None,
+        )
+
+
+def _option(example: Example) -> Option:
+    """What was asked about, what was answered, and what was changed in the end."""
+    row = example.last.row
+    changed = ", ".join(file.path for file in example.task.gold.files) if example.task.gold else ""
+    text = (
+        f"task: {' '.join(example.task.run.description.split())[:TASK_CHARS]}\n"
+        f"asked about: {row.item or 'the whole task'}\n"
+        f"answered: {' '.join(example.answer.split())[:ANSWER_CHARS]}\n"
+        f"changed in the end: {changed}\n"
+    )
+    return Option(key=example.key, name=example.key, text=text, score=0.5)

@@ -1,0 +1,271 @@
+"""`cra train-plan` and `cra curate-data` against a stand-in server, over a seeded record."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fakes.ollama_script import ChatCall
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.repositories import make_repository
+from tests.fakes.solving import PROBE, Project, project_at
+from tests.training.seeded import SECRET, SECRET_IN, Seeded, seed_record
+
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.training.dataset_filters import jaccard
+from clean_room_agent.training.prompts.curate_data import CURATE_DATA
+from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
+from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN
+from clean_room_agent.workspace import Workspace
+
+COUNTS = {"retrieval": 5, "scope": 205, "format": 6, "implement": 4, "unknown": 2}
+GOOD_PLAN = {"reason": "scope loses most", "target": "scope_judgment", "expected": 0.9, "epochs": 3}
+
+
+class Mind:
+    """Answers the training prompts; what it was asked is kept."""
+
+    def __init__(self, *plans: dict[str, Any]) -> None:
+        self.asked: list[str] = []
+        self._plans = list(plans or (GOOD_PLAN,))
+
+    def __call__(self, call: ChatCall) -> str:
+        if call.prompt.startswith(PROBE):
+            return "x"
+        self.asked.append(call.title)
+        if call.title == TRAIN_PLAN.title:
+            return json.dumps(self._plans.pop(0) if len(self._plans) > 1 else self._plans[0])
+        assert call.title in {TARGET_JUDGMENT.title, CURATE_DATA.title}
+        return "yes"
+
+
+@pytest.fixture(scope="session")
+def seeded_once(tmp_path_factory: pytest.TempPathFactory) -> Seeded:
+    top = make_repository(tmp_path_factory.mktemp("seed") / "shop", {"src/a.py": "x = 1\n"})
+    return seed_record(top, COUNTS)
+
+
+@pytest.fixture
+def shop(tmp_path: Path, seeded_once: Seeded) -> Project:
+    shutil.copytree(seeded_once.top, tmp_path / "shop", symlinks=True)
+    return project_at(tmp_path / "shop", {}, {})
+
+
+def rows(project: Project, query: str) -> list[Any]:
+    conn = connect_file("raw", Workspace(repo=project.top).raw, read_only=True)
+    try:
+        return conn.execute(query).fetchall()
+    finally:
+        conn.close()
+
+
+def run(project: Project, mind: Mind, *args: str) -> tuple[int, dict[str, Any], str]:
+    with OllamaServer(mind) as server:
+        project.configure(server.base_url)
+        code, out, err = project.run_here(*args, "--json")
+    return code, json.loads(out) if out.strip() else {}, err
+
+
+def test_a_plan_is_made_for_the_prompt_that_loses_most_and_stands_in_the_record(shop: Project) -> None:
+    mind = Mind()
+    code, told, err = run(shop, mind, "train-plan", "-o", str(shop.home / "plan.json"))
+    assert code == 0, err
+    assert told["waterfall"]["charged"] == {
+        "retrieval": 5,
+        "scope": 205,
+        "precision": 0,
+        "budget": 0,
+        "planning": 0,
+        "format": 6,
+        "implement": 4,
+    }
+    assert mind.asked == [TARGET_JUDGMENT.title, TRAIN_PLAN.title]
+    assert told["plan"]["target"] == "scope_judgment"
+    assert told["plan"]["base_model"] == "thinker:4b"
+    assert told["plan"]["hyperparameters"]["rank"] == 8
+    assert told["plan"]["hyperparameters"]["learning_rate"] == 1e-4
+    assert told["plan"]["improvement"]["now"] == pytest.approx(1 - 205 / 440)
+    assert told["plan"]["improvement"]["examples_to_see_it"] > 0
+    assert json.loads((shop.home / "plan.json").read_text()) == told["plan"]
+    ((mode, success, stages, final),) = rows(
+        shop, "SELECT mode, success, stages, final_plan FROM task_runs WHERE mode = 'train_plan'"
+    )
+    assert (mode, success, stages) == ("train_plan", 1, "log_analysis")
+    assert json.loads(final) == told["plan"]
+    task_id = told["plan"]["task_id"]
+    assert [
+        tuple(row)
+        for row in rows(
+            shop,
+            f"SELECT call_type, stage_name FROM retrieval_llm_calls WHERE task_id = '{task_id}' ORDER BY id",
+        )
+        if row[0] != "window_probe"
+    ][-2:] == [("target_judgment", "log_analysis"), ("train_plan", "")]
+    decided = rows(
+        shop, f"SELECT path, included, call_id IS NULL FROM retrieval_decisions WHERE task_id = '{task_id}'"
+    )
+    assert ("scope_judgment", 1, 0) in [tuple(row) for row in decided]
+    assert [tuple(row) for row in decided if row[0] == "implement"] == [("implement", 0, 1)]
+    assert rows(shop, f"SELECT count(*) FROM session_archives WHERE task_id = '{task_id}'")[0][0] == 1
+    assert not list(Workspace(repo=shop.top).sessions.glob("session_*"))
+
+
+def test_a_plan_with_faults_goes_back_once_and_is_then_refused(shop: Project) -> None:
+    mind = Mind({**GOOD_PLAN, "target": "implement"}, GOOD_PLAN)
+    assert run(shop, mind, "train-plan")[0] == 0
+    assert mind.asked.count(TRAIN_PLAN.title) == 2
+    stubborn = Mind({**GOOD_PLAN, "expected": 0.01})
+    code, told, _ = run(shop, stubborn, "train-plan")
+    assert code == 1
+    assert "is not above" in told["reason"]
+    assert rows(shop, "SELECT count(*) FROM training_plans")[0][0] == 1
+
+
+def test_a_refusal_says_how_many_are_missing_and_asks_no_model(shop: Project) -> None:
+    mind = Mind()
+    code, told, _ = run(shop, mind, "train-plan", "--target", "implement")
+    assert code == 1
+    assert mind.asked == []
+    assert "10 failed tasks are charged to it, 200 are needed: 190 are missing" in told["reason"]
+    assert "cra bootstrap" in told["reason"]
+    ((success, detail),) = rows(shop, "SELECT success, detail FROM task_runs WHERE mode = 'train_plan'")
+    assert success == 0
+    assert "190 are missing" in detail
+
+
+def test_nothing_is_trained_where_retrieval_loses_more(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
+    seed_record(top, {"retrieval": 205, "scope": 201})
+    mind = Mind()
+    code, told, _ = run(project_at(top, {}, {}), mind, "train-plan")
+    assert code == 1
+    assert mind.asked == []
+    assert "retrieval loses 205 tasks and this prompt 201" in told["reason"]
+
+
+def lines(folder: Path, name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "scope_judgment" / name).read_text().splitlines()]
+
+
+@pytest.fixture
+def curated(shop: Project) -> tuple[Project, Mind, dict[str, Any], Path]:
+    mind = Mind()
+    folder = shop.home / "data"
+    code, told, err = run(shop, mind, "curate-data", "--target", "scope_judgment", "-o", str(folder))
+    assert code == 0, err
+    return shop, mind, told, folder
+
+
+def test_a_dataset_holds_good_answers_and_bad_ones_apart(
+    curated: tuple[Project, Mind, dict[str, Any], Path], seeded_once: Seeded
+) -> None:
+    shop, mind, told, folder = curated
+    supervised = [
+        row for name in ("train.jsonl", "validation.jsonl", "test.jsonl") for row in lines(folder, name)
+    ]
+    assert supervised
+    assert all(row["label"] for row in supervised)
+    answers = Counter(row["completion"][0]["content"] for row in supervised)
+    assert set(answers) == {"yes", "no"}
+    labelled = [
+        row for split in ("train", "validation", "test") for row in lines(folder, f"kto_{split}.jsonl")
+    ]
+    bad = [row for row in labelled if not row["label"]]
+    assert len(bad) == COUNTS["scope"] - 1  # the task with the secret is gone
+    assert {row["completion"][0]["content"] for row in bad} == {"no"}
+    assert mind.asked == [CURATE_DATA.title] * seeded_once.doubtful
+    ((stage, examples, negative),) = rows(
+        shop, "SELECT stage_name, example_count, negative_count FROM training_datasets"
+    )
+    assert (stage, examples, negative) == ("scope_judgment", len(supervised), len(bad))
+    assert rows(shop, "SELECT count(*) FROM training_plans")[0][0] == 1
+    assert told["left_out"]["no accepted change is known"] == 2 * COUNTS["unknown"]
+
+
+def test_no_secret_reaches_a_file(curated: tuple[Project, Mind, dict[str, Any], Path]) -> None:
+    _, _, told, folder = curated
+    assert told["left_out"]["holds a secret"] > 0
+    for path in folder.rglob("*"):
+        assert path.is_dir() or SECRET not in path.read_text()
+    every = [row for path in folder.rglob("*.jsonl") for row in lines(folder, path.name)]
+    assert all(not row["task_id"].endswith(f"{SECRET_IN:05d}:meta_plan") for row in every)
+
+
+def test_splits_follow_time_and_share_no_task_and_no_near_duplicate(
+    curated: tuple[Project, Mind, dict[str, Any], Path],
+) -> None:
+    _, _, _, folder = curated
+    parts = {
+        split: [row for prefix in ("", "kto_") for row in lines(folder, f"{prefix}{split}.jsonl")]
+        for split in ("train", "validation", "test")
+    }
+    numbers = {split: {row["task_id"][5:10] for row in found} for split, found in parts.items()}
+    assert not numbers["train"] & numbers["test"]
+    assert not numbers["train"] & numbers["validation"]
+    assert not numbers["validation"] & numbers["test"]
+    assert max(row["timestamp"] for row in parts["train"]) < min(row["timestamp"] for row in parts["test"])
+
+    def words(row: dict[str, Any]) -> frozenset[str]:
+        question = row["prompt"][1]["content"].partition("## Task")[2].split()
+        return frozenset(" ".join(question[at : at + 3]) for at in range(len(question)))
+
+    held_out = [words(row) for row in parts["test"]]
+    for row in parts["train"]:
+        own = words(row)
+        assert all(jaccard(own, other) < 0.7 for other in held_out)
+
+
+def test_curating_again_gives_the_same_bytes(curated: tuple[Project, Mind, dict[str, Any], Path]) -> None:
+    shop, _, told, _ = curated
+    again = run(shop, Mind(), "curate-data", "--plan", str(told["plan_id"]), "-o", str(shop.home / "again"))
+    assert again[0] == 0
+    assert again[1]["files"] == told["files"]
+    assert again[1]["plan_id"] == told["plan_id"]
+
+
+def test_repaired_answers_become_pairs(shop: Project) -> None:
+    folder = shop.home / "data"
+    code, told, err = run(shop, Mind(), "curate-data", "--target", "implement", "-o", str(folder))
+    assert code == 0, err
+    pairs = [json.loads(line) for line in (folder / "implement/dpo_train.jsonl").read_text().splitlines()]
+    assert pairs
+    for pair in pairs:
+        assert pair["rejected"][0]["content"].startswith("broken ")
+        assert pair["chosen"][0]["content"] == pair["rejected"][0]["content"].removeprefix("broken ")
+        assert "could not be read" not in pair["prompt"][1]["content"]
+    assert told["folder"] == str(folder)
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        ((), "--plan ID|FILE"),
+        (("--plan", "77"), "no training plan 77"),
+        (("--plan", "no-such.json"), "is no training plan"),
+        (("--target", "scope_judgment", "--stages", "scope"), "unknown stage 'scope'"),
+    ],
+)
+def test_bad_usage_is_told_and_leaves_nothing(shop: Project, args: tuple[str, ...], words: str) -> None:
+    code, _, err = run(shop, Mind(), "curate-data", *args)
+    assert code == 2
+    assert words in err
+    assert rows(shop, "SELECT count(*) FROM training_plans")[0][0] == 0
+    assert rows(shop, "SELECT count(*) FROM task_runs WHERE mode = 'curate_data'")[0][0] == 0
+
+
+def test_a_plan_file_with_a_wrong_field_names_it(shop: Project) -> None:
+    (shop.home / "plan.json").write_text('{"target": "scope_judgment"}')
+    code, _, err = run(shop, Mind(), "curate-data", "--plan", str(shop.home / "plan.json"))
+    assert code == 2
+    assert "base_model" in err
+
+
+def test_a_server_that_is_gone_ends_with_3_and_the_record_says_so(shop: Project) -> None:
+    shop.configure("http://127.0.0.1:9")
+    code, _, err = shop.run_here("train-plan")
+    assert code == 3, err
+    ((success, detail),) = rows(shop, "SELECT success, detail FROM task_runs WHERE mode = 'train_plan'")
+    assert success == 0
+    assert detail.startswith("broken off")
