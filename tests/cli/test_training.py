@@ -149,8 +149,13 @@ def lines(folder: Path, name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "scope_judgment" / name).read_text().splitlines()]
 
 
-@pytest.fixture
-def curated(shop: Project) -> tuple[Project, Mind, dict[str, Any], Path]:
+@pytest.fixture(scope="module")
+def curated(
+    tmp_path_factory: pytest.TempPathFactory, seeded_once: Seeded
+) -> tuple[Project, Mind, dict[str, Any], Path]:
+    top = tmp_path_factory.mktemp("curated") / "shop"
+    shutil.copytree(seeded_once.top, top, symlinks=True)
+    shop = project_at(top, {}, {})
     mind = Mind()
     folder = shop.home / "data"
     code, told, err = run(shop, mind, "curate-data", "--target", "scope_judgment", "-o", str(folder))
@@ -177,7 +182,7 @@ def test_a_dataset_holds_good_answers_and_bad_ones_apart(
     assert {row["completion"][0]["content"] for row in bad} == {"no"}
     assert mind.asked == [CURATE_DATA.title] * seeded_once.doubtful
     ((stage, examples, negative),) = rows(
-        shop, "SELECT stage_name, example_count, negative_count FROM training_datasets"
+        shop, "SELECT stage_name, example_count, negative_count FROM training_datasets ORDER BY id LIMIT 1"
     )
     assert (stage, examples, negative) == ("scope_judgment", len(supervised), len(bad))
     assert rows(shop, "SELECT count(*) FROM training_plans")[0][0] == 1

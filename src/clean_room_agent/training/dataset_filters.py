@@ -23,8 +23,8 @@ SPLIT_RULE = (
 SHINGLE_WORDS = 3
 SHARED = 0.5
 """Lines that more than this share of the groups have are the prompt's own."""
-PERMUTATIONS = 256
-CANDIDATE_SLACK = 0.25
+PERMUTATIONS = 128
+CANDIDATE_SLACK = 0.3
 """MinHash looks this much below the threshold, so that hardly a pair at the threshold escapes it."""
 NEEDS_DATA = "pip install 'clean-room-agent[data]'"
 
