@@ -274,3 +274,20 @@ def test_a_server_that_is_gone_ends_with_3_and_the_record_says_so(shop: Project)
     ((success, detail),) = rows(shop, "SELECT success, detail FROM task_runs WHERE mode = 'train_plan'")
     assert success == 0
     assert detail.startswith("broken off")
+
+
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(
+    shop: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    code, _, err = run(shop, Mind(), "curate-data", "--target", "scope_judgment")
+    assert code == 2
+    assert "pip install 'clean-room-agent[data]'" in err
+
+
+def test_runs_tells_of_training_plans(shop: Project) -> None:
+    assert run(shop, Mind(), "train-plan", "--target", "implement")[0] == 1
+    code, out, _ = shop.run_here("runs", "--limit", "1")
+    assert code == 0
+    assert "train-plan" in out
+    assert "(a training plan)" in out

@@ -22,7 +22,11 @@ from clean_room_agent.db.connection import get_connection
 @options.json_option
 @options.exact_option
 def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
-    """Show what calls cost and how right they were, by prompt and model, and where failed tasks were lost."""
+    """Show what calls cost and how right they were, by prompt and model, and where failed tasks were lost.
+
+    Precision and recall hold verdicts and plans against what was finally changed. Ends with 0; 2 where nothing has been
+    recorded.
+    """
     from clean_room_agent.training.credit import waterfall_of
     from clean_room_agent.training.logs import LogAnalysisAPI, TaskLog
 

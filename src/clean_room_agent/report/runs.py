@@ -11,6 +11,9 @@ from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.trace import RunOverview
 
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
+CONTEXT_PACKAGE = "(a context package)"
+LONE_RESULT = {"train_plan": "(a training plan)", "curate_data": "(a dataset)"}
+"""What a pass that stands alone was for, by its mode."""
 UNITS = (("s", 60), ("min", 60), ("h", 24), ("d", 365))
 
 
@@ -25,7 +28,7 @@ def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
     for entry in overviews:
         listing = entry.listing
         status = listing.status.value.replace("_", " ")
-        told = Text(first_line(listing.task_description) or "(a context package)")
+        told = Text(first_line(listing.task_description) or LONE_RESULT.get(listing.command, CONTEXT_PACKAGE))
         for line in result_lines(entry):
             told.append(f"\n{line}", style="dim")
         table.add_row(
@@ -58,7 +61,7 @@ def result_lines(entry: RunOverview) -> list[str]:
 
 def lone_command(mode: str) -> str:
     """The command that leaves a pass of this mode alone in the record."""
-    return "retrieve" if mode in {"plan", "implement"} else mode
+    return "retrieve" if mode in {"plan", "implement"} else mode.replace("_", "-")
 
 
 def age(timestamp: str, now: str) -> str:

@@ -25,6 +25,7 @@ from typing import IO, Any, Literal, Protocol
 
 from clean_room_agent.db.raw.training import Source
 from clean_room_agent.errors import UsageError
+from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
 from clean_room_agent.whole_file import sync_file, sync_folder
 
 Split = Literal["train", "validation", "test"]
@@ -344,6 +345,7 @@ def _about(
     return {
         **asdict(card),
         "format": trainer.name,
+        "chat_template_kwargs": TEMPLATE_KWARGS,
         **{name: dict(sorted(tally.items())) for name, tally in tallies.items()},
         "files": [asdict(entry) for entry in files],
     }
@@ -352,6 +354,8 @@ def _about(
 def _readme(card: Card, files: tuple[FileFacts, ...], about: Mapping[str, Any]) -> str:
     lines = ["---", "configs:", *_configs(files), "---", "", f"# {card.title}", ""]
     lines += [f"For adapters of `{card.base_model}`. Load a part: `datasets.load_dataset(FOLDER, NAME)`.", ""]
+    lines += ["Give the chat template what it is given when the agent asks:", ""]
+    lines += [f"`chat_template_kwargs={json.dumps(TEMPLATE_KWARGS)}` (no thinking).", ""]
     lines += _table(("file", "rows", "SHA-256"), [(each.path, str(each.rows), each.sha256) for each in files])
     for head, key in (("Sources", "sources"), ("Repositories", "repositories"), ("Licences", "licences")):
         lines += [f"## {head}", "", *_table(("", "rows"), [(name, str(n)) for name, n in about[key].items()])]
