@@ -92,7 +92,7 @@ class Row:
         return _digest(self.origin, self.messages)
 
     def as_object(self) -> dict[str, Any]:
-        """The row as it stands in a file."""
+        """The row as a flat object."""
         return {
             "id": self.id,
             "prompt": chat(self.prompt),
@@ -123,7 +123,7 @@ class Preference:
         return _digest(self.origin, self.messages)
 
     def as_object(self) -> dict[str, Any]:
-        """The row as it stands in a file."""
+        """The row as a flat object."""
         return {
             "id": self.id,
             "prompt": chat(self.prompt),
@@ -140,6 +140,14 @@ class Entry:
     split: Split
     kind: Kind
     row: Row | Preference
+
+    def as_object(self) -> dict[str, Any]:
+        """The row as it stands in a file; TRL refuses labelled rows that hold the whole chat beside prompt and answer."""
+        return {
+            name: value
+            for name, value in self.row.as_object().items()
+            if not (self.kind == "kto" and name == "messages")
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,7 +321,7 @@ def _write_rows(
                     f"row {entry.row.id} of {origin.stage} is no good answer, and supervised rows are"
                 )
             name = f"{origin.stage}/{PREFIXES[entry.kind]}{entry.split}.jsonl"
-            opened(name, entry).add(entry.row.as_object())
+            opened(name, entry).add(entry.as_object())
             own = trainer.line(entry)
             if own is not None:
                 opened(f"{trainer.name}/{name}", entry).add(own)
