@@ -28,6 +28,9 @@ OWN_NAMES = {
     "indexer/bounds.py": "config.toml",
     "enrichment/prompts/enrichment.py": "a template of the package",
     "execute/prompts/texts.py": "a template of the package",
+    "training/curate.py": "a dataset that the program wrote",
+    "training/dataset.py": "a folder that it has just made",
+    "training/plan.py": "--plan",
     # git's own files, and folders that this program has just made
     "git/log.py": "git's own folder",
     "git/included.py": "git's own list of borrowed objects",

@@ -3,18 +3,25 @@
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.db.raw.samples import NOW
 from tests.fakes.ollama_script import ChatCall
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.repositories import make_repository
 from tests.fakes.solving import PROBE, Project, project_at
 from tests.training.seeded import SECRET, SECRET_IN, Seeded, seed_record
+from tests.training.test_dataset import CARD, ORIGIN
 
 from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw.training import DatasetRow, append_dataset, append_training_plan
+from clean_room_agent.training.dataset import Entry, Message, Row, write_dataset
 from clean_room_agent.training.dataset_filters import jaccard
+from clean_room_agent.training.dataset_formats import FORMATS
+from clean_room_agent.training.plan import TrainingPlan, row_of
 from clean_room_agent.training.prompts.curate_data import CURATE_DATA
 from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
 from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN
@@ -291,3 +298,61 @@ def test_runs_tells_of_training_plans(shop: Project) -> None:
     assert code == 0
     assert "train-plan" in out
     assert "(a training plan)" in out
+
+
+def test_mined_rows_are_mixed_in_by_weight_and_asked_for_where_there_are_none(shop: Project) -> None:
+    plan = {
+        "target": "scope_judgment",
+        "base_model": "m",
+        "criteria": {"synthetic_weight": 0.1, "max_ratio": 1000},
+    }
+    (shop.home / "plan.json").write_text(json.dumps(plan))
+    args = ("curate-data", "--plan", str(shop.home / "plan.json"))
+    code, _, err = run(shop, Mind(), *args, "-o", str(shop.home / "none"))
+    assert code == 2
+    assert "cra bootstrap" in err
+    assert not (shop.home / "none").exists()
+    mined = [
+        Entry(
+            split="train",
+            kind="sft",
+            row=Row(
+                prompt=(Message(role="user", content=f"question {number} " * 5),),
+                completion=(Message(role="assistant", content="yes"),),
+                origin=replace(ORIGIN, source="synthetic", repo="/mined", task_id="", commit=f"c{number}"),
+            ),
+        )
+        for number in range(200)
+    ]
+    write_dataset(shop.home / "mined", mined, CARD, FORMATS["trl"])
+    conn = connect_file("raw", Workspace(repo=shop.top).raw)
+    known = append_training_plan(
+        conn, row_of(TrainingPlan(target="scope_judgment", base_model="m"), task_id="t", raw="", now=NOW)
+    )
+    append_dataset(
+        conn,
+        DatasetRow(
+            training_plan_id=known,
+            stage_name="scope_judgment",
+            base_model="m",
+            source="synthetic",
+            dataset_path=str(shop.home / "mined"),
+            example_count=200,
+            positive_count=200,
+            negative_count=0,
+            format="trl",
+            timestamp=NOW,
+        ),
+    )
+    conn.close()
+    code, _, err = run(shop, Mind(), *args, "-o", str(shop.home / "mixed"))
+    assert code == 0, err
+    sources = json.loads((shop.home / "mixed/card.json").read_text())["sources"]
+    supervised = [
+        row
+        for split in ("train", "validation", "test")
+        for row in lines(shop.home / "mixed", f"{split}.jsonl")
+    ]
+    taken = Counter(row["source"] for row in supervised)
+    assert taken["synthetic"] == round(0.1 * taken["logged"]) > 0
+    assert sources["synthetic"] >= taken["synthetic"]

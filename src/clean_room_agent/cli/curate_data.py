@@ -13,6 +13,7 @@ from clean_room_agent.db.raw.training import append_training_plan, get_training_
 from clean_room_agent.errors import UsageError
 
 if TYPE_CHECKING:
+    from clean_room_agent.training.curate import Curated
     from clean_room_agent.training.plan import TrainingPlan
 
 FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
@@ -94,6 +95,11 @@ def command(
             count=lambda text: parts.pipeline.models.count(text, role),
             stages=names,
         )
+    _show(made, plan.target, plan_id, as_json=as_json)
+    return 0 if made.written else 1
+
+
+def _show(made: "Curated", target: str, plan_id: int, *, as_json: bool) -> None:
     if as_json:
         output.answer_json(
             {
@@ -104,16 +110,15 @@ def command(
                 "left_out": made.exclusions,
             }
         )
-        return 0 if made.written else 1
+        return
     if made.written is None:
-        output.answer(f"no good example of {plan.target} is left; nothing was written")
+        output.answer(f"no good example of {target} is left; nothing was written")
     else:
-        output.answer(f"{made.written.folder}: dataset {made.dataset_id} for {plan.target}")
+        output.answer(f"{made.written.folder}: dataset {made.dataset_id} for {target}")
         for file in made.written.files:
             output.answer(f"  {file.rows:>7,}  {file.path}")
     for reason, number in made.exclusions.items():
         output.answer(f"  {number:>7,}  left out: {reason}")
-    return 0 if made.written else 1
 
 
 def _plan(parts: TrainingParts, given: str | None, target: str | None) -> tuple["TrainingPlan", int]:
