@@ -72,8 +72,8 @@ def test_everything_has_an_end(prompt: Prompt[Any, Any]) -> None:
             case "string":
                 assert "enum" in node or "pattern" in node or 0 < node["maxLength"] <= 1000
                 assert "pattern" not in node or (node["pattern"][0], node["pattern"][-1]) == ("^", "$")
-            case "integer":
-                assert node["minimum"] <= node["maximum"]
+            case "integer" | "number":
+                assert node.get("minimum", node.get("exclusiveMinimum")) <= node["maximum"]
             case kind:
                 assert kind == "object"
 

@@ -88,7 +88,7 @@ def test_a_plan_is_made_for_the_prompt_that_loses_most_and_stands_in_the_record(
         "format": 6,
         "implement": 4,
     }
-    assert mind.asked == [TARGET_JUDGMENT.title, TRAIN_PLAN.title]
+    assert mind.asked == [TARGET_JUDGMENT.title] * 2 + [TRAIN_PLAN.title], "once about nothing"
     assert told["plan"]["target"] == "scope_judgment"
     assert told["plan"]["base_model"] == "thinker:4b"
     assert told["plan"]["hyperparameters"]["rank"] == 8
@@ -187,7 +187,7 @@ def test_a_dataset_holds_good_answers_and_bad_ones_apart(
     bad = [row for row in labelled if not row["label"]]
     assert len(bad) == COUNTS["scope"] - 1  # the task with the secret is gone
     assert {row["completion"][0]["content"] for row in bad} == {"no"}
-    assert mind.asked == [CURATE_DATA.title] * seeded_once.doubtful
+    assert mind.asked == [CURATE_DATA.title] * (seeded_once.doubtful + 1), "once about nothing"
     ((stage, examples, negative),) = rows(
         shop, "SELECT stage_name, example_count, negative_count FROM training_datasets ORDER BY id LIMIT 1"
     )

@@ -12,6 +12,7 @@ from clean_room_agent.execute.prompts.meta_plan import MetaPlanInputs
 from clean_room_agent.execute.prompts.part_plan import PartPlanInputs
 from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
+from clean_room_agent.training.prompts.train_plan import TrainPlanInputs
 
 PATH = "src/till.py"
 CODE = "def total(prices):\n    return sum(prices[1:])\n"
@@ -44,6 +45,15 @@ INPUTS: dict[str, Any] = {
     ),
     "task_analysis": TaskAnalysisInputs(
         task=TASK, focus="", evidence="", tests="", files=(PATH, "src/menu.py"), symbols=(f"total ({PATH})",)
+    ),
+    "target_judgment": SINGLE,
+    "curate_data": SINGLE,
+    "train_plan": TrainPlanInputs(
+        candidates="scope_judgment: 210 of 260 failed tasks are charged to it",
+        names=("scope_judgment", "piece_judgment"),
+        tasks=260,
+        rejected="",
+        faults=(),
     ),
     "scope_judgment": SINGLE,
     "scope_batch": BATCH,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.analysis import JudgedItem, ReadCall
-from clean_room_agent.llm.answers import Choice, Verdict, visible
+from clean_room_agent.llm.answers import Choice, visible
 from clean_room_agent.llm.exchange import load_logprobs
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.training.credit import Charge, recalls_all
@@ -183,8 +183,6 @@ def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
     """The answer as the prompt asks for it: a verdict that was read from probabilities or from an object is its word."""
     if last.reading in {"parsed", "repaired"}:
         value = prompt.parse(last.row.response, load_logprobs(last.row.logprobs))
-        if isinstance(value, Verdict):
-            return "yes" if value.yes else "no"
         if isinstance(value, Choice):
             return value.word
     return visible(last.row.response)

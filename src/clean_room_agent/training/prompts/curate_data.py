@@ -1,6 +1,6 @@
 """Is a doubtful answer a good example to learn from?"""
 
-from clean_room_agent.llm.answers import YES_NO_TOKENS, Verdict, YesNo
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.stage import SingleInputs
 
@@ -21,14 +21,14 @@ Rules:
 Is the answer a good example? Answer yes or no.
 """
 
-CURATE_DATA: Prompt[SingleInputs, Verdict] = Prompt(
+CURATE_DATA: Prompt[SingleInputs, Choice] = Prompt(
     name="curate_data",
     role="reasoning",
     title="Judge whether an answer is a good example",
     system="You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
     "with nothing around it.",
     template=TEMPLATE,
-    answer=YesNo(),
+    answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,
     example="no",
 )

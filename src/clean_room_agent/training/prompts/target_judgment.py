@@ -1,6 +1,6 @@
 """Is a prompt worth an adapter?"""
 
-from clean_room_agent.llm.answers import YES_NO_TOKENS, Verdict, YesNo
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.stage import SingleInputs
 
@@ -26,14 +26,14 @@ Rules:
 Is it worth training a model for this question? Answer yes or no.
 """
 
-TARGET_JUDGMENT: Prompt[SingleInputs, Verdict] = Prompt(
+TARGET_JUDGMENT: Prompt[SingleInputs, Choice] = Prompt(
     name="target_judgment",
     role="reasoning",
     title="Judge whether a prompt is worth an adapter",
     system="You are a precise assistant for engineers who train models. You answer in the form that is asked for, "
     "with nothing around it.",
     template=TEMPLATE,
-    answer=YesNo(),
+    answer=YES_OR_NO,
     max_answer_tokens=YES_NO_TOKENS,
     example="yes",
 )

@@ -1,11 +1,13 @@
 """Which prompt is to be trained, and what should that win?"""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import NAME_CHARS, SENTENCES_CHARS, JsonSchema, bounds
 
 
 class TrainPlanAnswer(BaseModel):
@@ -13,8 +15,8 @@ class TrainPlanAnswer(BaseModel):
 
     model_config = ConfigDict(extra="ignore")
 
-    reason: str
-    target: str
+    reason: Annotated[str, bounds(maxLength=SENTENCES_CHARS)]
+    target: Annotated[str, bounds(maxLength=NAME_CHARS)]
     expected: float = Field(ge=0, le=1)
     epochs: float = Field(gt=0, le=20)
 
@@ -66,6 +68,13 @@ Example answer:
 Which question is to be trained? Answer with the JSON object.
 """
 
+
+def _of_candidates(schema: JsonSchema, inputs: TrainPlanInputs) -> JsonSchema:
+    """The schema with the candidates alone as targets."""
+    properties = {**schema["properties"], "target": {"type": "string", "enum": list(inputs.names)}}
+    return {**schema, "properties": properties}
+
+
 TRAIN_PLAN: Prompt[TrainPlanInputs, TrainPlanAnswer] = Prompt(
     name="train_plan",
     role="reasoning",
@@ -75,6 +84,7 @@ TRAIN_PLAN: Prompt[TrainPlanInputs, TrainPlanAnswer] = Prompt(
     template=TEMPLATE,
     answer=JsonAnswer(TrainPlanAnswer),
     max_answer_tokens=400,
-    example='{"reason": "Most failed tasks lost a file that was judged out.", "target": "scope_judgment", '
+    example='{"reason": "Most failed tasks lost a quokka that was judged out.", "target": "quokka_judgment", '
     '"expected": 0.9, "epochs": 2}',
+    narrow=_of_candidates,
 )

@@ -8,7 +8,7 @@ from clean_room_agent.training.examples import Example
 from clean_room_agent.training.prompts.curate_data import CURATE_DATA
 from clean_room_agent.training.source import LogSource, TrainingStageConfig
 
-KEEP = "keep"
+KEEP = "yes"
 TASK_CHARS = 1200
 """Of the task's words, shown to the judge."""
 ANSWER_CHARS = 1200
@@ -31,10 +31,10 @@ class DataSelectionStage:
         examples = source.examples(self._config.target)
         doubtful = [entry for entry in context.candidates if examples[entry.path].worth == "doubtful"]
         judged = doubtful[::-1][: self._config.criteria.max_doubtful][::-1]
-        rulings = models.each(
+        rulings = models.choose(
             CURATE_DATA,
             [_option(examples[entry.path]) for entry in judged],
-            label=KEEP,
+            labels=(KEEP,),
             stage=self.name,
         )
         ruled = dict(zip((entry.path for entry in judged), rulings, strict=True))
@@ -63,6 +63,7 @@ class DataSelectionStage:
             reason=reason,
             call_id=ruling.call_id if ruling is not None else None,
             confidence=ruling.confidence if ruling is not None else None,
+            weight=ruling.weight if ruling is not None else None,
         )
 
 

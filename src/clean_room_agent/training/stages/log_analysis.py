@@ -9,7 +9,7 @@ from clean_room_agent.training.plan import MIN_FAILURES
 from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
 from clean_room_agent.training.source import LogSource, TrainingStageConfig
 
-TRAIN = "train"
+TRAIN = "yes"
 
 
 class LogAnalysisStage:
@@ -43,7 +43,7 @@ class LogAnalysisStage:
             )
             for entry in waiting
         ]
-        rulings = models.each(TARGET_JUDGMENT, options, label=TRAIN, stage=self.name) if options else ()
+        rulings = models.choose(TARGET_JUDGMENT, options, labels=(TRAIN,), stage=self.name) if options else ()
         ruled = dict(zip((entry.path for entry in waiting), rulings, strict=True))
         decisions, files, selections = [], [], []
         for entry in (*waiting, *(each for each in context.candidates if refused[each.path])):
@@ -58,6 +58,7 @@ class LogAnalysisStage:
                     reason=ruling.reason if ruling is not None else refused[entry.path],
                     call_id=ruling.call_id if ruling is not None else None,
                     confidence=ruling.confidence if ruling is not None else None,
+                    weight=ruling.weight if ruling is not None else None,
                 )
             )
             if included:
