@@ -8,7 +8,6 @@ from pathlib import Path
 
 from benchmarks.solve_commit import Attempted
 from tests.fakes.oracle import is_prose, section
-from tests.fakes.oracle_edits import GoldFile, edit_groups, lines_of, shown_in
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
@@ -16,6 +15,7 @@ from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_att
 from clean_room_agent.db.raw.calls import CallRow, list_calls
 from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
 from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
+from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, shown_in
 
 JUDGMENT_STAGES = ("scope", "precision")
 OVERFLOW = re.compile(r"needs about \d+ tokens|has to be shown whole|does not fit")

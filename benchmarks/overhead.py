@@ -26,7 +26,6 @@ from benchmarks.overhead_parts import SPANS
 from benchmarks.report import table, write_section
 from benchmarks.timed_server import TimedServer
 from tests.fakes.oracle import Oracle
-from tests.fakes.oracle_edits import GoldFile
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.tasks import Role
@@ -41,6 +40,7 @@ from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.meter import Meter
+from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
 
 HELP_TARGET_MS = 150

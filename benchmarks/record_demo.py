@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import Oracle
-from tests.fakes.oracle_edits import GoldFile
 
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.cli.call_rows import recorded_calls
@@ -26,6 +25,7 @@ from clean_room_agent.cli.solve import SolveRequest, run_solve
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.llm.transports.replay import dump_calls
 from clean_room_agent.orchestrator.events import Event
+from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
 
 LEDGER_IMPORT = "from collections import defaultdict\n"

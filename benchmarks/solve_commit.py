@@ -31,10 +31,10 @@ from benchmarks.timed_server import TimedServer
 from tests.fakes.ollama_script import Answerer
 from tests.fakes.ollama_server import DEFAULT_MODELS
 from tests.fakes.oracle import Oracle
-from tests.fakes.oracle_edits import GoldFile
 from tests.fakes.repositories import fingerprint
 
 from clean_room_agent.cli.init import write_config
+from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
 
 SOLVE_TIMEOUT_S = 900.0

@@ -15,7 +15,8 @@ from benchmarks.context.needs import Needs, described
 from benchmarks.context.snapshot import Snapshot
 from benchmarks.solve_commit import Subject
 from tests.fakes.oracle_distractible import Attention
-from tests.fakes.oracle_edits import GoldFile
+
+from clean_room_agent.training.gold_edits import GoldFile
 
 SEEN_LINES = 2
 """Lines of an item, other than its signature, that are more than a name."""

@@ -18,13 +18,13 @@ from typing import Any
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import DEFAULT_MODELS, OllamaServer
 from tests.fakes.oracle import Oracle
-from tests.fakes.oracle_edits import GoldFile
 
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.orchestrator_runs import list_orchestrator_runs
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
 
 HERE = Path(__file__).resolve().parents[2]

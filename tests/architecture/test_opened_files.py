@@ -36,10 +36,15 @@ OWN_NAMES = {
     "git/included.py": "git's own list of borrowed objects",
     "git/scratch.py": "the user's index, and a folder of its own",
     "git/commits.py": "a folder of its own",
+    "git/checkout.py": "a repository of its own",
     "git/worktree.py": "the worktree's .git file, which it may find swapped",
     # the sandbox and its attempts to get out, in folders of their own
     "sandbox/escapes.py": "a scene of its own",
     "sandbox/attempts.py": "runs inside the sandbox, to get out",
+    # training
+    "training/gold_edits.py": "a temporary folder, a name of its own",
+    "training/shards.py": "its own files in the work folder that the user names",
+    "training/sources.py": "manifests and lists that the user names",
     # the system's
     "supervisor.py": "/proc",
     "orchestrator/testing/environment.py": "path files of the user's own virtual environment",

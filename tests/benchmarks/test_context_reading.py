@@ -13,7 +13,8 @@ from benchmarks.context.names import Names
 from benchmarks.context.needs import Needs
 from benchmarks.context.snapshot import Snapshot
 from tests.fakes.ollama_script import count_tokens
-from tests.fakes.oracle_edits import GoldFile
+
+from clean_room_agent.training.gold_edits import GoldFile
 
 MONEY = '''\
 """Money."""

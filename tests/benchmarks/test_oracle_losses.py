@@ -6,13 +6,13 @@ import pytest
 from benchmarks.commit_list import CommitEntry
 from benchmarks.oracle_losses import Recorded, costs_of, find_loss
 from benchmarks.solve_commit import Attempted
-from tests.fakes.oracle_edits import GoldFile
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw.attempts import AttemptRow
 from clean_room_agent.db.raw.calls import CallRow
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.db.raw.task_runs import TaskRunRow
+from clean_room_agent.training.gold_edits import GoldFile
 
 GOLD = GoldFile(path="a.py", before="x = 1\ny = 2\n", after="x = 1\ny = 3\n")
 SHOWN = "===== file: a.py (lines 1-2)\nx = 1\ny = 2\n===== end\n"

@@ -6,12 +6,12 @@ from collections import Counter
 import pytest
 from tests.fakes.ollama_script import ChatCall
 from tests.fakes.oracle import Oracle
-from tests.fakes.oracle_edits import GoldFile, Shown, edits_for
 from tests.fakes.oracle_noise import NoisyOracle, Rates
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.training.gold_edits import GoldFile, Shown, edits_for
 
 BEFORE = "".join(f"def f{n}():\n    return {n}\n\n\n" for n in range(9))
 AFTER = (

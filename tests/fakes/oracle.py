@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.oracle_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.render import render_edits
@@ -24,6 +23,7 @@ from clean_room_agent.retrieval.prompts.refilter import REFILTER
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
 
 OPTION = re.compile(r"^={5,} candidate(?: (\d+))?: (.+)$", re.MULTILINE)
 TARGET = re.compile(r"\b(modify|create|delete) ([^,\s][^,\n]*)")

@@ -13,10 +13,10 @@ from typing import Any
 
 from tests.fakes.ollama_script import Answer, Answerer, ChatCall
 from tests.fakes.oracle import options
-from tests.fakes.oracle_edits import FRAME
 
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.training.gold_edits import FRAME
 
 PROSE = "I would begin with the code that the task names, and then look at who calls it."
 TURNED = {"yes": "no", "no": "yes", "change": "skip", "skip": "change", "read": "skip"}

@@ -14,7 +14,6 @@ from tests.fakes import repositories
 from tests.fakes.ollama_script import Answer, Answerer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import Oracle
-from tests.fakes.oracle_edits import GoldFile
 from tests.fakes.patience import PATIENCE
 from tests.fakes.recorded import Recorded, read_newest
 from tests.fakes.repositories import Files
@@ -22,6 +21,7 @@ from tests.fakes.repositories import Files
 from clean_room_agent import proc, textfile
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.cli.main import run
+from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.workspace import Workspace
 
 USERS_REFS = ("refs/cra/", "refs/heads/cra/")

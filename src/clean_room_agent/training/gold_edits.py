@@ -1,4 +1,4 @@
-"""What the oracle knows of a commit, and the edits that it cuts from it: only with search texts that it was shown."""
+"""A commit as the right answer: what it changes, and the edits that make its changes with search texts that a prompt shows."""
 
 import difflib
 import re
@@ -6,12 +6,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-
-from tests.fakes.oracle_inserts import insert_for
+from pathlib import Path, PurePosixPath
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.indexer.extract import FileFacts, extract
+from clean_room_agent.training.gold_inserts import insert_for
 
 CONTEXT_SIZES = (3, 2, 4, 1, 6, 9, 14, 20, 0)
 """Unchanged lines around a change that the search text may hold, in order of preference."""
@@ -39,13 +38,20 @@ class GoldFile:
         return "delete" if self.after is None else "modify"
 
     @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """Its changes; see `edit_groups`."""
+        if self.before is None or self.after is None:
+            return ()
+        return tuple(_groups(lines_of(self.before), lines_of(self.after)))
+
+    @cached_property
     def spans(self) -> Mapping[str, tuple[int, int]]:
         """Line ranges of the definitions of `before`, by qualified name."""
         with tempfile.TemporaryDirectory() as folder:
-            target = Path(folder) / self.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(self.before or "", encoding="utf-8")
-            facts = extract(Path(folder), self.path, max_bytes=10_000_000)
+            # Under a name of our own: the path is one of somebody's history, and may lead anywhere.
+            name = f"file{PurePosixPath(self.path).suffix}"
+            (Path(folder) / name).write_text(self.before or "", encoding="utf-8")
+            facts = extract(Path(folder), name, max_bytes=10_000_000)
         if not isinstance(facts, FileFacts):
             return {}
         return {qualified: (start, end) for _, qualified, _, start, end, *_ in facts.symbols}
@@ -53,7 +59,7 @@ class GoldFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """A piece of a file that a room shows."""
+    """A piece of a file that a prompt shows."""
 
     path: str
     editable: bool
@@ -80,8 +86,10 @@ def shown_in(prompt: str) -> tuple[Shown, ...]:
     return tuple(found)
 
 
-def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | None = None) -> list[PatchEdit]:
-    """The edits that make the file what the commit made it, as far as the room shows what they search for.
+def edits_for(
+    file: GoldFile, shown_pieces: Sequence[Shown], places: Sequence[int] | None = None
+) -> list[PatchEdit]:
+    """The edits that make the file what the commit made it, as far as the prompt shows what they search for.
 
     `places` names some of its changes; None are all.
     """
@@ -89,7 +97,7 @@ def edits_for(file: GoldFile, room: Sequence[Shown], places: Sequence[int] | Non
         return [PatchEdit(kind="delete", file_path=file.path)]
     if file.before is None:
         return [PatchEdit(kind="create", file_path=file.path, replacement=file.after)]
-    own = [shown for shown in room if shown.path == file.path]
+    own = [shown for shown in shown_pieces if shown.path == file.path]
     texts = [shown.text for shown in own if shown.editable]
     signatures = [(shown.text, False) for shown in own if not shown.editable]
     edits: list[PatchEdit] = []
@@ -158,10 +166,22 @@ def lines_of(text: str) -> list[str]:
 
 def edit_groups(file: GoldFile) -> list[Group]:
     """The file's changes as 0-based ranges of lines (i1, i2) before and (j1, j2) after; none where it is created."""
-    if file.before is None or file.after is None:
-        return []
-    matcher = difflib.SequenceMatcher(None, lines_of(file.before), lines_of(file.after), autojunk=False)
-    return _joined(matcher.get_opcodes())
+    return list(file.groups)
+
+
+def _groups(before: list[str], after: list[str]) -> list[Group]:
+    """The changes between two texts' lines. What they begin and end with alike is not compared: most of a large file."""
+    top = 0
+    while top < min(len(before), len(after)) and before[top] == after[top]:
+        top += 1
+    end = 0
+    while end < min(len(before), len(after)) - top and before[-1 - end] == after[-1 - end]:
+        end += 1
+    matcher = difflib.SequenceMatcher(
+        None, before[top : len(before) - end], after[top : len(after) - end], autojunk=False
+    )
+    found = _joined(matcher.get_opcodes())
+    return [(i1 + top, i2 + top, j1 + top, j2 + top) for i1, i2, j1, j2 in found]
 
 
 def _joined(opcodes: Sequence[tuple[str, int, int, int, int]]) -> list[Group]:

@@ -2,7 +2,6 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.oracle_edits import GoldFile, Shown, edits_for
 from tests.fakes.rooms import room, shown_file
 
 from clean_room_agent.artifacts.plans import TargetFile
@@ -10,6 +9,7 @@ from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.edits.rules import EditRules
+from clean_room_agent.training.gold_edits import GoldFile, Shown, edits_for
 
 CLASS = '''\
 import os

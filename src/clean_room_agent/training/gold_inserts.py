@@ -1,4 +1,4 @@
-"""The oracle's edits for whole new definitions: named by a neighbour that its prompt shows, in place of a search text."""
+"""Edits for whole new definitions: placed by a neighbour that the prompt shows, in place of a search text."""
 
 import re
 from collections.abc import Sequence
@@ -14,6 +14,8 @@ Piece = tuple[str, bool]
 
 def insert_for(path: str, now: str, goal: str, shown: Sequence[Piece]) -> PatchEdit | None:
     """The insert that makes `now` exactly `goal`; None where more than definitions is new, or no neighbour is shown."""
+    if not _only_adds(now, goal):  # parsing a large file takes longer than all else
+        return None
     names = {one.symbol for one in definitions(path, now)}
     then = definitions(path, goal)
     new = [one for one in then if one.symbol not in names]
@@ -29,6 +31,13 @@ def insert_for(path: str, now: str, goal: str, shown: Sequence[Piece]) -> PatchE
         if isinstance(splice, Splice) and splice.applied(now) == goal:
             return edit
     return None
+
+
+def _only_adds(now: str, goal: str) -> bool:
+    """Whether one stretch of text makes `now` the goal."""
+    pairs = enumerate(zip(now, goal, strict=False))
+    same = next((at for at, (before, after) in pairs if before != after), len(now))
+    return len(goal) > len(now) and goal.endswith(now[same:])
 
 
 def _places(then: Sequence[Definition], outer: Sequence[Definition]) -> list[tuple[InsertPlace, str]]:
