@@ -87,7 +87,7 @@ def _revise(
         pass_id=pass_id,
         paths=known,
         diff=diff(run.repo, run.base, run.progress.head),
-        limits=plan_limits(run),
+        limits=plan_limits(run.models, run.limits.orchestrator),
     )
 
 

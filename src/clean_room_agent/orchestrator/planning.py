@@ -3,7 +3,7 @@
 Where no valid plan comes, the whole task is one part, a part is one step; a level that has no files for it ends alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.evidence import Evidence
@@ -14,11 +14,13 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.execute.fallback import files_in_scope, whole_part, whole_task
 from clean_room_agent.execute.implement import lines_of_an_answer
-from clean_room_agent.execute.one_call import meta_plan_tokens, part_plan_tokens
+from clean_room_agent.execute.one_call import Rejected, meta_plan_tokens, part_plan_tokens
 from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan, refused
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.history import diff
+from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.chronicle import PassEnd
+from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.kept_context import ROOM, fits
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
@@ -39,24 +41,14 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
 
 
 def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
-    room = _room(
-        run,
-        RoomRequest(
-            pass_id=pass_id,
-            mode="plan",
-            role="reasoning",
-            task=run.words,
-            evidence=evidence,
-            extra_reserved=_beyond_reserve(run, meta_plan_tokens(run.models, run.words, evidence)),
-        ),
-    )
+    room = _room(run, meta_plan_request(run.models, pass_id, run.words, evidence))
     run.observer.notice(PassProgress(doing="dividing the task into parts"))
     planned = make_meta_plan(
         run.models,
         room,
         pass_id=pass_id,
         evidence=evidence,
-        limits=plan_limits(run),
+        limits=plan_limits(run.models, run.limits.orchestrator),
     )
     _note(run, pass_id, planned)
     plan = planned.value
@@ -108,18 +100,15 @@ def _plan_part(
 ) -> PassEnd:
     known = run.tree().paths
     earlier = (failed.plan, failed.faults) if failed else None
-    need = part_plan_tokens(
-        run.models, run.words, part, goal=meta.task_summary, evidence=evidence, rejected=refused(earlier)
-    )
-    request = RoomRequest(
-        pass_id=pass_id,
-        mode="plan",
-        role="reasoning",
-        task=run.words,
-        focus=part.description,
-        files=tuple(path for path in part.affected_files if path in known),
+    request = part_plan_request(
+        run.models,
+        pass_id,
+        run.words,
+        part,
+        goal=meta.task_summary,
         evidence=evidence,
-        extra_reserved=_beyond_reserve(run, need),
+        known=known,
+        rejected=refused(earlier),
     )
     shared = _shared_room(run, meta, request) if failed is None else None
     room = shared or _room(run, request)
@@ -132,7 +121,7 @@ def _plan_part(
         pass_id=pass_id,
         paths=known,
         diff=diff(run.repo, run.base, run.progress.head),
-        limits=plan_limits(run, short=failed is not None and failed.cut_off),
+        limits=plan_limits(run.models, run.limits.orchestrator, short=failed is not None and failed.cut_off),
         evidence=evidence,
         failed=earlier,
     )
@@ -201,21 +190,62 @@ def _list(paths: Iterable[str]) -> str:
 
 
 def _shared_room(run: Run, meta: MetaPlan, request: RoomRequest) -> ContextPackage | None:
-    """The context of the meta-plan, where it serves the only part of a task as well; None where it has to be made anew.
-
-    Nothing was changed or said since, it shows all files that the part names, and the part's prompt leaves it enough.
-    """
+    """The context of the meta-plan, where nothing was changed since and it serves the part as well; else None."""
     first = meta_plan_pass(run.task_id)
     room = run.journal.newest(first, ROOM, ContextPackage)
-    if room is None or len(meta.parts) != 1 or run.progress.head != run.base or room.task != request.task:
-        return None
-    shown = {item.path for item in room.items}
-    if not shown.issuperset(request.files) or not fits(
-        room, run.models.window(request.role), request.extra_reserved
-    ):
+    if room is None or run.progress.head != run.base or not serves_part(run.models, room, meta, request):
         return None
     run.chronicle.event(request.pass_id, CONTEXT_OF, relative_pass(first))
     return replace(room, pass_id=request.pass_id)
+
+
+def serves_part(models: ModelClient, room: ContextPackage, meta: MetaPlan, request: RoomRequest) -> bool:
+    """Whether the context of the meta-plan serves the only part of a task as well: the task's words are the same, it shows
+    all files that the part names, and the part's prompt leaves it enough.
+    """
+    return (
+        len(meta.parts) == 1
+        and room.task == request.task
+        and {item.path for item in room.items}.issuperset(request.files)
+        and fits(room, models.window(request.role), request.extra_reserved)
+    )
+
+
+def meta_plan_request(models: ModelClient, pass_id: str, words: str, evidence: Evidence) -> RoomRequest:
+    """What the meta-plan asks of retrieval."""
+    return RoomRequest(
+        pass_id=pass_id,
+        mode="plan",
+        role="reasoning",
+        task=words,
+        evidence=evidence,
+        extra_reserved=_beyond_reserve(models, meta_plan_tokens(models, words, evidence)),
+    )
+
+
+def part_plan_request(
+    models: ModelClient,
+    pass_id: str,
+    words: str,
+    part: Part,
+    *,
+    goal: str,
+    evidence: Evidence,
+    known: Container[str],
+    rejected: Rejected,
+) -> RoomRequest:
+    """What the plan of a part asks of retrieval; `known` are the files that there are."""
+    need = part_plan_tokens(models, words, part, goal=goal, evidence=evidence, rejected=rejected)
+    return RoomRequest(
+        pass_id=pass_id,
+        mode="plan",
+        role="reasoning",
+        task=words,
+        focus=part.description,
+        files=tuple(path for path in part.affected_files if path in known),
+        evidence=evidence,
+        extra_reserved=_beyond_reserve(models, need),
+    )
 
 
 def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:
@@ -230,9 +260,9 @@ def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:
     return plan.model_copy(update={"steps": steps})
 
 
-def _beyond_reserve(run: Run, need: int) -> int:
+def _beyond_reserve(models: ModelClient, need: int) -> int:
     """What of a prompt's `need` the configured reserve does not hold, so that its code never has to go for it."""
-    return max(0, need - run.models.window("reasoning").reserved)
+    return max(0, need - models.window("reasoning").reserved)
 
 
 def _room(run: Run, request: RoomRequest) -> ContextPackage:
@@ -240,10 +270,9 @@ def _room(run: Run, request: RoomRequest) -> ContextPackage:
     return run.context.retrieve(request)
 
 
-def plan_limits(run: Run, *, short: bool = False) -> PlanLimits:
+def plan_limits(models: ModelClient, bounds: OrchestratorConfig, *, short: bool = False) -> PlanLimits:
     """The bounds of a plan: the configured ones, and what an answer can hold, for which code goes unless it is `short`."""
-    bounds = run.limits.orchestrator
-    lines = lines_of_an_answer(run.models.window(IMPLEMENT), raised=not short)
+    lines = lines_of_an_answer(models.window(IMPLEMENT), raised=not short)
     return PlanLimits(max_parts=bounds.max_parts, max_steps=bounds.max_steps_per_part, max_lines=lines)
 
 

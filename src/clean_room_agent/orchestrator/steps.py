@@ -9,8 +9,14 @@ from clean_room_agent.artifacts.package import ContextItem, ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.implement import raised_answer_tokens, step_tokens, usual_answer_tokens
+from clean_room_agent.execute.implement import (
+    StepInstruction,
+    raised_answer_tokens,
+    step_tokens,
+    usual_answer_tokens,
+)
 from clean_room_agent.git.history import changed_paths, has_commit
+from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.attempt import StepJob, Tried, instruction_for, try_once
 from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
@@ -162,19 +168,27 @@ def _too_large(run: Run, opened: OpenPass, error: WindowExceeded) -> StepEnd:
 
 
 def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
-    """What the step's first attempt asks of retrieval: with what its words need beyond the reserve kept free."""
+    """What the step's first attempt asks of retrieval."""
     accepted = run.progress.accepted
-    window = run.models.window("coding")
+    evidence = evidence_of(accepted) if accepted is not None else Evidence()
+    return step_request(run.models, pass_id, instruction_for(run, job), evidence)
+
+
+def step_request(
+    models: ModelClient, pass_id: str, instruction: StepInstruction, evidence: Evidence
+) -> RoomRequest:
+    """What a step asks of retrieval: with what its words need beyond the reserve kept free."""
+    step = instruction.step
     return RoomRequest(
         pass_id=pass_id,
         mode="implement",
         role="coding",
-        task=run.words,
-        focus=job.step.description,
-        files=tuple(target.path for target in job.step.target_files if target.role != "create"),
-        symbols=job.step.target_symbols,
-        evidence=evidence_of(accepted) if accepted is not None else Evidence(),
-        extra_reserved=max(0, step_tokens(run.models, instruction_for(run, job)) - window.reserved),
+        task=instruction.task,
+        focus=step.description,
+        files=tuple(target.path for target in step.target_files if target.role != "create"),
+        symbols=step.target_symbols,
+        evidence=evidence,
+        extra_reserved=max(0, step_tokens(models, instruction) - models.window("coding").reserved),
     )
 
 

@@ -95,8 +95,9 @@ class ModelJudge:
         names = tuple(option.name for option in options)
 
         def inputs(option: Option) -> SingleInputs:
-            shown = frame(f"candidate: {option.name}", option.text, fence_for((option.text,)))
-            return SingleInputs(question=self._question, option=shown, chosen=chosen, others=names)
+            return SingleInputs(
+                question=self._question, option=frame_option(option), chosen=chosen, others=names
+            )
 
         replies = self._models.ask_each(
             prompt,
@@ -154,6 +155,11 @@ class ModelJudge:
             if even == 1 or all(self._models.measure(prompt, inputs(batch)) <= window for batch in batches):
                 return batches
             size = even // 2
+
+
+def frame_option(option: Option) -> str:
+    """The option as a question about it alone shows it."""
+    return frame(f"candidate: {option.name}", option.text, fence_for((option.text,)))
 
 
 class RememberingJudge:

@@ -120,16 +120,16 @@ def _decide(entry: Candidate, ruling: Ruling | None, passed_over: str) -> Decisi
 
 
 def _option(entry: Candidate, score: float, terms: Mapping[str, float], source: RepositorySource) -> Option:
-    return Option(key=entry.path, name=entry.path, text=_describe(entry, terms, source), score=score)
+    return Option(key=entry.path, name=entry.path, text=describe_file(entry.path, terms, source), score=score)
 
 
-def _describe(entry: Candidate, terms: Mapping[str, float], source: RepositorySource) -> str:
-    """What the file defines, and the lines of it that are nearest to the task."""
-    row = source.file(entry.path)
+def describe_file(path: str, terms: Mapping[str, float], source: RepositorySource) -> str:
+    """What the file defines, and the lines of it that are nearest to the task, as a judge is shown them."""
+    row = source.file(path)
     if row is None:
         return ""
     names = top_names(source.definitions(row), most=NAMES_SHOWN)
-    text = source.files.read(entry.path, row.content_hash)
+    text = source.files.read(path, row.content_hash)
     shown = f"defines {', '.join(names)}\n" if names else ""
     if isinstance(text, FileText):
         shown += numbered(nearest_lines(text.lines, terms, most=LINES_JUDGED))
