@@ -109,6 +109,18 @@ def connect_file(
     return conn
 
 
+def connect_memory(role: Role) -> sqlite3.Connection:
+    """An open, empty database of the role that stands nowhere on disk; it is gone when it is closed.
+
+    Its rows may refer to rows that nobody kept.
+    """
+    conn = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _set_up(conn, role, read_only=False)
+    migrate(conn, SCHEMA_FOLDER / role, application_id=APPLICATION_IDS[role])
+    conn.execute("PRAGMA foreign_keys = OFF")
+    return conn
+
+
 def connect_bare(path: Path) -> sqlite3.Connection:
     """A connection in autocommit mode to a database in the making (0600): nothing is checked, made or set up."""
     return _open(path, read_only=False, any_thread=False)

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self, TypeAlias
 
 from clean_room_agent.artifacts.ids import task_of
-from clean_room_agent.db.connection import connect_file, database_path, remove_database
+from clean_room_agent.db.connection import connect_file, connect_memory, database_path, remove_database
 from clean_room_agent.db.raw.archives import ArchiveRow, append_archive, get_archive
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.room import BROKEN, code_of, file_of, room_hint
@@ -91,6 +91,11 @@ class Session(States):
         Workspace(repo=repo_path).create()
         conn = connect_file("session", path, any_thread=True)
         return cls(conn, path=path, task_id=task, clock=clock)
+
+    @classmethod
+    def in_memory(cls, task_id: str, *, clock: Callable[[], str]) -> Self:
+        """A session that nobody will go on with: it is gone when it is closed."""
+        return cls(connect_memory("session"), path=Path(), task_id=task_of(task_id), clock=clock)
 
     def for_pass(self, pass_id: str) -> States:
         """The keys of one pass: they stand under its id; those of the task itself have no prefix."""

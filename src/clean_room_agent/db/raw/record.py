@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
-from clean_room_agent.db.connection import connect_file, transaction
+from clean_room_agent.db.connection import connect_file, connect_memory, transaction
 from clean_room_agent.db.room import room_hint
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
@@ -75,6 +75,11 @@ class Record:
         workspace.create()
         conn = connect_file("raw", workspace.raw, any_thread=True)
         return cls(conn, lock=workspace.raw_lock, clock=clock, patience=patience)
+
+    @classmethod
+    def in_memory(cls, lock: Path, *, clock: Callable[[], str]) -> Self:
+        """A record of what nobody will ask about: it is gone when it is closed. `lock` is a file of nobody else's."""
+        return cls(connect_memory("raw"), lock=lock, clock=clock, patience=LOCK_TIMEOUT)
 
     def now(self) -> str:
         """The time for a row."""

@@ -1,0 +1,109 @@
+"""Every commit of a history with what it changed, streamed: nothing but the commit at hand is in memory. Read only."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.git.command import git, one_line, stream_git
+
+# Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
+FORMAT = "%x00%H%x00p%P%x00t%ct%x00a%an <%ae>%x00m%B"
+FRUGAL = ("-c", "core.packedGitWindowSize=1m", "-c", "core.packedGitLimit=64m")
+RAW = re.compile(r":(?P<before>\d+) (?P<after>\d+) \w+ \w+ (?P<status>[A-Z])\d*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileChange:
+    """One path of a commit; a rename is a deletion and an addition."""
+
+    path: str
+    """What is not UTF-8 is kept by surrogates."""
+    status: str
+    """A, M, D or T (its type changed)."""
+    is_file: bool
+    """Whether it is a regular file, before and after as far as it is there."""
+    lines: int | None
+    """Added and deleted together; None where it is binary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitChange:
+    """One commit. Of a merge, and of the first commit, no files are named."""
+
+    hash: str
+    parents: tuple[str, ...]
+    timestamp: int
+    """The committer's, in seconds since 1970 UTC."""
+    author: str
+    """`Name <address>`."""
+    message: str
+    files: tuple[FileChange, ...]
+
+
+def stream_changes(git_dir: Path, head: str) -> Iterator[CommitChange]:
+    """The commits that `head` reaches, parents before children.
+
+    Raises:
+        GitError: git failed; after the last commit that could be read.
+    """
+    pieces = stream_git(
+        *FRUGAL,
+        *("log", "-z", "--raw", "--numstat", "--no-renames", "--no-abbrev", "--reverse", "--topo-order"),
+        *("--no-textconv", "--no-ext-diff", f"--format={FORMAT}", head, "--"),
+        cwd=git_dir,
+        separator=b"\0\0",
+        pins={"GIT_DIR": str(git_dir)},
+    )
+    for piece in pieces:
+        record = os.fsdecode(piece).strip("\0")
+        if record:
+            yield _entry(record)
+
+
+def resolve_commit(git_dir: Path, revision: str) -> str | None:
+    """The full name of the commit that `revision` names; None where it names none."""
+    asked = git(
+        "rev-parse", "--verify", "-q", "--end-of-options", f"{revision}^{{commit}}",
+        cwd=git_dir, pins={"GIT_DIR": str(git_dir)}, ok=(0, 1, 128),
+    )  # fmt: skip
+    return one_line(asked) or None
+
+
+def _entry(record: str) -> CommitChange:
+    name, parents, when, author, message, *rest = record.split("\0")
+    above = tuple(parents[1:].split())
+    return CommitChange(
+        hash=name,
+        parents=above,
+        timestamp=int(when[1:] or 0),
+        author=author[1:],
+        message=message[1:].strip("\n"),
+        files=_files(rest) if len(above) == 1 else (),
+    )
+
+
+def _files(rest: list[str]) -> tuple[FileChange, ...]:
+    """First the raw entries, two pieces each, then the counts, one piece each, in the same order of paths."""
+    pieces = [piece.lstrip("\n") for piece in rest]
+    first = next((at for at, piece in enumerate(pieces[::2]) if not piece.startswith(":")), len(pieces) // 2)
+    heads, counts = pieces[: 2 * first], pieces[2 * first :]
+    lines: dict[str, int | None] = {}
+    for entry in counts:
+        added, deleted, path = entry.split("\t", 2)
+        lines[path] = None if "-" in {added, deleted} else int(added) + int(deleted)
+    found = []
+    for head, path in zip(heads[0::2], heads[1::2], strict=True):
+        match = RAW.match(head)
+        if match is not None:
+            modes = {match["before"], match["after"]} - {"000000"}
+            found.append(
+                FileChange(
+                    path=path,
+                    status=match["status"],
+                    is_file=all(mode.startswith("100") for mode in modes),
+                    lines=lines.get(path),
+                )
+            )
+    return tuple(found)

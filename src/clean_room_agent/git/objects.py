@@ -1,0 +1,131 @@
+"""Clones and objects of many repositories, through GitPython; imported by the mining of training data alone, since the
+import takes a quarter of a second and the extra `data` brings it.
+
+GitPython hands a process all of our own environment, so every process is started while that is free of git's variables.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import git as gitpython
+from clean_room_agent.errors import GitError, UsageError
+from clean_room_agent.git.command import FIXED, SAFE
+
+CLONED_BY = "https:file"
+"""The transports that a clone may use: no command of ours starts a shell on another machine."""
+SETTINGS: Mapping[str, str] = {
+    "GIT_CONFIG_COUNT": str(len(SAFE)),
+    **{f"GIT_CONFIG_KEY_{at}": setting.partition("=")[0] for at, setting in enumerate(SAFE)},
+    **{f"GIT_CONFIG_VALUE_{at}": setting.partition("=")[2] for at, setting in enumerate(SAFE)},
+}
+Progress = Callable[[str, int, int], None]
+"""What is done, how much of it, of how much (0: not known)."""
+
+
+class Objects:
+    """The objects of one repository, read by one git process that stays. Not for several threads."""
+
+    def __init__(self, git_dir: Path) -> None:
+        """`git_dir` is the folder with the objects: a bare repository, or the `.git` of another."""
+        self._git = gitpython.Git(str(git_dir))
+        self._git.update_environment(**SETTINGS, **FIXED, GIT_DIR=str(git_dir))
+        with _without_git_variables():
+            self.read("HEAD")  # starts the process
+
+    def read(self, name: str) -> bytes | None:
+        """The content of the object `name`, which may be `<commit>:<path>`; None where there is none."""
+        if "\n" in name:
+            return None
+        try:
+            return bytes(self._git.get_object_data(name)[3])
+        except (ValueError, UnicodeEncodeError):
+            return None
+
+    def list_folder(self, commit: str) -> dict[str, str]:
+        """The names of the files at the top of a commit's tree, with their objects' names."""
+        data = self.read(f"{commit}^{{tree}}") or b""
+        entries: dict[str, str] = {}
+        while data:
+            head, _, rest = data.partition(b"\0")
+            mode, _, name = head.partition(b" ")
+            if mode.startswith(b"100"):
+                entries[os.fsdecode(name)] = rest[:20].hex()
+            data = rest[20:]
+        return entries
+
+    def close(self) -> None:
+        """The process has ended."""
+        self._git.clear_cache()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+WORK = {
+    gitpython.RemoteProgress.RECEIVING: "receiving",
+    gitpython.RemoteProgress.RESOLVING: "resolving",
+    gitpython.RemoteProgress.COUNTING: "counting",
+}
+
+
+def clone(url: str, target: Path, progress: Progress) -> None:
+    """A bare clone of the repository at `url` (https, or a path) stands at `target`, whole or not at all.
+
+    Raises:
+        UsageError: the address is of another kind.
+        GitError: git failed.
+    """
+    part = target.with_name(f"{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    environment = {**SETTINGS, **FIXED, "GIT_ALLOW_PROTOCOL": CLONED_BY}
+    try:
+        with _without_git_variables():
+            gitpython.Repo.clone_from(
+                url,
+                part,
+                progress=_teller(progress),
+                env=environment,
+                bare=True,
+            ).close()
+        part.rename(target)
+    except gitpython.UnsafeProtocolError as exc:
+        raise UsageError(
+            f"{url} is no address that can be cloned", hint="give an https URL or a path"
+        ) from exc
+    except gitpython.GitCommandError as exc:
+        words = str(exc.stderr).strip()[-600:]
+        raise GitError(f"git clone {url}: {words}", hint="clone it by hand, and give the path") from exc
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def _without_git_variables() -> Iterator[None]:
+    """Our own environment holds nothing that steers git, for as long as a process is started."""
+    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("GIT_")}
+    try:
+        yield
+    finally:
+        os.environ.update(kept)
+
+
+def _teller(progress: Progress) -> Callable[[int, str | float, str | float | None, str], None]:
+    """What GitPython calls for each line of git's progress."""
+
+    def tell(op_code: int, done: str | float, total: str | float | None, _message: str) -> None:
+        doing = WORK.get(op_code & gitpython.RemoteProgress.OP_MASK)
+        if doing is not None:
+            progress(doing, int(done or 0), int(total or 0))
+
+    return tell

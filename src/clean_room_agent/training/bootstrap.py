@@ -1,0 +1,183 @@
+"""Histories to a dataset: mine, make the missing shards by some engine, and put together what all shards hold."""
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from clean_room_agent.git.changes import stream_changes
+from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split
+from clean_room_agent.training.dataset_filters import near_duplicates, split_groups
+from clean_room_agent.training.mining import mine
+from clean_room_agent.training.shards import Making, Unit, cut_units, make_shard, read_shard, shard_path
+from clean_room_agent.training.sources import Exclusions, Source
+
+SAME = 0.7
+"""Jaccard similarity from which two commits, or two pairs of a prompt, are nearly the same."""
+ORDER: Mapping[Split, int] = {"test": 0, "validation": 1, "train": 2}
+NEGATIVE = frozenset({"no", "skip"})
+"""Verdicts against what is judged."""
+Progress = Callable[[int, int], None]
+
+
+class Engine(Protocol):
+    """Makes shards, somewhere."""
+
+    def __call__(self, folder: Path, units: Sequence[Unit], making: Making, progress: Progress) -> None:
+        """The file of each unit is there; `progress` is called with the number of units done, and of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mined:
+    """What histories gave."""
+
+    units: tuple[Unit, ...]
+    seen: int
+    """Commits."""
+    refused: Mapping[str, int]
+    """Of them, by the filter that refused them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembled:
+    """The rows of a dataset, and what was left out of it."""
+
+    entries: tuple[Entry, ...]
+    commits: int
+    """That a row comes from."""
+    left_out: Mapping[str, int]
+    """Commits that are no task, then pairs, by reason."""
+    positive: Mapping[str, int]
+    """Of each prompt, the rows whose verdict is for the item; where nothing is judged, all rows."""
+
+
+def mine_sources(
+    sources: Iterable[Source],
+    exclusions: Exclusions,
+    *,
+    unit_commits: int,
+    newest: int | None,
+    progress: Progress,
+) -> Mined:
+    """The commits of all histories that may be tasks, of each the `newest`, in units. Each history is streamed once.
+
+    Raises:
+        GitError: a history cannot be read.
+    """
+    units: list[Unit] = []
+    refused: Counter[str] = Counter()
+    kept = 0
+    every = tuple(sources)
+    for number, source in enumerate(every):
+        progress(number, len(every))
+        changes = stream_changes(source.git_dir, source.head)
+        commits = tuple(mine(changes, refused, skip=exclusions.commits))
+        if newest is not None and len(commits) > newest:
+            refused["older than the newest that are wanted"] += len(commits) - newest
+            commits = commits[-newest:]
+        kept += len(commits)
+        units += cut_units(source.name, source.git_dir, commits, unit_commits)
+    return Mined(units=tuple(units), seen=kept + refused.total(), refused=dict(sorted(refused.items())))
+
+
+def missing_units(folder: Path, units: Iterable[Unit], making: Making) -> tuple[Unit, ...]:
+    """Those whose file is not there yet."""
+    return tuple(unit for unit in units if not shard_path(folder, unit, making).exists())
+
+
+def run_here(jobs: int, folder: Path, units: Sequence[Unit], making: Making, progress: Progress) -> None:
+    """The `Engine` of one machine: `jobs` processes, or this one for 1."""
+    if jobs == 1 or len(units) < 2:
+        for number, unit in enumerate(units, 1):
+            make_shard(folder, unit, making)
+            progress(number, len(units))
+        return
+    # Not forked: threads of this process may hold locks.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(max_workers=min(jobs, len(units)), mp_context=context) as pool:
+        waiting = [pool.submit(make_shard, folder, unit, making) for unit in units]
+        try:
+            for number, done in enumerate(as_completed(waiting), 1):
+                done.result()
+                progress(number, len(units))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def engine_here(jobs: int) -> Engine:
+    """`run_here` with so many processes."""
+    return partial(run_here, jobs)
+
+
+def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
+    """What all shards hold, split, without near-duplicates; the same for the same shards, whoever made them."""
+    left_out: Counter[str] = Counter({f"commit: {reason}": count for reason, count in mined.refused.items()})
+    rows: list[Row] = []
+    changes: dict[Hashable, str] = {}
+    for unit in mined.units:
+        shard = read_shard(shard_path(folder, unit, making))
+        left_out.update(
+            {name: count for name, count in shard.counts.items() if name not in {"commits", "pairs"}}
+        )
+        for columns in shard.rows:
+            rows.append(_as_row(columns))
+            changes.setdefault(rows[-1].origin.group, columns["change"])
+    splits = split_groups(rows)
+    # What is nearly the same as something in the test is taken out of training, not the other way round.
+    rows.sort(key=lambda row: ORDER[splits[row.origin.group]])
+    known = sorted(changes, key=lambda group: ORDER[splits[group]])
+    repeats = near_duplicates([changes[group] for group in known], known, threshold=SAME)
+    repeated = {known[place] for place in repeats}
+    left_out["pair of a commit much like another"] = sum(row.origin.group in repeated for row in rows)
+    kept = _without_repeats([row for row in rows if row.origin.group not in repeated], splits, left_out)
+    return Assembled(
+        entries=tuple(Entry(split=splits[row.origin.group], kind="sft", row=row) for row in kept),
+        commits=len({row.origin.group for row in kept}),
+        left_out={reason: count for reason, count in sorted(left_out.items()) if count},
+        positive=Counter(row.origin.stage for row in kept if row.completion[-1].content not in NEGATIVE),
+    )
+
+
+def _without_repeats(rows: list[Row], splits: Mapping[Hashable, Split], left_out: Counter[str]) -> list[Row]:
+    """The rows that are not nearly the same as an earlier one of the same prompt: of another commit, by what is their own;
+    of another split, by all their words, the prompt's rules included.
+    """
+    kept = []
+    for stage in sorted({row.origin.stage for row in rows}):
+        own = [row for row in rows if row.origin.stage == stage]
+        ways: tuple[Callable[[Row], Hashable], ...] = (
+            lambda row: row.origin.group,
+            lambda row: splits[row.origin.group] == "train",
+            lambda row: splits[row.origin.group] == "test",
+        )
+        for group_of in ways:  # of two groups, nothing is taken for the prompt's own
+            texts = [f"{row.prompt[-1].content}\n{row.completion[-1].content}" for row in own]
+            repeats = set(near_duplicates(texts, [group_of(row) for row in own], threshold=SAME))
+            left_out[f"{stage}: much like another pair"] += len(repeats)
+            own = [row for place, row in enumerate(own) if place not in repeats]
+        kept += own
+    return kept
+
+
+def _as_row(row: Mapping[str, Any]) -> Row:
+    said: tuple[Message, ...] = (Message(role="user", content=row["prompt"]),)
+    if row["system"]:
+        said = (Message(role="system", content=row["system"]), *said)
+    return Row(
+        prompt=said,
+        completion=(Message(role="assistant", content=row["answer"]),),
+        origin=Origin(
+            stage=row["stage"],
+            source="synthetic",
+            repo=row["repo"],
+            commit=row["commit"],
+            timestamp=row["timestamp"],
+            license=row["license"],
+            task_id=row["task_id"],
+        ),
+    )

@@ -1,0 +1,216 @@
+"""The right answers to the prompts of one commit's task: what a model would say that knows the commit and reads its prompt."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.llm.exchange import ChatRequest, RawAnswer
+from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ, SKIP
+from clean_room_agent.retrieval.prompts.refilter import KEEP, REFILTER
+from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS, TaskAnalysisInputs
+from clean_room_agent.retrieval.stage import BatchInputs
+from clean_room_agent.training.gold_edits import GoldFile, edit_groups, edits_for, lines_of, shown_in, touches
+
+PIECE = re.compile(r"(?P<path>.+?) :: (?P<name>.+) \(lines (?P<first>\d+)-(?P<last>\d+)\)")
+"""How a question names a piece of code."""
+OPTION = re.compile(
+    r"^={5,} candidate(?: (?P<number>\d+))?: (?P<name>.+?)(?: \(about \d+ tokens\))?$", re.MULTILINE
+)
+WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]{3,}")
+MAX_NAMES = 10
+PART, STEP = "p1", "s1"
+NO_EDITS = "The code that has to change is not shown."
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gold:
+    """A commit as the answer to its own message."""
+
+    task: str
+    files: Mapping[str, GoldFile]
+    """The source files that it changes, by path."""
+    used: Mapping[str, tuple[Span, ...]]
+    """Definitions that the changed ones use: path -> lines (1-based, inclusive)."""
+    dependencies: frozenset[str]
+    """Files that the changed ones import."""
+
+    @cached_property
+    def symbols(self) -> Mapping[str, tuple[str, ...]]:
+        """Path -> the innermost definitions that hold its changes."""
+        return {path: changed_symbols(file) for path, file in self.files.items()}
+
+    @property
+    def summary(self) -> str:
+        """The task in one line."""
+        return self.task.split("\n", 1)[0].strip()[:200]
+
+    def label_of_file(self, path: str) -> str:
+        """changed, used, dependency (imported, and nothing shows that it must be read) or not edited."""
+        if path in self.files:
+            return "changed"
+        if path in self.used:
+            return "used"
+        return "dependency" if path in self.dependencies else "not edited"
+
+    def label_of_piece(self, path: str, first: int, last: int) -> str:
+        """change, read or skip, of the 1-based lines `first..last`."""
+        file = self.files.get(path)
+        if file is not None and (file.after is None or touches(edit_groups(file), first, last)):
+            return CHANGE
+        used = any(start <= last and first <= end for start, end in self.used.get(path, ()))
+        return READ if used else SKIP
+
+
+def changed_symbols(file: GoldFile) -> tuple[str, ...]:
+    """The innermost definitions of the file that hold its changes, in its order."""
+    groups = edit_groups(file)
+    named = []
+    for name, span in file.spans.items():
+        own = [group for group in groups if touches([group], *span)]
+        inner = [other for key, other in file.spans.items() if key.startswith(f"{name}.")]
+        if any(not any(touches([group], *other) for other in inner) for group in own):
+            named.append(name)
+    return tuple(named)
+
+
+class GoldTransport:
+    """Answers for a model, out of the commit. What it is shown beside the text it is told by `inputs`."""
+
+    provider = "commit"
+    live = False
+
+    def __init__(self, gold: Gold) -> None:
+        self.inputs: Any = None
+        """Of the prompt that is asked; set before each request."""
+        self._gold = gold
+        self._answers: Mapping[str, Callable[[ChatRequest], str]] = {
+            TASK_ANALYSIS.name: self._analyse,
+            SCOPE_JUDGMENT.name: self._judge_file,
+            PIECE_JUDGMENT.name: self._judge_piece,
+            REFILTER.name: self._keep,
+            META_PLAN.name: self._plan_parts,
+            PART_PLAN.name: self._plan_steps,
+            IMPLEMENT.name: self._edit,
+        }
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """The right answer.
+
+        Raises:
+            KeyError: no such prompt belongs to training pairs.
+        """
+        return RawAnswer(request_body="", text=self._answers[request.identity.prompt](request))
+
+    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: whatever is asked for."""
+        return None
+
+    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: nobody counts."""
+        return None
+
+    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
+        """None: there are no files of a model."""
+        return None
+
+    def _analyse(self, request: ChatRequest) -> str:  # noqa: ARG002 - all answers are made alike
+        inputs: TaskAnalysisInputs = self.inputs
+        gold = self._gold
+        symbols = []
+        for entry in inputs.symbols:
+            name, _, path = entry.rpartition(" (")
+            if name in gold.symbols.get(path.removesuffix(")"), ()):
+                symbols.append(name)
+        code = {word for file in gold.files.values() for word in WORD.findall(_changed_text(file))}
+        keywords = [word for word in dict.fromkeys(WORD.findall(gold.task)) if word in code]
+        return _json(
+            areas=[path for path in inputs.files if path in gold.files][:5],
+            intent=gold.summary,
+            keywords=keywords[:MAX_NAMES],
+            symbols=symbols[:MAX_NAMES],
+            like=TASK_ANALYSIS.example,
+        )
+
+    def _judge_file(self, request: ChatRequest) -> str:
+        return "yes" if self._gold.label_of_file(request.identity.item) in {"changed", "used"} else "no"
+
+    def _judge_piece(self, request: ChatRequest) -> str:  # noqa: ARG002
+        return self._label(OPTION.findall(self.inputs.option)[0][1])
+
+    def _keep(self, request: ChatRequest) -> str:  # noqa: ARG002
+        inputs: BatchInputs = self.inputs
+        named = [match for option in inputs.options for match in OPTION.findall(option)]
+        keep = [int(number) for number, name in named if self._label(name) == CHANGE]
+        return json.dumps({KEEP: keep})
+
+    def _label(self, name: str) -> str:
+        match = PIECE.fullmatch(name)
+        if match is None:
+            return CHANGE if name in self._gold.files else SKIP
+        return self._gold.label_of_piece(match["path"], int(match["first"]), int(match["last"]))
+
+    def _plan_parts(self, request: ChatRequest) -> str:  # noqa: ARG002
+        gold = self._gold
+        part = {"description": gold.summary, "files": list(gold.files), "id": PART, "needs": []}
+        return _json(analysis=self._where(), parts=[part], summary=gold.summary, like=META_PLAN.example)
+
+    def _plan_steps(self, request: ChatRequest) -> str:  # noqa: ARG002
+        gold = self._gold
+        step = {
+            "description": gold.summary,
+            "files": [{"path": path, "role": file.role} for path, file in gold.files.items()],
+            "id": STEP,
+            "needs": [],
+            "symbols": list(dict.fromkeys(name for names in gold.symbols.values() for name in names))[
+                :MAX_NAMES
+            ],
+        }
+        return _json(analysis=self._where(), steps=[step], summary=gold.summary, like=PART_PLAN.example)
+
+    def _edit(self, request: ChatRequest) -> str:
+        shown = shown_in(request.prompt)
+        edits = []
+        for file in self._gold.files.values():
+            found = edits_for(file, shown)
+            groups = edit_groups(file)
+            if len(found) < max(len(groups), 1):
+                return NO_EDITS
+            edits.extend(found)
+        try:
+            return render_edits(tuple(edits))
+        except ValueError:
+            return NO_EDITS
+
+    def _where(self) -> str:
+        """Where the change is, in a sentence."""
+        places = []
+        for path, file in self._gold.files.items():
+            names = self._gold.symbols[path]
+            verb = {"create": "a new file", "delete": "removed"}.get(file.role, ", ".join(names[:4]))
+            places.append(f"{path} ({verb})" if verb else path)
+        return f"The change is in {'; '.join(places)}."
+
+
+def _json(*, like: str, **values: object) -> str:
+    """One JSON object with its keys in the order of the prompt's example."""
+    order = list(json.loads(like))
+    return json.dumps({key: values[key] for key in sorted(values, key=order.index)}, ensure_ascii=False)
+
+
+def _changed_text(file: GoldFile) -> str:
+    """The lines that the commit takes away or changes; of a new file, nothing."""
+    if file.before is None:
+        return ""
+    before = lines_of(file.before)
+    if file.after is None:
+        return "\n".join(before[:200])
+    return "\n".join(line for i1, i2, _, _ in edit_groups(file) for line in before[max(i1 - 1, 0) : i2 + 1])

@@ -1,0 +1,106 @@
+"""Under which licence a commit's code stands: by the texts of its licence files, else by what its manifest says."""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Protocol
+
+LICENCE_FILE = re.compile(r"(?i)(?:un)?licen[cs]e|copying")
+ALLOWED = ("MIT", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "ISC", "0BSD", "Unlicense", "PSF-2.0", "Zlib")
+"""Licences that let anybody learn from the code and pass it on, by their SPDX names."""
+
+# Each by words that all of its copies hold; the first that fits counts, so the more special stands before the more general.
+TEXTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (name, re.compile(pattern, re.IGNORECASE))
+    for name, pattern in (
+        ("AGPL-3.0", r"gnu affero general public license"),
+        ("LGPL", r"gnu lesser general public license|gnu library general public"),
+        ("GPL", r"gnu general public license"),
+        ("MPL-2.0", r"mozilla public license"),
+        ("EPL", r"eclipse public license"),
+        ("Apache-2.0", r"apache license,? version 2\.0|apache license\W+version 2\.0"),
+        ("PSF-2.0", r"python software foundation license"),
+        (
+            "BSD-3-Clause",
+            r"redistribution and use in source and binary forms.*(?:neither the name|names? of (?:its|the) .{0,80}may not be used)",
+        ),
+        ("BSD-2-Clause", r"redistribution and use in source and binary forms"),
+        (
+            "ISC",
+            r"permission to use, copy, modify, and/?(?:or )?distribute this software.*(?:copyright notice and this permission|provided that the above)",
+        ),
+        ("0BSD", r"permission to use, copy, modify, and/?(?:or )?distribute this software"),
+        ("Unlicense", r"this is free and unencumbered software"),
+        ("MIT", r"permission is hereby granted, free of charge"),
+        ("Zlib", r"this software is provided 'as-is', without any express or implied"),
+    )
+)
+NAMES: Mapping[str, str] = {
+    "mit": "MIT", "mit license": "MIT", "expat": "MIT", "bsd": "BSD-3-Clause", "bsd-3-clause": "BSD-3-Clause",
+    "bsd 3-clause": "BSD-3-Clause", "bsd-2-clause": "BSD-2-Clause", "apache-2.0": "Apache-2.0", "apache 2.0": "Apache-2.0",
+    "apache license 2.0": "Apache-2.0", "isc": "ISC", "0bsd": "0BSD", "unlicense": "Unlicense", "psf-2.0": "PSF-2.0",
+    "zlib": "Zlib",
+}  # fmt: skip
+"""What manifests call them, in small letters."""
+
+
+class Reader(Protocol):
+    """What is read of a repository."""
+
+    def read(self, name: str) -> bytes | None:
+        """The content of an object."""
+
+    def list_folder(self, commit: str) -> dict[str, str]:
+        """The files at the top of a commit's tree, with their objects' names."""
+
+
+class Licences:
+    """The licences of one repository's commits; each text is read once."""
+
+    def __init__(self, objects: Reader) -> None:
+        self._objects = objects
+        self._known: dict[tuple[str, str], str] = {}
+
+    def of(self, commit: str) -> str:
+        """The commit's licences by their SPDX names, sorted and joined with AND; "" where none is known."""
+        files = self._objects.list_folder(commit)
+        texts = {name: blob for name, blob in files.items() if LICENCE_FILE.match(name)}
+        found = {self._named(blob, "") for _, blob in sorted(texts.items())} - {""}
+        if not found and not texts:
+            manifests = [name for name in ("pyproject.toml", "package.json") if name in files]
+            found = {self._named(files[name], name) for name in manifests} - {""}
+        return " AND ".join(sorted(found))
+
+    def _named(self, blob: str, manifest: str) -> str:
+        key = (blob, manifest)
+        if key not in self._known:
+            text = (self._objects.read(blob) or b"").decode("utf-8", "replace")
+            self._known[key] = licence_of_manifest(manifest, text) if manifest else licence_of_text(text)
+        return self._known[key]
+
+
+def is_allowed(licence: str, allowed: tuple[str, ...]) -> bool:
+    """Whether each of the licences is on the list; nothing known is not."""
+    return bool(licence) and all(name in allowed for name in licence.split(" AND "))
+
+
+@cache
+def licence_of_text(text: str) -> str:
+    """The SPDX name of a licence's text; "" where it is none of those known."""
+    words = " ".join(text.split())
+    return next((name for name, pattern in TEXTS if pattern.search(words)), "")
+
+
+def licence_of_manifest(name: str, text: str) -> str:
+    """What a pyproject.toml or package.json says; "" where it says nothing that is known."""
+    try:
+        data: Any = tomllib.loads(text) if name.endswith(".toml") else json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    project = data.get("project", {}) if name.endswith(".toml") and isinstance(data, dict) else data
+    said = project.get("license") if isinstance(project, dict) else None
+    if isinstance(said, dict):
+        said = said.get("text") or said.get("type")
+    return NAMES.get(said.strip().lower(), "") if isinstance(said, str) else ""

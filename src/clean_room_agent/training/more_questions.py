@@ -1,0 +1,168 @@
+"""Questions that a run would ask if its ranking had found something else: what makes a judge tell near from right.
+
+Of the verdicts that say no, 70 % are about what the ranking put on top, 20 % about neighbours by folder, 10 % about
+anything. What the commit changes and the ranking missed is asked about, too. Each question is one of the run's own with
+its candidate exchanged, in the question and in the list of what is asked about.
+"""
+
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import TypeVar
+
+from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.query.file_kinds import kind_of
+from clean_room_agent.retrieval.failing_tests import find_tests
+from clean_room_agent.retrieval.judging import frame_option
+from clean_room_agent.retrieval.pieces import OTHER_KINDS
+from clean_room_agent.retrieval.retriever import Retrieved
+from clean_room_agent.retrieval.room_files import NotEditable
+from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.stage import Candidate, Option, SingleInputs
+from clean_room_agent.retrieval.stages.scope import describe_file
+from clean_room_agent.retrieval.units import Unit, read_view, weighted_terms
+from clean_room_agent.training.commit_answers import PIECE, Gold
+
+ThingT = TypeVar("ThingT")
+
+RANKED, NEIGHBOURS, RANDOM = 7, 2, 1
+"""Tenths of the verdicts that say no."""
+MAX_MISSED = 3
+"""Changed files or pieces that the ranking missed, asked about at most."""
+MAX_FILES_READ = 6
+"""Files of which pieces are taken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivePass:
+    """What a pass found, and what is right."""
+
+    request: RoomRequest
+    query: TaskQuery
+    found: Retrieved
+    source: RepositorySource
+    gold: Gold
+    seed: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One more question."""
+
+    item: str
+    inputs: SingleInputs
+    found_by: str
+
+
+def more_file_questions(live: LivePass, asked: Mapping[str, SingleInputs]) -> Iterator[Question]:
+    """About files, after those that the pass asked; none where it asked none."""
+    if not asked:
+        return
+    terms = weighted_terms(live.request, live.query, find_tests(live.query, live.source))
+    right = {"changed", "used", "dependency"}
+    wrong = sum(live.gold.label_of_file(path) == "not edited" for path in asked)
+    taken = {*asked, *(entry.path for entry in live.found.candidates if entry.tier <= 1)}
+    missed = [path for path in live.gold.files if live.source.file(path) is not None and path not in taken]
+    others = [
+        path
+        for path in live.source.paths()
+        if path not in taken and kind_of(path) == "code" and live.gold.label_of_file(path) not in right
+    ]
+    for path, found_by in _drawn(live, "files", missed, others, wrong, folder_of=lambda path: path):
+        option = Option(key=path, name=path, text=describe_file(path, terms, live.source), score=0.0)
+        yield _exchanged(asked, option, lambda name: live.gold.label_of_file(name) == "not edited", found_by)
+
+
+def more_piece_questions(live: LivePass, asked: Mapping[str, SingleInputs]) -> Iterator[Question]:
+    """About code, after that which the pass asked; none where it asked none."""
+    if not asked:
+        return
+    terms = weighted_terms(live.request, live.query, find_tests(live.query, live.source))
+    shown = {item.path for item in live.found.package.items}
+    missing = [
+        path for path, file in live.gold.files.items() if file.before is not None and path not in shown
+    ]
+    missed = [unit for unit in _units(live, missing) if _label(live.gold, unit) == "change"]
+    wrong = sum(_label_of_name(live.gold, name) == "skip" for name in next(iter(asked.values())).others)
+    others = [
+        unit
+        for unit in _units(live, _files_near_and_far(live))
+        if unit.as_option(terms).key not in asked and _label(live.gold, unit) == "skip"
+    ]
+    for unit, found_by in _drawn(live, "code", missed, others, wrong, folder_of=lambda unit: unit.entry.path):
+        option = unit.as_option(terms)
+        yield _exchanged(asked, option, lambda name: _label_of_name(live.gold, name) == "skip", found_by)
+
+
+def _drawn(
+    live: LivePass,
+    what: str,
+    missed: Sequence[ThingT],
+    others: Sequence[ThingT],
+    wrong: int,
+    *,
+    folder_of: Callable[[ThingT], str],
+) -> Iterator[tuple[ThingT, str]]:
+    """What is asked about beyond the ranking, each with how it was found; `wrong` noes came from the ranking."""
+    chance = random.Random(f"{live.seed}\n{what}")  # noqa: S311 - guards nothing, and must be the same each time
+    for thing in missed[:MAX_MISSED]:
+        yield thing, "commit"
+    folders = {PurePosixPath(path).parent for path in live.gold.files}
+    near = [thing for thing in others if PurePosixPath(folder_of(thing)).parent in folders]
+    far = [thing for thing in others if PurePosixPath(folder_of(thing)).parent not in folders]
+    for found_by, pool, share in (("neighbour", near, NEIGHBOURS), ("random", far, RANDOM)):
+        wanted = wrong * share / RANKED
+        count = int(wanted) + (chance.random() < wanted - int(wanted))
+        for thing in chance.sample(pool, min(count, len(pool))):
+            yield thing, found_by
+
+
+def _exchanged(
+    asked: Mapping[str, SingleInputs], option: Option, is_wrong: Callable[[str], bool], found_by: str
+) -> Question:
+    """A question of the pass with `option` in the place of the last candidate that is wrong."""
+    inputs = next(iter(asked.values()))
+    names = list(inputs.others)
+    place = next((at for at in reversed(range(len(names))) if is_wrong(names[at])), len(names))
+    names[place : place + 1] = [option.name]
+    others = replace(inputs, option=frame_option(option), others=tuple(names))
+    return Question(item=option.key, inputs=others, found_by=found_by)
+
+
+def _units(live: LivePass, paths: Sequence[str]) -> Iterator[Unit]:
+    """The definitions of these files, as a stage would offer them."""
+    account = live.found.package.budget
+    for path in paths:
+        row = live.source.file(path)
+        if row is None:
+            continue
+        view = read_view(path, live.source, account.context_window - account.reserved_tokens)
+        if isinstance(view, NotEditable):
+            continue
+        entry = Candidate(path=path, file_id=row.id, tier=4, score=0.0, reasons=())
+        for piece in view.pieces:
+            if piece.kind not in OTHER_KINDS:
+                yield Unit(entry=entry, view=view, piece=piece, score=0.0)
+
+
+def _files_near_and_far(live: LivePass) -> list[str]:
+    """A few files of code from the folders of what is changed, and from others."""
+    chance = random.Random(f"{live.seed}\nfiles of code")  # noqa: S311 - as above
+    folders = {PurePosixPath(path).parent for path in live.gold.files}
+    code = [path for path in live.source.paths() if kind_of(path) == "code"]
+    near = [path for path in code if PurePosixPath(path).parent in folders]
+    far = [path for path in code if PurePosixPath(path).parent not in folders]
+    half = MAX_FILES_READ // 2
+    return chance.sample(near, min(half, len(near))) + chance.sample(far, min(half, len(far)))
+
+
+def _label(gold: Gold, unit: Unit) -> str:
+    return gold.label_of_piece(unit.entry.path, unit.piece.start_line, unit.piece.end_line)
+
+
+def _label_of_name(gold: Gold, name: str) -> str:
+    match = PIECE.fullmatch(name)
+    return (
+        "" if match is None else gold.label_of_piece(match["path"], int(match["first"]), int(match["last"]))
+    )

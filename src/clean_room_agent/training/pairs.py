@@ -1,0 +1,381 @@
+"""The training pairs of one commit: a run's passes over its parent, with the commit itself in the model's chair.
+
+The passes are the real ones, so a prompt is byte for byte what a run would send that begins at the parent with the commit's
+message as its task, no failing test, and the same configuration.
+"""
+
+import uuid
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.ids import implement_pass, meta_plan_pass, part_plan_pass
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.session import Session
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.config import EditConfig
+from clean_room_agent.execute.edits.apply import apply_edits
+from clean_room_agent.execute.edits.rules import EditRules
+from clean_room_agent.execute.implement import StepInstruction, implement
+from clean_room_agent.execute.one_call import Rejected
+from clean_room_agent.execute.plan import make_meta_plan, make_part_plan
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.llm.client import ModelClient, Reply
+from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.sink import CallRecord, Reading
+from clean_room_agent.orchestrator.config import OrchestratorConfig
+from clean_room_agent.orchestrator.planning import (
+    meta_plan_request,
+    part_plan_request,
+    plan_limits,
+    serves_part,
+)
+from clean_room_agent.orchestrator.steps import step_request
+from clean_room_agent.orchestrator.unshown import unshown_targets
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.retrieval import memory
+from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
+from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
+from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.retrieval.retriever import Retrieved, Retriever
+from clean_room_agent.retrieval.room_files import RoomFiles
+from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
+from clean_room_agent.training.more_questions import LivePass, more_file_questions, more_piece_questions
+
+STAGES = tuple(
+    prompt.name for prompt in (TASK_ANALYSIS, SCOPE_JUDGMENT, PIECE_JUDGMENT, META_PLAN, PART_PLAN, IMPLEMENT)
+)
+"""The prompts that pairs are made for."""
+EPOCH = "1970-01-01T00:00:00+00:00"
+"""The time of everything here: nothing in a pair may depend on when it was made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairConfig:
+    """The configuration of the runs whose prompts are made. Judgments are asked one by one, whatever it says."""
+
+    models: ModelsConfig
+    budget: BudgetConfig
+    stages: tuple[str, ...]
+    judgments: JudgmentsConfig
+    orchestrator: OrchestratorConfig
+    edit: EditConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A prompt, and the right answer to it."""
+
+    stage: str
+    item: str
+    """What is judged; "" where nothing is."""
+    label: str
+    """Of a judgment: changed, used or not edited for files, change, read or skip for code; "" for other answers."""
+    found_by: str
+    """How a judged item came in: ranking, neighbour or random; `commit` where the ranking missed what is changed."""
+    system: str
+    prompt: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadePairs:
+    """What came of one commit."""
+
+    pairs: tuple[Pair, ...]
+    dropped: Counter[str]
+    """Pairs that were not made or not kept, by reason."""
+
+
+class _Calls:
+    """The sink: every call with what it answered."""
+
+    def __init__(self) -> None:
+        self.made: list[CallRecord] = []
+
+    def record(self, call: CallRecord) -> int:
+        self.made.append(call)
+        return len(self.made)
+
+    def reading(self, call_id: int, reading: Reading, fault: str) -> None:
+        if reading != "parsed" and self.made[call_id - 1].response != NO_EDITS:
+            raise AssertionError(f"an answer of our own cannot be read: {fault}")
+
+
+class _GoldClient(ModelClient):
+    """The real client; the transport is told the inputs of what is rendered, and those of judgments are kept."""
+
+    def __init__(self, router: ModelRouter, transport: GoldTransport, sink: _Calls) -> None:
+        super().__init__(router, transport, sink, lambda: EPOCH)
+        self._gold = transport
+        self.judged: dict[str, dict[str, Any]] = {SCOPE_JUDGMENT.name: {}, PIECE_JUDGMENT.name: {}}
+
+    def ask(self, prompt: Prompt[Any, Any], inputs: Any, **place: Any) -> Reply[Any]:
+        self._gold.inputs = inputs
+        if prompt.name in self.judged:
+            self.judged[prompt.name].setdefault(place["item"], inputs)
+        return super().ask(prompt, inputs, **{**place, "repair": False})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParentState:
+    """A repository as it was before a commit: its files below `root`, and the index of them."""
+
+    root: Path
+    kb: KnowledgeBase
+    known: frozenset[str]
+    """The paths of the commit's tree."""
+
+
+def make_pairs(
+    state: ParentState, gold: Gold, config: PairConfig, *, name: str, analysis_only: bool
+) -> MadePairs:
+    """The pairs of the commit `name` (repository and commit in one text, which also seeds what is drawn).
+
+    Raises:
+        RepositoryError: the files are not what was indexed.
+    """
+    task_id = task_of_commit(name)
+    calls = _Calls()
+    alone = config.models.model_copy(update={"parallel": 1})
+    models = _GoldClient(ModelRouter(alone, config.budget), GoldTransport(gold), calls)
+    with (
+        Record.in_memory(state.root.parent / "record.lock", clock=lambda: EPOCH) as record,
+        Session.in_memory(task_id, clock=lambda: EPOCH) as session,
+    ):
+        retriever = Retriever(
+            kb=state.kb,
+            root=state.root,
+            models=models,
+            record=record,
+            session=session,
+            config=RetrievalConfig(stages=config.stages, judgments=one_by_one(config.judgments)),
+        )
+        run = _Run(state, gold, config, models, calls, retriever, session, task_id)
+        try:
+            run.plan(with_rows=not analysis_only)
+            if not analysis_only:
+                run.implement()
+        except WindowExceeded:
+            run.dropped["prompt larger than the window"] += 1
+    if analysis_only:
+        run.pairs = [pair for pair in run.pairs if pair.stage == TASK_ANALYSIS.name]
+        run.dropped.clear()
+    return MadePairs(pairs=tuple(run.pairs), dropped=run.dropped)
+
+
+def task_of_commit(name: str) -> str:
+    """The task id of a commit's pairs: the same each time."""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, name))
+
+
+class _Run:
+    """The passes of one commit's task, in their order."""
+
+    def __init__(
+        self,
+        state: ParentState,
+        gold: Gold,
+        config: PairConfig,
+        models: _GoldClient,
+        calls: _Calls,
+        retriever: Retriever,
+        session: Session,
+        task_id: str,
+    ) -> None:
+        self._state = state
+        self._gold = gold
+        self._config = config
+        self._models = models
+        self._calls = calls
+        self._retriever = retriever
+        self._session = session
+        self._task_id = task_id
+        self._limits = plan_limits(models, config.orchestrator)
+        self._steps: tuple[Part, PartPlan] | None = None
+        self.pairs: list[Pair] = []
+        self.dropped: Counter[str] = Counter()
+
+    def plan(self, *, with_rows: bool) -> None:
+        """The planning passes are made, and the further questions about files and code."""
+        pass_id = meta_plan_pass(self._task_id)
+        request = meta_plan_request(self._models, pass_id, self._gold.task, Evidence())
+        found = self._retriever.look_up(request)
+        self._keep("ranking")
+        if not with_rows:
+            return
+        self._ask_more(pass_id, found, self._retriever_source())
+        planned = make_meta_plan(
+            self._models,
+            found.package,
+            pass_id=pass_id,
+            evidence=Evidence(),
+            limits=self._limits,
+        )
+        self._keep("")
+        if planned.value is not None:
+            self._plan_part(planned.value, found.package)
+
+    def _plan_part(self, meta: MetaPlan, first: ContextPackage) -> None:
+        part = meta.parts[0]
+        pass_id = part_plan_pass(self._task_id, part.id)
+        request = part_plan_request(
+            self._models,
+            pass_id,
+            self._gold.task,
+            part,
+            goal=meta.task_summary,
+            evidence=Evidence(),
+            known=self._state.known,
+            rejected=Rejected(),
+        )
+        shared = serves_part(self._models, first, meta, request)
+        room = first if shared else self._retriever.retrieve(request)
+        self._keep("ranking")
+        planned = make_part_plan(
+            self._models,
+            room,
+            part,
+            meta,
+            pass_id=pass_id,
+            paths=self._state.known,
+            diff="",
+            limits=self._limits,
+            evidence=Evidence(),
+        )
+        self._keep("")
+        if planned.value is not None:
+            self._steps = (part, planned.value)
+
+    def implement(self) -> None:
+        """The step's pass is made; its answer is kept where it replays."""
+        if self._steps is None:
+            self.dropped["no plan that is valid"] += 1
+            return
+        part, plan = self._steps
+        step = plan.steps[0]
+        instruction = StepInstruction(
+            task=self._gold.task, part=part.description, step=step, constraints=plan.rationale
+        )
+        pass_id = implement_pass(self._task_id, part.id, step.id)
+        room = self._retriever.retrieve(step_request(self._models, pass_id, instruction, Evidence()))
+        self._keep("ranking")
+        shown = StepInstruction(
+            task=instruction.task,
+            part=instruction.part,
+            step=step,
+            constraints=instruction.constraints,
+            unshown=unshown_targets(step, room),
+        )
+        implement(self._models, room, shown, pass_id=pass_id)
+        self._keep("", room=room, step=step)
+
+    def _ask_more(self, pass_id: str, found: Retrieved, source: RepositorySource) -> None:
+        live = LivePass(
+            request=meta_plan_request(self._models, pass_id, self._gold.task, Evidence()),
+            query=memory.recall(self._session, pass_id).query,
+            found=found,
+            source=source,
+            gold=self._gold,
+            seed=self._task_id,
+        )
+        for prompt, questions in (
+            (SCOPE_JUDGMENT, more_file_questions(live, self._models.judged[SCOPE_JUDGMENT.name])),
+            (PIECE_JUDGMENT, more_piece_questions(live, self._models.judged[PIECE_JUDGMENT.name])),
+        ):
+            for question in questions:
+                self._models.ask(prompt, question.inputs, pass_id=pass_id, item=question.item)
+                self._keep(question.found_by)
+
+    def _retriever_source(self) -> RepositorySource:
+        return RepositorySource(
+            self._state.kb,
+            RoomFiles(self._state.root),
+            lambda text: self._models.count(text, "reasoning"),
+        )
+
+    def _keep(
+        self, found_by: str, *, room: ContextPackage | None = None, step: PlanStep | None = None
+    ) -> None:
+        """The calls since the last time are pairs, or counted."""
+        for call in self._calls.made:
+            label = self._label(call)
+            reason = self._refusal(call, label, room, step)
+            if reason:
+                self.dropped[reason] += 1
+                continue
+            self.pairs.append(
+                Pair(
+                    stage=call.call_type,
+                    item=call.item,
+                    label=label,
+                    found_by=found_by if label else "",
+                    system=call.system_prompt,
+                    prompt=call.prompt,
+                    answer=call.response,
+                )
+            )
+        self._calls.made.clear()
+
+    def _label(self, call: CallRecord) -> str:
+        if call.call_type == SCOPE_JUDGMENT.name:
+            return self._gold.label_of_file(call.item)
+        return call.response if call.call_type == PIECE_JUDGMENT.name else ""
+
+    def _refusal(
+        self, call: CallRecord, label: str, room: ContextPackage | None, step: PlanStep | None
+    ) -> str:
+        checks: dict[str, Callable[[], str]] = {
+            TASK_ANALYSIS.name: lambda: (
+                "" if _names_any(call, self._gold) else "analysis: nothing of the commit is listed"
+            ),
+            SCOPE_JUDGMENT.name: lambda: (
+                "scope: a dependency, perhaps to be read" if label == "dependency" else ""
+            ),
+            META_PLAN.name: lambda: self._unseen(call),
+            PART_PLAN.name: lambda: self._unseen(call),
+            IMPLEMENT.name: lambda: self._no_replay(call, room, step),
+            PIECE_JUDGMENT.name: lambda: "",
+        }
+        check = checks.get(call.call_type)
+        return f"{call.call_type}: not a prompt of pairs" if check is None else check()
+
+    def _unseen(self, call: CallRecord) -> str:
+        seen = all(file.before is None or path in call.prompt for path, file in self._gold.files.items())
+        return "" if seen else "plan: the prompt names not all files"
+
+    def _no_replay(self, call: CallRecord, room: ContextPackage | None, step: PlanStep | None) -> str:
+        if call.response == NO_EDITS or room is None or step is None:
+            return "implement: code to change is not shown"
+        edits = IMPLEMENT.parse(call.response)
+        assert isinstance(edits, tuple), "the sink has seen that it parses"
+        files = {path: file.before for path, file in self._gold.files.items() if file.before is not None}
+        rules = EditRules(
+            targets=step.target_files,
+            planned=tuple(sorted(self._gold.files)),
+            protected=self._config.edit.protected,
+        )
+        applied = apply_edits(edits, files, room, rules)
+        wanted = {path: file.after for path, file in self._gold.files.items()}
+        return "" if applied.texts == wanted else "implement: the edits do not replay"
+
+
+def one_by_one(judgments: JudgmentsConfig) -> JudgmentsConfig:
+    """The same, with one question a candidate everywhere."""
+    return judgments.model_copy(update={"route": "each", "scope_route": None, "precision_route": None})
+
+
+def _names_any(call: CallRecord, gold: Gold) -> bool:
+    answer = TASK_ANALYSIS.parse(call.response)
+    return bool(getattr(answer, "areas", ()) or getattr(answer, "symbols", ())) and bool(gold.files)

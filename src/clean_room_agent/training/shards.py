@@ -1,0 +1,281 @@
+"""Units of work: some commits of one repository become one Parquet file, named by the hash of all that it depends on.
+
+A file that is there is whole, so a run that was stopped goes on by making those that are missing.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import secrets
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.errors import GitError, IndexingError, RepositoryError
+from clean_room_agent.git.checkout import ParentCheckout
+from clean_room_agent.git.objects import Objects
+from clean_room_agent.indexer.build import index_repository
+from clean_room_agent.indexer.config import IndexConfig
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.redaction import Redactor
+from clean_room_agent.textfile import NotTextError, decode
+from clean_room_agent.training.commit_answers import Gold
+from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, touches
+from clean_room_agent.training.licences import Licences, is_allowed
+from clean_room_agent.training.mining import MinedCommit
+from clean_room_agent.training.pairs import (
+    MadePairs,
+    Pair,
+    PairConfig,
+    ParentState,
+    make_pairs,
+    task_of_commit,
+)
+from clean_room_agent.workspace import Workspace
+
+UNIT_COMMITS = 400
+"""Commits of a unit, at most."""
+SURE = 0.5
+"""Confidence from which a reference counts as a use."""
+VERSION = 1
+"""Raised when the same commits would give other pairs through a change of this program that no prompt shows."""
+COLUMNS = (
+    "repo", "commit", "timestamp", "license", "task_id", "stage", "item", "label", "found_by", "system", "prompt", "answer",
+    "change",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """Some commits of one repository."""
+
+    repo: str
+    """As rows name it."""
+    git_dir: Path
+    number: int
+    """From 0, within the repository."""
+    commits: tuple[MinedCommit, ...]
+    """In the order of the history."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Making:
+    """How pairs are made; the same for all units of a run."""
+
+    pairs: PairConfig
+    index: IndexConfig
+    licences: tuple[str, ...]
+    prompts: str
+    """A digest of the prompts' texts."""
+
+    @property
+    def digest(self) -> str:
+        """Of all that a shard depends on besides its commits; the address of a model server is not among it."""
+        config = self.pairs
+        said = {
+            "version": VERSION,
+            "columns": COLUMNS,
+            "models": config.models.model_dump(
+                mode="json", exclude={"base_url", "timeouts", "parallel", "api_key_env"}
+            ),
+            "budget": config.budget.model_dump(mode="json"),
+            "stages": config.stages,
+            "judgments": config.judgments.model_dump(mode="json"),
+            "orchestrator": config.orchestrator.model_dump(mode="json"),
+            "edit": config.edit.model_dump(mode="json"),
+            "index": self.index.model_dump(mode="json"),
+            "licences": self.licences,
+            "prompts": self.prompts,
+        }
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """What a unit's file holds."""
+
+    rows: list[dict[str, str]]
+    counts: Mapping[str, int]
+    """Commits and pairs that were left out, by reason; `commits` and `pairs` are those that were used."""
+
+
+def cut_units(
+    repo: str, git_dir: Path, commits: Sequence[MinedCommit], size: int = UNIT_COMMITS
+) -> tuple[Unit, ...]:
+    """The repository's commits in units of at most `size`."""
+    return tuple(
+        Unit(repo=repo, git_dir=git_dir, number=start // size, commits=tuple(commits[start : start + size]))
+        for start in range(0, len(commits), size)
+    )
+
+
+def shard_path(folder: Path, unit: Unit, making: Making) -> Path:
+    """Where the unit's pairs stand, whoever made them."""
+    content = json.dumps([making.digest, unit.repo, [dataclasses.asdict(commit) for commit in unit.commits]])
+    return folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.parquet"
+
+
+def make_shard(folder: Path, unit: Unit, making: Making) -> Path:
+    """The unit's file is there, whole; what is there already is left as it is.
+
+    Raises:
+        GitError: the repository cannot be read.
+    """
+    path = shard_path(folder, unit, making)
+    if not path.exists():
+        write_shard(path, _work(unit, making))
+    return path
+
+
+def write_shard(path: Path, shard: Shard) -> None:
+    """The file holds the shard, the same bytes for the same content; it appears whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema(
+        [(name, pa.string()) for name in COLUMNS], {"counts": json.dumps(dict(shard.counts), sort_keys=True)}
+    )
+    table = pa.Table.from_pylist(shard.rows, schema=schema)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        pq.write_table(table, part, compression="zstd")
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read_shard(path: Path) -> Shard:
+    """What the file holds."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    counts = json.loads((table.schema.metadata or {})[b"counts"])
+    return Shard(rows=table.to_pylist(), counts=counts)
+
+
+def _work(unit: Unit, making: Making) -> Shard:
+    rows: list[dict[str, str]] = []
+    counts: Counter[str] = Counter()
+    redactor = Redactor(bytes)
+    with (
+        tempfile.TemporaryDirectory(prefix="cra-bootstrap-") as scratch,
+        Objects(unit.git_dir) as objects,
+    ):
+        checkout = ParentCheckout(unit.git_dir, Path(scratch) / "tree")
+        licences = Licences(objects)
+        for commit in unit.commits:
+            licence = licences.of(commit.parent)
+            if not is_allowed(licence, making.licences):
+                counts[f"licence: {licence or 'not known'}"] += 1
+                continue
+            files = _gold_files(objects, commit)
+            if isinstance(files, str):
+                counts[files] += 1
+                continue
+            try:
+                checkout.show(commit.parent)
+                made = _made(checkout, commit, files, making, f"{unit.repo}@{commit.hash}")
+            except (
+                GitError,
+                RepositoryError,
+                IndexingError,
+            ):  # of one commit in thousands: counted, not the end
+                counts["parent that cannot be checked out or indexed"] += 1
+                continue
+            counts.update(made.dropped)
+            kept = [pair for pair in made.pairs if not redactor.secrets_in(f"{pair.prompt}\n{pair.answer}")]
+            counts["pair with a secret"] += len(made.pairs) - len(kept)
+            counts["commits" if kept else "no pair left"] += 1
+            counts["pairs"] += len(kept)
+            rows += [_row(unit, commit, licence, files, pair) for pair in kept]
+    return Shard(rows=rows, counts={reason: count for reason, count in sorted(counts.items()) if count})
+
+
+def _made(
+    checkout: ParentCheckout, commit: MinedCommit, files: Mapping[str, GoldFile], making: Making, name: str
+) -> MadePairs:
+    root = checkout.root
+    index_repository(
+        root, config=making.index, jobs=1, continue_on_error=True, progress=lambda _done, _total: None
+    )
+    with contextlib.closing(connect_file("curated", Workspace(repo=root).curated, read_only=True)) as index:
+        kb = KnowledgeBase(index)
+        gold = _gold(kb, commit, files)
+        state = ParentState(root=root, kb=kb, known=checkout.paths())
+        return make_pairs(state, gold, making.pairs, name=name, analysis_only=commit.names_gold)
+
+
+def _gold_files(objects: Objects, commit: MinedCommit) -> dict[str, GoldFile] | str:
+    """The commit's files before and after, or why it is not used."""
+    files: dict[str, GoldFile] = {}
+    for path in commit.files:
+        texts = [objects.read(f"{name}:{path}") for name in (commit.parent, commit.hash)]
+        try:
+            before, after = (None if data is None else decode(data).text for data in texts)
+        except NotTextError:
+            return "not plain text files"
+        files[path] = GoldFile(path=path, before=before, after=after)
+    if all(
+        "".join((file.before or "").split()) == "".join((file.after or "").split()) for file in files.values()
+    ):
+        return "white space only"
+    return files
+
+
+def _gold(kb: KnowledgeBase, commit: MinedCommit, files: Mapping[str, GoldFile]) -> Gold:
+    """The commit as an answer, with what its changed definitions use, as the parent's index knows it."""
+    used: dict[str, set[tuple[int, int]]] = {}
+    imported: set[str] = set()
+    for path, file in files.items():
+        row = kb.get_file_by_path(path)
+        if row is None:
+            continue
+        imported |= {entry.file.path for entry in kb.get_dependencies(row.id)}
+        groups = edit_groups(file)
+        for symbol in kb.get_symbols_for_file(row.id):
+            if file.after is not None and not touches(groups, symbol.start_line, symbol.end_line):
+                continue
+            for neighbour in kb.get_symbol_neighbors(symbol.id, direction="callees"):
+                target = kb.get_file_by_id(neighbour.symbol.file_id)
+                if target is not None and neighbour.confidence >= SURE:
+                    span = (neighbour.symbol.start_line, neighbour.symbol.end_line)
+                    used.setdefault(target.path, set()).add(span)
+    return Gold(
+        task=commit.task,
+        files=files,
+        used={path: tuple(sorted(spans)) for path, spans in sorted(used.items())},
+        dependencies=frozenset(imported - set(files)),
+    )
+
+
+def _row(
+    unit: Unit, commit: MinedCommit, licence: str, files: Mapping[str, GoldFile], pair: Pair
+) -> dict[str, str]:
+    return {
+        "repo": unit.repo,
+        "commit": commit.parent,
+        "timestamp": commit.timestamp,
+        "license": licence,
+        "task_id": task_of_commit(f"{unit.repo}@{commit.hash}"),
+        "change": _change(commit, files),
+        **{field.name: getattr(pair, field.name) for field in dataclasses.fields(pair)},
+    }
+
+
+def _change(commit: MinedCommit, files: Mapping[str, GoldFile]) -> str:
+    """What tells the commit from others: its words and the lines that it changes."""
+    lines = [commit.task]
+    for file in files.values():
+        before, after = lines_of(file.before or ""), lines_of(file.after or "")
+        groups = edit_groups(file) or [(0, len(before), 0, len(after))]
+        for i1, i2, j1, j2 in groups:
+            lines += before[i1:i2] + after[j1:j2]
+    return "\n".join(lines)

@@ -1,0 +1,180 @@
+"""Where commits come from: repositories given as paths or URLs, or listed in a manifest with their revisions."""
+
+import hashlib
+import json
+import re
+import tomllib
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clean_room_agent.errors import ArtifactError, GitError, UsageError
+from clean_room_agent.git.changes import resolve_commit
+from clean_room_agent.git.command import git, one_line
+from clean_room_agent.git.repository import remote_url
+
+HASH = re.compile(r"[0-9a-f]{40}")
+URL = re.compile(r"[a-z][a-z+.-]*://|[\w.-]+@[\w.-]+:")
+
+
+class Listed(BaseModel):
+    """One entry of a manifest."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str
+    """A path, relative to the manifest, or a URL."""
+    revision: str = "HEAD"
+    name: str = ""
+    """As rows name it; the address of its origin, or its folder, where nothing is said."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A repository that is on this machine, at one commit."""
+
+    name: str
+    git_dir: Path
+    head: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exclusions:
+    """What must not be learned from: benchmarks' repositories, or single commits."""
+
+    repositories: frozenset[str] = frozenset()
+    """As `owner/name`, in small letters."""
+    commits: frozenset[str] = frozenset()
+
+    def has(self, *names: str) -> bool:
+        """Whether the repository is on the list under one of these addresses or paths."""
+        return any(_short(name) in self.repositories for name in names)
+
+
+def read_manifest(path: Path) -> tuple[Listed, ...]:
+    """The entries of a manifest: TOML with `[[repository]]` tables, or a JSON object a line.
+
+    Raises:
+        ArtifactError: it cannot be read, or says something else; the message names the entry.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".toml":
+            entries = tomllib.loads(text).get("repository", [])
+        else:
+            entries = [json.loads(line) for line in text.splitlines() if line.strip()]
+    except (OSError, ValueError) as exc:
+        raise ArtifactError(f"{path} cannot be read: {exc}") from exc
+    listed = []
+    for number, entry in enumerate(entries if isinstance(entries, list) else [], 1):
+        try:
+            one = Listed.model_validate(entry)
+        except ValidationError as exc:
+            first = exc.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ArtifactError(f"{path}, repository {number}: {where}: {first['msg']}") from exc
+        place = one.source if URL.match(one.source) else str(path.parent / one.source)
+        listed.append(one.model_copy(update={"source": place}))
+    if not listed:
+        raise ArtifactError(
+            f"{path} lists no repository", hint='write [[repository]] tables with source = "PATH or URL"'
+        )
+    return tuple(listed)
+
+
+def read_exclusions(path: Path) -> Exclusions:
+    """A repository (`owner/name`, a URL, a path) or a commit's full name a line; `#` begins a remark.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        lines = [line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError) as exc:
+        raise UsageError(f"{path} cannot be read: {exc}") from exc
+    commits = frozenset(line for line in lines if HASH.fullmatch(line))
+    return Exclusions(
+        repositories=frozenset(_short(line) for line in lines if line and line not in commits),
+        commits=commits,
+    )
+
+
+def open_sources(
+    listed: Iterable[Listed],
+    clones: Path,
+    exclusions: Exclusions,
+    progress: Callable[[str, int, int], None],
+) -> tuple[tuple[Source, ...], tuple[str, ...]]:
+    """The repositories, those with URLs cloned below `clones` unless they were before; and the names of those excluded.
+
+    Raises:
+        UsageError: no such repository, no such revision, or two of one name.
+        GitError: a clone failed.
+    """
+    found: dict[str, Source] = {}
+    left_out: list[str] = []
+    for entry in listed:
+        if exclusions.has(entry.source, entry.name):
+            left_out.append(entry.name or entry.source)
+            continue
+        source = _open(entry, clones, progress)
+        if exclusions.has(source.name):
+            left_out.append(source.name)
+            continue
+        if source.name in found:
+            raise UsageError(
+                f"two repositories are called {source.name}",
+                hint="give them names of their own in a manifest",
+            )
+        found[source.name] = source
+    return tuple(found.values()), tuple(left_out)
+
+
+def _open(entry: Listed, clones: Path, progress: Callable[[str, int, int], None]) -> Source:
+    if URL.match(entry.source):
+        name, git_dir = _without_password(entry.source), _cloned(entry.source, clones, progress)
+    else:
+        path = Path(entry.source).absolute()
+        git_dir = _git_dir(path)
+        name = remote_url(git_dir) or "/".join(path.parts[-2:])
+    head = resolve_commit(git_dir, entry.revision)
+    if head is None:
+        raise UsageError(
+            f"{entry.source} has no commit {entry.revision}",
+            hint=f"name another revision; a clone that was made before can be renewed: remove {clones}",
+        )
+    return Source(name=entry.name or name, git_dir=git_dir, head=head)
+
+
+def _cloned(url: str, clones: Path, progress: Callable[[str, int, int], None]) -> Path:
+    from clean_room_agent.git.objects import clone
+
+    digest = hashlib.sha256(url.encode()).hexdigest()[:8]
+    target = clones / f"{_short(url).replace('/', '+')}-{digest}.git"
+    if not target.exists():
+        clone(url, target, progress)
+    return target
+
+
+def _git_dir(path: Path) -> Path:
+    if not path.is_dir():
+        raise UsageError(f"no folder {path}", hint="give the path or the https URL of a git repository")
+    try:
+        return Path(one_line(git("rev-parse", "--absolute-git-dir", cwd=path)))
+    except GitError as exc:
+        raise UsageError(f"{path} is no git repository: {exc.message}", hint=exc.hint) from exc
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.netloc else url
+
+
+def _short(address: str) -> str:
+    """`owner/name`, in small letters, of an address or a path."""
+    plain = address.strip().rstrip("/").removesuffix(".git").replace("+", "/").replace(":", "/").lower()
+    parts: Collection[str] = [part for part in plain.split("/") if part not in {"", "repo", "."}]
+    return "/".join(list(parts)[-2:])

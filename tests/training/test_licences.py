@@ -1,0 +1,69 @@
+"""Licences are known by their texts first, and only those on the list are learned from."""
+
+import pytest
+
+from clean_room_agent.training.licences import (
+    ALLOWED,
+    Licences,
+    is_allowed,
+    licence_of_manifest,
+    licence_of_text,
+)
+
+MIT = "Permission is hereby granted, free\nof charge, to any person"
+BSD = "Redistribution and use in source and\nbinary forms, with or without modification"
+
+
+class Objects:
+    """A repository whose every commit has these files."""
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self._files = files
+        self.read_count = 0
+
+    def read(self, name: str) -> bytes | None:
+        self.read_count += 1
+        return self._files[name].encode()
+
+    def list_folder(self, commit: str) -> dict[str, str]:
+        return {name: name for name in self._files}
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (MIT, "MIT"),
+        (BSD, "BSD-2-Clause"),
+        (f"{BSD}\nNeither the name of the copyright holder", "BSD-3-Clause"),
+        ("Apache License\n   Version 2.0, January 2004", "Apache-2.0"),
+        ("GNU AFFERO GENERAL PUBLIC LICENSE", "AGPL-3.0"),
+        ("GNU GENERAL PUBLIC LICENSE Version 3", "GPL"),
+        ("All rights reserved.", ""),
+    ],
+)
+def test_texts_are_told_apart(text: str, name: str) -> None:
+    assert licence_of_text(text) == name
+
+
+def test_all_licence_files_count_and_each_must_be_allowed() -> None:
+    both = Licences(Objects({"LICENSE.txt": MIT, "COPYING": "GNU GENERAL PUBLIC LICENSE"}))
+    assert both.of("HEAD") == "GPL AND MIT"
+    assert not is_allowed(both.of("HEAD"), ALLOWED)
+    assert is_allowed("MIT", ALLOWED)
+    assert not is_allowed("", ALLOWED)
+
+
+def test_a_manifest_speaks_where_no_file_does() -> None:
+    assert Licences(Objects({"package.json": '{"license": "ISC"}'})).of("HEAD") == "ISC"
+    assert licence_of_manifest("pyproject.toml", '[project]\nlicense = {text = "MIT"}') == "MIT"
+    assert licence_of_manifest("pyproject.toml", "[project") == ""
+    # A text that nobody knows is not overruled by what a manifest says.
+    unknown = {"LICENSE": "Ask me.", "package.json": '{"license": "MIT"}'}
+    assert Licences(Objects(unknown)).of("HEAD") == ""
+
+
+def test_each_text_is_read_once() -> None:
+    objects = Objects({"LICENSE": MIT})
+    licences = Licences(objects)
+    assert [licences.of(commit) for commit in "abc"] == ["MIT"] * 3
+    assert objects.read_count == 1

@@ -1,0 +1,95 @@
+"""Which commits are tasks; each filter counts what it refuses."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.fakes.histories import KEEP_CENTS, LIST_NAMES, make_history, mined
+
+from clean_room_agent.git.changes import CommitChange, FileChange
+from clean_room_agent.training.mining import clean_message, mine, names_file, refusal
+
+TASK = "Keep every cent when a bill is split"
+
+
+def changed(path: str = "src/money.py", lines: int | None = 3, status: str = "M") -> FileChange:
+    return FileChange(path=path, status=status, is_file=True, lines=lines)
+
+
+def commit(
+    message: str = TASK,
+    files: tuple[FileChange, ...] = (changed(),),
+    author: str = "Ada <ada@example.org>",
+    parents: tuple[str, ...] = ("b" * 40,),
+) -> CommitChange:
+    return CommitChange(
+        hash="a" * 40, parents=parents, timestamp=0, author=author, message=message, files=files
+    )
+
+
+def test_a_commit_with_a_task_in_words_is_kept() -> None:
+    assert refusal(commit()) == ""
+    assert (
+        refusal(commit(files=(changed(), changed("tests/test_money.py", 400), changed("CHANGES.md")))) == ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (commit(parents=("b" * 40, "c" * 40)), "merge"),
+        (commit(parents=()), "first commit"),
+        (commit("Fix the rounding"), "message of few words"),
+        (commit(author="dependabot[bot] <bot@example.org>"), "by a bot"),
+        (commit("Bump requests from 2.0 to 2.1 in the tests"), "bump, release or formatting"),
+        (commit("Release version 3.1 of the whole thing"), "bump, release or formatting"),
+        (commit("fix: typos in the docstrings of all modules"), "bump, release or formatting"),
+        (commit(f"{TASK}\n\nSee https://example.org/1"), "message with a link or a hash"),
+        (commit(f"{TASK}, as in 1a2b3c4d5e"), "message with a link or a hash"),
+        (commit(f"{TASK}\n\n{'word ' * 500}"), "message too long"),
+        (commit(files=()), "no file"),
+        (commit(files=(changed("README.md"),)), "no source file"),
+        (commit(files=(changed("tests/test_money.py"),)), "tests only"),
+        (commit(files=tuple(changed(f"src/{n}.py") for n in range(6))), "more than 5 source files"),
+        (commit(files=(changed(), changed("data/prices.json"))), "other files"),
+        (commit(files=(changed(status="T"),)), "not plain text files"),
+        (commit(files=(changed(lines=None),)), "not plain text files"),
+        (commit(files=(changed(lines=199), changed("src/b.py", 1))), "200 changed lines or more"),
+        (commit(files=(changed("src/a\nb.py"),)), "file names that are not shown"),
+    ],
+)
+def test_what_is_no_task_is_refused_with_its_reason(change: CommitChange, reason: str) -> None:
+    assert refusal(change) == reason
+
+
+def test_what_is_kept_and_what_is_counted_are_the_history(tmp_path: Path) -> None:
+    made = make_history(tmp_path / "till")
+    kept, refused = mined(tmp_path / "till" / ".git")
+    assert len(kept) + refused.total() == len(made) + 1
+    assert refused == {"first commit": 1, "bump, release or formatting": 2}
+    assert {KEEP_CENTS, LIST_NAMES} < {one.task for one in kept}
+
+
+def test_commits_on_the_list_are_not_used() -> None:
+    refused: Counter[str] = Counter()
+    assert list(mine([commit()], refused, skip={"a" * 40})) == []
+    assert refused == {"excluded by list": 1}
+
+
+@pytest.mark.parametrize(
+    ("message", "task"),
+    [
+        (f"{TASK} (#12)", TASK),
+        (f"{TASK}. Fixes #12", TASK),
+        (f"{TASK}\n\nCloses #12\nSigned-off-by: Ada <ada@example.org>\n", TASK),
+        (f"{TASK}\n\n\n\nIn all currencies.", f"{TASK}\n\nIn all currencies."),
+    ],
+)
+def test_a_message_is_cleaned_of_what_no_user_would_write(message: str, task: str) -> None:
+    assert clean_message(message) == task
+
+
+def test_a_task_that_names_its_file_is_known() -> None:
+    assert names_file("Keep cents in `money.py`, please", ("src/money.py",))
+    assert names_file("src/money.py: keep cents", ("src/money.py",))
+    assert not names_file("Keep the money", ("src/money.py",))
