@@ -1,9 +1,8 @@
 """`cra retrieve`: the curated context for a task, for a person or for another tool."""
 
 import contextlib
-from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import click
 
@@ -20,10 +19,6 @@ from clean_room_agent.retrieval.retriever import Retrieved
 from clean_room_agent.workspace import Workspace
 
 FORMATS = ("text", "json", "markdown", "prompt")
-PLAIN_WINDOW = 32_768
-"""Tokens of the window that is assumed where no model reads and nobody names one."""
-RESERVED_SHARE = 4
-"""One part in so many of such a window is kept from content."""
 
 
 @click.command()
@@ -117,21 +112,9 @@ def _settings(workspace: Workspace, overrides: Overrides, *, no_model: bool) -> 
         )
     settings = load_settings(workspace.config, overrides, optional=no_model)
     if no_model and "models" not in settings.data:
-        settings = _with_plain_budget(wiring.without_models(settings))
+        settings = wiring.with_plain_budget(wiring.without_models(settings))
     settings.require("models", "budget", "stages")
     return settings
-
-
-def _with_plain_budget(settings: Settings) -> Settings:
-    """The settings with a window for a reader that nobody named, and a reserve; what is assumed is said."""
-    given: Mapping[str, Any] = settings.data.get("budget", {})
-    window = given.get("context_window", PLAIN_WINDOW)
-    reserved = given.get("reserved_tokens", window // RESERVED_SHARE)
-    assumed = {"context_window": window, "reserved_tokens": reserved}
-    flags = [f"--{key.replace('_', '-')} {assumed[key]}" for key in assumed if key not in given]
-    if flags:
-        output.aside(f"no window is configured; taken: {' '.join(flags)}")
-    return Settings(source=settings.source, data={**settings.data, "budget": {**given, **assumed}})
 
 
 def show(found: Retrieved, rows: tuple[decisions.DecisionRow, ...], form: str) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.cli import output
 from clean_room_agent.cli.biases import RecordedBiases
 from clean_room_agent.cli.call_rows import RecordSink, recorded_calls
 from clean_room_agent.cli.clock import utc_now
@@ -18,7 +20,7 @@ from clean_room_agent.cli.indexing import index_recorded, processors
 from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.proofs import RecordedProofs
-from clean_room_agent.cli.settings import Settings
+from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import calls, index_runs
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
@@ -42,6 +44,10 @@ from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.workspace import Workspace
 
 Progress = Callable[[int, int], None]
+PLAIN_WINDOW = 32_768
+"""Tokens of the window that is assumed where no model reads and nobody names one."""
+RESERVED_SHARE = 4
+"""One part in so many of such a window is kept from content."""
 
 
 def workspace_of(path: Path) -> Workspace:
@@ -101,6 +107,27 @@ def without_models(settings: Settings) -> Settings:
     """The settings with models that are never asked, for a command that works without any."""
     models = {"base_url": "http://127.0.0.1:1", "coding": "none", "reasoning": "none"}
     return Settings(source=settings.source, data={**settings.data, "models": models})
+
+
+def with_plain_budget(settings: Settings) -> Settings:
+    """The settings with a window for a reader that nobody named, and a reserve; what is assumed is said."""
+    given: Mapping[str, Any] = settings.data.get("budget", {})
+    window = given.get("context_window", PLAIN_WINDOW)
+    reserved = given.get("reserved_tokens", window // RESERVED_SHARE)
+    assumed = {"context_window": window, "reserved_tokens": reserved}
+    flags = [f"--{key.replace('_', '-')} {assumed[key]}" for key in assumed if key not in given]
+    if flags:
+        output.aside(f"no window is configured; taken: {' '.join(flags)}")
+    return Settings(source=settings.source, data={**settings.data, "budget": {**given, **assumed}})
+
+
+def offline_settings(workspace: Workspace, overrides: Overrides) -> Settings:
+    """The settings of a command that asks no model: those of the repository, or plain ones where it has none."""
+    settings = load_settings(workspace.config, overrides, optional=True)
+    if "models" not in settings.data:
+        settings = with_plain_budget(without_models(settings))
+    settings.require("models", "budget", "stages")
+    return settings
 
 
 def router_of(settings: Settings, learned: Mapping[str, Gauge] | None = None) -> ModelRouter:

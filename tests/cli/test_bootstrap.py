@@ -1,0 +1,178 @@
+"""`cra bootstrap`: histories in, a dataset out, the same whoever makes its parts."""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.fakes import repositories
+from tests.fakes.histories import KEY, make_history
+from tests.fakes.solving import Project, project_at
+
+from clean_room_agent.cli.bootstrap import EXTRAS
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.training import list_datasets, list_training_plans
+
+BUDGET = ("--context-window", "16384", "--reserved-tokens", "4096", "--unit-commits", "2")
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = tmp_path_factory.mktemp("mined") / "till"
+    make_history(top)
+    return top
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Project:
+    return project_at(repositories.make_repository(tmp_path / "home-repo", {"a.py": "A = 1\n"}), {}, {})
+
+
+def digest(folder: Path) -> str:
+    """Of all rows."""
+    files = sorted(folder.rglob("*.jsonl"))
+    assert files
+    return hashlib.sha256(
+        b"".join(str(path.relative_to(folder)).encode() + path.read_bytes() for path in files)
+    ).hexdigest()
+
+
+def test_a_history_becomes_a_dataset_with_its_rows_in_the_record(history: Path, home: Project) -> None:
+    code, out, err = home.run_here(
+        "bootstrap", str(history), "-o", str(home.home / "data"), "--jobs", "1", "--json", *BUDGET
+    )
+    assert (code, err.replace("no window is configured", "")) == (0, ""), err
+    told = json.loads(out)
+    assert told["commits_seen"] == 8
+    assert told["left_out"]["commit: bump, release or formatting"] == 2
+    assert told["left_out"]["pair with a secret"] > 0
+    assert told["pairs"] == sum(entry["rows"] for entry in told["files"])
+    texts = [path.read_text() for path in Path(told["dataset"]).rglob("*") if path.is_file()]
+    assert not any(KEY in text for text in texts)
+    with get_connection("raw", repo_path=home.top, read_only=True) as conn:
+        plans = list_training_plans(conn)
+        datasets = [row for plan in plans for row in list_datasets(conn, plan.id)]
+    assert {plan.source for plan in plans} == {"synthetic"}
+    assert {row.stage_name for row in datasets} == {entry["stage"] for entry in told["files"]}
+    assert all(row.example_count == row.positive_count + row.negative_count for row in datasets)
+
+
+def test_two_processes_and_two_shards_give_the_same_rows_as_one(history: Path, home: Project) -> None:
+    def made(name: str, *flags: str) -> tuple[int, str, str]:
+        place = ("--work", str(home.home / f"work-{name}"), "-o", str(home.home / name))
+        return home.run_here("bootstrap", str(history), *place, *BUDGET, *flags)
+
+    assert made("one", "--jobs", "1")[0] == 0
+    assert made("two", "--jobs", "2")[0] == 0
+    code, out, _ = made("parts", "--shard", "1/2", "--jobs", "1")
+    assert (code, "units are made" in out) == (0, True)
+    assert not (home.home / "parts").exists()
+    assert made("parts", "--shard", "2/2", "--jobs", "1")[0] == 0
+    assert digest(home.home / "one") == digest(home.home / "two") == digest(home.home / "parts")
+
+
+def test_what_was_made_is_not_made_again(history: Path, home: Project) -> None:
+    home.run_here("bootstrap", str(history), "-o", str(home.home / "first"), "--jobs", "1", *BUDGET)
+    shards = sorted((home.top / ".clean_room" / "bootstrap" / "shards").iterdir())
+    before = [(path.name, path.stat().st_mtime_ns) for path in shards]
+    code, _, _ = home.run_here(
+        "bootstrap", str(history), "-o", str(home.home / "second"), "--jobs", "1", *BUDGET
+    )
+    assert code == 0
+    assert [(path.name, path.stat().st_mtime_ns) for path in shards] == before
+    assert digest(home.home / "first") == digest(home.home / "second")
+
+
+def test_nothing_is_begun_where_the_dataset_could_not_be_written(history: Path, home: Project) -> None:
+    (home.home / "data").mkdir()
+    (home.home / "data" / "mine.txt").write_text("mine")
+    code, out, err = home.run_here("bootstrap", str(history), "-o", str(home.home / "data"), *BUDGET)
+    assert (code, out) == (2, "")
+    assert "is not empty" in err
+    assert not (home.top / ".clean_room" / "bootstrap").exists()
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ((), "no repository is named"),
+        (("/nowhere/at/all",), "no folder"),
+        (("--shard", "3/2"), "I/N"),
+        (("--stages", "scoop"), "scoop"),
+    ],
+)
+def test_bad_input_is_named_and_ends_with_two(home: Project, flags: tuple[str, ...], words: str) -> None:
+    code, out, err = home.run_here("bootstrap", "-o", str(home.home / "data"), *flags)
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def test_a_history_without_tasks_writes_nothing_and_says_why(tmp_path: Path, home: Project) -> None:
+    top = repositories.make_repository(tmp_path / "bare", {"a.py": "A = 1\n"})
+    code, out, _ = home.run_here("bootstrap", str(top), "-o", str(home.home / "data"))
+    assert code == 1
+    assert "first commit" in out
+    assert not (home.home / "data").exists()
+
+
+def test_a_missing_extra_is_named_with_how_to_install_it(
+    history: Path, home: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(EXTRAS, "cluster", ("no_such_module",))
+    code, out, err = home.run_here(
+        "bootstrap", str(history), "-o", str(home.home / "data"), "--engine", "ray"
+    )
+    assert (code, out) == (2, "")
+    assert "no_such_module" in err
+    assert "pip install 'clean-room-agent[data,cluster]'" in err
+
+
+def test_a_manifest_and_a_list_of_what_is_excluded(history: Path, home: Project) -> None:
+    manifest, exclude = home.home / "list.toml", home.home / "exclude.txt"
+    manifest.write_text(f'[[repository]]\nsource = "{history}"\nrevision = "HEAD~1"\nname = "shop/till"\n')
+    exclude.write_text("shop/TILL\n")
+    flags = ("--manifest", str(manifest), "-o", str(home.home / "data"), "--json", *BUDGET)
+    code, out, _ = home.run_here("bootstrap", *flags, "--exclude", str(exclude))
+    assert code == 1
+    assert json.loads(out)["repositories_excluded"] == ["shop/till"]
+    code, out, _ = home.run_here("bootstrap", *flags, "--jobs", "1")
+    assert code == 0
+    assert json.loads(out)["commits_seen"] == 7
+    rows = [
+        json.loads(line)
+        for path in (home.home / "data").rglob("train.jsonl")
+        for line in path.read_text().splitlines()
+    ]
+    assert {row["repo"] for row in rows} == {"shop/till"}
+    assert {row["source"] for row in rows} == {"synthetic"}
+
+
+@pytest.mark.skipif("CRA_RAY" not in os.environ, reason="needs the extra `cluster`; CRA_RAY=1 runs it")
+def test_a_cluster_with_a_worker_killed_gives_the_same_rows(
+    history: Path, home: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = ("--work", str(home.home / "work-here"), "-o", str(home.home / "here"), "--unit-commits", "1")
+    assert home.run_here("bootstrap", str(history), *BUDGET, *place, "--jobs", "1")[0] == 0
+    work = home.home / "work-ray"
+    there = [
+        "--work",
+        str(work),
+        "-o",
+        str(home.home / "ray"),
+        "--unit-commits",
+        "1",
+        "--repo",
+        str(home.top),
+    ]
+    script = (sys.executable, "-m", "tests.fakes.ray_cluster", str(work / "shards"))
+    with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cluster:
+        assert cluster.stdout is not None
+        monkeypatch.setenv("RAY_ADDRESS", cluster.stdout.readline().strip())
+        told = home.cra_process("bootstrap", str(history), *BUDGET, *there, "--engine", "ray", timeout=240)
+        assert told.code == 0, told.err
+        assert cluster.stdout.readline() == "killed\n"
+        cluster.communicate()
+    assert digest(home.home / "here") == digest(home.home / "ray")
