@@ -128,6 +128,26 @@ def test_after_an_answer_that_copied_the_example_the_repair_is_asked_for_without
     assert "quokka" not in repair
 
 
+def test_a_verdict_is_held_to_its_words_where_the_server_takes_a_grammar() -> None:
+    client, transport, _ = setup("yes")
+    client.ask(RELEVANT, SKY, pass_id="t:p")
+    assert transport.requests[0].grammar == 'root ::= "yes" | "no"\n'
+    assert transport.requests[0].schema is None
+
+
+def test_a_free_repair_keeps_the_example_that_was_copied_where_no_server_holds_the_form() -> None:
+    prompt = replace(
+        SHOUT,
+        example="QUOKKA!",
+        template=f"{SHOUT.template}\nExample: {{{{ example }}}}",
+        grammar=lambda _: "x",
+    )
+    for grammar in (True, False):
+        client, transport, _ = setup("QUOKKA!", "SKY", grammar=grammar, provider="openai")
+        client.ask(prompt, SKY, pass_id="t:p")
+        assert ("QUOKKA" in transport.requests[1].prompt) is not grammar
+
+
 def test_no_repair_is_made_where_it_is_not_wanted() -> None:
     client, transport, _ = setup("one")
     assert client.ask(COLOUR, SKY, pass_id="t:p", repair=False).bad is not None

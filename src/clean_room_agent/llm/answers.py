@@ -75,6 +75,10 @@ class AnswerReader(Protocol[AnswerT_co]):
         """What the server must hold the answer to; None for free text."""
 
     @property
+    def grammar(self) -> str:
+        """The same of free text in GBNF, for servers that take it; "" where its form depends on the prompt, or is free."""
+
+    @property
     def wants_logprobs(self) -> bool:
         """Whether `read` can use token probabilities."""
 
@@ -103,6 +107,7 @@ class JsonAnswer(Generic[ModelT]):
     """An object of the given pydantic model. Prose and fences around it, and any order of its keys, are fine."""
 
     model: type[ModelT]
+    grammar: str = field(default="", init=False)
     wants_logprobs: bool = field(default=False, init=False)
     reads_cut_answers: bool = field(default=False, init=False)
     repairs_truncated: bool = field(default=True, init=False)
@@ -154,6 +159,11 @@ class OneWord:
     repairs_truncated: bool = field(default=True, init=False)
 
     @property
+    def grammar(self) -> str:
+        """One of the words and nothing else. Probabilities are still those of all tokens: a grammar chooses after them."""
+        return f"root ::= {' | '.join(json.dumps(word) for word in self.words)}\n"
+
+    @property
     def repair_schema(self) -> JsonSchema:
         """An object with the word in it."""
         return {
@@ -197,6 +207,7 @@ class TextAnswer(Generic[AnswerT]):
 
     parse: Callable[[str], AnswerT | BadAnswer]
     schema: JsonSchema | None = field(default=None, init=False)
+    grammar: str = field(default="", init=False)
     wants_logprobs: bool = field(default=False, init=False)
     reads_cut_answers: bool = field(default=False, init=False)
     repairs_truncated: bool = field(default=False, init=False)

@@ -201,7 +201,8 @@ class ModelClient:
             shape, room = Shape(prompt.answer.repair_schema), max(room, VERDICT_SCHEMA_TOKENS)
             form = prompt.answer.repair_words
         asked = question.text
-        if bad.kind == "parroted" and (shape.schema is not None or shape.grammar):
+        held = shape.schema is not None or (shape.grammar and self._router.models.grammar)
+        if bad.kind == "parroted" and held:
             # The shape is held to without it, and a model that copied it once does so again.
             asked = asked.replace(prompt.example, EXAMPLE_LEFT_OUT)
         text = repair_prompt(asked, answer, bad, max_tokens=room) + form

@@ -146,7 +146,7 @@ class ModelsConfig(ConfigSlice):
     )
     grammar: bool = Field(
         default=False,
-        description="openai: true holds edits to their form by a grammar, which llama-server takes",
+        description="openai: true holds edits and verdicts to their form by a grammar, which llama-server takes",
     )
     logprobs: bool = Field(
         default=True, description="openai: false for a server that refuses to give token probabilities"

@@ -46,7 +46,7 @@ class Prompt(Generic[InputsT, AnswerT]):
     narrow: Callable[[JsonSchema, InputsT], JsonSchema] | None = None
     """The answer's schema with the bounds that follow from the inputs."""
     grammar: Callable[[InputsT], str] | None = None
-    """What free text is held to, in GBNF; may be "" for some inputs."""
+    """What free text is held to, in GBNF, in place of the answer's own; may be "" for some inputs."""
 
     def render(self, inputs: InputsT) -> str:
         """The user message: `# title`, then the filled template, without white space at its end."""
@@ -86,7 +86,7 @@ class Prompt(Generic[InputsT, AnswerT]):
         schema = self.schema
         if schema is not None and self.narrow is not None:
             schema = self.narrow(schema, inputs)
-        return Shape(schema, "" if self.grammar is None else self.grammar(inputs))
+        return Shape(schema, self.answer.grammar if self.grammar is None else self.grammar(inputs))
 
     @property
     def schema(self) -> JsonSchema | None:
