@@ -131,7 +131,7 @@ def test_after_an_answer_that_copied_the_example_the_repair_is_asked_for_without
 def test_a_verdict_is_held_to_its_words_where_the_server_takes_a_grammar() -> None:
     client, transport, _ = setup("yes")
     client.ask(RELEVANT, SKY, pass_id="t:p")
-    assert transport.requests[0].grammar == 'root ::= "yes" | "no"\n'
+    assert transport.requests[0].grammar == 'root ::= "yes" | "Yes" | "no" | "No"\n'
     assert transport.requests[0].schema is None
 
 

@@ -160,8 +160,11 @@ class OneWord:
 
     @property
     def grammar(self) -> str:
-        """One of the words and nothing else. Probabilities are still those of all tokens: a grammar chooses after them."""
-        return f"root ::= {' | '.join(json.dumps(word) for word in self.words)}\n"
+        """One of the words, also with a capital, and nothing else. Probabilities are still those of all tokens: a grammar
+        chooses after them.
+        """
+        forms = [form for word in self.words for form in (word, word.capitalize())]
+        return f"root ::= {' | '.join(map(json.dumps, forms))}\n"
 
     @property
     def repair_schema(self) -> JsonSchema:
