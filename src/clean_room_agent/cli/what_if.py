@@ -18,6 +18,7 @@ from clean_room_agent.errors import UsageError, WindowExceeded
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import load_logprobs
+from clean_room_agent.llm.parroting import COPIED
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.repetition import describe_repetition
 from clean_room_agent.workspace import Workspace
@@ -240,6 +241,8 @@ def _recorded(question: _Question) -> Side:
         answer: Any = BadAnswer(kind="empty", fault=last.error)
     elif last.finish == "repeated":
         answer = BadAnswer(kind="repeated", fault=describe_repetition(last.response or last.thinking))
+    elif last.finish == "copied":
+        answer = BadAnswer(kind="parroted", fault=COPIED)
     elif last.finish == "length" and not prompt.answer.reads_cut_answers:
         answer = BadAnswer(kind="truncated", fault="the answer was cut off")
     else:

@@ -18,6 +18,7 @@ from clean_room_agent.llm.answers import (
 )
 from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
 from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
+from clean_room_agent.llm.parroting import COPIED
 from clean_room_agent.llm.probe import PROBE_NAME, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.repair import repair_prompt
@@ -43,7 +44,7 @@ class Reply(Generic[AnswerT]):
     """The recorded call that gave `value` or `bad`."""
     text: str
     finish: str
-    """`stop`, `length` or `repeated`."""
+    """`stop`, `length`, `repeated` or `copied`."""
     prompt_tokens: int | None
     completion_tokens: int | None
     latency_ms: int
@@ -268,6 +269,7 @@ def _question(
         system=prompt.system,
         text=text,
         shape=prompt.shape(inputs),
+        opening=prompt.opening(text),
         wants_logprobs=prompt.answer.wants_logprobs,
         max_tokens=room if model.max_tokens is None else min(room, model.max_tokens),
         sampling=sampling or _configured_sampling(model),
@@ -301,6 +303,8 @@ def _read(
     """The answer as it was understood; `asked` is the prompt without what a repair adds to it."""
     if raw.finish == "repeated":
         return BadAnswer(kind="repeated", fault=describe_repetition(raw.text or raw.thinking)), ""
+    if raw.finish == "copied":
+        return BadAnswer(kind="parroted", fault=COPIED), ""
     if raw.finish == "length" and not prompt.answer.reads_cut_answers:
         cut = f"the answer was cut off after {question.max_tokens} tokens"
         return BadAnswer(kind="truncated", fault=cut), ""

@@ -10,8 +10,8 @@ from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.schema import JsonSchema
 
-Finish = Literal["stop", "length", "repeated"]
-"""How an answer ended: by itself, at its limit, or closed because it repeated itself."""
+Finish = Literal["stop", "length", "repeated", "copied"]
+"""How an answer ended: by itself, at its limit, or closed because it repeated itself or copied the prompt's example."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +54,8 @@ class ChatRequest:
     sampling: Sampling
     grammar: str = ""
     """What the answer is held to, in GBNF, where the server takes one; "" for none."""
+    opening: str = ""
+    """How an answer begins that is closed, since it copies the prompt's example; without white space, "" for none."""
 
     @property
     def prompt_hash(self) -> str:

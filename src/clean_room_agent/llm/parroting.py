@@ -11,6 +11,12 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 MARK = "quokka"
+OPENING_CHARS = 60
+"""Characters, but for white space, in which an answer that begins as the example does is known to copy it."""
+COPIED = "the answer copies the example, which is about another repository; answer about the task and the code above"
+"""What is wrong with such an answer, without the example's words: they would stand in what is asked next, and count as the
+repository's.
+"""
 SHOWN = 3
 SHOWN_CHARS = 60
 
@@ -22,6 +28,33 @@ class Checked(NamedTuple):
     """None where a part that it cannot do without was taken."""
     taken: tuple[str, ...]
     """In the order of the answer."""
+
+
+class CopyGuard:
+    """Watches whether a text that grows begins as an example does."""
+
+    def __init__(self, opening: str) -> None:
+        """`opening` is without white space; "" is nothing's beginning."""
+        self.tripped = False
+        self._left = opening
+        self._watches = bool(opening)
+
+    def feed(self, piece: str) -> bool:
+        """Whether the text, with `piece` at its end, has begun as the example does."""
+        if self._watches:
+            new = "".join(piece.split())
+            size = min(len(new), len(self._left))
+            self._watches = new[:size] == self._left[:size]
+            self._left = self._left[size:]
+            if self._watches and not self._left:
+                self.tripped, self._watches = True, False
+        return self.tripped
+
+
+def opening_of(example: str) -> str:
+    """How an answer that copies the example begins, without white space; "" where others may begin so, too."""
+    opening = "".join(example.split())[:OPENING_CHARS]
+    return opening if mentions(opening) else ""
 
 
 def mentions(text: str) -> bool:

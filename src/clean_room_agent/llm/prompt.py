@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
-from clean_room_agent.llm.parroting import describe, mentions, without_parroted
+from clean_room_agent.llm.parroting import COPIED, describe, mentions, opening_of, without_parroted
 from clean_room_agent.llm.schema import JsonSchema
 
 if TYPE_CHECKING:
@@ -67,19 +67,22 @@ class Prompt(Generic[InputsT, AnswerT]):
         `asked`: the rendered prompt.
         """
         value = self.parse(text, tokens)
-        if isinstance(value, BadAnswer) or mentions(asked.replace(self.example, "")):
+        if isinstance(value, BadAnswer) or not self.tells_copies(asked):
             return value, ""
         kept, taken = without_parroted(value)
         if not taken:
             return value, ""
         if kept is None:
-            # Without the example's words: they would stand in what is asked next, and count as the repository's.
-            fault = (
-                "the answer copies the example, which is about another repository; "
-                "answer about the task and the code above"
-            )
-            return BadAnswer(kind="parroted", fault=fault), ""
+            return BadAnswer(kind="parroted", fault=COPIED), ""
         return kept, f"left out, copied from the example: {describe(taken)}"
+
+    def tells_copies(self, asked: str) -> bool:
+        """Whether words of the example can only come from there: the rest of the rendered prompt does not have them."""
+        return not mentions(asked.replace(self.example, ""))
+
+    def opening(self, asked: str) -> str:
+        """How an answer begins that copies the example, without white space; "" where that cannot be told."""
+        return opening_of(self.example) if self.tells_copies(asked) else ""
 
     def shape(self, inputs: InputsT) -> Shape:
         """What the answer to these inputs is held to."""

@@ -36,7 +36,7 @@ class CallRecord:
     logprobs: str
     """JSON text of the token probabilities, "" where none were given."""
     finish: str
-    """`stop`, `length`, `repeated`, or `error:<class>`."""
+    """`stop`, `length`, `repeated`, `copied`, or `error:<class>`."""
     error: str
     """The error's message; "" without one."""
     prompt_tokens: int | None

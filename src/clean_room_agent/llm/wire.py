@@ -80,6 +80,8 @@ class Question:
     sampling: Sampling
     estimated: int
     """Tokens of the request, without the answer."""
+    opening: str = ""
+    """As `ChatRequest.opening`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,6 +294,7 @@ class Wire:
             prompt=question.text,
             schema=question.shape.schema,
             grammar=question.shape.grammar,
+            opening=question.opening,
             wants_logprobs=question.wants_logprobs,
             max_tokens=question.max_tokens,
             sampling=question.sampling,

@@ -21,6 +21,7 @@ from clean_room_agent.llm.exchange import (
     Refusal,
     ServedModel,
 )
+from clean_room_agent.llm.parroting import CopyGuard
 from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import OLLAMA, Target
@@ -76,8 +77,8 @@ class _Show(BaseModel):
 class _Collected:
     """An answer under way."""
 
-    def __init__(self, target: Target, known: Callable[[], tuple[str, ...]]) -> None:
-        """`known` tells the models that the server has."""
+    def __init__(self, target: Target, known: Callable[[], tuple[str, ...]], opening: str) -> None:
+        """`known` tells the models that the server has; `opening` is the request's."""
         self._target = target
         self._known = known
         self.text: list[str] = []
@@ -89,6 +90,7 @@ class _Collected:
         self.completion_tokens: int | None = None
         self.refusal: Refusal | None = None
         self._guards = (RepetitionGuard(), RepetitionGuard())
+        self._copies = CopyGuard(opening)
 
     @property
     def begun(self) -> bool:
@@ -102,8 +104,8 @@ class _Collected:
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is to be read: the last line has come, or the answer repeats itself."""
-        return self._ended or self._repeated
+        """Whether nothing more is to be read: the last line has come, or the answer repeats itself or copies."""
+        return self._ended or self._repeated or self._copies.tripped
 
     @property
     def _repeated(self) -> bool:
@@ -143,6 +145,8 @@ class _Collected:
         finish: Finish = "length" if self.done_reason == "length" else "stop"
         if self._repeated and self.done_reason != "stop":
             finish = "repeated"
+        if self._copies.tripped:
+            finish = "copied"
         return RawAnswer(
             request_body=body,
             text="".join(self.text),
@@ -163,6 +167,7 @@ class _Collected:
             if piece:
                 kept.append(piece)
                 guard.feed(piece)
+        self._copies.feed(said.content or "")
         if line.message is not None and not line.message.thinking:
             self.tokens.extend(_as_choice(token) for token in line.logprobs or ())
         if line.done:
@@ -190,7 +195,7 @@ class OllamaTransport:
         """The outcome of one request; what went wrong is its `error`."""
         body = encode(request, keep_alive=self._keep_alive)
         target = self._target(request.model.tag)
-        collected = _Collected(target, self._known_tags)
+        collected = _Collected(target, self._known_tags, request.opening)
         error = self._door.stream("/api/chat", body, collected, target)
         answer = collected.as_answer(body, error)
         return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))

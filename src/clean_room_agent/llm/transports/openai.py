@@ -95,7 +95,9 @@ class OpenAiTransport:
         """The outcome of one request; what went wrong is its `error`."""
         body = json.dumps(encode(request, self._config), separators=(",", ":"))
         target = self._target(request.model.tag)
-        collected = Collected(target, self._known_tags, streaming=self._config.streaming)
+        collected = Collected(
+            target, self._known_tags, opening=request.opening, streaming=self._config.streaming
+        )
         error = self._door.stream("/v1/chat/completions", body, collected, target)
         return collected.as_answer(body, error)
 

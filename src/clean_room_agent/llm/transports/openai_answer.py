@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, ValidationError
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.exchange import Finish, RawAnswer, Refusal
+from clean_room_agent.llm.parroting import CopyGuard
 from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import Target
@@ -61,9 +62,11 @@ class Collected:
     """An answer under way."""
 
     def __init__(
-        self, target: Target, known: Callable[[], tuple[str, ...]], *, streaming: bool = True
+        self, target: Target, known: Callable[[], tuple[str, ...]], *, opening: str, streaming: bool = True
     ) -> None:
-        """`known` tells the models that the server has. Without streaming, the lines are those of one object."""
+        """`known` tells the models that the server has; `opening` is the request's. Without streaming, the lines are those
+        of one object.
+        """
         self._target = target
         self._known = known
         self._streaming = streaming
@@ -76,6 +79,7 @@ class Collected:
         self.usage = _Usage()
         self.refusal: Refusal | None = None
         self._guards = (RepetitionGuard(), RepetitionGuard())
+        self._copies = CopyGuard(opening)
 
     @property
     def begun(self) -> bool:
@@ -123,6 +127,8 @@ class Collected:
         finish: Finish = "length" if self.reason == "length" else "stop"
         if any(guard.tripped for guard in self._guards) and self.reason != "stop":
             finish = "repeated"
+        if self._copies.tripped:
+            finish = "copied"
         return RawAnswer(
             request_body=body,
             text="".join(self.text),
@@ -152,6 +158,7 @@ class Collected:
                 if piece:
                     kept.append(piece)
                     self.done = guard.feed(piece) or self.done
+            self.done = self._copies.feed(message.content or "") or self.done
             if choice.logprobs is not None and not (thought and not message.content):
                 self.tokens.extend(_as_choice(token) for token in choice.logprobs.content or ())
             self.reason = choice.finish_reason or self.reason
