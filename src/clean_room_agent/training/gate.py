@@ -1,0 +1,372 @@
+"""The gate: whether an adapter is better than its base on the same held-out questions. Pure: answers in, a finding out.
+
+What must hold, all of it:
+
+| check | rule |
+|---|---|
+| examples | 200 or more; with fewer the adapter may only run in the shadow of its base |
+| better | exact McNemar over the answers that flipped, p < .05 after Holm's correction across candidates, for the better |
+| every task | the lower bound of the gain is above 0 when whole tasks are drawn again (their examples are alike) |
+| skill | verdicts: the candidate's AUC is above the base's |
+| readable | at most one point fewer answers that can be read |
+| latency | at most 1.2 times the base's median |
+| other prompts | none that the same adapter serves is significantly worse |
+
+**Verdicts.** A model that merely says yes more often looks better on any set with many yes. So each arm is given the
+threshold that suits it best on the validation split, and what counts is balanced accuracy at that threshold: a shift of
+all answers then changes nothing. Example: base scores .2 .3 .4 and candidate .6 .7 .8 for the truths no, no, yes. Both
+arms put their threshold between the second and the third score, nothing flips, and the finding is a tie.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Literal
+
+from clean_room_agent.training.statistics import (
+    LEVEL,
+    RESAMPLES,
+    ClusterSums,
+    Interval,
+    auc,
+    balanced_accuracy,
+    cluster_bootstrap,
+    detectable_effect,
+    holm,
+    mcnemar,
+    own_threshold,
+)
+
+MIN_EXAMPLES = 200
+READABLE_MARGIN = 0.01
+LATENCY_RATIO = 1.2
+USUAL_FLIPS = 0.2
+"""The share of answers that an adapter of the same base flips, before anything is known of this one."""
+SEED = 20260101
+THIS = "this candidate"
+
+Status = Literal["passed", "failed", "tie", "shadow"]
+"""tie: no answer flipped; shadow: too few examples to say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scored:
+    """One arm's answer to one question."""
+
+    value: float = 0.0
+    """The task's metric, 0 to 1. For a verdict it follows from `yes` and the arm's threshold."""
+    yes: float | None = None
+    """The probability of the first word; None where the prompt asks for no verdict, or the answer could not be read."""
+    readable: bool = True
+    latency_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """One held-out question with both answers."""
+
+    key: str
+    task: str
+    """What the question belongs to: questions of one task are alike."""
+    base: Scored
+    candidate: Scored
+    truth: bool | None = None
+    """For a verdict: whether the first word is right."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """By what flips are told: repository, language, size of what was changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One rule, whether it holds, and its figures in words."""
+
+    name: str
+    holds: bool
+    says: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """How well each arm tells the two classes apart."""
+
+    base_auc: float
+    candidate_auc: float
+    base_threshold: float
+    candidate_threshold: float
+    base_balanced: float
+    candidate_balanced: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flip:
+    """A question that the two arms answered differently well."""
+
+    key: str
+    task: str
+    better: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What the gate found, with all that it rests on."""
+
+    status: Status
+    examples: int
+    tasks: int
+    base_mean: float
+    candidate_mean: float
+    gain: Interval
+    """Of the mean value; for verdicts, of balanced accuracy."""
+    p: float
+    adjusted_p: float
+    """After Holm's correction across candidates."""
+    checks: tuple[Check, ...]
+    flips: tuple[Flip, ...]
+    flips_by: Mapping[str, Mapping[str, tuple[int, int]]]
+    """Group -> its value -> (better, worse)."""
+    detectable: float
+    """The smallest gain that so many examples show in 80 % of the cases."""
+    verdicts: Verdicts | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the adapter may be deployed."""
+        return self.status == "passed"
+
+    @property
+    def failed_checks(self) -> tuple[Check, ...]:
+        """What does not hold."""
+        return tuple(check for check in self.checks if not check.holds)
+
+
+def judge_candidate(
+    pairs: Sequence[Pair],
+    *,
+    validation: Sequence[Pair] = (),
+    others: Mapping[str, Sequence[Pair]] | None = None,
+    rivals: Mapping[str, float] | None = None,
+    resamples: int = RESAMPLES,
+) -> Finding:
+    """The finding for one candidate.
+
+    Args:
+        pairs: the test split.
+        validation: where each arm's threshold is set; needed for verdicts.
+        others: pairs of other prompts that the same adapter serves, by prompt.
+        rivals: p-values of other candidates on the same test split, by name.
+        resamples: of the bootstrap.
+
+    Raises:
+        ValueError: there are no pairs, or verdicts without a validation split that holds both classes.
+    """
+    if not pairs:
+        raise ValueError("nothing was compared")
+    verdicts: Verdicts | None = None
+    is_verdict = pairs[0].truth is not None
+    if is_verdict:
+        pairs, verdicts = _at_own_thresholds(pairs, validation)
+    wins, losses = _flips(pairs)
+    p = mcnemar(wins, losses)
+    adjusted = holm({**(rivals or {}), THIS: p})[THIS]
+    gain = cluster_bootstrap(_clusters(pairs), balanced=is_verdict, seed=SEED, resamples=resamples)
+    checks = (
+        _enough(pairs),
+        _better(wins, losses, p, adjusted),
+        Check(
+            name="every task",
+            holds=gain.lower > 0,
+            says=f"gain {gain.value:+.3f}, between {gain.lower:+.3f} and {gain.upper:+.3f} when tasks are drawn again",
+        ),
+        *([_skill(verdicts)] if verdicts else []),
+        _readable(pairs),
+        _latency(pairs),
+        *(_not_worse(name, each) for name, each in sorted((others or {}).items())),
+    )
+    flips = tuple(
+        Flip(key=each.key, task=each.task, better=each.candidate.value > each.base.value)
+        for each in pairs
+        if each.candidate.value != each.base.value
+    )
+    share = len(flips) / len(pairs)
+    return Finding(
+        status=_status(checks, flips),
+        examples=len(pairs),
+        tasks=len({each.task for each in pairs}),
+        base_mean=sum(each.base.value for each in pairs) / len(pairs),
+        candidate_mean=sum(each.candidate.value for each in pairs) / len(pairs),
+        gain=gain,
+        p=p,
+        adjusted_p=adjusted,
+        checks=checks,
+        flips=flips,
+        flips_by=_by_group(pairs),
+        detectable=detectable_effect(len(pairs), share or USUAL_FLIPS),
+        verdicts=verdicts,
+    )
+
+
+def before_spending(examples: int) -> str:
+    """What an evaluation with so many examples could show, in words."""
+    if examples < MIN_EXAMPLES:
+        return (
+            f"{examples} held-out examples: {MIN_EXAMPLES - examples} are missing for a finding; "
+            "the adapter can only run in the shadow of its base"
+        )
+    effect = detectable_effect(examples, USUAL_FLIPS)
+    return (
+        f"{examples} held-out examples show a gain of {effect:.1%} or more in 80 % of the cases, "
+        f"if {USUAL_FLIPS:.0%} of the answers flip"
+    )
+
+
+def _status(checks: Sequence[Check], flips: Sequence[Flip]) -> Status:
+    if not checks[0].holds:
+        return "shadow"
+    if not flips:
+        return "tie"
+    return "passed" if all(check.holds for check in checks) else "failed"
+
+
+def _at_own_thresholds(
+    pairs: Sequence[Pair], validation: Sequence[Pair]
+) -> tuple[tuple[Pair, ...], Verdicts]:
+    truths = [bool(each.truth) for each in pairs]
+    arms: list[tuple[list[float], float, float, float]] = []
+    for name in ("base", "candidate"):
+        threshold = own_threshold(_scores(validation, name), [bool(each.truth) for each in validation])
+        scores = _scores(pairs, name)
+        area = auc(scores, truths)
+        if threshold is None or area is None:
+            where = "validation" if threshold is None else "test"
+            raise ValueError(f"the {where} split lacks one of the two answers")
+        balanced = balanced_accuracy(scores, truths, threshold)
+        assert balanced is not None
+        arms.append((scores, threshold, area, balanced))
+    (base, base_at, base_auc, base_balanced), (other, other_at, other_auc, other_balanced) = arms
+    scored = tuple(
+        Pair(
+            key=each.key,
+            task=each.task,
+            base=_judged(each.base, (base[place] >= base_at) == truths[place]),
+            candidate=_judged(each.candidate, (other[place] >= other_at) == truths[place]),
+            truth=each.truth,
+            groups=each.groups,
+        )
+        for place, each in enumerate(pairs)
+    )
+    return scored, Verdicts(
+        base_auc=base_auc,
+        candidate_auc=other_auc,
+        base_threshold=base_at,
+        candidate_threshold=other_at,
+        base_balanced=base_balanced,
+        candidate_balanced=other_balanced,
+    )
+
+
+def _scores(pairs: Sequence[Pair], arm: str) -> list[float]:
+    """An answer that could not be read is as wrong as can be."""
+    found = []
+    for each in pairs:
+        yes = (each.base if arm == "base" else each.candidate).yes
+        found.append((0.0 if each.truth else 1.0) if yes is None else yes)
+    return found
+
+
+def _judged(answer: Scored, right: bool) -> Scored:
+    return Scored(
+        value=float(right and answer.yes is not None),
+        yes=answer.yes,
+        readable=answer.readable,
+        latency_ms=answer.latency_ms,
+    )
+
+
+def _flips(pairs: Sequence[Pair]) -> tuple[int, int]:
+    wins = sum(each.candidate.value > each.base.value for each in pairs)
+    return wins, sum(each.candidate.value < each.base.value for each in pairs)
+
+
+def _clusters(pairs: Sequence[Pair]) -> list[ClusterSums]:
+    sums: dict[str, list[float]] = {}
+    for each in pairs:
+        known = sums.setdefault(each.task, [0, 0, 0.0, 0.0])
+        column = 1 if each.truth is False else 0
+        known[column] += 1
+        known[column + 2] += each.candidate.value - each.base.value
+    return [ClusterSums(int(a), int(b), c, d) for _, (a, b, c, d) in sorted(sums.items())]
+
+
+def _enough(pairs: Sequence[Pair]) -> Check:
+    return Check(
+        name="examples",
+        holds=len(pairs) >= MIN_EXAMPLES,
+        says=f"{len(pairs)} of the {MIN_EXAMPLES} that are needed",
+    )
+
+
+def _better(wins: int, losses: int, p: float, adjusted: float) -> Check:
+    corrected = f", {adjusted:.4f} across candidates" if adjusted != p else ""
+    return Check(
+        name="better",
+        holds=wins > losses and adjusted < LEVEL,
+        says=f"{wins} answers better, {losses} worse; p = {p:.4f}{corrected}",
+    )
+
+
+def _skill(verdicts: Verdicts) -> Check:
+    return Check(
+        name="skill",
+        holds=verdicts.candidate_auc > verdicts.base_auc,
+        says=f"AUC {verdicts.base_auc:.3f} -> {verdicts.candidate_auc:.3f}, balanced accuracy "
+        f"{verdicts.base_balanced:.3f} -> {verdicts.candidate_balanced:.3f} at own thresholds "
+        f"({verdicts.base_threshold:.3f}, {verdicts.candidate_threshold:.3f})",
+    )
+
+
+def _readable(pairs: Sequence[Pair]) -> Check:
+    base = sum(each.base.readable for each in pairs) / len(pairs)
+    candidate = sum(each.candidate.readable for each in pairs) / len(pairs)
+    return Check(
+        name="readable",
+        holds=candidate >= base - READABLE_MARGIN,
+        says=f"{base:.1%} -> {candidate:.1%} of the answers",
+    )
+
+
+def _latency(pairs: Sequence[Pair]) -> Check:
+    base = median(each.base.latency_ms for each in pairs)
+    candidate = median(each.candidate.latency_ms for each in pairs)
+    return Check(
+        name="latency",
+        holds=candidate <= LATENCY_RATIO * base,
+        says=f"median {base:.0f} -> {candidate:.0f} ms",
+    )
+
+
+def _not_worse(name: str, pairs: Sequence[Pair]) -> Check:
+    wins, losses = _flips(pairs)
+    p = mcnemar(wins, losses)
+    return Check(
+        name=f"other prompt {name}",
+        holds=wins >= losses or p >= LEVEL,
+        says=f"{wins} answers better, {losses} worse; p = {p:.4f}",
+    )
+
+
+def _by_group(pairs: Sequence[Pair]) -> Mapping[str, Mapping[str, tuple[int, int]]]:
+    better: Counter[tuple[str, str]] = Counter()
+    worse: Counter[tuple[str, str]] = Counter()
+    for each in pairs:
+        side = better if each.candidate.value > each.base.value else worse
+        if each.candidate.value != each.base.value:
+            side.update(each.groups.items())
+    names = sorted({name for name, _ in (*better, *worse)})
+    return {
+        name: {
+            value: (better[name, value], worse[name, value])
+            for value in sorted({value for group, value in (*better, *worse) if group == name})
+        }
+        for name in names
+    }

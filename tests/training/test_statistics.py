@@ -1,0 +1,100 @@
+"""Statistics against values known from elsewhere, and against their definitions."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clean_room_agent.training.statistics import (
+    ClusterSums,
+    auc,
+    balanced_accuracy,
+    cluster_bootstrap,
+    detectable_effect,
+    holm,
+    mcnemar,
+    own_threshold,
+)
+
+EXAMPLES = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=1, max_size=40)
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "p"), [(0, 0, 1.0), (5, 5, 1.0), (15, 3, 0.007538), (6, 0, 0.03125), (1, 9, 0.021484)]
+)
+def test_mcnemar_is_the_exact_binomial_test(wins: int, losses: int, p: float) -> None:
+    assert mcnemar(wins, losses) == pytest.approx(p, abs=1e-6)
+
+
+@given(st.integers(0, 400), st.integers(0, 400))
+def test_mcnemar_is_symmetric_and_a_probability(wins: int, losses: int) -> None:
+    assert mcnemar(wins, losses) == mcnemar(losses, wins)
+    assert 0 <= mcnemar(wins, losses) <= 1
+
+
+def test_holm_corrects_the_smallest_most_and_keeps_the_order() -> None:
+    adjusted = holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.9})
+    assert adjusted == pytest.approx({"a": 0.04, "b": 0.09, "c": 0.09, "d": 0.9})
+    assert holm({"a": 0.04}) == {"a": 0.04}
+
+
+@given(EXAMPLES)
+def test_auc_is_the_share_of_pairs_in_order(examples: list[tuple[int, bool]]) -> None:
+    scores, truths = [float(score) for score, _ in examples], [truth for _, truth in examples]
+    positives = [score for score, truth in examples if truth]
+    negatives = [score for score, truth in examples if not truth]
+    found = auc(scores, truths)
+    if not positives or not negatives:
+        assert found is None
+        return
+    each = [(high > low) + (high == low) / 2 for high in positives for low in negatives]
+    assert found == pytest.approx(sum(each) / len(each))
+
+
+@given(EXAMPLES)
+def test_no_other_threshold_is_better_than_the_own_one(examples: list[tuple[int, bool]]) -> None:
+    scores, truths = [float(score) for score, _ in examples], [truth for _, truth in examples]
+    threshold = own_threshold(scores, truths)
+    if threshold is None:
+        assert len(set(truths)) == 1
+        return
+    best = balanced_accuracy(scores, truths, threshold)
+    assert best is not None
+    for other in (-0.5, *(score + 0.5 for score in scores)):
+        value = balanced_accuracy(scores, truths, other)
+        assert value is not None
+        assert value <= best + 1e-9
+
+
+def test_the_bootstrap_is_the_same_each_time_and_covers_the_truth() -> None:
+    covered = 0
+    for seed in range(100):
+        draw = random.Random(seed)
+        clusters = [ClusterSums(2, 1, draw.gauss(0.2, 1), draw.gauss(0.1, 1)) for _ in range(80)]
+        found = cluster_bootstrap(clusters, balanced=False, seed=1, resamples=400)
+        assert found == cluster_bootstrap(clusters, balanced=False, seed=1, resamples=400)
+        covered += found.lower <= 0.1 <= found.upper
+    assert covered >= 88
+
+
+def test_whole_tasks_are_drawn_not_questions() -> None:
+    alike = [ClusterSums(10, 0, 10.0 * (-1) ** number + 2, 0) for number in range(20)]
+    apart = [ClusterSums(1, 0, 1.0 * (-1) ** number + 0.2, 0) for number in range(200)]
+    wide = cluster_bootstrap(alike, balanced=False, seed=1, resamples=500)
+    narrow = cluster_bootstrap(apart, balanced=False, seed=1, resamples=500)
+    assert wide.value == pytest.approx(narrow.value)
+    assert wide.upper - wide.lower > 2 * (narrow.upper - narrow.lower)
+
+
+def test_a_balanced_gain_counts_both_classes_alike() -> None:
+    clusters = [ClusterSums(1, 9, 1.0, 0.0)] * 30
+    assert cluster_bootstrap(clusters, balanced=True, seed=1, resamples=100).value == pytest.approx(0.5)
+    assert cluster_bootstrap(clusters, balanced=False, seed=1, resamples=100).value == pytest.approx(0.1)
+
+
+def test_the_detectable_effect_falls_with_the_root_of_the_examples() -> None:
+    assert detectable_effect(0, 0.2) == 1.0
+    assert detectable_effect(800, 0.2) == pytest.approx(detectable_effect(200, 0.2) / 2)
+    assert detectable_effect(300, 0.24) == pytest.approx(2.801585 * math.sqrt(0.24 / 300), abs=1e-5)
