@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from pydantic import Field
 
-from clean_room_agent.config import ConfigSlice, load_slice, read_toml, refuse_unknown_tables
+from clean_room_agent.config import ConfigSlice, load_slice, read_toml, refuse_unknown_tables, with_entry
 from clean_room_agent.errors import ConfigError
 
 
@@ -64,3 +64,51 @@ def test_a_file_that_the_parser_gives_up_on_is_an_error_of_the_configuration(
     (tmp_path / "config.toml").write_text(text)
     with pytest.raises(ConfigError, match="is not valid TOML"):
         read_toml(tmp_path / "config.toml")
+
+
+ENTRIES = """\
+# mine
+[models]
+coding = "a"  # small
+
+[models.overrides]    # another model
+# scope_judgment = "not this one"
+"refilter" = 'x # y'  # kept
+implement = "b"
+
+[budget]
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "old", "new"),
+    [
+        ("implement", "c", 'implement = "b"', 'implement = "c"'),
+        ("implement", None, 'implement = "b"\n', ""),
+        ("refilter", 'q"\\', "\"refilter\" = 'x # y'  # kept", 'refilter = "q\\"\\\\"  # kept'),
+        ("scope_judgment", "é:1", "# another model\n", '# another model\nscope_judgment = "é:1"\n'),
+        ("absent", None, "", ""),
+    ],
+)
+def test_one_entry_changes_and_nothing_else(key: str, value: str | None, old: str, new: str) -> None:
+    assert with_entry(ENTRIES, "models.overrides", key, value) == ENTRIES.replace(old, new, 1)
+
+
+def test_a_table_that_is_missing_is_added_at_the_end() -> None:
+    assert with_entry("[a]\nx = 1", "a.b", "k", "v") == '[a]\nx = 1\n\n[a.b]\nk = "v"\n'
+    assert with_entry("[a]\nx = 1", "a.b", "k", None) == "[a]\nx = 1"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[models]\noverrides = { implement = "b" }\n',
+        '[models]\noverrides.implement = "b"\n',
+        '[models.overrides]\nimplement = """\nb"""\n',
+        '[models]\nnote = """\n[models.overrides]\nimplement = "b"\n"""\n[models.overrides]\nimplement = "b"\n',
+    ],
+)
+def test_what_no_single_line_can_change_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="line by line") as caught:
+        with_entry(text, "models.overrides", "implement", "c")
+    assert 'implement = "c"' in caught.value.hint

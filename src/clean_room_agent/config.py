@@ -1,6 +1,8 @@
 """Reading `config.toml`: a generic loader; each part of the program declares its own slice of the file."""
 
 import difflib
+import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -42,6 +44,68 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{path} is not valid TOML: {exc}", hint="mend the line that the message names"
         ) from exc
+
+
+def with_entry(text: str, table: str, key: str, value: str | None) -> str:
+    """The TOML `text` with the string `value` at `key` of `table` ("a.b"); None takes the key away.
+
+    One line changes, or is added or removed; everything else, comments included, stays byte for byte. That the new text
+    says what it should and nothing else is checked by reading it.
+
+    Raises:
+        ConfigError: the table is written in a form that no single line can change.
+    """
+    edited = _edited(text.splitlines(keepends=True), table, key, value)
+    wanted: dict[str, Any] = tomllib.loads(text)
+    section = wanted
+    for name in table.split("."):
+        section = section.setdefault(name, {})
+    section.pop(key, None)
+    if value is not None:
+        section[key] = value
+    try:
+        found = tomllib.loads(edited)
+    except ValueError:
+        found = {}
+    if _without_empty(found) != _without_empty(wanted):
+        line = f"take {key} out" if value is None else f"set {key} = {json.dumps(value)}"
+        raise ConfigError(
+            f"[{table}] cannot be changed line by line as it is written",
+            hint=f"{line} by hand, or write [{table}] as a table of its own",
+        )
+    return edited
+
+
+def _edited(lines: list[str], table: str, key: str, value: str | None) -> str:
+    entry = f"{key} = {json.dumps(value, ensure_ascii=False)}"
+    header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\]\s*(#.*)?$")
+    begin = next((place + 1 for place, line in enumerate(lines) if header.match(line)), None)
+    if begin is None:
+        ends = "" if not lines or lines[-1].endswith("\n") else "\n"
+        return "".join(lines) + ("" if value is None else f"{ends}\n[{table}]\n{entry}\n")
+    end = next(
+        (place for place in range(begin, len(lines)) if lines[place].lstrip().startswith("[")), len(lines)
+    )
+    own = re.compile(
+        rf"""\s*(?:{re.escape(key)}|"{re.escape(key)}"|'{re.escape(key)}')\s*=[^#"']*(?:"[^"]*"|'[^']*')"""
+    )
+    place = next((place for place in range(begin, end) if own.match(lines[place])), None)
+    if place is None:
+        lines[begin - 1] = lines[begin - 1].rstrip("\r\n") + "\n"
+        added = [] if value is None else [f"{entry}\n"]
+        return "".join([*lines[:begin], *added, *lines[begin:]])
+    old = own.match(lines[place])
+    assert old is not None
+    changed = [] if value is None else [entry + lines[place][old.end() :]]
+    return "".join([*lines[:place], *changed, *lines[place + 1 :]])
+
+
+def _without_empty(value: Any) -> Any:
+    """An absent table and an empty one say the same."""
+    if not isinstance(value, dict):
+        return value
+    kept = {name: _without_empty(each) for name, each in value.items()}
+    return {name: each for name, each in kept.items() if each != {}}
 
 
 def load_slice(data: Mapping[str, Any], table: str, kind: type[SliceT], *, source: str) -> SliceT:
