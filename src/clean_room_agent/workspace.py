@@ -65,6 +65,16 @@ class Workspace:
         return self.folder / "index.lock"
 
     @property
+    def adapters(self) -> Path:
+        """What servers are to load trained adapters from."""
+        return self.folder / "adapters"
+
+    @property
+    def adapters_lock(self) -> Path:
+        """Held by whoever changes which adapter answers for a prompt."""
+        return self.folder / "adapters.lock"
+
+    @property
     def log(self) -> Path:
         """Where the traceback of a bug goes."""
         return self.folder / "error.log"

@@ -60,6 +60,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "answer_biases": "id base_url model model_digest prompt prompt_hash shares call_id timestamp",
         "window_proofs": "id provider base_url model model_digest window call_id timestamp",
         "adapter_evaluations": "id task_id timestamp",
+        "adapter_deployments": "id adapter_id stage_name action tag replaced_tag reason timestamp",
         "training_plans": "id task_id target_stage base_model source data_criteria hyperparameters improvement_targets "
         "raw_plan timestamp",
         "training_datasets": "id training_plan_id stage_name base_model source dataset_path example_count "

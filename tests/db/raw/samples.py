@@ -276,4 +276,16 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
             timestamp=NOW,
         ),
     ),
+    (
+        training.ADAPTER_DEPLOYMENTS,
+        training.DeploymentRow(
+            adapter_id=1,
+            evaluation_id=1,
+            stage_name="scope_judgment",
+            action="deploy",
+            tag="m:1",
+            replaced_tag="",
+            timestamp=NOW,
+        ),
+    ),
 )

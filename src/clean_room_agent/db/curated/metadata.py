@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated.files import FILE_COLUMNS, FileRow, file_from
 
 SEARCH = f"""
@@ -32,6 +33,12 @@ complexity_notes = excluded.complexity_notes
 ADAPTER = """
 SELECT id, stage_name, base_model, model_tag, version, performance_notes, deployed_at FROM adapter_metadata
 WHERE stage_name = ? AND active = 1 ORDER BY deployed_at DESC, id DESC LIMIT 1
+"""
+
+ACTIVATE = "UPDATE adapter_metadata SET active = 1, deployed_at = ? WHERE stage_name = ? AND model_tag = ?"
+ADD_ADAPTER = """
+INSERT INTO adapter_metadata (stage_name, base_model, model_tag, version, active, performance_notes, deployed_at)
+VALUES (?, ?, ?, ?, 1, ?, ?)
 """
 
 
@@ -123,6 +130,25 @@ def get_active_adapter(conn: sqlite3.Connection, stage_name: str) -> AdapterRow 
         performance_notes=row[5],
         deployed_at=row[6],
     )
+
+
+def set_active_adapters(conn: sqlite3.Connection, wanted: Iterable[AdapterRow]) -> None:
+    """These adapters are active and no others; what was active before stays known."""
+    with transaction(conn):
+        active = {
+            (row[0], row[1])
+            for row in conn.execute("SELECT stage_name, model_tag FROM adapter_metadata WHERE active = 1")
+        }
+        rows = {(row.stage_name, row.model_tag): row for row in wanted}
+        for stage, tag in sorted(active - rows.keys()):
+            conn.execute(
+                "UPDATE adapter_metadata SET active = 0 WHERE stage_name = ? AND model_tag = ?", (stage, tag)
+            )
+        for stage, tag in sorted(rows.keys() - active):
+            row = rows[stage, tag]
+            if conn.execute(ACTIVATE, (row.deployed_at, stage, tag)).rowcount == 0:
+                values = (stage, row.base_model, tag, row.version, row.performance_notes, row.deployed_at)
+                conn.execute(ADD_ADAPTER, values)
 
 
 def _metadata(row: sqlite3.Row) -> FileMetadataRow:

@@ -6,6 +6,7 @@ from typing import Literal
 from clean_room_agent.db.rows import Connection, Table
 
 Source = Literal["logged", "synthetic"]
+Action = Literal["deploy", "retire"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,10 @@ class AdapterRow:
     eval_metrics: str = "{}"
     deployed: bool = False
     trained_at: str
+    adapter_path: str = ""
+    """Its folder."""
+    base_digest: str = ""
+    """SHA-256 of the weights that it was trained on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +75,26 @@ class EvaluationRow:
     timestamp: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeploymentRow:
+    """One change of what answers for a prompt, written before the configuration changes; a tag is "" for none."""
+
+    id: int = 0
+    adapter_id: int
+    evaluation_id: int | None
+    stage_name: str
+    action: Action
+    tag: str
+    replaced_tag: str
+    reason: str = ""
+    timestamp: str
+
+
 TRAINING_PLANS = Table("training_plans", TrainingPlanRow)
 TRAINING_DATASETS = Table("training_datasets", DatasetRow)
 ADAPTER_REGISTRY = Table("adapter_registry", AdapterRow)
 ADAPTER_EVALUATIONS = Table("adapter_evaluations", EvaluationRow)
+ADAPTER_DEPLOYMENTS = Table("adapter_deployments", DeploymentRow)
 
 
 def append_training_plan(conn: Connection, row: TrainingPlanRow) -> int:
@@ -94,6 +115,11 @@ def append_adapter(conn: Connection, row: AdapterRow) -> int:
 def append_evaluation(conn: Connection, row: EvaluationRow) -> int:
     """The comparison is stored; its id."""
     return ADAPTER_EVALUATIONS.insert(conn, row)
+
+
+def append_deployment(conn: Connection, row: DeploymentRow) -> int:
+    """The change is announced; its id."""
+    return ADAPTER_DEPLOYMENTS.insert(conn, row)
 
 
 def set_deployed(conn: Connection, adapter_id: int, *, deployed: bool) -> None:
@@ -130,3 +156,18 @@ def list_adapters(conn: Connection) -> tuple[AdapterRow, ...]:
 def list_evaluations(conn: Connection, adapter_id: int) -> tuple[EvaluationRow, ...]:
     """The comparisons of an adapter, by id."""
     return ADAPTER_EVALUATIONS.select(conn, "WHERE adapter_id = ? ORDER BY id", (adapter_id,))
+
+
+def get_adapter(conn: Connection, adapter_id: int) -> AdapterRow | None:
+    """The adapter of this id."""
+    return ADAPTER_REGISTRY.first(conn, "WHERE id = ?", (adapter_id,))
+
+
+def get_dataset(conn: Connection, dataset_id: int) -> DatasetRow | None:
+    """The data set of this id."""
+    return TRAINING_DATASETS.first(conn, "WHERE id = ?", (dataset_id,))
+
+
+def list_deployments(conn: Connection, stage: str) -> tuple[DeploymentRow, ...]:
+    """What was announced for a prompt, oldest first."""
+    return ADAPTER_DEPLOYMENTS.select(conn, "WHERE stage_name = ? ORDER BY id", (stage,))
