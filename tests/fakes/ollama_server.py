@@ -5,6 +5,7 @@ one answer are fields of `Answer`. What the model "reads" is what is left after 
 that looks at its prompt cannot know more than a model would.
 """
 
+import hashlib
 import json
 import socket
 import struct
@@ -31,6 +32,10 @@ DEFAULT_WINDOW = 4096
 TRAINED_WINDOW = 262_144
 FRAMING = 12
 CHAT_PATHS = ("/api/chat", "/v1/chat/completions")
+PARAMETERS = (
+    'stop                           "<|im_start|>"\nstop                           "<|im_end|>"\ntop_p 0.9'
+)
+"""What a model's files say of sampling, as /api/show words it."""
 LOAD_OPTIONS = ("num_ctx", "num_batch", "num_gpu", "num_thread", "use_mmap")
 
 Overflow = Literal["plain", "json", "silent"]
@@ -63,6 +68,7 @@ class OllamaServer:
         logprobs: bool = True,
         version: str = "0.15.0",
     ) -> None:
+        """`version`: from 0.34.1 on, adapters are refused."""
         self.models = tuple(models)
         self.overflow = overflow
         self.largest_window = largest_window
@@ -70,6 +76,10 @@ class OllamaServer:
         self.version = version
         self.stopping = threading.Event()
         self.state = _State()
+        self.blobs: dict[str, bytes] = {}
+        """What was uploaded, by digest."""
+        self.created: list[dict[str, Any]] = []
+        """The requests that made models."""
         self._answerer = script if callable(script) else _in_turn(script)
         self._http = _Http(("127.0.0.1", 0), _Handler)
         self._http.owner = self
@@ -179,12 +189,23 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._plain(404, "404 page not found")
 
+    def do_HEAD(self) -> None:
+        digest = self.path.removeprefix("/api/blobs/")
+        self.send_response(200 if digest in self.server.owner.blobs else 404)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
     def do_POST(self) -> None:
         owner = self.server.owner
         owner.state.paths.append(self.path)
+        if self.path.startswith("/api/blobs/"):
+            self._keep(self.path.removeprefix("/api/blobs/"))
+            return
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if self.path == "/api/show":
             self._show(body)
+        elif self.path == "/api/create":
+            self._create(body)
         elif self.path in CHAT_PATHS:
             with owner.state.lock:
                 owner.state.requests.append(body)
@@ -205,7 +226,31 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(404, {"error": f"model '{body['model']}' not found"})
             return
         info = {"general.architecture": "qwen3", "qwen3.context_length": TRAINED_WINDOW}
-        self._json(200, {"model_info": info, "capabilities": ["completion", "tools"]})
+        told = {"model_info": info, "capabilities": ["completion", "tools"]}
+        self._json(200, {**told, "template": "{{ .Prompt }}", "parameters": PARAMETERS, "system": ""})
+
+    def _keep(self, digest: str) -> None:
+        content = self.rfile.read(int(self.headers["content-length"]))
+        if f"sha256:{hashlib.sha256(content).hexdigest()}" != digest:
+            self._json(400, {"error": "digest mismatch"})
+            return
+        self.server.owner.blobs[digest] = content
+        self._plain(201, "")
+
+    def _create(self, body: dict[str, Any]) -> None:
+        owner = self.server.owner
+        named = {**body.get("files", {}), **body.get("adapters", {})}
+        release = tuple(int(part) for part in owner.version.split("."))
+        if body.get("adapters") and release >= (0, 34, 1):
+            self._json(400, {"error": "LoRA adapters are no longer supported"})
+        elif missing := [digest for digest in named.values() if digest not in owner.blobs]:
+            self._json(400, {"error": f"blob {missing[0]} not found"})
+        elif "from" in body and body["from"] not in owner.models:
+            self._json(404, {"error": f"model '{body['from']}' not found"})
+        else:
+            owner.created.append(body)
+            owner.models = (*owner.models, body["model"])
+            self._json(200, {"status": "success"})
 
     def _chat(self, body: dict[str, Any]) -> None:
         owner = self.server.owner

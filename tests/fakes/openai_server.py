@@ -6,6 +6,7 @@ they refuse a prompt that is too long, and what they leave out of a stream.
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from tests.fakes.model_client import SHOUT, Note
@@ -54,8 +55,10 @@ class OpenAiServer(OllamaServer):
         says_done: bool = True,
         key: str = "",
         counts: bool = True,
+        adapters: Sequence[str] = (),
+        registers: bool = True,
     ) -> None:
-        """`counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants."""
+        """`adapters`: files that llama-server has loaded, in order; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants."""
         super().__init__(script, models=models, logprobs=logprobs)
         self.kind = kind
         self.own_window = window
@@ -63,6 +66,8 @@ class OpenAiServer(OllamaServer):
         self.says_done = says_done
         self.key = key
         self.counts = counts
+        self.adapters = tuple(adapters)
+        self.registers = registers
         self._http.RequestHandlerClass = _OpenAiHandler
 
     def schema(self, body: dict[str, Any]) -> Any:
@@ -87,6 +92,10 @@ class _OpenAiHandler(_Handler):
         if owner.kind == "llama-server":
             settings = {"n_ctx": owner.own_window}
             pages["/props"] = {"default_generation_settings": settings, "build_info": "b1-0"}
+            listed = [{"id": n, "path": path, "scale": 0.0} for n, path in enumerate(owner.adapters)]
+            if self.path.startswith("/lora-adapters"):
+                self._plain(200, json.dumps(listed), kind="application/json")
+                return
         if owner.kind == "lm-studio":
             lengths = {"max_context_length": TRAINED, "loaded_context_length": owner.own_window}
             pages["/api/v0/models"] = {"data": [{"id": tag} | lengths for tag in owner.models]}
@@ -102,7 +111,24 @@ class _OpenAiHandler(_Handler):
             self._owner.state.paths.append(self.path)
             self._count(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             return
+        if self.path == "/v1/load_lora_adapter" and self._owner.kind in SUMS and self._owner.registers:
+            self._load(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            return
         super().do_POST()
+
+    def _load(self, body: dict[str, Any]) -> None:
+        """As vLLM registers an adapter: words on success, an error where the name is taken or the folder is not there."""
+        owner, name = self._owner, body["lora_name"]
+        owner.state.paths.append(self.path)
+        if name in owner.models:
+            message = f"The lora adapter '{name}' has already been loaded."
+            self._json(400, {"error": {"message": message, "type": "InvalidUserInput", "code": 400}})
+        elif not (Path(body["lora_path"]) / "adapter_config.json").exists():
+            message = f"Loading lora {name} failed: No adapter found for {body['lora_path']}"
+            self._json(404, {"error": {"message": message, "type": "NotFoundError", "code": 404}})
+        else:
+            owner.models = (*owner.models, name)
+            self._plain(200, f"Success: LoRA adapter '{name}' added successfully.")
 
     def _count(self, body: dict[str, Any]) -> None:
         kind = self._owner.kind if self._owner.counts else "silent"

@@ -27,6 +27,7 @@ OWN_FIELDS = frozenset(
         "grammar",
         "logprobs",
         "top_logprobs",
+        "lora",
     )
 )
 """Fields of a request that `[models.extra_body]` must leave alone."""

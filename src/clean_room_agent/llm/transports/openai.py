@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 from pydantic import BaseModel, Field
@@ -20,6 +21,7 @@ from clean_room_agent.llm.schema import JsonSchema
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import OPENAI, Target
 from clean_room_agent.llm.transports.http import ReplyT, ServerDoor, open_client
+from clean_room_agent.llm.transports.lora import MARK, AdapterList, LoraTags
 from clean_room_agent.llm.transports.openai_answer import Collected
 
 LIKELY_TOKENS = 20
@@ -90,11 +92,17 @@ class OpenAiTransport:
         self._owners: frozenset[str] = frozenset()
         """Who the server says its models belong to, once it was asked: each kind of server has a name for that."""
         self._door = ServerDoor(http, config.timeouts, secret=key, timer=timer)
+        self._lora = LoraTags(self._adapters, parallel=config.parallel > 1)
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The outcome of one request; what went wrong is its `error`."""
-        body = json.dumps(encode(request, self._config), separators=(",", ":"))
+        encoded = encode(request, self._config)
         target = self._target(request.model.tag)
+        try:
+            encoded |= {"model": self._lora.model(request.model.tag), **self._lora.fields(request.model.tag)}
+        except ModelError as error:
+            return RawAnswer(request_body=json.dumps(encoded, separators=(",", ":")), error=error)
+        body = json.dumps(encoded, separators=(",", ":"))
         collected = Collected(
             target, self._known_tags, opening=request.opening, streaming=self._config.streaming
         )
@@ -154,9 +162,10 @@ class OpenAiTransport:
             ModelError: the server cannot be asked.
         """
         models = {model.id: model for model in self._models()}
-        if tag not in models:
+        name = tag if tag in models else self._lora.model(tag)
+        if name not in models:
             raise failures.no_model(self._target(tag), tuple(sorted(models)))
-        model = models[tag]
+        model = models[name]
         meta = model.meta or _Meta()
         # vLLM tells the window with the model, but not with its adapters.
         lengths = (each.max_model_len for each in (model, *models.values()))
@@ -188,8 +197,19 @@ class OpenAiTransport:
         except ModelError:
             return None
 
+    def _adapters(self, tag: str) -> tuple[str, AdapterList]:
+        """The tag's model as llama-server lists it, and its adapters: one that routes lists a model for each adapter."""
+        served = {model.id for model in self._models()}
+        name = tag if tag in served else tag.partition(MARK)[0]
+        path = f"/lora-adapters?model={quote(name)}"
+        return name, self._door.ask("GET", path, AdapterList, self._target(tag))
+
     def _counted(self, tag: str, messages: list[dict[str, str]]) -> int | None:
-        asked = {"model": tag, "messages": messages, "chat_template_kwargs": self._template_kwargs}
+        asked = {
+            "model": self._lora.model(tag),
+            "messages": messages,
+            "chat_template_kwargs": self._template_kwargs,
+        }
         if "vllm" in self._owners:
             return self._door.ask("POST", "/tokenize", _Count, self._target(tag), payload=asked).count
         if "llamacpp" in self._owners:

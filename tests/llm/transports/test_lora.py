@@ -1,0 +1,90 @@
+"""Adapters on llama-server: which requests name them, and when what was read before may be taken up again."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.fakes.model_client import models_config
+from tests.fakes.openai_server import Kind, OpenAiServer
+from tests.llm.transports.test_openai import MODEL, request
+
+from clean_room_agent.errors import ModelNotFound, ServerUnreachable
+from clean_room_agent.llm.transports.openai import OpenAiTransport, connect
+
+FILES = ("/a/scope-1.gguf", "/a/task-2.gguf")
+
+
+def said(tags: list[str], *, parallel: int = 1, **server: Any) -> list[tuple[str, Any, Any]]:
+    """Model, adapters and whether the cache is used, of one request for each tag."""
+    with OpenAiServer(lambda _: "hi", adapters=FILES, **server) as stand_in:
+        transport = connected(stand_in, parallel=parallel)
+        for tag in tags:
+            assert transport.send(request(model=_model(tag))).error is None
+        return [(each["model"], each.get("lora"), each.get("cache_prompt")) for each in stand_in.requests]
+
+
+def connected(server: OpenAiServer, *, parallel: int = 1) -> OpenAiTransport:
+    return connect(models_config(server.base_url, provider="openai", parallel=parallel))
+
+
+def _model(tag: str) -> Any:
+    return replace(MODEL, tag=tag)
+
+
+def test_a_tag_with_an_adapter_asks_its_base_and_names_the_adapters_number() -> None:
+    assert said(["coder:3b+task-2"]) == [("coder:3b", [{"id": 1, "scale": 1.0}], None)]
+
+
+def test_what_was_read_under_another_adapter_is_read_anew() -> None:
+    base, first, second = ("coder:3b", "coder:3b+scope-1", "coder:3b+task-2")
+    named = [{"id": 0, "scale": 1.0}]
+    assert said([base, base, first, first, base, second]) == [
+        ("coder:3b", None, None),
+        ("coder:3b", None, None),
+        ("coder:3b", named, False),
+        ("coder:3b", named, None),
+        ("coder:3b", [], False),
+        ("coder:3b", [{"id": 1, "scale": 1.0}], False),
+    ]
+
+
+def test_where_requests_overlap_nothing_is_taken_up_again_once_an_adapter_is_in_use() -> None:
+    found = said(["coder:3b", "coder:3b+scope-1", "coder:3b+scope-1"], parallel=2)
+    assert [cached for _, _, cached in found] == [None, False, False]
+
+
+def test_a_server_that_routes_is_asked_for_the_adapters_own_model() -> None:
+    found = said(["coder:3b+scope-1"], models=("coder:3b", "coder:3b+scope-1"))
+    assert found == [("coder:3b+scope-1", [{"id": 0, "scale": 1.0}], None)]
+
+
+def test_an_adapter_that_is_not_loaded_is_an_error_with_what_is() -> None:
+    with OpenAiServer(["hi"], adapters=FILES) as server:
+        answer = connected(server).send(request(model=_model("coder:3b+other-3")))
+        assert isinstance(answer.error, ModelNotFound)
+        assert "it has scope-1, task-2" in answer.error.message
+        assert server.requests == []
+        with pytest.raises(ModelNotFound):
+            connected(server).show("coder:3b+other-3")
+
+
+def test_a_window_and_a_count_are_those_of_the_base() -> None:
+    with OpenAiServer([], adapters=FILES) as server:
+        transport = connected(server)
+        assert transport.show("coder:3b+scope-1").served == server.own_window
+        plain = transport.count("coder:3b", "s", "p")
+        assert plain is not None
+        assert transport.count("coder:3b+scope-1", "s", "p") == plain
+
+
+@pytest.mark.parametrize("kind", ["vllm", "lm-studio"])
+def test_the_mark_in_another_servers_model_is_a_part_of_its_name(kind: Kind) -> None:
+    with OpenAiServer(["hi"], kind=kind, models=("a+b",)) as server:
+        assert connected(server).send(request(model=_model("a+b"))).error is None
+        assert (server.requests[0]["model"], server.requests[0].get("lora")) == ("a+b", None)
+
+
+def test_a_server_that_is_away_is_said_to_be_away() -> None:
+    with OpenAiServer([]) as server:
+        transport = connected(server)
+    assert isinstance(transport.send(request(model=_model("coder:3b+scope-1"))).error, ServerUnreachable)
