@@ -5,6 +5,7 @@ The only module that opens connections; import it where a server is about to be 
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import httpx
@@ -119,6 +120,31 @@ class ServerDoor:
             return kind.model_validate_json(response.content)
         except ValidationError as exc:
             raise failures.not_the_protocol(target, f"{path} answered {response.text[:200]!r}") from exc
+
+    def tell(
+        self,
+        method: str,
+        path: str,
+        target: Target,
+        *,
+        payload: dict[str, Any] | None = None,
+        file: Path | None = None,
+        seconds: float = INFO_SECONDS,
+    ) -> tuple[int, str]:
+        """Status and text of the answer to what the server is told: `payload` as JSON, or the bytes of `file`.
+
+        Raises:
+            ServerUnreachable: nobody answers.
+        """
+        try:
+            if file is None:
+                response = self._http.request(method, path, json=payload, timeout=seconds)
+            else:
+                with file.open("rb") as content:
+                    response = self._http.request(method, path, content=content, timeout=seconds)
+        except httpx.TransportError as exc:
+            raise failures.refused_connection(target, str(exc) or type(exc).__name__) from exc
+        return response.status_code, self._clean(response.text[:MAX_ERROR_BYTES])
 
     def _read(
         self, response: httpx.Response, receiver: Receiver, target: Target, deadline: float

@@ -1,0 +1,181 @@
+"""Making a trained model known to the server that is to answer with it, in each server's own way.
+
+- Ollama from 0.34.1 on takes whole models alone: the merged GGUF is uploaded, and a model is made of it with the base's
+  template and parameters. Before, it takes the adapter as a GGUF on top of the base.
+- vLLM loads a PEFT folder under a name while it runs, where it was started so.
+- llama-server loads adapters when it starts; nothing can be sent to it.
+
+What was done already is done again without harm.
+"""
+
+import hashlib
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import BaseModel
+
+from clean_room_agent.errors import ModelError, ServerFailed, UsageError
+from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.transports import failures
+from clean_room_agent.llm.transports.failures import OLLAMA, OPENAI, Target
+from clean_room_agent.llm.transports.http import ServerDoor, open_client
+
+MERGED_ONLY = (0, 34, 1)
+"""The first release of Ollama that refuses adapters."""
+CREATE_SECONDS = 1800.0
+"""Ollama reads, hashes and copies a model of some gigabytes."""
+CHUNK = 1 << 20
+
+
+class _Version(BaseModel):
+    version: str
+
+
+class _Shown(BaseModel):
+    template: str = ""
+    parameters: str = ""
+    system: str = ""
+
+
+class OllamaRegistry:
+    """The models of an Ollama server."""
+
+    def __init__(self, config: ModelsConfig) -> None:
+        self._server = config.base_url
+        self._door = ServerDoor(open_client(config, config.base_url), config.timeouts)
+
+    def takes_adapters(self) -> bool:
+        """Whether it is old enough to put an adapter on a base.
+
+        Raises:
+            ModelError: the server cannot be asked.
+        """
+        return (
+            release_of(self._door.ask("GET", "/api/version", _Version, self._target("")).version)
+            < MERGED_ONLY
+        )
+
+    def create_merged(self, tag: str, base: str, gguf: Path, progress: Callable[[int, int], None]) -> None:
+        """The server has the whole model under the tag, with the base's template, parameters and system text.
+
+        Raises:
+            ModelError: the server refuses it, or does not have the base.
+        """
+        shown = self._door.ask("POST", "/api/show", _Shown, self._target(base), payload={"model": base})
+        made: dict[str, Any] = {"model": tag, "files": {"model.gguf": self._upload(tag, gguf, progress)}}
+        told = {"template": shown.template, "system": shown.system}
+        made |= {name: text for name, text in told.items() if text}
+        if parameters := parameters_of(shown.parameters):
+            made["parameters"] = parameters
+        self._create(tag, made)
+
+    def create_adapted(self, tag: str, base: str, gguf: Path, progress: Callable[[int, int], None]) -> None:
+        """The server has the base with the adapter under the tag.
+
+        Raises:
+            ModelError: the server refuses it, or does not have the base.
+        """
+        files = {"adapter.gguf": self._upload(tag, gguf, progress)}
+        self._create(tag, {"model": tag, "from": base, "adapters": files})
+
+    def _upload(self, tag: str, gguf: Path, progress: Callable[[int, int], None]) -> str:
+        size, digest = gguf.stat().st_size, f"sha256:{digest_of(gguf)}"
+        target, path = self._target(tag), f"/api/blobs/{digest}"
+        progress(0, size)
+        status, _ = self._door.tell("HEAD", path, target)
+        if status != httpx.codes.OK:
+            self._require(tag, *self._door.tell("POST", path, target, file=gguf, seconds=CREATE_SECONDS))
+        progress(size, size)
+        return digest
+
+    def _create(self, tag: str, payload: dict[str, Any]) -> None:
+        whole = {**payload, "stream": False}
+        target = self._target(tag)
+        answer = self._door.tell("POST", "/api/create", target, payload=whole, seconds=CREATE_SECONDS)
+        if "no longer supported" in answer[1]:
+            raise ServerFailed(
+                f"{self._server} refuses adapters: {answer[1][:200]}",
+                hint="it says that it is older than it is; the merged model is what it takes",
+            )
+        self._require(tag, *answer)
+
+    def _require(self, tag: str, status: int, text: str) -> None:
+        if status not in {httpx.codes.OK, httpx.codes.CREATED}:
+            raise failures.reported(self._target(tag), status, text)[0]
+
+    def _target(self, tag: str) -> Target:
+        return Target(server=self._server, tag=tag, dialect=OLLAMA)
+
+
+def load_into_vllm(config: ModelsConfig, name: str, folder: Path, *, key: str = "") -> None:
+    """The name is one that vLLM answers under, with the PEFT adapter in the folder, which it must be able to read.
+
+    Raises:
+        ModelError: it refuses, or was not started so that it takes adapters.
+    """
+    door = ServerDoor(
+        open_client(config, config.base_url.removesuffix("/v1"), key=key), config.timeouts, secret=key
+    )
+    target = Target(server=config.base_url, tag=name, dialect=OPENAI)
+    payload = {"lora_name": name, "lora_path": str(folder)}
+    status, text = door.tell(
+        "POST", "/v1/load_lora_adapter", target, payload=payload, seconds=config.timeouts.first_byte
+    )
+    if status == httpx.codes.OK or "already been loaded" in text:
+        return
+    if status in {httpx.codes.NOT_FOUND, httpx.codes.METHOD_NOT_ALLOWED} and "lora" not in text.lower():
+        raise UsageError(
+            f"vLLM at {config.base_url} takes no adapters while it runs",
+            hint="start it with VLLM_ALLOW_RUNTIME_LORA_UPDATING=1 and --enable-lora, or with "
+            f"--lora-modules {shlex.quote(f'{name}={folder}')}",
+        )
+    raise ServerFailed(
+        f"vLLM at {config.base_url} refuses the adapter {name}: {text[:300]}",
+        hint=f"it must be able to read {folder}, and its --max-lora-rank must not be below the adapter's rank",
+    )
+
+
+def release_of(version: str) -> tuple[int, ...]:
+    """The numbers of a release, such as (0, 34, 1); what follows them does not count."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    if found is None:
+        raise ModelError(f"the server says that its version is {version!r}, which is no number")
+    return tuple(int(part) for part in found[0].split("."))
+
+
+def parameters_of(text: str) -> dict[str, Any]:
+    """A model's parameters as /api/create takes them, from the lines that /api/show tells; a name that comes twice has a
+    list of values.
+    """
+    found: dict[str, list[Any]] = {}
+    for line in text.splitlines():
+        name, _, value = line.strip().partition(" ")
+        if name and value.strip():
+            found.setdefault(name, []).append(_value(value.strip()))
+    return {
+        name: values if name == "stop" or len(values) > 1 else values[0] for name, values in found.items()
+    }
+
+
+def _value(text: str) -> Any:
+    if text.startswith('"') and text.endswith('"') and len(text) > 1:
+        return text[1:-1].replace('\\"', '"').replace("\\\\", "\\")
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return {"true": True, "false": False}.get(text, text)
+
+
+def digest_of(path: Path) -> str:
+    """The hex SHA-256 of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
