@@ -1,0 +1,227 @@
+"""From PEFT's adapter to the GGUF files that llama.cpp's servers read: the adapter itself, and models merged with it.
+
+A LoRA of rank r adds `scale * B @ A` to a weight, A being r x in and B out x r, scale = alpha / r. llama.cpp keeps the
+query and key weights of llama models with the two halves of each head's rows interleaved (its rotary embedding turns
+neighbouring rows, transformers' turns halves), so that the rows of B are interleaved too. For a head of 4 rows 0 1 2 3 the
+order becomes 0 2 1 3. qwen2 and qwen3 keep the rows as they are.
+
+A merged model is quantised as the base was, tensor by tensor. So that a quantiser's luck does not count as the adapter's,
+a control is made in the same way with B = 0: of the tensors that the adapter changes, both have been read and written once.
+"""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.errors import UsageError
+from clean_room_agent.whole_file import sync_file, sync_folder
+
+EXTRA_HINT = "install the extra: pip install 'clean-room-agent[train]'"
+PERMUTED = {"llama": True, "qwen2": False, "qwen3": False}
+"""Whether an architecture's query and key rows are interleaved; others are refused."""
+NAMES = {
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
+}
+"""PEFT's name of a layer's part, and GGUF's."""
+KEY = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.([a-z_.]+)\.lora_([AB])\.weight")
+Floats = Any
+"""A numpy array of float32; numpy is known where the extra is installed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """What the adapter adds to one tensor: `scale * b @ a`, rows in the base's order."""
+
+    a: Floats
+    b: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """The GGUF file of a base."""
+
+    reader: Any
+    architecture: str
+    heads: int
+    kv_heads: int
+
+
+def require_extra() -> None:
+    """Nothing happens where the packages that convert are installed.
+
+    Raises:
+        UsageError: one is missing.
+    """
+    try:
+        import gguf  # noqa: F401
+        import safetensors  # noqa: F401
+    except ImportError as exc:
+        raise UsageError(f"adapters cannot be converted without {exc.name}", hint=EXTRA_HINT) from exc
+
+
+def convert_adapter(adapter_gguf: Path, base_gguf: Path) -> None:
+    """The adapter that stands in PEFT's form in a folder stands there as a GGUF of this name too, with `merged.gguf` and
+    `control.gguf`.
+
+    The merged files are left out where the base's quantisation cannot be written; what needs them says so.
+
+    Raises:
+        UsageError: the extra is missing, the architecture is not known, or a tensor does not fit the base.
+    """
+    require_extra()
+    base, folder = _read_base(base_gguf), adapter_gguf.parent
+    alpha, deltas = read_deltas(folder, base)
+    _write_whole(adapter_gguf, partial(_write_adapter, base=base, alpha=alpha, deltas=deltas))
+    if _unwritable(base, deltas):
+        return
+    rank = next(iter(deltas.values())).a.shape[0]
+    for name, scale in (("control.gguf", 0.0), ("merged.gguf", alpha / rank)):
+        _write_whole(folder / name, partial(_write_merged, base=base, deltas=deltas, scale=scale))
+
+
+def read_deltas(folder: Path, base: Base) -> tuple[float, Mapping[str, Delta]]:
+    """Alpha, and what is added to each tensor, by its name in the base.
+
+    Raises:
+        UsageError: a tensor is none of the base's, or of another shape.
+    """
+    from safetensors.numpy import load_file
+
+    settings = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    if settings.get("use_dora") or settings.get("rank_pattern") or settings.get("alpha_pattern"):
+        raise UsageError(f"{folder}: only plain LoRA of one rank can be converted")
+    alpha = float(settings["lora_alpha"]) * (settings["r"] ** 0.5 if settings.get("use_rslora") else 1)
+    tensors = {each.name: each for each in base.reader.tensors}
+    halves: dict[str, dict[str, Floats]] = {}
+    for key, value in sorted(load_file(folder / "adapter_model.safetensors").items()):
+        found = KEY.fullmatch(key)
+        if found is None or found[2] not in NAMES:
+            raise UsageError(f"{folder}: the adapter changes {key}, which cannot be converted")
+        name = f"blk.{found[1]}.{NAMES[found[2]]}.weight"
+        if name not in tensors:
+            raise UsageError(f"{folder}: the base has no {name}: is it another model?")
+        halves.setdefault(name, {})[found[3]] = value.astype("float32")
+    deltas = {}
+    for name, parts in halves.items():
+        wide, high = (
+            int(size) for size in tensors[name].shape[:2]
+        )  # GGUF tells the innermost dimension first
+        if parts["A"].shape[1] != wide or parts["B"].shape[0] != high:
+            raise UsageError(f"{folder}: {name} has another shape in the base: is it another model?")
+        deltas[name] = Delta(a=parts["A"], b=_reordered(parts["B"], name, base))
+    if not deltas:
+        raise UsageError(f"{folder}: the adapter changes nothing")
+    return alpha, deltas
+
+
+def interleaved(rows: Floats, heads: int) -> Floats:
+    """Each head's rows with its two halves interleaved."""
+    shape = rows.shape
+    return rows.reshape(heads, 2, shape[0] // heads // 2, *shape[1:]).swapaxes(1, 2).reshape(shape)
+
+
+def _reordered(rows: Floats, name: str, base: Base) -> Floats:
+    if not PERMUTED[base.architecture] or not name.endswith(("attn_q.weight", "attn_k.weight")):
+        return rows
+    return interleaved(rows, base.heads if "attn_q" in name else base.kv_heads)
+
+
+def _read_base(path: Path) -> Base:
+    from gguf import GGUFReader
+
+    try:
+        reader = GGUFReader(path)
+        architecture = str(reader.fields["general.architecture"].contents())
+        heads = int(reader.fields[f"{architecture}.attention.head_count"].contents())
+        kv_heads = int(reader.fields[f"{architecture}.attention.head_count_kv"].contents())
+    except (OSError, ValueError, KeyError) as exc:
+        raise UsageError(f"{path} is no GGUF model: {exc}") from exc
+    if architecture not in PERMUTED:
+        raise UsageError(
+            f"{path}: adapters for {architecture} cannot be converted", hint=f"known: {', '.join(PERMUTED)}"
+        )
+    return Base(reader=reader, architecture=architecture, heads=heads, kv_heads=kv_heads)
+
+
+def _write_adapter(path: Path, base: Base, alpha: float, deltas: Mapping[str, Delta]) -> None:
+    from gguf import GGUFWriter
+
+    writer = GGUFWriter(path, base.architecture)
+    writer.add_type("adapter")
+    writer.add_string("adapter.type", "lora")
+    writer.add_float32("adapter.lora.alpha", alpha)
+    for name, delta in sorted(deltas.items()):
+        writer.add_tensor(f"{name}.lora_a", delta.a)
+        writer.add_tensor(f"{name}.lora_b", delta.b)
+    _finish(writer)
+
+
+def _write_merged(path: Path, base: Base, deltas: Mapping[str, Delta], scale: float) -> None:
+    from gguf import GGUFWriter
+    from gguf.quants import dequantize, quantize
+
+    writer = GGUFWriter(path, base.architecture)
+    for field in base.reader.fields.values():
+        if not field.name.startswith("GGUF.") and field.name != "general.architecture":
+            writer.add_key_value(field.name, field.contents(), *_types(field))
+    for tensor in base.reader.tensors:
+        data, delta = tensor.data, deltas.get(tensor.name)
+        if delta is not None:
+            weights = dequantize(data, tensor.tensor_type) + scale * (delta.b @ delta.a)
+            data = quantize(weights.astype("float32"), tensor.tensor_type)
+        writer.add_tensor(tensor.name, data, raw_dtype=tensor.tensor_type)
+    _finish(writer)
+
+
+def _types(field: Any) -> Iterator[Any]:
+    yield field.types[0]
+    if len(field.types) > 1:
+        yield field.types[-1]
+
+
+def _finish(writer: Any) -> None:
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _unwritable(base: Base, deltas: Mapping[str, Delta]) -> tuple[str, ...]:
+    """The quantisations of changed tensors that cannot be written."""
+    import numpy as np
+    from gguf.quants import quantize
+
+    kinds = {each.tensor_type for each in base.reader.tensors if each.name in deltas}
+    found = []
+    for kind in sorted(kinds):
+        try:
+            quantize(np.zeros((1, 256), dtype="float32"), kind)
+        except NotImplementedError:
+            found.append(kind.name)
+    return tuple(found)
+
+
+def _write_whole(path: Path, write: Callable[[Path], None]) -> None:
+    """The file stands whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        write(temporary)
+        sync_file(temporary)
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except OSError as exc:
+        raise UsageError(f"cannot write {path}: {os.strerror(exc.errno or 0)}", hint="make room") from exc
+    finally:
+        temporary.unlink(missing_ok=True)
