@@ -259,26 +259,42 @@ def _why_not_json(text: str) -> str:
     return "the answer holds no JSON object"
 
 
+def share_of(word: str, words: tuple[str, ...], tokens: tuple[TokenChoice, ...]) -> float | None:
+    """The word's share in the probability of all of them, where the answer says one; None without probabilities."""
+    masses = (_mass_at(choice, words) for choice in _telling(tokens, words))
+    mass = next((each for each in masses if sum(each.values()) >= MIN_VERDICT_MASS), None)
+    return None if mass is None else mass[word] / sum(mass.values())
+
+
 def _weigh(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | None:
-    """The choice of the first token that says something, else of the first that is one of the words itself."""
-    said = [choice for choice in tokens if choice.token.strip(_DECORATION)]
-    later = [choice for choice in said[1:] if _bare(choice.token) in words][:1]
-    chosen = (_choice_at(choice, words) for choice in said[:1] + later)
+    chosen = (_choice_at(choice, words) for choice in _telling(tokens, words))
     return next((choice for choice in chosen if choice is not None), None)
 
 
+def _telling(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> list[TokenChoice]:
+    """The first token that says something, then the first that is one of the words itself."""
+    said = [choice for choice in tokens if choice.token.strip(_DECORATION)]
+    return said[:1] + [choice for choice in said[1:] if _bare(choice.token) in words][:1]
+
+
 def _choice_at(choice: TokenChoice, words: tuple[str, ...]) -> Choice | None:
+    mass = _mass_at(choice, words)
+    best = max(mass.values())
+    likeliest = [word for word, share in mass.items() if share == best]
+    if sum(mass.values()) < MIN_VERDICT_MASS or len(likeliest) > 1:
+        return None
+    total = sum(mass.values())
+    return Choice(word=likeliest[0], shares=tuple((word, share / total) for word, share in mass.items()))
+
+
+def _mass_at(choice: TokenChoice, words: tuple[str, ...]) -> dict[str, float]:
+    """The probability of each word at one token."""
     mass = dict.fromkeys(words, 0.0)
     for token, logprob in choice.top:
         word = _word(token, words)
         if word:
             mass[word] += math.exp(min(logprob, 0.0))
-    total = sum(mass.values())
-    best = max(mass.values())
-    likeliest = [word for word, share in mass.items() if share == best]
-    if total < MIN_VERDICT_MASS or len(likeliest) > 1:
-        return None
-    return Choice(word=likeliest[0], shares=tuple((word, share / total) for word, share in mass.items()))
+    return mass
 
 
 def _word(token: str, words: tuple[str, ...]) -> str:

@@ -1,0 +1,270 @@
+"""Two models on the same recorded questions: asked again, greedily, word for word, and scored by what the task needs."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Any, Generic
+
+from clean_room_agent.errors import ArtifactError
+from clean_room_agent.llm.answers import (
+    AnswerReader,
+    AnswerT,
+    BadAnswer,
+    JsonSchema,
+    OneWord,
+    TokenChoice,
+    YesNo,
+    share_of,
+)
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.exchange import Sampling
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.training.dataset import Row
+from clean_room_agent.training.gate import Pair, Scored
+from clean_room_agent.training.metrics import METRICS
+
+FINGERPRINTS = 5
+"""Answers by which the deployed model is recognised as the evaluated one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """Inputs of a prompt whose text is known."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard(Generic[AnswerT]):
+    """An answer as it was read, with the probabilities it was read from."""
+
+    value: AnswerT
+    tokens: tuple[TokenChoice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeping(Generic[AnswerT]):
+    """Reads as `reader` does and keeps the probabilities."""
+
+    reader: AnswerReader[AnswerT]
+
+    @property
+    def schema(self) -> JsonSchema | None:
+        return self.reader.schema
+
+    @property
+    def wants_logprobs(self) -> bool:
+        return self.reader.wants_logprobs
+
+    @property
+    def reads_cut_answers(self) -> bool:
+        return self.reader.reads_cut_answers
+
+    @property
+    def repairs_truncated(self) -> bool:
+        return self.reader.repairs_truncated
+
+    @property
+    def repair_schema(self) -> JsonSchema | None:
+        return self.reader.repair_schema
+
+    @property
+    def repair_words(self) -> str:
+        return self.reader.repair_words
+
+    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Heard[AnswerT] | BadAnswer:
+        value = self.reader.read(text, tokens)
+        return value if isinstance(value, BadAnswer) else Heard(value=value, tokens=tokens)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One held-out question with what is known of its answer."""
+
+    row: Row
+    wanted: Any
+    """The right answer, read."""
+    truth: bool | None
+    """Of a verdict: whether its first word is right."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """One model under comparison."""
+
+    tag: str
+    models: ModelClient
+    """Resolves the prompt to the tag."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heldout:
+    """The questions of a split that can be scored, and how many cannot, by reason."""
+
+    questions: tuple[Question, ...]
+    left_out: Counter[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """Both arms' answers, paired, and the first of the candidate's, word for word."""
+
+    pairs: tuple[Pair, ...]
+    fingerprints: dict[str, str]
+    """Row id -> answer."""
+
+
+def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row]) -> Heldout:
+    """The rows that can be asked again as they were and whose right answer can be read.
+
+    Raises:
+        ArtifactError: there is no metric for the prompt.
+    """
+    words = words_of(prompt)
+    if words is None and prompt.name not in METRICS:
+        raise ArtifactError(
+            f"answers to {prompt.name} cannot be scored",
+            hint=f"verdicts can, and {', '.join(sorted(METRICS))}",
+        )
+    kept: list[Question] = []
+    left_out: Counter[str] = Counter()
+    for row in rows:
+        wanted = prompt.parse(row.completion[-1].content)
+        if isinstance(wanted, BadAnswer):
+            left_out["its right answer cannot be read"] += 1
+        elif _body(prompt, row) is None:
+            left_out["its prompt is not one of this program's"] += 1
+        elif words is None and (fault := METRICS[prompt.name].fault(row, wanted)):
+            left_out[fault] += 1
+        else:
+            kept.append(Question(row=row, wanted=wanted, truth=_truth(wanted, words)))
+    return Heldout(questions=tuple(kept), left_out=left_out)
+
+
+def compare(
+    prompt: Prompt[Any, Any],
+    questions: Sequence[Question],
+    base: Arm,
+    candidate: Arm,
+    *,
+    pass_id: str,
+    progress: Callable[[int, int], None],
+) -> Compared:
+    """Each question asked of the base, then each of the candidate: a server may have to load one for the other.
+
+    Raises:
+        ModelError: the server.
+    """
+    steps = count(1)
+    total = 2 * len(questions)
+    answered = [
+        [_ask(prompt, question, arm, pass_id, lambda: progress(next(steps), total)) for question in questions]
+        for arm in (base, candidate)
+    ]
+    pairs = tuple(
+        Pair(
+            key=question.row.id,
+            task="/".join(question.row.origin.group),
+            base=first,
+            candidate=second,
+            truth=question.truth,
+            groups=_groups(question),
+        )
+        for question, (first, _), (second, _) in zip(questions, *answered, strict=True)
+    )
+    said = zip(questions, answered[1], strict=True)
+    return Compared(
+        pairs=pairs,
+        fingerprints={question.row.id: text for question, (_, text) in list(said)[:FINGERPRINTS]},
+    )
+
+
+def differing(
+    prompt: Prompt[Any, Any],
+    questions: Sequence[Question],
+    arm: Arm,
+    fingerprints: dict[str, str],
+    *,
+    pass_id: str,
+) -> tuple[str, ...]:
+    """The rows that the model answers in other words than those of its evaluation."""
+    found = []
+    for question in questions:
+        known = fingerprints.get(question.row.id)
+        if known is not None and _ask(prompt, question, arm, pass_id, lambda: None)[1] != known:
+            found.append(question.row.id)
+    return tuple(found)
+
+
+def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
+    """The words that the prompt's answer is one of, the one that counts first; None where it asks for no verdict."""
+    reader = prompt.answer
+    if isinstance(reader, OneWord):
+        return reader.words
+    return ("yes", "no") if isinstance(reader, YesNo) else None
+
+
+def _truth(wanted: Any, words: tuple[str, ...] | None) -> bool | None:
+    return None if words is None else _first(wanted, words)
+
+
+def _first(value: Any, words: tuple[str, ...]) -> bool:
+    """Whether a verdict is the first of the words."""
+    said: str = ("yes" if value.yes else "no") if words == ("yes", "no") else value.word
+    return said == words[0]
+
+
+def _body(prompt: Prompt[Any, Any], row: Row) -> str | None:
+    """The question below its title; None where it is not one of this prompt."""
+    text = row.prompt[-1].content
+    head = f"# {prompt.title}\n\n"
+    return text.removeprefix(head) if text.startswith(head) and text == text.strip() else None
+
+
+def _ask(
+    prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str, done: Callable[[], None]
+) -> tuple[Scored, str]:
+    row = question.row
+    body = _body(prompt, row)
+    assert body is not None
+    system = row.prompt[0].content if row.prompt[0].role == "system" else ""
+    again: Prompt[Recorded, Heard[Any]] = replace(
+        prompt, system=system, template="{{ text }}", answer=_Keeping(prompt.answer)
+    )
+    reply = arm.models.ask(
+        again,
+        Recorded(text=body),
+        pass_id=f"{pass_id}:{arm.tag}".replace("/", "_"),
+        item=row.id,
+        sampling=Sampling(),
+        repair=False,
+    )
+    done()
+    latency = float(reply.latency_ms)
+    if reply.value is None:
+        return Scored(readable=False, latency_ms=latency), reply.text
+    words = words_of(prompt)
+    if words is None:
+        value = METRICS[prompt.name].score(row, question.wanted, reply.value.value)
+        return Scored(value=value, latency_ms=latency), reply.text
+    share = share_of(words[0], words, reply.value.tokens)
+    said = float(_first(reply.value.value, words))
+    return Scored(yes=said if share is None else share, latency_ms=latency), reply.text
+
+
+def _groups(question: Question) -> dict[str, str]:
+    origin = question.row.origin
+    size = len(question.row.completion[-1].content)
+    return {
+        "repository": origin.repo,
+        "source": origin.source,
+        "answer": json.dumps(question.truth)
+        if question.truth is not None
+        else f"up to {_power(size)} characters",
+    }
+
+
+def _power(size: int) -> int:
+    return 1 << max(size - 1, 1).bit_length()
