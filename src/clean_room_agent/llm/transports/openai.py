@@ -100,8 +100,8 @@ class OpenAiTransport:
         target = self._target(request.model.tag)
         try:
             encoded |= {"model": self._lora.model(request.model.tag), **self._lora.fields(request.model.tag)}
-        except ModelError as error:
-            return RawAnswer(request_body=json.dumps(encoded, separators=(",", ":")), error=error)
+        except ModelError as refused:
+            return RawAnswer(request_body=json.dumps(encoded, separators=(",", ":")), error=refused)
         body = json.dumps(encoded, separators=(",", ":"))
         collected = Collected(
             target, self._known_tags, opening=request.opening, streaming=self._config.streaming

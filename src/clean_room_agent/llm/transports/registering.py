@@ -18,7 +18,7 @@ from typing import Any
 import httpx
 from pydantic import BaseModel
 
-from clean_room_agent.errors import ModelError, ServerFailed, UsageError
+from clean_room_agent.errors import ModelError, ServerFailed, ServerUnreachable, UsageError
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import OLLAMA, OPENAI, Target
@@ -179,3 +179,25 @@ def digest_of(path: Path) -> str:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+class _Props(BaseModel):
+    model_path: str = ""
+
+
+def llama_server_weights(config: ModelsConfig, *, key: str = "") -> str:
+    """The file of the model that llama-server has loaded; "" where it does not tell.
+
+    Raises:
+        ServerUnreachable: nobody answers.
+    """
+    client = open_client(config, config.base_url.removesuffix("/v1"), key=key)
+    door = ServerDoor(client, config.timeouts, secret=key)
+    try:
+        return door.ask(
+            "GET", "/props", _Props, Target(server=config.base_url, tag="", dialect=OPENAI)
+        ).model_path
+    except ServerUnreachable:
+        raise
+    except ModelError:
+        return ""

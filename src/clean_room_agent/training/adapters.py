@@ -1,0 +1,175 @@
+"""Evaluations of adapters in the record: the gate's input, its finding kept, and what a deployment may rest on."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import (
+    AdapterRow,
+    EvaluationRow,
+    append_evaluation,
+    list_adapters,
+    list_evaluations,
+)
+from clean_room_agent.errors import ArtifactError, UsageError
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.training.dataset import Split, read_split
+from clean_room_agent.training.evaluation import Arm, Question, compare, differing, questions_of, words_of
+from clean_room_agent.training.gate import Finding, before_spending, judge_candidate
+from clean_room_agent.training.statistics import LEVEL, holm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Material:
+    """The held-out questions of a dataset for one prompt."""
+
+    test: tuple[Question, ...]
+    validation: tuple[Question, ...]
+    """Where verdicts' thresholds are set; empty for other prompts."""
+    test_hash: str
+    """SHA-256 of the test file: candidates that share it are compared with one another."""
+    left_out: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """An evaluation that stands in the record."""
+
+    id: int
+    finding: Finding
+    left_out: Mapping[str, int]
+
+
+def material_of(folder: Path, prompt: Prompt[Any, Any]) -> Material:
+    """What an adapter for the prompt is tested on.
+
+    Raises:
+        UsageError: there is no test split.
+        ArtifactError: it is not newer than what was trained on, or cannot be scored.
+    """
+    path = folder / prompt.name / "test.jsonl"
+    if not path.exists():
+        raise UsageError(
+            f"{folder} holds no {prompt.name}/test.jsonl", hint="name the dataset's folder with --dataset"
+        )
+    test = questions_of(prompt, read_split(folder, prompt.name, "test"))
+    needs = words_of(prompt) is not None
+    validation = _questions(folder, prompt, "validation") if needs else ()
+    if not test.questions:
+        why = ", ".join(f"{number} rows: {reason}" for reason, number in test.left_out.items())
+        raise ArtifactError(f"no held-out question of {path} can be scored ({why or 'the file is empty'})")
+    newest = max((row.origin.timestamp for row in read_split(folder, prompt.name, "train")), default="")
+    oldest = min(each.row.origin.timestamp for each in test.questions)
+    if oldest < newest:
+        raise ArtifactError(
+            f"{path} is older than the training data: {oldest} is before {newest}",
+            hint="`cra curate-data` splits by time",
+        )
+    return Material(
+        test=test.questions,
+        validation=validation,
+        test_hash=hashlib.sha256(path.read_bytes()).hexdigest(),
+        left_out=dict(sorted(test.left_out.items())),
+    )
+
+
+def _questions(folder: Path, prompt: Prompt[Any, Any], split: Split) -> tuple[Question, ...]:
+    return questions_of(prompt, read_split(folder, prompt.name, split)).questions
+
+
+def evaluate_adapter(
+    record: Record,
+    adapter: AdapterRow,
+    prompt: Prompt[Any, Any],
+    material: Material,
+    base: Arm,
+    candidate: Arm,
+    *,
+    task_id: str,
+    progress: Callable[[int, int], None],
+    say: Callable[[str], None],
+) -> Evaluated:
+    """The finding of the gate, in the record with all that it rests on.
+
+    Raises:
+        UsageError: this adapter has met this test split before, which is allowed once.
+        ArtifactError: a split lacks one of a verdict's two answers.
+        ModelError: the server.
+    """
+    for known in record.write(list_evaluations, adapter.id):
+        if json.loads(known.metrics).get("test_hash") == material.test_hash:
+            raise UsageError(
+                f"{adapter.model_tag} was evaluated on this test split (evaluation {known.id}), which it may meet once",
+                hint="deploy what passed, or evaluate on newer tasks: `cra curate-data` makes another split",
+            )
+    say(before_spending(len(material.test)))
+    validation = compare(prompt, material.validation, base, candidate, pass_id=task_id, progress=progress)
+    compared = compare(prompt, material.test, base, candidate, pass_id=task_id, progress=progress)
+    rivals = rivals_of(record, adapter, material.test_hash)
+    try:
+        finding = judge_candidate(compared.pairs, validation=validation.pairs, rivals=rivals)
+    except ValueError as exc:
+        raise ArtifactError(f"the adapter cannot be judged: {exc}") from exc
+    metrics = {
+        "finding": asdict(finding),
+        "test_hash": material.test_hash,
+        "fingerprints": compared.fingerprints,
+        "candidate_tag": candidate.tag,
+        "left_out": dict(material.left_out),
+    }
+    row = EvaluationRow(
+        task_id=task_id,
+        adapter_id=adapter.id,
+        base_tag=base.tag,
+        example_count=finding.examples,
+        metrics=json.dumps(metrics),
+        passed=finding.passed,
+        timestamp=record.now(),
+    )
+    return Evaluated(id=record.write(append_evaluation, row), finding=finding, left_out=material.left_out)
+
+
+def rivals_of(record: Record, adapter: AdapterRow, test_hash: str) -> dict[str, float]:
+    """The p-values of other candidates for the prompt on the same test split, by tag."""
+    found = {}
+    for other in record.write(list_adapters):
+        if other.stage_name != adapter.stage_name or other.id == adapter.id:
+            continue
+        for row in record.write(list_evaluations, other.id):
+            metrics = json.loads(row.metrics)
+            if metrics.get("test_hash") == test_hash:
+                found[other.model_tag] = float(metrics["finding"]["p"])
+    return found
+
+
+def passed_evaluation(record: Record, adapter: AdapterRow) -> EvaluationRow | None:
+    """The newest evaluation that the adapter passed, and passes still among the candidates that have come since."""
+    for row in reversed(record.write(list_evaluations, adapter.id)):
+        metrics = json.loads(row.metrics)
+        if not row.passed:
+            continue
+        p = {**rivals_of(record, adapter, metrics["test_hash"]), "": float(metrics["finding"]["p"])}
+        if holm(p)[""] < LEVEL:
+            return row
+    return None
+
+
+def require_same_answers(
+    prompt: Prompt[Any, Any], material: Material, arm: Arm, evaluation: EvaluationRow, *, task_id: str
+) -> None:
+    """Nothing happens when the tag answers as the evaluated one did.
+
+    Raises:
+        UsageError: it answers otherwise.
+    """
+    known: dict[str, str] = json.loads(evaluation.metrics)["fingerprints"]
+    changed = differing(prompt, material.test, arm, known, pass_id=task_id)
+    if changed:
+        raise UsageError(
+            f"{arm.tag} does not answer as it did when it was evaluated: {len(changed)} of {len(known)} answers differ",
+            hint="is it the same model on the same server? evaluate it again on newer tasks, or deploy with --force",
+        )

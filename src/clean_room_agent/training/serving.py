@@ -1,0 +1,184 @@
+"""A trained adapter on the server that is to answer with it: which files that server needs, and under which tags it answers.
+
+| server | what it is given | the base it is compared with |
+|---|---|---|
+| Ollama from 0.34.1 on | the merged model, in the base's own quantisation | the base, merged with nothing and quantised alike |
+| Ollama before | the adapter as a GGUF | the base |
+| vLLM | the PEFT folder, while it runs | the base |
+| llama-server | a preset that it must be restarted with | the base |
+
+The folder of an adapter holds `adapter_config.json` and `adapter_model.safetensors` (PEFT's), `<name>.gguf`, and for a
+merged model `merged.gguf` and `control.gguf`.
+"""
+
+import shlex
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.db.raw.training import AdapterRow
+from clean_room_agent.errors import UsageError
+from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.exchange import ModelServer
+from clean_room_agent.llm.transports.lora import MARK
+from clean_room_agent.whole_file import write_whole
+from clean_room_agent.workspace import Workspace, private_folder
+
+Convert = Callable[[Path, Path], None]
+"""Makes an adapter's GGUF (first), and merged models beside it, from the base's GGUF (second)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What answers."""
+
+    tag: str
+    control: str
+    """The base as the adapter's comparison needs it."""
+    note: str = ""
+    """What a person should know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The configured server, as the place where adapters answer."""
+
+    models: ModelsConfig
+    server: ModelServer
+    workspace: Workspace
+    key: str = ""
+    progress: Callable[[int, int], None] = lambda _done, _total: None
+    say: Callable[[str], None] = lambda _text: None
+
+    def serve(
+        self, adapter: AdapterRow, convert: Convert, *, base_gguf: Path | None, siblings: Iterable[AdapterRow]
+    ) -> Served:
+        """The server answers under the adapter's tag. `siblings`: all adapters in the registry.
+
+        Raises:
+            UsageError: the server takes no adapters, must be restarted first, or a file is missing.
+            ModelError: the server refuses, or cannot be asked.
+        """
+        folder = Path(adapter.adapter_path)
+        if not (folder / "adapter_config.json").exists():
+            raise UsageError(
+                f"{folder or 'the folder of ' + adapter.model_tag} holds no adapter",
+                hint="train it again with `cra train`",
+            )
+        if self.models.provider == "ollama":
+            return self._ollama(adapter, folder, convert, base_gguf)
+        kind = self.server.version()
+        if kind.startswith("vLLM"):
+            return self._vllm(adapter, folder)
+        if kind.startswith("llama-server"):
+            return self._llama_server(adapter, convert, base_gguf, siblings)
+        raise UsageError(
+            f"{kind} at {self.models.base_url} cannot be given adapters",
+            hint="Ollama, vLLM and llama-server can",
+        )
+
+    def _ollama(self, adapter: AdapterRow, folder: Path, convert: Convert, base_gguf: Path | None) -> Served:
+        from clean_room_agent.llm.transports.registering import OllamaRegistry
+
+        registry, base = OllamaRegistry(self.models), adapter.base_model
+        note = "Ollama keeps one of a base and its variants loaded: prompts of one stage are asked together"
+        if registry.takes_adapters():
+            gguf = _made(_gguf(adapter), _gguf(adapter), convert, base_gguf)
+            registry.create_adapted(adapter.model_tag, base, gguf, self.progress)
+            return Served(tag=adapter.model_tag, control=base, note=note)
+        merged = _made(folder / "merged.gguf", _gguf(adapter), convert, base_gguf)
+        control = _made(folder / "control.gguf", _gguf(adapter), convert, base_gguf)
+        size = merged.stat().st_size + control.stat().st_size
+        self.say(f"Ollama takes whole models: {size / 1e9:.1f} GB on its disk, half of it for the control")
+        without = f"{adapter.model_tag}-control"
+        registry.create_merged(without, base, control, self.progress)
+        registry.create_merged(adapter.model_tag, base, merged, self.progress)
+        return Served(tag=adapter.model_tag, control=without, note=note)
+
+    def _vllm(self, adapter: AdapterRow, folder: Path) -> Served:
+        from clean_room_agent.llm.transports.registering import load_into_vllm
+
+        load_into_vllm(self.models, adapter.model_tag, folder, key=self.key)
+        return Served(
+            tag=adapter.model_tag,
+            control=adapter.base_model,
+            note=f"to have it after a restart: --lora-modules {shlex.quote(f'{adapter.model_tag}={folder}')}",
+        )
+
+    def _llama_server(
+        self,
+        adapter: AdapterRow,
+        convert: Convert,
+        base_gguf: Path | None,
+        siblings: Iterable[AdapterRow],
+    ) -> Served:
+        from clean_room_agent.errors import ModelNotFound
+        from clean_room_agent.llm.transports.registering import llama_server_weights
+
+        weights = str(base_gguf or llama_server_weights(self.models, key=self.key))
+        if not weights:
+            raise UsageError("llama-server does not tell its model's file", hint="name it with --base-gguf")
+        _made(_gguf(adapter), _gguf(adapter), convert, Path(weights))
+        preset = private_folder(self.workspace.adapters) / "llama-server.ini"
+        entries = {each.model_tag: _gguf(each) for each in siblings if _gguf(each).exists()}
+        text = preset_text(adapter.base_model, weights, {**entries, adapter.model_tag: _gguf(adapter)})
+        write_whole(preset, text)
+        try:
+            self.server.show(adapter.model_tag)
+        except ModelNotFound as exc:
+            raise UsageError(
+                f"llama-server has not loaded {name_of(adapter)} yet; {preset} tells it to",
+                hint=f"restart it: llama-server --models-preset {shlex.quote(str(preset))} (or with -m "
+                f"{shlex.quote(weights)} --lora {shlex.quote(str(_gguf(adapter)))} --lora-init-without-apply), "
+                "then give the command again",
+            ) from exc
+        return Served(tag=adapter.model_tag, control=adapter.base_model)
+
+
+def tag_for(provider: str, base: str, prompt: str, version: int) -> str:
+    """The tag under which the n-th adapter for a prompt answers."""
+    name = f"{prompt}-v{version}"
+    if provider == "ollama":
+        return f"{base}-{name}" if ":" in base else f"{base}:{name}"
+    return f"{base}{MARK}{name}"
+
+
+def name_of(adapter: AdapterRow) -> str:
+    """The adapter's name without its base: `<prompt>-v<n>`."""
+    place = adapter.model_tag.rfind(f"{adapter.stage_name}-v")
+    return adapter.model_tag[max(place, 0) :]
+
+
+def preset_text(base: str, weights: str, adapters: dict[str, Path]) -> str:
+    """The preset of a llama-server that routes: the base, and one section an adapter, so that none shares a slot."""
+    lines = [
+        "; Written by `cra adapters`: llama-server --models-preset THIS-FILE",
+        "",
+        f"[{base}]",
+        f"model = {weights}",
+    ]
+    for tag, gguf in sorted(adapters.items()):
+        lines += ["", f"[{tag}]", f"model = {weights}", f"lora = {gguf}", "lora-init-without-apply = true"]
+    return "\n".join(lines) + "\n"
+
+
+def _gguf(adapter: AdapterRow) -> Path:
+    return Path(adapter.adapter_path or "/nowhere") / f"{name_of(adapter)}.gguf"
+
+
+def _made(path: Path, gguf: Path, convert: Convert, base_gguf: Path | None) -> Path:
+    """The file at `path`, which making the adapter's GGUF makes too."""
+    if path.exists():
+        return path
+    if base_gguf is None:
+        raise UsageError(
+            f"{path.name} has not been made of {path.parent} yet",
+            hint="name the GGUF file that the base model is served from, with --base-gguf",
+        )
+    convert(gguf, base_gguf)
+    if not path.exists():
+        raise UsageError(
+            f"{base_gguf} is in a quantisation that cannot be written, so that no merged model can be made of it",
+            hint="serve the base in Q8_0, Q4_0 to Q5_1 or F16, or with llama-server or vLLM",
+        )
+    return path
