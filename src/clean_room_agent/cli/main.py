@@ -46,6 +46,9 @@ COMMANDS: dict[str, CommandEntry] = {
         module="curate_data", help="Make a dataset for a training plan from the record."
     ),
     "bootstrap": CommandEntry(module="bootstrap", help="Make training pairs from commit histories."),
+    "train": CommandEntry(
+        module="train", help="Train an adapter on a dataset, by TRL in a process of its own."
+    ),
     "adapters": CommandEntry(module="adapters", help="Evaluate, deploy, list and retire trained adapters."),
     "demo": CommandEntry(module="demo", help="The tour: a sample project with a real bug, solved."),
     "completion": CommandEntry(module="completion", help="Print the shell's completion script."),

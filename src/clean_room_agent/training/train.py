@@ -1,0 +1,307 @@
+"""`cra train`: from a dataset and its plan to an adapter in the registry. TRL trains, in a process of its own.
+
+```
+<adapters>/<prompt>-v<n>.training/    job.json, the trainer's checkpoints, and adapter/ when it is done
+<adapters>/<prompt>-v<n>/             the adapter, with cra.json: what it was trained on and how it went
+```
+
+The second folder is the first one's `adapter/`, renamed when all is in it. A training that was broken off goes on from its
+last checkpoint (`resume`), where it is the same job.
+"""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from clean_room_agent import proc
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import AdapterRow, DatasetRow, append_adapter
+from clean_room_agent.errors import CommandError, CraError, UsageError
+from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
+from clean_room_agent.llm.transports.registering import digest_of
+from clean_room_agent.training.dataset import PREFIXES, Kind
+from clean_room_agent.training.plan import TrainingPlan
+from clean_room_agent.training.trl_process import LIBRARY_MISSING, ROW_CANNOT
+from clean_room_agent.whole_file import sync_file, sync_folder, write_whole
+
+SCRIPT = Path(__file__).with_name("trl_process.py")
+EXTRA_HINT = (
+    "install the extra: pip install 'clean-room-agent[train]', or name a Python that has it with --python"
+)
+Dtype = Literal["float32", "bfloat16"]
+Device = Literal["auto", "cpu"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What the trainer's process is told."""
+
+    kind: Kind
+    rows: str
+    """The file of rows."""
+    base: str
+    """A folder of transformers, or a GGUF file."""
+    work: str
+    template_options: Mapping[str, Any]
+    max_length: int
+    rank: int
+    alpha: int
+    learning_rate: float
+    epochs: float
+    max_steps: int
+    """0: as many as the epochs make."""
+    micro_batch: int
+    accumulate: int
+    warmup_share: float
+    dtype: Dtype
+    device: Device
+    gradient_checkpointing: bool
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What the training runs on."""
+
+    python: str = sys.executable
+    processes: int = 1
+    """More than one are started by accelerate."""
+    accelerate_config: Path | None = None
+    """As `accelerate config` writes it: FSDP, several machines."""
+    dtype: Dtype = "float32"
+    device: Device = "auto"
+    micro_batch: int = 1
+    gradient_checkpointing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trained:
+    """An adapter that stands."""
+
+    adapter: AdapterRow
+    folder: Path
+    rows: int
+    tokens: int
+    steps: int
+    seconds: float
+    first_loss: float | None
+    last_loss: float | None
+
+
+def job_for(
+    plan: TrainingPlan,
+    dataset: Path,
+    base: Path,
+    work: Path,
+    machine: Machine,
+    *,
+    kind: Kind = "sft",
+    max_length: int | None = None,
+    max_steps: int = 0,
+    seed: int = 0,
+) -> Job:
+    """The training of the plan on this machine.
+
+    Raises:
+        UsageError: the dataset has no such rows, the base is not there, or the batch cannot be divided.
+    """
+    rows = dataset / plan.target / f"{PREFIXES[kind]}train.jsonl"
+    if not rows.is_file():
+        raise UsageError(f"there is no {rows}", hint="`cra curate-data` or `cra bootstrap` makes datasets")
+    if not base.exists():
+        raise UsageError(
+            f"there is no base model at {base}", hint="a folder that transformers can load, or a GGUF file"
+        )
+    at_once = machine.micro_batch * machine.processes
+    wanted = plan.hyperparameters
+    if wanted.batch_size % at_once:
+        raise UsageError(
+            f"a batch of {wanted.batch_size} cannot be divided among {machine.processes} processes with "
+            f"{machine.micro_batch} rows each",
+            hint="choose --micro-batch so that it can",
+        )
+    return Job(
+        kind=kind,
+        rows=str(rows.resolve()),
+        base=str(base.resolve()),
+        work=str(work),
+        template_options=TEMPLATE_KWARGS,
+        max_length=max_length or plan.criteria.max_tokens,
+        rank=wanted.rank,
+        alpha=wanted.alpha,
+        learning_rate=wanted.learning_rate,
+        epochs=wanted.epochs,
+        max_steps=max_steps,
+        micro_batch=machine.micro_batch,
+        accumulate=wanted.batch_size // at_once,
+        warmup_share=wanted.warmup_share,
+        dtype=machine.dtype,
+        device=machine.device,
+        gradient_checkpointing=machine.gradient_checkpointing,
+        seed=seed,
+    )
+
+
+def train(
+    record: Record,
+    dataset: DatasetRow,
+    plan: TrainingPlan,
+    job: Job,
+    folder: Path,
+    machine: Machine,
+    *,
+    model_tag: str,
+    resume: bool,
+    progress: Callable[[int, int, float], None],
+) -> Trained:
+    """The adapter stands in the folder and in the registry. `progress` is told steps done, of all, and the loss.
+
+    Raises:
+        UsageError: the folder is taken, another job was broken off there, a row would be cut, or a library is missing.
+        CommandError: the trainer failed.
+    """
+    work = Path(job.work)
+    _prepare(job, folder, work, resume=resume)
+    done, tokens = _run(job, work, machine, progress)
+    expected = _lines(Path(job.rows))
+    if done["rows"] != expected:
+        raise CraError(f"{expected} rows came in and {done['rows']} were trained; nothing was kept")
+    digest = base_digest(Path(job.base))
+    row = AdapterRow(
+        dataset_id=dataset.id,
+        stage_name=plan.target,
+        base_model=plan.base_model,
+        model_tag=model_tag,
+        training_loss=done["last_loss"],
+        trained_at=record.now(),
+        adapter_path=str(folder),
+        base_digest=digest,
+    )
+    about = {
+        "prompt": plan.target,
+        "base_model": plan.base_model,
+        "base_digest": digest,
+        "model_tag": model_tag,
+        "dataset": dataset.dataset_path,
+        "rows_digest": digest_of(Path(job.rows)),
+        "job": asdict(job),
+        "result": done | {"tokens": tokens},
+    }
+    write_whole(work / "adapter/cra.json", json.dumps(about, indent=2, sort_keys=True) + "\n")
+    for path in (work / "adapter").iterdir():
+        sync_file(path)
+    (work / "adapter").rename(folder)
+    sync_folder(folder.parent)
+    adapter_id = record.write(append_adapter, row)
+    shutil.rmtree(work)
+    return Trained(
+        adapter=AdapterRow(**{**asdict(row), "id": adapter_id}),
+        folder=folder,
+        rows=done["rows"],
+        tokens=tokens,
+        steps=done["steps"],
+        seconds=done["seconds"],
+        first_loss=done["first_loss"],
+        last_loss=done["last_loss"],
+    )
+
+
+def base_digest(base: Path) -> str:
+    """SHA-256 of the weights: of the GGUF file, or of all weight files of a folder with their names."""
+    if base.is_file():
+        return digest_of(base)
+    import hashlib
+
+    whole = hashlib.sha256()
+    for path in sorted(base.glob("*.safetensors")) or sorted(base.glob("*.bin")):
+        whole.update(f"{path.name} {digest_of(path)}\n".encode())
+    return whole.hexdigest()
+
+
+def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
+    if folder.exists() and not (resume and work.exists()):
+        raise UsageError(f"{folder} exists", hint="name another folder with -o")
+    told = json.dumps(asdict(job), indent=2, sort_keys=True) + "\n"
+    settings = work / "job.json"
+    if work.exists() and not resume:
+        raise UsageError(
+            f"a training was broken off in {work}", hint="go on with --resume, or remove the folder"
+        )
+    if resume and not settings.exists():
+        raise UsageError(f"no training was broken off in {work}", hint="begin one without --resume")
+    if resume and settings.read_text(encoding="utf-8") != told:
+        raise UsageError(
+            f"{settings} says another job", hint="give the same dataset, base and flags as before"
+        )
+    work.mkdir(parents=True, exist_ok=True)
+    write_whole(settings, told)
+    if folder.exists():
+        shutil.rmtree(folder)  # renamed, and then the process died before the registry knew it
+
+
+def _run(
+    job: Job, work: Path, machine: Machine, progress: Callable[[int, int, float], None]
+) -> tuple[dict[str, Any], int]:
+    command: tuple[str, ...] = (machine.python, str(SCRIPT), str(work / "job.json"))
+    if machine.processes > 1 or machine.accelerate_config is not None:
+        told = ("--config_file", str(machine.accelerate_config)) if machine.accelerate_config else ()
+        launch = ("-m", "accelerate.commands.launch", "--num_processes", str(machine.processes), *told)
+        command = (machine.python, *launch, *command[1:])
+    env = proc.inherited_environment(without="HF_") | {
+        "HF_HUB_OFFLINE": "1",
+        "HF_HOME": str(work / "cache"),
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    if job.device == "cpu":
+        env["CUDA_VISIBLE_DEVICES"] = ""
+    done: dict[str, Any] = {}
+    tokens = 0
+    try:
+        for line in proc.stream(command, cwd=work, env=env):
+            event = json.loads(line[1:]) if line.startswith(b'@{"event"') else {}
+            if event.get("event") == "tokenised":
+                tokens = event["tokens"]
+            elif event.get("event") == "step":
+                progress(event["step"], event["total"], event["loss"])
+            elif event.get("event") == "done":
+                done = event
+    except CommandError as exc:
+        last = exc.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        if exc.returncode == ROW_CANNOT:
+            shutil.rmtree(work, ignore_errors=True)
+            raise UsageError(
+                last, hint="raise --max-length, or lower max_tokens in the plan and curate again"
+            ) from exc
+        if exc.returncode == LIBRARY_MISSING:
+            shutil.rmtree(work, ignore_errors=True)
+            raise UsageError(f"cannot train: {last} for {machine.python}", hint=EXTRA_HINT) from exc
+        raise CommandError(
+            f"the trainer failed: {last[:500]}",
+            hint="where it ran out of memory: --micro-batch 1, --max-length; then --resume goes on",
+            command=exc.command,
+            returncode=exc.returncode,
+            stdout=exc.stdout,
+            stderr=exc.stderr,
+        ) from exc
+    if not done:
+        raise CraError("the trainer ended without a result", hint="--resume goes on from its last checkpoint")
+    return done, tokens
+
+
+def _lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(chunk.count(b"\n") for chunk in iter(lambda: file.read(1 << 20), b""))
+
+
+def native_bfloat16() -> bool:
+    """Whether this machine's processor computes in bfloat16 itself; elsewhere it is slower than float32."""
+    try:
+        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return bool(os.cpu_count()) and ("avx512_bf16" in flags or "amx_bf16" in flags)

@@ -1,0 +1,243 @@
+"""The trainer's own process: rows in, an adapter out. Run as a script, with nothing of this package; only its exit codes are
+imported.
+
+python trl_process.py SETTINGS.json: SETTINGS are those of `train.Job`. On standard output, a line of JSON for each event,
+after `@`: `{"event": "tokenised" | "step" | "done", ...}`; everything else there is other libraries' talk. It ends with 3
+where a row cannot be trained on whole, and with 4 where a library is missing; the last line of standard error says why.
+
+Every row is rendered as the server will render it: the prompt as it is asked (`add_generation_prompt`, the same template
+options), then the answer, then what the template puts behind an answer. So rows are tokenised here, before the model is
+loaded, and a row that would be cut ends the run: trainers cut in silence.
+"""
+
+import json
+import math
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROW_CANNOT, LIBRARY_MISSING = 3, 4
+Chat = list[dict[str, str]]
+
+
+def tell(event: str, **facts: Any) -> None:
+    """One event, at once; of several processes, the first tells."""
+    if int(os.environ.get("RANK", "0")) == 0:
+        sys.stdout.write("@" + json.dumps({"event": event, **facts}) + "\n")
+        sys.stdout.flush()
+
+
+def give_up(code: int, why: str) -> None:
+    """The process ends."""
+    sys.stderr.write(f"\n{why}\n")
+    sys.stderr.flush()
+    raise SystemExit(code)
+
+
+class Rendering:
+    """Rows as the base's chat template writes them."""
+
+    def __init__(self, tokenizer: Any, options: dict[str, Any]) -> None:
+        self._tokenizer = tokenizer
+        self._options = options
+
+    def halves(self, prompt: Chat, completion: Chat) -> tuple[list[int], list[int]]:
+        """The tokens of what is asked, and of what is to be answered, its end included."""
+        asked = self._render(prompt, add_generation_prompt=True)
+        whole = self._render(prompt + completion, add_generation_prompt=False)
+        answer = completion[-1]["content"]
+        place = whole.rfind(answer)
+        if place < 0:
+            # Some templates trim answers.
+            answer = answer.strip()
+            place = whole.rfind(answer)
+        behind = whole[place + len(answer) :] if place >= 0 else (self._tokenizer.eos_token or "")
+        before = self._ids(asked)
+        both = self._ids(asked + answer + behind)
+        if both[: len(before)] != before:
+            return before, self._ids(answer + behind)
+        return before, both[len(before) :]
+
+    def _render(self, chat: Chat, *, add_generation_prompt: bool) -> str:
+        text: str = self._tokenizer.apply_chat_template(
+            chat, tokenize=False, add_generation_prompt=add_generation_prompt, **self._options
+        )
+        return text
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a file; none where it is not there."""
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        if path.exists()
+        else []
+    )
+
+
+def tokenised(
+    rows: list[dict[str, Any]], rendering: Rendering, job: dict[str, Any], what: str
+) -> list[dict[str, Any]]:
+    """The rows as tokens, all of them whole."""
+    found = []
+    answers = ("chosen", "rejected") if job["kind"] == "dpo" else ("completion",)
+    tokens = 0
+    for row in rows:
+        for name in answers:
+            before, behind = rendering.halves(row["prompt"], row[name])
+            length = len(before) + len(behind)
+            if not behind or length > job["max_length"]:
+                give_up(
+                    ROW_CANNOT,
+                    f"row {row['id']} of {what} has {length} tokens, of which {len(behind)} are its answer; "
+                    f"max_length is {job['max_length']}: it would be cut",
+                )
+            tokens += length
+        found.append({"input_ids": before + behind, "labels": [-100] * len(before) + behind})
+    tell("tokenised", what=what, rows=len(found), tokens=tokens)
+    return found
+
+
+def kept(rows: list[dict[str, Any]], job: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows as TRL tokenises them itself: those of pairs and of labelled answers."""
+    names = ("prompt", "chosen", "rejected") if job["kind"] == "dpo" else ("prompt", "completion", "label")
+    return [
+        {name: row[name] for name in names} | {"chat_template_kwargs": job["template_options"]}
+        for row in rows
+    ]
+
+
+def load_base(job: dict[str, Any]) -> tuple[Any, Any]:
+    """Model and tokenizer, from a folder of transformers or from one GGUF file."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    base = Path(job["base"])
+    where = {"pretrained_model_name_or_path": str(base)}
+    if base.is_file():
+        where = {"pretrained_model_name_or_path": str(base.parent), "gguf_file": base.name}
+    kind = torch.bfloat16 if job["dtype"] == "bfloat16" else torch.float32
+    model = AutoModelForCausalLM.from_pretrained(**where, dtype=kind, local_files_only=True)
+    if base.is_file():
+        # It was dequantised while it was loaded; as long as it says otherwise, it cannot be trained or saved.
+        for holder, name in ((model, "hf_quantizer"), (model.config, "quantization_config")):
+            if hasattr(holder, name):
+                delattr(holder, name)
+        model.is_quantized = False
+    return model, AutoTokenizer.from_pretrained(**where, local_files_only=True)
+
+
+def options(job: dict[str, Any], steps: int) -> dict[str, Any]:
+    """What is told to any of TRL's trainers."""
+    every = max(steps // 10, 1)
+    return {
+        "output_dir": job["work"],
+        "max_length": job["max_length"],
+        "per_device_train_batch_size": job["micro_batch"],
+        "gradient_accumulation_steps": job["accumulate"],
+        "learning_rate": job["learning_rate"],
+        "lr_scheduler_type": "cosine",
+        "warmup_steps": math.ceil(job["warmup_share"] * steps),
+        "max_steps": steps,
+        "bf16": job["dtype"] == "bfloat16",
+        "use_cpu": job["device"] == "cpu",
+        "seed": job["seed"],
+        "data_seed": job["seed"],
+        "logging_steps": 1,
+        "save_strategy": "steps",
+        "save_steps": every,
+        "save_total_limit": 2,
+        "report_to": [],
+        "disable_tqdm": True,
+        "gradient_checkpointing": job["gradient_checkpointing"],
+    }
+
+
+def trainer_of(job: dict[str, Any], rows: Any, model: Any, tokenizer: Any, steps: int) -> Any:
+    """TRL's trainer for the kind of rows."""
+    import trl
+    from peft import LoraConfig
+    from transformers import TrainerCallback
+
+    class Telling(TrainerCallback):  # type: ignore[misc]
+        """Tells each step."""
+
+        def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_more: Any) -> None:
+            if logs and "loss" in logs:
+                tell("step", step=state.global_step, total=state.max_steps, loss=logs["loss"])
+
+    name = {"sft": "SFT", "dpo": "DPO", "kto": "KTO"}[job["kind"]]
+    more = {"packing": False, "shuffle_dataset": True} if job["kind"] == "sft" else {}
+    return getattr(trl, f"{name}Trainer")(
+        model=model,
+        args=getattr(trl, f"{name}Config")(**options(job, steps), **more),
+        train_dataset=rows,
+        processing_class=tokenizer,
+        peft_config=LoraConfig(
+            r=job["rank"], lora_alpha=job["alpha"], target_modules="all-linear", task_type="CAUSAL_LM"
+        ),
+        callbacks=[Telling()],
+    )
+
+
+def steps_of(job: dict[str, Any], rows: int) -> int:
+    """Updates of the whole training."""
+    if job["max_steps"]:
+        return int(job["max_steps"])
+    batch: int = job["micro_batch"] * job["accumulate"] * int(os.environ.get("WORLD_SIZE", "1"))
+    return max(math.ceil(rows * float(job["epochs"]) / batch), 1)
+
+
+def main() -> None:
+    """Trains as the settings say."""
+    job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    try:
+        import datasets
+        import peft  # noqa: F401
+        import torch
+        import trl  # noqa: F401
+        from transformers import AutoTokenizer
+    except ImportError as exc:
+        give_up(LIBRARY_MISSING, f"{exc.name} is not installed")
+    torch.manual_seed(job["seed"])
+    base = Path(job["base"])
+    place = {"gguf_file": base.name} if base.is_file() else {}
+    tokenizer = AutoTokenizer.from_pretrained(
+        str(base.parent if place else base), local_files_only=True, **place
+    )
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    rendering = Rendering(tokenizer, job["template_options"])
+    raw = read_rows(Path(job["rows"]))
+    whole = tokenised(raw, rendering, job, "train")
+    rows = datasets.Dataset.from_list(whole if job["kind"] == "sft" else kept(raw, job))
+    model, _ = load_base(job)
+    steps = steps_of(job, len(raw))
+    trainer = trainer_of(job, rows, model, tokenizer, steps)
+    if trainer.train_dataset.num_rows != len(raw):
+        give_up(ROW_CANNOT, f"{len(raw)} rows came in and the trainer kept {trainer.train_dataset.num_rows}")
+    begun = time.monotonic()
+    done = sorted(Path(job["work"]).glob("checkpoint-*"), key=lambda each: int(each.name.rpartition("-")[2]))
+    trainer.train(resume_from_checkpoint=str(done[-1]) if done else None)
+    losses = [each["loss"] for each in trainer.state.log_history if "loss" in each]
+    trainer.save_model(str(Path(job["work"]) / "adapter"))
+    tell(
+        "done",
+        rows=trainer.train_dataset.num_rows,
+        steps=trainer.state.global_step,
+        resumed_from=done[-1].name if done else "",
+        seconds=time.monotonic() - begun,
+        first_loss=losses[0] if losses else None,
+        last_loss=sum(losses[-tail:]) / tail
+        if (tail := min(len(losses), max(len(losses) // 10, 1)))
+        else None,
+    )
+
+
+if __name__ == "__main__":
+    main()
