@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Generic
 
+from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.errors import ArtifactError
+from clean_room_agent.execute.implement import usual_answer_tokens
 from clean_room_agent.llm.answers import (
     AnswerReader,
     AnswerT,
@@ -240,6 +242,7 @@ def _ask(
         item=row.id,
         sampling=Sampling(),
         repair=False,
+        max_answer_tokens=_answer_tokens(prompt, arm.models),
     )
     done()
     latency = float(reply.latency_ms)
@@ -252,6 +255,13 @@ def _ask(
     share = share_of(words[0], words, reply.value.tokens)
     said = float(_first(reply.value.value, words))
     return Scored(yes=said if share is None else share, latency_ms=latency), reply.text
+
+
+def _answer_tokens(prompt: Prompt[Any, Any], models: ModelClient) -> int:
+    """As long as an answer may be in a run."""
+    if prompt.name == PassType.IMPLEMENT.value:
+        return usual_answer_tokens(models.window(prompt))
+    return prompt.max_answer_tokens
 
 
 def _groups(question: Question) -> dict[str, str]:

@@ -196,6 +196,9 @@ def steps_of(job: dict[str, Any], rows: int) -> int:
 def main() -> None:
     """Trains as the settings say."""
     job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    # A script's own folder is looked through first, and modules of this package must not stand in for others.
+    here = Path(__file__).resolve().parent
+    sys.path[:] = [each for each in sys.path if Path(each).resolve() != here]
     try:
         import datasets
         import peft  # noqa: F401
@@ -203,7 +206,7 @@ def main() -> None:
         import trl  # noqa: F401
         from transformers import AutoTokenizer
     except ImportError as exc:
-        give_up(LIBRARY_MISSING, f"{exc.name} is not installed")
+        give_up(LIBRARY_MISSING, f"{exc.name or exc} is not installed")
     torch.manual_seed(job["seed"])
     base = Path(job["base"])
     place = {"gguf_file": base.name} if base.is_file() else {}

@@ -1,0 +1,145 @@
+"""Recorded questions asked again: word for word, scored by the task, and what cannot be scored left out with a reason."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import model_client, models_config
+from tests.fakes.repositories import make_repository
+from tests.fakes.scripted_transport import ScriptedTransport
+from tests.training.test_dataset import ORIGIN, answer
+
+from clean_room_agent.errors import ArtifactError
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.llm.answers import TokenChoice
+from clean_room_agent.llm.exchange import ChatRequest, RawAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
+from clean_room_agent.retrieval.prompts.refilter import REFILTER
+from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.training.dataset import Message, Row
+from clean_room_agent.training.evaluation import Arm, Compared, compare, differing, questions_of
+
+ANALYSIS = '{"intent": "i", "areas": ["a.py", "b.py"], "keywords": [], "symbols": ["f", "g"]}'
+EDIT = """\
+<edit file="a.py">
+<search>
+x = 1
+</search>
+<replacement>
+x = 2
+</replacement>
+</edit>"""
+
+
+def row(prompt: Prompt[Any, Any], completion: str, text: str = "the question", **origin: Any) -> Row:
+    messages = (
+        Message(role="system", content=prompt.system),
+        Message(role="user", content=f"# {prompt.title}\n\n{text}"),
+    )
+    return Row(prompt=messages, completion=answer(completion), origin=replace(ORIGIN, **origin))
+
+
+def arm(
+    tag: str, prompt: Prompt[Any, Any], script: Callable[[ChatRequest], str | RawAnswer]
+) -> tuple[Arm, ScriptedTransport]:
+    transport = ScriptedTransport(script)
+    client = model_client(transport, MemorySink(), config=models_config(overrides={prompt.name: tag}))
+    return Arm(tag=tag, models=client), transport
+
+
+def compared(prompt: Prompt[Any, Any], rows: list[Row], base: str, candidate: str | RawAnswer) -> Compared:
+    questions = questions_of(prompt, rows).questions
+    first, second = arm("b:1", prompt, lambda _: base)[0], arm("c:1", prompt, lambda _: candidate)[0]
+    return compare(prompt, questions, first, second, pass_id="p", progress=lambda _done, _total: None)
+
+
+def test_a_question_is_asked_word_for_word_of_the_named_model_and_greedily() -> None:
+    wanted = row(SCOPE_JUDGMENT, "yes", "line one\n\n{{ not a template }}  x")
+    first, seen = arm("c:1", SCOPE_JUDGMENT, lambda _: "yes")
+    questions = questions_of(SCOPE_JUDGMENT, [wanted]).questions
+    done: list[tuple[int, int]] = []
+    compare(SCOPE_JUDGMENT, questions, first, first, pass_id="p", progress=lambda *each: done.append(each))
+    assert done == [(1, 2), (2, 2)]
+    for request in seen.requests:
+        assert (request.system, request.prompt) == (wanted.prompt[0].content, wanted.prompt[1].content)
+        assert request.model.tag == "c:1"
+        assert (request.sampling.temperature, request.sampling.top_k) == (0.0, 1)
+
+
+def test_a_verdict_is_the_probability_of_its_first_word() -> None:
+    likely = TokenChoice(token="read", top=(("read", -0.5), ("change", -1.5), ("skip", -3.0)))
+    said = RawAnswer(request_body="{}", text="read", tokens=(likely,))
+    (pair,) = compared(PIECE_JUDGMENT, [row(PIECE_JUDGMENT, "change")], "skip", said).pairs
+    assert pair.truth is True
+    assert pair.base.yes == 0.0
+    assert pair.candidate.yes == pytest.approx(0.2537, abs=1e-3)
+    assert pair.groups["repository"] == ORIGIN.repo
+
+
+def test_an_analysis_is_worth_the_share_of_names_it_finds() -> None:
+    half = '{"intent": "", "areas": ["a.py"], "keywords": [], "symbols": ["g", "other"]}'
+    (pair,) = compared(TASK_ANALYSIS, [row(TASK_ANALYSIS, ANALYSIS)], half, "no JSON").pairs
+    assert (pair.base.value, pair.base.readable) == (0.5, True)
+    assert (pair.candidate.value, pair.candidate.readable) == (0.0, False)
+
+
+def test_a_plan_is_worth_the_share_of_files_it_names() -> None:
+    named = META_PLAN.parse(META_PLAN.example)
+    files = [path for part in named.parts for path in part.files]  # type: ignore[union-attr]
+    less = META_PLAN.example.replace(f'"{files[0]}"', '"elsewhere.py"')
+    (pair,) = compared(META_PLAN, [row(META_PLAN, META_PLAN.example)], META_PLAN.example, less).pairs
+    assert pair.base.value == 1.0
+    assert pair.candidate.value == pytest.approx(1 - 1 / len(set(files)))
+
+
+def test_an_edit_is_worth_something_where_it_applies_and_parses(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "shop", {"a.py": "x = 1\ny = 2\n"})
+    commit = open_repository(top).head
+    rows = [row(IMPLEMENT, EDIT, repo=str(top), commit=commit)]
+    for said, worth in (
+        (EDIT, 1.0),
+        (EDIT.replace("x = 1", "z = 1"), 0.0),
+        (EDIT.replace("x = 2", "x = = 2"), 0.0),
+        (EDIT.replace("a.py", "b.py"), 0.0),
+    ):
+        (pair,) = compared(IMPLEMENT, rows, EDIT, said).pairs
+        assert (pair.base.value, pair.candidate.value) == (1.0, worth)
+
+
+def test_what_cannot_be_scored_is_left_out_with_its_reason(tmp_path: Path) -> None:
+    rows = [
+        row(SCOPE_JUDGMENT, "perhaps so"),
+        replace(row(SCOPE_JUDGMENT, "yes"), prompt=(Message(role="user", content="# Another prompt\n\nx"),)),
+        row(SCOPE_JUDGMENT, "no"),
+    ]
+    found = questions_of(SCOPE_JUDGMENT, rows)
+    assert [each.truth for each in found.questions] == [False]
+    assert found.left_out == {
+        "its right answer cannot be read": 1,
+        "its prompt is not one of this program's": 1,
+    }
+    away = row(IMPLEMENT, EDIT, repo=str(tmp_path), commit="0" * 40)
+    assert questions_of(IMPLEMENT, [away]).left_out == {
+        "the files that its prompt was made from are not here": 1
+    }
+    with pytest.raises(ArtifactError, match="cannot be scored"):
+        questions_of(REFILTER, [])
+
+
+def test_a_model_is_recognised_by_its_answers() -> None:
+    rows = [row(TASK_ANALYSIS, ANALYSIS, f"question {number}") for number in range(8)]
+    questions = questions_of(TASK_ANALYSIS, rows).questions
+    known = compared(TASK_ANALYSIS, rows, ANALYSIS, ANALYSIS).fingerprints
+    assert len(known) == 5
+    same, seen = arm("c:1", TASK_ANALYSIS, lambda _: ANALYSIS)
+    assert differing(TASK_ANALYSIS, questions, same, known, pass_id="p") == ()
+    assert len(seen.requests) == 5
+    other = arm("c:1", TASK_ANALYSIS, lambda _: ANALYSIS.replace("a.py", "c.py"))[0]
+    assert differing(TASK_ANALYSIS, questions, other, known, pass_id="p") == tuple(known)
