@@ -62,10 +62,10 @@ def weak_server(environment: Path) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def running(
-    log: Path, *, program: str = PROGRAM, model: str = MODEL, window: int = WINDOW, threads: int = 0
+    log: Path, *more: str, program: str = PROGRAM, model: str = MODEL, window: int = WINDOW, threads: int = 0
 ) -> Iterator[RealServer]:
-    """A server, by default the environment's, gone afterwards; what it prints is in `log`. `threads`: 0 leaves their
-    number to it.
+    """A server, by default the environment's, with `more` arguments, gone afterwards; what it prints is in `log`.
+    `threads`: 0 leaves their number to it.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -79,7 +79,7 @@ def running(
         command = [program, *where, *slots, *(["--threads", str(threads)] if threads else [])]
     else:
         command = [program, "-m", "llama_cpp.server", *where, "--model_alias", TAG, "--n_ctx", str(window)]
-    with log.open("wb") as out, subprocess.Popen(command, stdout=out, stderr=out) as process:
+    with log.open("wb") as out, subprocess.Popen([*command, *more], stdout=out, stderr=out) as process:
         try:
             _wait(server, process, log)
             yield server
