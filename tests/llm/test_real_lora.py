@@ -10,8 +10,8 @@ from tests.fakes.real_server import MODEL, PROGRAM, TAG, running
 from tests.llm.transports.test_openai import MODEL as CONFIGURED
 from tests.llm.transports.test_openai import request
 
+from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import TokenChoice
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect
 from clean_room_agent.training.convert import convert_adapter
 

@@ -14,15 +14,14 @@ from clean_room_agent.llm.answers import (
     AnswerReader,
     AnswerT,
     BadAnswer,
-    JsonSchema,
     OneWord,
     TokenChoice,
-    YesNo,
     share_of,
 )
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import Sampling
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import JsonSchema
 from clean_room_agent.training.dataset import Row
 from clean_room_agent.training.gate import Pair, Scored
 from clean_room_agent.training.metrics import METRICS
@@ -55,6 +54,10 @@ class _Keeping(Generic[AnswerT]):
     @property
     def schema(self) -> JsonSchema | None:
         return self.reader.schema
+
+    @property
+    def grammar(self) -> str:
+        return self.reader.grammar
 
     @property
     def wants_logprobs(self) -> bool:
@@ -202,10 +205,7 @@ def differing(
 
 def words_of(prompt: Prompt[Any, Any]) -> tuple[str, ...] | None:
     """The words that the prompt's answer is one of, the one that counts first; None where it asks for no verdict."""
-    reader = prompt.answer
-    if isinstance(reader, OneWord):
-        return reader.words
-    return ("yes", "no") if isinstance(reader, YesNo) else None
+    return prompt.answer.words if isinstance(prompt.answer, OneWord) else None
 
 
 def _truth(wanted: Any, words: tuple[str, ...] | None) -> bool | None:
