@@ -31,6 +31,14 @@ OWN_NAMES = {
     "training/curate.py": "a dataset that the program wrote",
     "training/dataset.py": "a folder that it has just made",
     "training/plan.py": "--plan",
+    # adapters: files that the user names, and folders of their own
+    "llm/transports/http.py": "a model that the user has uploaded",
+    "llm/transports/registering.py": "a model that the user has uploaded",
+    "training/adapters.py": "the held-out rows of a dataset",
+    "training/convert.py": "an adapter's own folder",
+    "training/deployment.py": "config.toml",
+    "training/train.py": "an adapter's own folder, a base that the user named, /proc",
+    "training/trl_process.py": "what `cra train` wrote for it",
     # git's own files, and folders that this program has just made
     "git/log.py": "git's own folder",
     "git/included.py": "git's own list of borrowed objects",

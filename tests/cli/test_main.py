@@ -49,7 +49,9 @@ def test_every_command_has_help_of_its_own(name: str, capsys: pytest.CaptureFixt
     assert said.err == ""
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in {"demo", "completion"}])
+@pytest.mark.parametrize(
+    "name", [name for name in COMMANDS if name not in {"demo", "completion", "adapters"}]
+)
 def test_every_command_that_answers_can_answer_in_json_or_writes_a_file(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,16 +1,21 @@
 """`cra train`: an adapter from a dataset, by TRL in a process of its own."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.clock import utc_now
-from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import get_dataset, get_training_plan, list_adapters
 from clean_room_agent.errors import UsageError
-from clean_room_agent.workspace import private_folder
+from clean_room_agent.workspace import Workspace, private_folder
+
+if TYPE_CHECKING:
+    from clean_room_agent.training.dataset import Kind
+    from clean_room_agent.training.train import Machine, Trained
 
 
 @click.command()
@@ -79,26 +84,41 @@ def command(
     Ends with 0 and the adapter's number; 1: the trainer failed; 2: the command, the configuration, a row that would be cut,
     or the extra `train` is missing.
     """
-    import sys
-
-    from clean_room_agent.training.plan import plan_of
-    from clean_room_agent.training.serving import tag_for
-    from clean_room_agent.training.train import Machine, job_for, native_bfloat16, train
-
     workspace = wiring.workspace_of(repo)
     options.require_record(workspace)
     settings = load_settings(workspace.config, Overrides())
     settings.require("models")
-    native = dtype or ("bfloat16" if native_bfloat16() else "float32")
-    machine = Machine(
-        python=python or sys.executable,
+    machine = _machine(
+        python=python,
         processes=processes,
         accelerate_config=accelerate_config,
-        dtype="bfloat16" if native == "bfloat16" else "float32",
-        device="cpu" if cpu else "auto",
+        dtype=dtype,
+        cpu=cpu,
         micro_batch=micro_batch,
-        gradient_checkpointing=checkpointing,
+        checkpointing=checkpointing,
     )
+    chosen: Kind = "dpo" if kind == "dpo" else "kto" if kind == "kto" else "sft"
+    more = {"kind": chosen, "max_length": max_length, "max_steps": max_steps or 0, "seed": seed}
+    made = _train(workspace, settings, machine, dataset, base, place, more, resume=resume)
+    _show(made, as_json=as_json)
+    return 0
+
+
+def _train(
+    workspace: Workspace,
+    settings: Settings,
+    machine: "Machine",
+    dataset: int,
+    base: Path,
+    place: Path | None,
+    more: dict[str, Any],
+    *,
+    resume: bool,
+) -> "Trained":
+    from clean_room_agent.training.plan import plan_of
+    from clean_room_agent.training.serving import tag_for
+    from clean_room_agent.training.train import job_for, train
+
     with Record.open(workspace.repo, clock=utc_now) as record:
         row = record.write(get_dataset, dataset)
         if row is None:
@@ -112,7 +132,7 @@ def command(
         folder = (place or private_folder(workspace.adapters) / f"{plan.target}-v{version}").absolute()
         bar = output.ProgressBar("training")
         try:
-            made = train(
+            return train(
                 record,
                 row,
                 plan,
@@ -122,10 +142,7 @@ def command(
                     base,
                     folder.with_name(f"{folder.name}.training"),
                     machine,
-                    kind="dpo" if kind == "dpo" else "kto" if kind == "kto" else "sft",
-                    max_length=max_length,
-                    max_steps=max_steps or 0,
-                    seed=seed,
+                    **more,
                 ),
                 folder,
                 machine,
@@ -135,13 +152,41 @@ def command(
             )
         finally:
             bar.close()
+
+
+def _machine(
+    *,
+    python: str | None,
+    processes: int,
+    accelerate_config: Path | None,
+    dtype: str | None,
+    cpu: bool,
+    micro_batch: int,
+    checkpointing: bool,
+) -> "Machine":
+    import sys
+
+    from clean_room_agent.training.train import Machine, native_bfloat16
+
+    native = dtype or ("bfloat16" if native_bfloat16() else "float32")
+    return Machine(
+        python=python or sys.executable,
+        processes=processes,
+        accelerate_config=accelerate_config,
+        dtype="bfloat16" if native == "bfloat16" else "float32",
+        device="cpu" if cpu else "auto",
+        micro_batch=micro_batch,
+        gradient_checkpointing=checkpointing,
+    )
+
+
+def _show(made: "Trained", *, as_json: bool) -> None:
     if as_json:
         output.answer_json(made)
-        return 0
+        return
     output.answer(f"adapter {made.adapter.id}: {made.adapter.model_tag} in {made.folder}")
     loss = "" if made.last_loss is None else f", loss {made.first_loss:.3f} -> {made.last_loss:.3f}"
     output.answer(
         f"  {made.rows:,} rows, {made.tokens:,} tokens, {made.steps} steps, {made.seconds:.0f} s{loss}"
     )
     output.answer(f"next: cra adapters evaluate {made.adapter.id}")
-    return 0

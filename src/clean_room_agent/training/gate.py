@@ -173,11 +173,7 @@ def judge_candidate(
     checks = (
         _enough(pairs),
         _better(wins, losses, p, adjusted),
-        Check(
-            name="every task",
-            holds=gain.lower > 0,
-            says=f"gain {gain.value:+.3f}, between {gain.lower:+.3f} and {gain.upper:+.3f} when tasks are drawn again",
-        ),
+        _every_task(gain),
         *([_skill(verdicts)] if verdicts else []),
         _readable(pairs),
         _latency(pairs),
@@ -312,6 +308,14 @@ def _better(wins: int, losses: int, p: float, adjusted: float) -> Check:
         name="better",
         holds=wins > losses and adjusted < LEVEL,
         says=f"{wins} answers better, {losses} worse; p = {p:.4f}{corrected}",
+    )
+
+
+def _every_task(gain: Interval) -> Check:
+    return Check(
+        name="every task",
+        holds=gain.lower > 0,
+        says=f"gain {gain.value:+.3f}, between {gain.lower:+.3f} and {gain.upper:+.3f} when tasks are drawn again",
     )
 
 

@@ -182,16 +182,7 @@ def train(
         adapter_path=str(folder),
         base_digest=digest,
     )
-    about = {
-        "prompt": plan.target,
-        "base_model": plan.base_model,
-        "base_digest": digest,
-        "model_tag": model_tag,
-        "dataset": dataset.dataset_path,
-        "rows_digest": digest_of(Path(job.rows)),
-        "job": asdict(job),
-        "result": done | {"tokens": tokens},
-    }
+    about = _about(plan, dataset, job, row) | {"result": done | {"tokens": tokens}}
     write_whole(work / "adapter/cra.json", json.dumps(about, indent=2, sort_keys=True) + "\n")
     for path in (work / "adapter").iterdir():
         sync_file(path)
@@ -209,6 +200,19 @@ def train(
         first_loss=done["first_loss"],
         last_loss=done["last_loss"],
     )
+
+
+def _about(plan: TrainingPlan, dataset: DatasetRow, job: Job, row: AdapterRow) -> dict[str, Any]:
+    """What is said of an adapter beside it."""
+    return {
+        "prompt": plan.target,
+        "base_model": plan.base_model,
+        "base_digest": row.base_digest,
+        "model_tag": row.model_tag,
+        "dataset": dataset.dataset_path,
+        "rows_digest": digest_of(Path(job.rows)),
+        "job": asdict(job),
+    }
 
 
 def base_digest(base: Path) -> str:

@@ -1,0 +1,57 @@
+"""`cra train` as it is typed, with a scripted trainer."""
+
+import json
+import stat
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.fakes.repositories import make_repository
+from tests.fakes.solving import Project, project_at
+from tests.training.test_deployment import NOW, trained
+from tests.training.test_train import FAKE, dataset_at
+
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import append_dataset, get_dataset, list_adapters
+from clean_room_agent.workspace import Workspace
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Project:
+    project = project_at(make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"}), {}, {})
+    project.configure("http://127.0.0.1:1")
+    return project
+
+
+def dataset_in(project: Project, folder: Path) -> int:
+    """The number of a dataset in the record whose rows stand in the folder."""
+    with Record.open(project.top, clock=lambda: NOW) as record:
+        known = record.write(get_dataset, trained(record, "unused").dataset_id)
+        assert known is not None
+        return record.write(append_dataset, replace(known, id=0, dataset_path=str(folder)))
+
+
+def test_an_adapter_has_a_number_a_tag_and_a_folder(shop: Project, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(FAKE.format(python=sys.executable, mode="works"))
+    python.chmod(python.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "base.gguf").write_text("weights")
+    number = dataset_in(shop, dataset_at(tmp_path / "data"))
+    given = ("train", str(number), "--base", str(tmp_path / "base.gguf"), "--python", str(python), "--json")
+    code, out, err = shop.run_here(*given)
+    assert code == 0, err
+    told = json.loads(out)
+    assert told["adapter"]["model_tag"] == "m:scope_judgment-v2"
+    assert Path(told["folder"]) == Workspace(repo=shop.top).adapters / "scope_judgment-v2"
+    assert (Path(told["folder"]) / "cra.json").exists()
+    with Record.open(shop.top, clock=lambda: NOW) as record:
+        assert "m:scope_judgment-v2" in [each.model_tag for each in record.write(list_adapters)]
+
+
+def test_a_dataset_that_there_is_not_is_said(shop: Project, tmp_path: Path) -> None:
+    dataset_in(shop, tmp_path)
+    code, _, err = shop.run_here("train", "99", "--base", str(tmp_path))
+    assert code == 2
+    assert "there is no dataset 99" in err
+    assert "cra curate-data" in err
