@@ -17,7 +17,8 @@ from clean_room_agent.db.raw.training import (
 )
 from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.training.dataset import Split, read_split
+from clean_room_agent.training.dataset import Split
+from clean_room_agent.training.dataset_reading import read_split
 from clean_room_agent.training.evaluation import Arm, Question, compare, differing, questions_of, words_of
 from clean_room_agent.training.gate import Finding, before_spending, judge_candidate
 from clean_room_agent.training.statistics import LEVEL, holm

@@ -1,21 +1,17 @@
 """`cra curate-data`: from the record and a plan to a dataset folder, every row that is left out counted by its reason."""
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from clean_room_agent.db.raw.training import DatasetRow, append_dataset, list_datasets_of_stage
 from clean_room_agent.errors import UsageError
 from clean_room_agent.redaction import Redactor
 from clean_room_agent.training.dataset import (
-    SPLITS,
     Card,
     Entry,
-    Message,
-    Origin,
     Preference,
     Row,
     TrainerFormat,
@@ -31,6 +27,7 @@ from clean_room_agent.training.dataset_filters import (
     fault_of,
     split_groups,
 )
+from clean_room_agent.training.dataset_reading import read_rows
 from clean_room_agent.training.examples import Example
 from clean_room_agent.training.pipeline import Pipeline
 from clean_room_agent.training.plan import TrainingPlan
@@ -225,29 +222,4 @@ def _card(plan: TrainingPlan, exclusions: dict[str, int]) -> Card:
         criteria=plan.criteria.model_dump(mode="json"),
         split_rule=SPLIT_RULE,
         exclusions=exclusions,
-    )
-
-
-def read_rows(folder: Path, stage: str) -> Iterator[Row]:
-    """The supervised rows of one prompt in a dataset, split by split.
-
-    Raises:
-        UsageError: a file cannot be read, or holds something else.
-    """
-    for path in (folder / stage / f"{split}.jsonl" for split in SPLITS):
-        if not path.exists():
-            continue
-        try:
-            for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
-                yield _row_of(json.loads(line))
-        except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise UsageError(f"{path} cannot be read as a dataset: {exc}") from exc
-
-
-def _row_of(value: Mapping[str, Any]) -> Row:
-    return Row(
-        prompt=tuple(Message(**message) for message in value["prompt"]),
-        completion=tuple(Message(**message) for message in value["completion"]),
-        origin=Origin(**{each.name: value[each.name] for each in fields(Origin)}),
-        label=value["label"],
     )

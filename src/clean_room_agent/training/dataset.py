@@ -19,7 +19,7 @@ import secrets
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
@@ -255,41 +255,6 @@ def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: T
     finally:
         shutil.rmtree(building, ignore_errors=True)
     return Written(folder=place, trainer=trainer.name, files=files)
-
-
-def read_rows(folder: Path, stage: str) -> Iterator[Row]:
-    """The supervised rows of one prompt in a dataset, split by split.
-
-    Raises:
-        UsageError: a file cannot be read, or holds something else.
-    """
-    for split in SPLITS:
-        yield from read_split(folder, stage, split)
-
-
-def read_split(folder: Path, stage: str, split: Split) -> Iterator[Row]:
-    """The supervised rows of one split; none where it has no file.
-
-    Raises:
-        UsageError: the file cannot be read, or holds something else.
-    """
-    path = folder / stage / f"{split}.jsonl"
-    if not path.exists():
-        return
-    try:
-        for line in path.read_text(encoding="utf-8").split("\n")[:-1]:
-            yield _row_of(json.loads(line))
-    except (OSError, ValueError, KeyError, TypeError) as exc:
-        raise UsageError(f"{path} cannot be read as a dataset: {exc}") from exc
-
-
-def _row_of(value: Mapping[str, Any]) -> Row:
-    return Row(
-        prompt=tuple(Message(**message) for message in value["prompt"]),
-        completion=tuple(Message(**message) for message in value["completion"]),
-        origin=Origin(**{each.name: value[each.name] for each in fields(Origin)}),
-        label=value["label"],
-    )
 
 
 @dataclass(slots=True)

@@ -214,8 +214,7 @@ def _truth(wanted: Any, words: tuple[str, ...] | None) -> bool | None:
 
 def _first(value: Any, words: tuple[str, ...]) -> bool:
     """Whether a verdict is the first of the words."""
-    said: str = ("yes" if value.yes else "no") if words == ("yes", "no") else value.word
-    return said == words[0]
+    return bool(value.word == words[0])
 
 
 def _body(prompt: Prompt[Any, Any], row: Row) -> str | None:
@@ -233,7 +232,12 @@ def _ask(
     assert body is not None
     system = row.prompt[0].content if row.prompt[0].role == "system" else ""
     again: Prompt[Recorded, Heard[Any]] = replace(
-        prompt, system=system, template="{{ text }}", answer=_Keeping(prompt.answer)
+        prompt,
+        system=system,
+        template="{{ text }}",
+        answer=_Keeping(prompt.answer),
+        narrow=None,
+        grammar=None,
     )
     reply = arm.models.ask(
         again,
