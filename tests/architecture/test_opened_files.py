@@ -28,7 +28,7 @@ OWN_NAMES = {
     "indexer/bounds.py": "config.toml",
     "enrichment/prompts/enrichment.py": "a template of the package",
     "execute/prompts/texts.py": "a template of the package",
-    "training/curate.py": "a dataset that the program wrote",
+    "training/dataset_reading.py": "a dataset that the program wrote",
     "training/dataset.py": "a folder that it has just made",
     "training/plan.py": "--plan",
     # adapters: files that the user names, and folders of their own

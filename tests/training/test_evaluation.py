@@ -91,10 +91,11 @@ def test_an_analysis_is_worth_the_share_of_names_it_finds() -> None:
 
 
 def test_a_plan_is_worth_the_share_of_files_it_names() -> None:
-    named = META_PLAN.parse(META_PLAN.example)
+    plan = META_PLAN.example.replace("quokka", "shop").replace("Quokka", "Shop")  # a copy would say nothing
+    named = META_PLAN.parse(plan)
     files = [path for part in named.parts for path in part.files]  # type: ignore[union-attr]
-    less = META_PLAN.example.replace(f'"{files[0]}"', '"elsewhere.py"')
-    (pair,) = compared(META_PLAN, [row(META_PLAN, META_PLAN.example)], META_PLAN.example, less).pairs
+    less = plan.replace(f'"{files[0]}"', '"elsewhere.py"')
+    (pair,) = compared(META_PLAN, [row(META_PLAN, plan)], plan, less).pairs
     assert pair.base.value == 1.0
     assert pair.candidate.value == pytest.approx(1 - 1 / len(set(files)))
 
