@@ -138,7 +138,8 @@ def test_what_is_accepted_is_one_edit_with_the_very_lines(content: str) -> None:
 
 def test_each_prompt_has_its_files_in_the_grammar() -> None:
     assert 'path ::= "src/till.py"\n' in IMPLEMENT.shape(INPUTS["implement"]).grammar
-    assert [prompt.name for prompt in PROMPTS if prompt.shape(INPUTS[prompt.name]).grammar] == ["implement"]
+    held = [prompt.name for prompt in PROMPTS if "<edit" in prompt.shape(INPUTS[prompt.name]).grammar]
+    assert held == ["implement"]
 
 
 def test_code_with_lines_of_the_edit_format_has_no_grammar() -> None:
