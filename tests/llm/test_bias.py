@@ -10,7 +10,7 @@ from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
 
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.bias import ABOUT_NOTHING, NOTHING, Measured, lets_in, weigh
+from clean_room_agent.llm.bias import ABOUT_NOTHING, CLEAR, NOTHING, Measured, lets_in, needs_leaning, weigh
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import CallIdentity
 from clean_room_agent.llm.transports.ollama import connect
@@ -33,6 +33,28 @@ def score(share: float, neutral: float | None) -> float:
 def test_the_example_of_the_module() -> None:
     assert score(0.42, 0.31) == pytest.approx(0.48, abs=0.005)
     assert score(0.28, 0.31) == pytest.approx(-0.14, abs=0.005)
+
+
+@pytest.mark.parametrize(
+    ("shares", "needed"),
+    [
+        ((0.95, 0.04), False),
+        ((0.03, 0.05), False),
+        ((0.95, 0.2), True),
+        ((0.6, 0.04), True),
+        ((0.95, 0.97), True),
+        ((), False),
+    ],
+)
+def test_a_leaning_is_needed_where_an_answer_is_unclear_or_all_say_yes(
+    shares: tuple[float, ...], needed: bool
+) -> None:
+    assert needs_leaning([*map(yes, shares), Choice(word="no"), None], ("yes",)) is needed
+
+
+@given(st.floats(0.0, 1 - CLEAR), SHARES)
+def test_a_clear_no_stays_one_whatever_the_leaning(share: float, neutral: float) -> None:
+    assert score(share, neutral) <= 1e-9
 
 
 @given(SHARES, SHARES, SHARES)

@@ -195,6 +195,15 @@ def test_one_question_about_nothing_is_asked_for_many_and_shows_nothing_of_the_t
     assert "Fix it" not in asked[0].prompt
 
 
+def test_clear_answers_are_not_weighed_against_a_leaning() -> None:
+    transport = biased(
+        0.31, {"f1.py": sure("yes", yes=0.95, no=0.05), "f2.py": sure("no", no=0.98, yes=0.02)}
+    )
+    rulings = judge(transport).choose(SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope")
+    assert [ruling.label for ruling in rulings] == ["yes", ""]
+    assert {request.identity.item for request in transport.requests} == {"f1.py", "f2.py"}
+
+
 def test_without_probabilities_nothing_is_asked_about_nothing() -> None:
     transport = ScriptedTransport(lambda _: "no")
     judge(transport).choose(SCOPE_JUDGMENT, options(3), labels=("yes",), stage="scope")

@@ -25,6 +25,8 @@ LEAST_LEANING = 0.1
 """A model that is asked about nothing and says no is right, not biased: beyond this share, what it says about nothing is
 no longer taken from what it says about something.
 """
+CLEAR = 1 / (1 + LEAST_LEANING)
+"""From this share on (.909), a no stays a no beside any leaning."""
 LEAST_SHARE = 1e-6
 """For a word that was not among the likely tokens."""
 
@@ -65,6 +67,16 @@ class BiasStore(Protocol):
 
     def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:
         """The recorded call measured this."""
+
+
+def needs_leaning(choices: Collection[Choice | None], labels: Collection[str]) -> bool:
+    """Whether the model's leaning could change one of these verdicts: an answer has less than `CLEAR` of its probability, or
+    all let something in. (A clear no stays one, as a leaning is bounded by `LEAST_LEANING`.) Answers without probabilities
+    do not count.
+    """
+    given = [choice for choice in choices if choice is not None and choice.shares]
+    clear = all((choice.confidence or 0.0) >= CLEAR for choice in given)
+    return bool(given) and not (clear and any(choice.word not in labels for choice in given))
 
 
 def weigh(choice: Choice, neutral: Choice | None, labels: Collection[str]) -> Weighed | None:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from clean_room_agent.artifacts.package import fence_for, frame
 from clean_room_agent.db.session import States
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.bias import NOTHING, Weighed, lets_in, weigh
+from clean_room_agent.llm.bias import NOTHING, Weighed, lets_in, needs_leaning, weigh
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.stage import BatchInputs, Judge, Option, Ruling, SingleInputs, SortedT, Weight
@@ -107,7 +107,7 @@ class ModelJudge:
             stage=stage,
         )
         neutral = None
-        if any(reply.value is not None and reply.value.shares for reply in replies):
+        if needs_leaning([reply.value for reply in replies], labels):
             neutral = self._models.neutral(prompt, NOTHING_ASKED, pass_id=self._pass_id, stage=stage)
         return tuple(self._ruled(reply, neutral, labels) for reply in replies)
 
