@@ -250,9 +250,11 @@ def test_after_ctrl_c_answers_under_way_are_kept_and_none_is_begun(till: Project
 
     def meet(_: ChatCall, right: str) -> str:
         both.wait()
+        both.wait()
         return right
 
     def meet_and_press(call: ChatCall, right: str) -> str:
+        both.wait()
         press(call, right)
         both.wait()
         return right

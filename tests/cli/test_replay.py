@@ -22,6 +22,18 @@ from clean_room_agent.workspace import Workspace
 MODELS = ("coder:3b", "thinker:4b", "other:1b")
 
 
+class Unsure:
+    """Answers as the script does, its verdicts with little confidence."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+
+    def __call__(self, call: ChatCall) -> Answer | str:
+        said = self._script(call)
+        other = {"yes": "no", "no": "yes"}.get(said) if isinstance(said, str) else None
+        return said if other is None else Answer(text=said, likely=((said, 0.7), (other, 0.3)))
+
+
 def answers(till: Project, *flags: str, code: int = 0) -> dict[str, Any]:
     told = till.cra("replay", *flags, "--json")
     assert told.code == code, told.err
@@ -202,7 +214,7 @@ def test_a_file_that_is_no_recording_is_refused(till: Project, solved: str, tmp_
 
 def test_a_run_weighs_by_an_earlier_ones_measurement_and_is_replayed_by_its_own_record(till: Project) -> None:
     tasks = []
-    with serving(till) as server:
+    with serving(till, Unsure(Script(till.oracle))) as server:
         till.configure(server.base_url, judgments={"route": "each"})
         for _ in range(2):
             told = till.cra("solve", till.task)
