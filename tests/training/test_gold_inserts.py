@@ -142,3 +142,11 @@ def test_a_function_is_deleted_though_the_empty_lines_after_it_are_not_shown() -
     room = [Shown(path="a.py", editable=True, text=second.rstrip("\n"))]
     (edit,) = edits_for(file, room)
     assert (edit.search, edit.replacement) == (second.rstrip("\n"), "")
+
+
+def test_a_function_is_deleted_though_the_empty_lines_before_it_are_not_shown() -> None:
+    first, second = "def keep_this():\n    return 1\n", "def drop_this_one():\n    return 2\n"
+    file = GoldFile(path="a.py", before=f"{first}\n\n{second}", after=first)
+    shown_pieces = [Shown(path="a.py", editable=True, text=second.rstrip("\n"))]
+    (edit,) = edits_for(file, shown_pieces)
+    assert (edit.search, edit.replacement) == (second.rstrip("\n"), "")

@@ -3,7 +3,7 @@
 import difflib
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -107,7 +107,7 @@ def edits_for(
         pieces = [*((text, True) for text in texts), *signatures]
         inserted = [edit.replacement for edit in edits if edit.kind == "insert"]
         group, edit = whole, None
-        for group in dict.fromkeys((whole, _without_blank_end(file, whole))):
+        for group in dict.fromkeys((whole, *_without_blank_lines(file, whole))):
             now, goal = _with_changes(file, made), _with_changes(file, [*made, group])
             edit = insert_for(file.path, now, goal, pieces) or _edit_for(
                 file, _moved(group, made), lines_of(now), texts, inserted
@@ -123,13 +123,20 @@ def edits_for(
     return edits
 
 
-def _without_blank_end(file: GoldFile, group: Group) -> Group:
-    """A deletion that leaves the empty lines after what it deletes, which no piece of code shows."""
+def _without_blank_lines(file: GoldFile, group: Group) -> Iterator[Group]:
+    """A deletion that leaves the empty lines after what it deletes, then one that leaves those before it, too: no piece of
+    code shows them.
+    """
     i1, i2, j1, j2 = group
+    if j1 != j2:
+        return
     before = lines_of(file.before or "")
-    while j1 == j2 and i2 - 1 > i1 and not before[i2 - 1].strip():
+    while i2 - 1 > i1 and not before[i2 - 1].strip():
         i2 -= 1
-    return i1, i2, j1, j2
+    yield i1, i2, j1, j2
+    while i1 + 1 < i2 and not before[i1].strip():
+        i1 += 1
+    yield i1, i2, j1, j2
 
 
 def _moved(group: Group, made: Sequence[Group]) -> Group:
