@@ -113,8 +113,23 @@ def test_the_comment_above_a_definition_belongs_to_it(make: Make) -> None:
     beside = around(found, [unit for unit, _ in found.chosen])
     assert [(one.symbol, one.start_line, one.end_line) for one in beside] == [
         ("(imports)", 1, 1),
+        ("(lines 3-3)", 3, 3),
         ("go (comment)", 5, 6),
     ]
+
+
+def test_a_few_values_after_the_imports_show_where_new_ones_belong(make: Make) -> None:
+    few = (
+        "import os\n\nA = 1\nB = 2\n\n\ndef go(n):\n    return n\n\n\nC = 3\n\n\ndef stay(n):\n    return n\n"
+    )
+    world = make({"few.py": few, "many.py": few.replace("B = 2\n", "B = 2\n" * 15)})
+    beside = {
+        path: around(found, [unit for unit, _ in found.chosen])
+        for path in ("few.py", "many.py")
+        for found in [target(world, path, "go")]
+    }
+    assert [one.symbol for one in beside["few.py"]] == ["(imports)", "(lines 3-4)"]
+    assert [one.symbol for one in beside["many.py"]] == ["(imports)"]
 
 
 def test_a_file_without_imports_shows_its_beginning(make: Make) -> None:

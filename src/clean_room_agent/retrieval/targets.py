@@ -14,6 +14,8 @@ SMALL_FILE_LINES = 150
 SMALL_FILE_SHARE = 4
 HEADER_LINES = 25
 """The beginning of a file is shown up to this length where the file has no imports: some may have to be added."""
+VALUES_LINES = 15
+"""What follows the imports right away is shown up to this length: a new value belongs there."""
 HEAD_LINES = 25
 """The head of a class is shown with a member that is to be changed, unless it is longer."""
 
@@ -72,8 +74,8 @@ def is_small(view: FileView, source: RepositorySource, available_tokens: int) ->
 
 
 def around(target: Target, shown: Collection[Unit]) -> list[Selection]:
-    """What belongs to the shown pieces of a target: the file's imports (the short beginning of a file without), the heads
-    of the classes that they are in, and the comments right above them.
+    """What belongs to the shown pieces of a target: the file's imports (the short beginning of a file without) and a few
+    lines that follow them, the heads of the classes that they are in, and the comments right above them.
     """
     pieces = [unit.piece for unit in target.units]
     heads = {
@@ -83,7 +85,7 @@ def around(target: Target, shown: Collection[Unit]) -> list[Selection]:
         and head.end_line - head.start_line < HEAD_LINES
     }
     below = {unit.piece.start_line for unit in shown}
-    bare = all(piece.kind != "imports" for piece in pieces)
+    last_imports = max((place for place, piece in enumerate(pieces) if piece.kind == "imports"), default=None)
     known = {unit.key for unit in shown}
     selections = []
     for place, unit in enumerate(target.units):
@@ -92,8 +94,14 @@ def around(target: Target, shown: Collection[Unit]) -> list[Selection]:
             continue
         if piece.kind == "imports":
             selections.append(unit.select("primary", "the file's imports"))
-        elif bare and not place and piece.kind == "code" and piece.end_line <= HEADER_LINES:
+        elif last_imports is None and not place and piece.kind == "code" and piece.end_line <= HEADER_LINES:
             selections.append(unit.select("primary", "the beginning of a file without imports"))
+        elif (
+            place - 1 == last_imports
+            and piece.kind == "code"
+            and piece.end_line - piece.start_line < VALUES_LINES
+        ):
+            selections.append(unit.select("primary", "what follows the imports: the place of new values"))
         elif piece.start_line in heads:
             selections.append(unit.select("primary", "head of a class with a member to be changed"))
         elif piece.kind == "comment" and piece.end_line + 1 in below:
