@@ -150,3 +150,15 @@ def test_a_function_is_deleted_though_the_empty_lines_before_it_are_not_shown() 
     shown_pieces = [Shown(path="a.py", editable=True, text=second.rstrip("\n"))]
     (edit,) = edits_for(file, shown_pieces)
     assert (edit.search, edit.replacement) == (second.rstrip("\n"), "")
+
+
+def test_a_line_is_inserted_after_a_shown_one_though_an_empty_line_stands_between() -> None:
+    before = "import os\n\nLIMIT_OF_ALL = 1\n\n\ndef main():\n    return LIMIT_OF_ALL\n"
+    new = "# Why it is so.\nLIMIT_OF_ONE = 2\n"
+    for shown_text, after in (
+        ("import os\n\nLIMIT_OF_ALL = 1", before.replace("= 1\n\n", f"= 1\n\n{new}\n")),
+        ("def main():\n    return LIMIT_OF_ALL", before.replace("\ndef", f"\n{new}\n\ndef")),
+    ):
+        file = gold(after, before)
+        (edit,) = edits_for(file, [Shown(path="a.py", editable=True, text=shown_text)])
+        assert before.replace(edit.search, edit.replacement) == after

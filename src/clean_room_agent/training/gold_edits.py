@@ -107,7 +107,7 @@ def edits_for(
         pieces = [*((text, True) for text in texts), *signatures]
         inserted = [edit.replacement for edit in edits if edit.kind == "insert"]
         group, edit = whole, None
-        for group in dict.fromkeys((whole, *_without_blank_lines(file, whole))):
+        for group in dict.fromkeys((whole, *_other_forms(file, whole))):
             now, goal = _with_changes(file, made), _with_changes(file, [*made, group])
             edit = insert_for(file.path, now, goal, pieces) or _edit_for(
                 file, _moved(group, made), lines_of(now), texts, inserted
@@ -123,20 +123,29 @@ def edits_for(
     return edits
 
 
-def _without_blank_lines(file: GoldFile, group: Group) -> Iterator[Group]:
-    """A deletion that leaves the empty lines after what it deletes, then one that leaves those before it, too: no piece of
-    code shows them.
+def _other_forms(file: GoldFile, group: Group) -> Iterator[Group]:
+    """Changes that are as good where the lines beside one are not shown, as empty lines often are: a deletion that leaves the
+    empty lines after and before what it deletes; an insertion a line or two higher or lower that gives the same text.
     """
     i1, i2, j1, j2 = group
-    if j1 != j2:
-        return
-    before = lines_of(file.before or "")
-    while i2 - 1 > i1 and not before[i2 - 1].strip():
-        i2 -= 1
-    yield i1, i2, j1, j2
-    while i1 + 1 < i2 and not before[i1].strip():
-        i1 += 1
-    yield i1, i2, j1, j2
+    before, after = lines_of(file.before or ""), lines_of(file.after or "")
+    if j1 == j2:
+        while i2 - 1 > i1 and not before[i2 - 1].strip():
+            i2 -= 1
+        yield i1, i2, j1, j2
+        while i1 + 1 < i2 and not before[i1].strip():
+            i1 += 1
+        yield i1, i2, j1, j2
+    elif i1 == i2:
+        # Changes stand three lines apart, so that none of these meets the next one.
+        for up in (1, 2):
+            if i1 < up or before[i1 - up] != after[j2 - up]:
+                break
+            yield i1 - up, i2 - up, j1 - up, j2 - up
+        for down in (1, 2):
+            if i2 + down > len(before) or before[i2 + down - 1] != after[j1 + down - 1]:
+                break
+            yield i1 + down, i2 + down, j1 + down, j2 + down
 
 
 def _moved(group: Group, made: Sequence[Group]) -> Group:
