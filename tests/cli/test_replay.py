@@ -30,8 +30,9 @@ class Unsure:
 
     def __call__(self, call: ChatCall) -> Answer | str:
         said = self._script(call)
-        other = {"yes": "no", "no": "yes"}.get(said) if isinstance(said, str) else None
-        return said if other is None else Answer(text=said, likely=((said, 0.7), (other, 0.3)))
+        if said not in ("yes", "no"):
+            return said
+        return Answer(text=str(said), likely=((str(said), 0.7), ("no" if said == "yes" else "yes", 0.3)))
 
 
 def answers(till: Project, *flags: str, code: int = 0) -> dict[str, Any]:

@@ -109,21 +109,34 @@ def test_names_that_cannot_stand_in_a_pass_id_are_replaced_and_noted() -> None:
 
 
 def test_a_faulty_plan_goes_back_once_with_its_faults() -> None:
-    transport = ScriptedTransport([meta_answer(part_of("p1", "p9")), meta_answer(part_of("p1"))])
+    faulty = meta_answer(part_of("p1", "p9"), part_of("p2"))
+    transport = ScriptedTransport([faulty, meta_answer(part_of("p1"))])
     planned = meta_plan(transport)
     assert planned.value is not None
     assert planned.call_ids == (1, 2)
     assert planned.notes == ("refused: part p1 needs p9, which is not in the plan",)
     again = transport.requests[1].prompt
     assert "- part p1 needs p9, which is not in the plan" in again
-    assert meta_answer(part_of("p1", "p9")) in again
+    assert faulty in again
     assert "refused" not in transport.requests[0].prompt
 
 
+def test_what_stands_alone_needs_nothing() -> None:
+    planned = meta_plan(ScriptedTransport([meta_answer(part_of("p1", "p9", "Zig"))]))
+    assert planned.value is not None
+    assert [part.depends_on for part in planned.value.parts] == [()]
+    assert planned.notes[-1] == "p1 stands alone and needs nothing: p9, Zig"
+    steps = part_plan(ScriptedTransport([steps_answer(step_of("s1", "s1"))]))
+    assert steps.value is not None
+    assert [step.depends_on for step in steps.value.steps] == [()]
+    assert steps.notes == ("s1 stands alone and needs nothing: s1",)
+
+
 def test_a_plan_that_stays_faulty_is_no_plan() -> None:
-    planned = meta_plan(ScriptedTransport([meta_answer(part_of("p1", "p1"))] * 2))
+    circle = meta_answer(part_of("p1", "p2"), part_of("p2", "p1"))
+    planned = meta_plan(ScriptedTransport([circle] * 2))
     assert planned.value is None
-    assert planned.faults == ("these parts need one another: p1",)
+    assert planned.faults == ("these parts need one another: p1, p2",)
 
 
 def test_an_answer_that_stays_unreadable_is_no_plan() -> None:

@@ -1,13 +1,16 @@
-"""What a plan says wrongly of the tree and can only mean in one way: put right before the plan is validated.
+"""What a plan says wrongly and can only mean in one way: put right before the plan is validated.
 
-The tree decides, never likeness: `money.py` is `till/money.py` where no other file is called so. A path that could mean
+Of files the tree decides, never likeness: `money.py` is `till/money.py` where no other file is called so. A path that could mean
 two files, and a file to be created whose name is new, stay as they were written.
 """
 
 from collections.abc import Collection, Sequence
+from typing import TypeVar
 
-from clean_room_agent.artifacts.plans import FileRole, PlanStep, TargetFile
+from clean_room_agent.artifacts.plans import FileRole, Part, PlanStep, TargetFile
 from clean_room_agent.execute.edits.paths import path_fault
+
+EntryT = TypeVar("EntryT", Part, PlanStep)
 
 
 def corrected_steps(
@@ -41,6 +44,15 @@ def corrected_steps(
 
     done = tuple(step.model_copy(update={"target_files": files(step)}) for step in steps)
     return done, tuple(dict.fromkeys(notes))
+
+
+def corrected_needs(entries: Sequence[EntryT]) -> tuple[tuple[EntryT, ...], tuple[str, ...]]:
+    """The parts or steps without the needs of one that stands alone: there is nothing that it could need."""
+    if len(entries) != 1 or not entries[0].depends_on:
+        return tuple(entries), ()
+    (only,) = entries
+    note = f"{only.id} stands alone and needs nothing: {', '.join(only.depends_on)}"
+    return (only.model_copy(update={"depends_on": ()}),), (note,)
 
 
 def only_match(path: str, paths: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Artifact, MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep
-from clean_room_agent.execute.corrections import corrected_steps
+from clean_room_agent.execute.corrections import corrected_needs, corrected_steps
 from clean_room_agent.execute.one_call import (
     Draft,
     Rejected,
@@ -67,7 +67,14 @@ def make_meta_plan(
     """
 
     def draft(rejected: Rejected) -> Draft[MetaPlan]:
-        return draft_meta_plan(models, room, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts)
+        drafted = draft_meta_plan(
+            models, room, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts
+        )
+        if drafted.value is None:
+            return drafted
+        parts, notes = corrected_needs(drafted.value.parts)
+        value = drafted.value.model_copy(update={"parts": parts})
+        return replace(drafted, value=value, notes=drafted.notes + notes)
 
     return _settled(draft, lambda plan: meta_plan_faults(plan, max_parts=limits.max_parts))
 
@@ -107,7 +114,10 @@ def make_part_plan(
             max_steps=limits.max_steps,
             max_lines=limits.max_lines,
         )
-        return drafted if drafted.value is None else _corrected(drafted, "steps", drafted.value.steps, paths)
+        if drafted.value is None:
+            return drafted
+        steps, notes = corrected_needs(drafted.value.steps)
+        return _corrected(replace(drafted, notes=drafted.notes + notes), "steps", steps, paths)
 
     def faults(plan: PartPlan) -> tuple[str, ...]:
         return part_plan_faults(plan, exists=paths.__contains__, max_steps=limits.max_steps)
