@@ -84,5 +84,12 @@ def test_a_part_that_names_no_file_takes_those_in_scope() -> None:
     assert (step.description, step.target_files) == ("Change x.", (TargetFile(path="b.py"),))
 
 
+def test_names_that_no_file_of_the_tree_is_like_are_not_created() -> None:
+    files = ("finester", "1.1.2.1.0", "b.rs")
+    plan = whole_part(Part(id="p1", description="Change x.", affected_files=files), ("b.py",), PATHS)
+    assert plan is not None
+    assert plan.steps[0].target_files == (TargetFile(path="b.py"),)
+
+
 def test_where_there_is_no_file_there_is_no_step() -> None:
     assert whole_part(Part(id="p1", description="Change x."), (), PATHS) is None

@@ -1,6 +1,7 @@
 """What is followed where no valid plan came: the task as one part, a part as one step. No model is asked."""
 
 from collections.abc import Collection, Iterable
+from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.package import ContextPackage, Detail
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
@@ -54,11 +55,12 @@ def whole_task(task: str, files: Iterable[str], why: str) -> MetaPlan:
 def whole_part(part: Part, scope: Iterable[str], paths: Collection[str]) -> PartPlan | None:
     """One step: the part's words and the files that it names, else the first of `scope`; None where there are none.
 
-    `paths` are in the tree: what is not among them is created, unless one that is ends so.
+    `paths` are in the tree: what is not among them is the one that ends so, else created where a file in the tree is of its
+    kind; a name without one is no file's.
     """
-    named = dict.fromkeys(
-        path if path in paths else ending_with(path, paths) or path for path in part.affected_files
-    )
+    kinds = {PurePosixPath(path).suffix for path in paths} - {""}
+    meant = (path if path in paths else ending_with(path, paths) or path for path in part.affected_files)
+    named = dict.fromkeys(path for path in meant if path in paths or PurePosixPath(path).suffix in kinds)
     files = tuple(named or dict.fromkeys(tuple(scope)[:MAX_FILES]))
     if not files:
         return None
