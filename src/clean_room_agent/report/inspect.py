@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.attempts import ValidationRow
 from clean_room_agent.db.raw.enrichment import DESCRIBED_BY
 from clean_room_agent.git.generated import Generated, generated_in
-from clean_room_agent.orchestrator.run import RESUMED_WITH
+from clean_room_agent.orchestrator.run import CONTEXT_OF, RESUMED_WITH
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.causes import Ending, ending_lines
 from clean_room_agent.report.runs import lone_command
@@ -22,8 +22,8 @@ from clean_room_agent.report.validation import counts
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 MAX_PATHS = 5
 
-UNTOLD = frozenset({"note", RESUMED_WITH, DESCRIBED_BY})
-"""Kinds of events that are not shown: they were said, or are too long."""
+UNTOLD = frozenset({"note", RESUMED_WITH, DESCRIBED_BY, CONTEXT_OF})
+"""Kinds of events that are not shown: they were said, stand elsewhere, or are too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,9 +208,18 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
     for name, value in _facts(view):
         parts.append(Text.assemble((f"  {name:<9}", "dim"), value))
     parts += [Text(""), _pass_table(view.passes)]
-    parts += [Text(f"  {kind}: {detail}", style="dim") for kind, detail in view.notes if kind not in UNTOLD]
+    parts += [Text(f"  {note}", style="dim") for note in _noted(view.notes)]
     parts += [Text(""), *(_hint(command, what) for command, what in _deeper(view, short))]
     return Group(*parts)
+
+
+def _noted(notes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Each note once; what is wrong with a plan is not said again at its end."""
+    told = [(kind.replace("_", " "), detail) for kind, detail in notes if kind not in UNTOLD]
+    refused = {detail for _, detail in told}
+    return tuple(
+        dict.fromkeys(f"{kind}: {detail}" for kind, detail in told if f"refused: {detail}" not in refused)
+    )
 
 
 def render_passes(views: tuple[PassView, ...], short: Callable[[str], str]) -> Group:

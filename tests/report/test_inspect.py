@@ -1,0 +1,37 @@
+"""What `cra show` says of a run."""
+
+from rich.console import Console
+
+from clean_room_agent.report.inspect import RunView, render_run
+
+
+def shown(*notes: tuple[str, str]) -> str:
+    view = RunView(
+        task_id="1234abcd",
+        command="solve",
+        status="failed",
+        reason="",
+        task="Fix it.",
+        passes=(),
+        calls=0,
+        tokens=0,
+        notes=notes,
+    )
+    console = Console(width=100)
+    with console.capture() as told:
+        console.print(render_run(view, str))
+    return told.get()
+
+
+def test_a_note_is_said_once_and_in_words() -> None:
+    told = shown(
+        ("context_of", "meta_plan"),
+        ("plan_note", "refused: part p1 needs p9, which is not in the plan"),
+        ("plan_note", "refused: part p1 needs p9, which is not in the plan"),
+        ("plan_fault", "part p1 needs p9, which is not in the plan"),
+        ("plan_fault", "at least one step is needed"),
+    )
+    assert [line.strip() for line in told.splitlines() if "plan" in line or "step" in line] == [
+        "plan note: refused: part p1 needs p9, which is not in the plan",
+        "plan fault: at least one step is needed",
+    ]
