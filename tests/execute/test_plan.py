@@ -66,7 +66,7 @@ def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = ROOM) -> 
     )
 
 
-def part_plan(transport: ScriptedTransport) -> Planned[PartPlan]:
+def part_plan(transport: ScriptedTransport, paths: frozenset[str] = PATHS) -> Planned[PartPlan]:
     models = model_client(transport, MemorySink())
     return make_part_plan(
         models,
@@ -74,7 +74,7 @@ def part_plan(transport: ScriptedTransport) -> Planned[PartPlan]:
         PART,
         META,
         pass_id="t:part_plan:p1",
-        paths=PATHS,
+        paths=paths,
         diff="",
         limits=LIMITS,
         evidence=Evidence(),
@@ -179,6 +179,21 @@ def test_steps_that_misjudge_the_tree_go_back() -> None:
     transport = ScriptedTransport([steps_answer(step_of("s1", path="gone.py")), steps_answer(step_of("s1"))])
     assert part_plan(transport).value is not None
     assert "step s1 is to modify gone.py, which does not exist" in transport.requests[1].prompt
+
+
+def test_a_plan_beside_its_part_is_doubted_once_and_may_be_meant_so() -> None:
+    beside, right = steps_answer(step_of("s1", path="b.py")), steps_answer(step_of("s1"))
+    doubt = "no step changes a.py, which this part is about"
+    transport = ScriptedTransport([beside, right])
+    planned = part_plan(transport, PATHS | {"b.py"})
+    assert planned.value is not None
+    assert planned.value.steps[0].target_files == (TargetFile(path="a.py"),)
+    assert planned.notes == (f"refused: {doubt}",)
+    assert doubt in transport.requests[1].prompt
+    for second in (beside, steps_answer()):
+        planned = part_plan(ScriptedTransport([beside, second, second]), PATHS | {"b.py"})
+        assert planned.value is not None
+        assert planned.value.steps[0].target_files == (TargetFile(path="b.py"),)
 
 
 def adjusted(transport: ScriptedTransport, *remaining: PlanStep) -> Planned[Any]:

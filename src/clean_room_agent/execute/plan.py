@@ -20,7 +20,12 @@ from clean_room_agent.execute.one_call import (
     draft_part_plan,
     steps_as_json,
 )
-from clean_room_agent.execute.validate import adjustment_faults, meta_plan_faults, part_plan_faults
+from clean_room_agent.execute.validate import (
+    adjustment_faults,
+    meta_plan_faults,
+    part_plan_doubts,
+    part_plan_faults,
+)
 from clean_room_agent.llm.client import ModelClient
 
 MAX_DRAFTS = 2
@@ -122,7 +127,10 @@ def make_part_plan(
     def faults(plan: PartPlan) -> tuple[str, ...]:
         return part_plan_faults(plan, exists=paths.__contains__, max_steps=limits.max_steps)
 
-    return _settled(draft, faults, refused(failed))
+    def doubts(plan: PartPlan) -> tuple[str, ...]:
+        return part_plan_doubts(plan, part, exists=paths.__contains__)
+
+    return _settled(draft, faults, refused(failed), doubts)
 
 
 def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
@@ -183,19 +191,30 @@ def _settled(
     draft: Callable[[Rejected], Draft[PlanT]],
     faults_of: Callable[[PlanT], tuple[str, ...]],
     rejected: Rejected = Rejected(),  # noqa: B008 - frozen
+    doubts_of: Callable[[PlanT], tuple[str, ...]] = lambda _: (),
 ) -> Planned[PlanT]:
-    """The first draft without faults; what is wrong with one goes back once, also that it cannot be read."""
+    """The first draft without faults; what is wrong with one goes back once, also that it cannot be read. A doubt goes back
+    once, too; the draft stands where the next one has faults, and the next one does whatever there was to doubt.
+    """
     notes: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
+    doubted: PlanT | None = None
     for _ in range(MAX_DRAFTS):
         drafted = draft(rejected)
         notes += drafted.notes
         calls += (drafted.call_id,)
         faults = (drafted.fault,) if drafted.value is None else faults_of(drafted.value)
-        if not faults:
+        doubts = doubts_of(drafted.value) if drafted.value is not None and doubted is None else ()
+        if not faults and not doubts:
             return Planned(value=drafted.value, faults=(), notes=notes, call_ids=calls)
-        notes += tuple(f"refused: {fault}" for fault in faults)
-        rejected = Rejected(text=drafted.text.strip() if drafted.value is not None else "", faults=faults)
+        if not faults:
+            doubted = drafted.value
+        notes += tuple(f"refused: {fault}" for fault in faults or doubts)
+        rejected = Rejected(
+            text=drafted.text.strip() if drafted.value is not None else "", faults=faults or doubts
+        )
+    if doubted is not None:
+        return Planned(value=doubted, faults=(), notes=notes, call_ids=calls)
     return Planned(value=None, faults=rejected.faults, notes=notes, call_ids=calls)
 
 

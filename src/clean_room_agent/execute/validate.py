@@ -6,7 +6,7 @@ from graphlib import CycleError, TopologicalSorter
 from heapq import heappop, heappush
 
 from clean_room_agent.artifacts.ids import is_plan_id
-from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanAdjustment, PlanArtifact, PlanStep
+from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanArtifact, PlanStep
 from clean_room_agent.execute.edits.paths import is_control_path, path_fault
 
 
@@ -25,6 +25,15 @@ def meta_plan_faults(plan: MetaPlan, *, max_parts: int) -> tuple[str, ...]:
 def part_plan_faults(plan: PartPlan, *, exists: Callable[[str], bool], max_steps: int) -> tuple[str, ...]:
     """The faults of a part's steps, in order. `exists` says whether a file is in the tree now."""
     return tuple(_count_faults(len(plan.steps), max_steps, "step") + _steps_faults(plan.steps, exists))
+
+
+def part_plan_doubts(plan: PartPlan, part: Part, *, exists: Callable[[str], bool]) -> tuple[str, ...]:
+    """What is said once against a plan that may be meant as it is: none of its steps touches a file that the part names."""
+    own = [path for path in part.affected_files if exists(path)]
+    touched = {target.path for step in plan.steps for target in step.target_files}
+    if not own or not touched.isdisjoint(own):
+        return ()
+    return (f"no step changes {' or '.join(own)}, which this part is about",)
 
 
 def adjustment_faults(
