@@ -13,7 +13,7 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.openai_server import OpenAiServer
 
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.parroting import COPIED, OPENING_CHARS, CopyGuard, opening_of
+from clean_room_agent.llm.parroting import COPIED, MARK, OPENING_CHARS, CopyGuard, mentions, opening_of
 from clean_room_agent.llm.transports.servers import connect
 
 EXAMPLE = '{"name": "the brown of a quokka in the evening sun of its first summer", "shades": [1, 2]}'
@@ -28,6 +28,17 @@ def test_a_copy_is_known_however_it_comes_in_pieces(pieces: list[str], opening: 
         guard.feed(piece)
     whole = "".join("".join(pieces).split())
     assert guard.tripped is (bool(opening) and whole.startswith(opening))
+
+
+@given(st.lists(st.text(alphabet="quokKa ", max_size=9)))
+def test_free_text_copies_wherever_it_speaks_of_the_zoo(pieces: list[str]) -> None:
+    guard = CopyGuard(MARK)
+    for piece in [*pieces, "", *'<edit file="a.py" symbol="Quo']:
+        guard.feed(piece)
+    assert guard.tripped is mentions("".join(pieces))
+    for piece in ("kkaPen", ".open"):
+        guard.feed(piece)
+    assert guard.tripped
 
 
 def test_an_example_without_the_zoo_in_its_beginning_closes_nothing() -> None:

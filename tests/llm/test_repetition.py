@@ -11,7 +11,7 @@ from tests.fakes.openai_server import OpenAiServer
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import CallIdentity, prompt_hash
-from clean_room_agent.llm.repetition import TAIL_CHARS, RepetitionGuard, describe_repetition, repeats
+from clean_room_agent.llm.repetition import LEAST_CHARS, TIMES, RepetitionGuard, describe_repetition, repeats
 from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
 from clean_room_agent.llm.transports.servers import connect
 
@@ -29,12 +29,24 @@ def fed(text: str, size: int) -> int:
 
 
 @pytest.mark.parametrize(
-    "unit", ["t", "\n", '"t", ', "x = x + 1\n", "A sentence that comes again and again, longer. "]
+    "unit",
+    [
+        "t",
+        "\n",
+        '"t", ',
+        "x = x + 1\n",
+        "A sentence that comes again and again, longer. ",
+        "".join(
+            f'<{kind} file="a.py">\n    def read{"_it" * 40}(self):\n</{kind}>\n'
+            for kind in ("create", "delete")
+        ),
+    ],
 )
 @pytest.mark.parametrize("size", [1, 7, 300])
 def test_a_text_that_repeats_itself_is_closed_soon(unit: str, size: int) -> None:
     text = "Once. " + unit * 5000
-    assert TAIL_CHARS <= fed(text, size) < 2 * TAIL_CHARS + size
+    least = max(LEAST_CHARS, TIMES * len(unit))
+    assert least <= fed(text, size) < least + LEAST_CHARS + size
     assert repeats(text)
     assert "again and again" in describe_repetition(text)
 
@@ -81,7 +93,7 @@ def test_a_stream_that_repeats_itself_is_closed_and_asked_again_warm(
     reply = client.ask(COLOUR, Note(text="the sky"), pass_id="t:p", max_answer_tokens=2500)
     first, second = sink.asked()
     assert (first.finish, second.finish) == ("repeated", "stop")
-    assert TAIL_CHARS <= len(first.response) < len(RUNAWAY) / 4
+    assert LEAST_CHARS <= len(first.response) < len(RUNAWAY) / 4
     assert reply.value is not None
     assert '"temperature":0.0' in first.request_body
     assert '"temperature":0.6' in second.request_body

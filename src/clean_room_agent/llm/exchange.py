@@ -55,7 +55,7 @@ class ChatRequest:
     grammar: str = ""
     """What the answer is held to, in GBNF, where the server takes one; "" for none."""
     opening: str = ""
-    """How an answer begins that is closed, since it copies the prompt's example; without white space, "" for none."""
+    """How an answer begins that is closed, since it copies the prompt's example (see `parroting.CopyGuard`); "" for none."""
 
     @property
     def prompt_hash(self) -> str:

@@ -31,17 +31,24 @@ class Checked(NamedTuple):
 
 
 class CopyGuard:
-    """Watches whether a text that grows begins as an example does."""
+    """Watches whether a text that grows begins as an example does, or speaks of its zoo at all."""
 
     def __init__(self, opening: str) -> None:
-        """`opening` is without white space; "" is nothing's beginning."""
+        """`opening` is without white space; "" is nothing's beginning, and `MARK` stands for any text that has it."""
         self.tripped = False
         self._left = opening
         self._watches = bool(opening)
+        self._anywhere = opening == MARK
+        self._end = ""
 
     def feed(self, piece: str) -> bool:
-        """Whether the text, with `piece` at its end, has begun as the example does."""
-        if self._watches:
+        """Whether the text, with `piece` at its end, is known to copy."""
+        if self._watches and self._anywhere:
+            text = self._end + piece
+            self._end = text[-len(MARK) :]
+            self._watches = not mentions(text)
+            self.tripped = not self._watches
+        elif self._watches:
             new = "".join(piece.split())
             size = min(len(new), len(self._left))
             self._watches = new[:size] == self._left[:size]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
-from clean_room_agent.llm.parroting import COPIED, describe, mentions, opening_of, without_parroted
+from clean_room_agent.llm.parroting import COPIED, MARK, describe, mentions, opening_of, without_parroted
 from clean_room_agent.llm.schema import JsonSchema
 
 if TYPE_CHECKING:
@@ -81,8 +81,12 @@ class Prompt(Generic[InputsT, AnswerT]):
         return not mentions(asked.replace(self.example, ""))
 
     def opening(self, asked: str) -> str:
-        """How an answer begins that copies the example, without white space; "" where that cannot be told."""
-        return opening_of(self.example) if self.tells_copies(asked) else ""
+        """How an answer begins that copies the example, without white space; "" where that cannot be told. Free text copies it
+        wherever it has `MARK`; of an object's lists, what was copied is left out.
+        """
+        if not self.tells_copies(asked):
+            return ""
+        return MARK if self.schema is None else opening_of(self.example)
 
     def shape(self, inputs: InputsT) -> Shape:
         """What the answer to these inputs is held to."""

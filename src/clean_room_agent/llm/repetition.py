@@ -1,12 +1,16 @@
 """Answers that repeat themselves without end.
 
-An answer repeats itself when its last `TAIL_CHARS` are nothing but one text over and over, at least `TIMES` times: a
-line, a few lines, a list entry, blanks. Sources hardly do: tables of equal lines are shorter, and long ones have a
+An answer repeats itself when it ends in nothing but one text over and over, at least `TIMES` times and for at least
+`LEAST_CHARS`: a line, a whole edit, a list entry, blanks. Sources hardly do: tables of equal lines are shorter, and long ones have a
 number or a name that differs from line to line (figures in protocols/measuring.md).
 """
 
-TAIL_CHARS = 600
+LEAST_CHARS = 600
 TIMES = 4
+MOST_UNIT_CHARS = 800
+"""Of the text that is repeated: two edits of a few lines."""
+TAIL_CHARS = TIMES * MOST_UNIT_CHARS
+PROBE_CHARS = 12
 CHECKED_EVERY = 64
 """Characters that come between two looks at the tail."""
 SHOWN_CHARS = 60
@@ -46,10 +50,16 @@ def describe_repetition(text: str) -> str:
 def _unit(text: str) -> str:
     """What the end of the text repeats; "" for nothing."""
     tail = text[-TAIL_CHARS:]
-    if len(tail) < TAIL_CHARS:
+    if len(tail) < LEAST_CHARS:
         return ""
-    for size in range(1, TAIL_CHARS // TIMES + 1):
-        # A tail has the period `size` where it is the same, moved by so much.
-        if tail[size:] == tail[:-size]:
+    probe = tail[-PROBE_CHARS:]
+    begin = max(0, len(tail) - MOST_UNIT_CHARS - PROBE_CHARS)
+    place = tail.rfind(probe, begin, len(tail) - 1)
+    while place >= 0:
+        size = len(tail) - PROBE_CHARS - place
+        length = max(LEAST_CHARS, TIMES * size)
+        # A text has the period `size` where it is the same, moved by so much.
+        if length <= len(tail) and tail[-length + size :] == tail[-length:-size]:
             return tail[-size:]
+        place = tail.rfind(probe, begin, place + PROBE_CHARS - 1)
     return ""
