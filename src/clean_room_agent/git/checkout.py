@@ -3,7 +3,11 @@
 import os
 from pathlib import Path
 
+from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import Named, git, named_programs, names, one_line
+
+KEPT_OUT = (".clean_room",)
+"""Here stands the index of the tree that is shown; what a commit has there would take its place."""
 
 
 class ParentCheckout:
@@ -42,6 +46,8 @@ class ParentCheckout:
         Raises:
             GitError: git failed.
         """
+        if git("ls-tree", "-z", "--name-only", "--end-of-options", commit, "--", *KEPT_OUT, cwd=self.root):
+            raise GitError(f"{commit} has a folder of this program's own: it is not checked out")
         self._named = self._named if self._commit else named_programs(self.root)
         git("checkout", "-q", "--force", "--detach", commit, "--", cwd=self.root, named=self._named)
         self._commit = commit

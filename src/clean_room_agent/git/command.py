@@ -201,10 +201,10 @@ def _words(stderr: bytes) -> str:
 
 
 def _verb(arguments: tuple[str, ...]) -> str:
-    """The command's own name, behind settings."""
+    """The command's own name, behind options of git itself."""
     at = 0
-    while arguments[at] == "-c":
-        at += 2
+    while arguments[at].startswith("-"):
+        at += 2 if arguments[at] == "-c" else 1
     return arguments[at]
 
 

@@ -115,12 +115,12 @@ def find_top(path: Path) -> Path:
     if not path.is_dir():
         raise RepositoryError(f"no folder {path}", hint="give the path of a git repository")
     try:
-        if one_line(git("rev-parse", "--is-bare-repository", cwd=path)) == "true":
-            raise RepositoryError(
-                f"{path} is a bare repository: it has no files to work on", hint="clone it first"
-            )
         return _nameable(Path(one_line(git("rev-parse", "--show-toplevel", cwd=path))))
     except GitError as exc:
+        if _is_bare(path):
+            raise RepositoryError(
+                f"{path} is a bare repository: it has no files to work on", hint="clone it first"
+            ) from exc
         raise _unfit(path, exc) from exc
 
 
@@ -187,6 +187,19 @@ def remote_url(top: Path) -> str | None:
     if parts.scheme in {"http", "https"}:
         url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     return url or None
+
+
+def tracked_below(top: Path, name: str) -> tuple[str, ...]:
+    """What git tracks at or below `name`, in the top folder, sorted; in whatever case its letters are."""
+    whole = ("--no-literal-pathspecs", "ls-files", "-z", "--", f":(top,icase,literal){name}")
+    return names(git(*whole, cwd=top))
+
+
+def _is_bare(path: Path) -> bool:
+    try:
+        return one_line(git("rev-parse", "--is-bare-repository", cwd=path)) == "true"
+    except GitError:
+        return False
 
 
 def _list_paths(top: Path) -> tuple[tuple[str, ...], tuple[Generated, ...]]:
