@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -63,11 +64,12 @@ def test_no_ref_is_written_by_way_of_a_link(repo: Repository, link: str) -> None
     made = commit_change(repo, {"a.py": b"x"})
     before = fingerprint(repo.top)
     name = "refs/heads/cra/main" if "heads" in link else "refs/cra/t1/main"
-    for write in (
+    writes: tuple[Callable[[], None], ...] = (
         lambda: update_ref(repo, name, made, expected=""),
         lambda: update_ref(repo, name, made, expected=repo.head),
         lambda: delete_ref(repo, name),
-    ):
+    )
+    for write in writes:
         with pytest.raises(RepositoryError, match="is a link"):
             write()
     assert fingerprint(repo.top) == before
