@@ -30,6 +30,7 @@ from benchmarks.index_processes import CRA, Peak, Spent, environment, peak, pin,
 from benchmarks.index_table import FLOOR, PULL_FLOOR, Contents, Figures, read_contents, render
 from benchmarks.report import write_section
 
+from clean_room_agent.trust import trust
 from clean_room_agent.workspace import FOLDER, Workspace
 
 SECTION = "Index: speed"
@@ -183,6 +184,7 @@ def go_back(bench: Bench, place: Place) -> None:
     git(place.pulled, "checkout", "-q", "--force", place.older)
     forget(place.pulled)
     shutil.copytree(place.former, place.pulled / FOLDER)
+    trust(place.pulled / FOLDER)
     # Files written less than two seconds before a scan are read again by the next one; a pull comes later than that.
     time.sleep(2.1)
     bench.cra(place.pulled)

@@ -21,6 +21,7 @@ from tests.indexer.dump import Rows, dump
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError
+from clean_room_agent.trust import trust
 from clean_room_agent.workspace import FOLDER
 
 MARK = "CRA_KILLED_RUN"
@@ -58,6 +59,7 @@ class Bench:
         shutil.rmtree(self.top / FOLDER, ignore_errors=True)
         if saved is not None:
             shutil.copytree(saved, self.top / FOLDER)
+            trust(self.top / FOLDER)
 
     def fresh(self, name: str) -> tuple[Path, State, float]:
         """The saved folder, the rows, and the seconds, of an index built of the tree as it is."""

@@ -35,6 +35,7 @@ from tests.fakes.repositories import fingerprint
 
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.training.gold_edits import GoldFile
+from clean_room_agent.trust import state_folder
 from clean_room_agent.workspace import Workspace
 
 SOLVE_TIMEOUT_S = 900.0
@@ -148,6 +149,7 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, set
     variables = test_environment(work, top, kind, folder)
     variables.pop("PYTHONPATH", None)  # the program has to see to it that the worktree's files are imported
     variables["XDG_CACHE_HOME"] = str(home / "cache")
+    variables["XDG_STATE_HOME"] = str(state_folder().parent)
     gold = gold_of(top, entry)
     events = home / f"{setting.name}.events"
     subject = Subject(work=work, listed=listed, entry=entry, top=top, gold=gold)

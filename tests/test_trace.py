@@ -10,6 +10,7 @@ from tests.report.scripted_solve import LINE, solve_sample
 from tests.report.trace_page import PATH, Answered, answers_on_page, ask, parameters
 
 from clean_room_agent.git.history import read_blob
+from clean_room_agent.git.landing import branch_tip
 from clean_room_agent.git.repository import open_repository
 
 
@@ -36,7 +37,7 @@ def rows(answers: tuple[Answered, ...], words: str) -> list[dict[str, object]]:
 def test_the_line_stands_in_the_result_and_nowhere_before(solved: tuple[Path, str]) -> None:
     top, run = solved
     repo = open_repository(top)
-    result = read_blob(repo, f"cra/{run}", PATH)
+    result = read_blob(repo, branch_tip(repo, f"cra/{run}"), PATH)
     before = read_blob(repo, repo.head, PATH)
     assert result is not None
     assert before is not None

@@ -37,7 +37,8 @@ def test_create_leaves_the_users_gitignore_alone(tmp_path: Path) -> None:
 
 def test_create_closes_a_folder_that_others_could_read_and_keeps_what_is_in_it(tmp_path: Path) -> None:
     workspace = Workspace(repo=tmp_path)
-    workspace.folder.mkdir(mode=0o755)
+    workspace.create()
+    workspace.folder.chmod(0o755)
     workspace.config.write_text("[models]\n")
     (workspace.folder / ".gitignore").write_text("mine\n")
     workspace.create()
@@ -168,3 +169,30 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     assert process.exitcode == -9
     with hold(lock, timeout=0):
         pass
+
+
+@pytest.mark.parametrize("name", ["sessions", "raw.lock", ".gitignore"])
+def test_create_follows_no_link_below_its_folder(tmp_path: Path, name: str) -> None:
+    workspace = Workspace(repo=tmp_path / "repo")
+    workspace.repo.mkdir()
+    workspace.create()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o755)
+    path = workspace.folder / name
+    if path.is_dir():
+        path.rmdir()
+    path.unlink(missing_ok=True)
+    path.symlink_to(elsewhere)
+    with pytest.raises(UsageError, match="is a link"):
+        workspace.create()
+    assert mode_of(elsewhere) == 0o755
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_a_lock_is_not_taken_by_way_of_a_link(tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    target.write_text("mine")
+    (tmp_path / "raw.lock").symlink_to(target)
+    with pytest.raises(RecordError, match="is a link"), hold(tmp_path / "raw.lock"):
+        pass
+    assert target.read_text() == "mine"

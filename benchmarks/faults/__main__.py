@@ -10,6 +10,7 @@ where a target is missed; `--write` keeps what parts that did not run wrote befo
 
 import argparse
 import importlib
+import os
 import sys
 import tempfile
 import time
@@ -53,6 +54,9 @@ def main() -> int:
     measured: dict[str, tuple[Figure, ...]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
+        os.environ["XDG_STATE_HOME"] = (
+            f"{temporary}/state"  # folders that are made here are noted nowhere else
+        )
         for name in options.parts or PARTS:
             started = time.monotonic()
             folder = work / name

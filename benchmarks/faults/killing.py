@@ -93,8 +93,9 @@ def _live(project: Project, args: Sequence[str], output: Path, points: Points) -
     """Never returns."""
     code = 70
     try:
+        state = {"XDG_STATE_HOME": project.environment()["XDG_STATE_HOME"]}
         os.environ.clear()
-        os.environ.update(project.environment())
+        os.environ.update(project.environment() | state)
         handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         os.dup2(handle, 1)
         os.dup2(handle, 2)

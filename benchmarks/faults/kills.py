@@ -23,6 +23,7 @@ from tests.fakes.solving import PROBE, USERS_REFS, Project, project_at
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import connect_file
+from clean_room_agent.trust import trust
 from clean_room_agent.workspace import Workspace
 
 SEED = 20261121
@@ -178,6 +179,7 @@ class Bench:
     def _project(self, name: str) -> Iterator[Project]:
         folder = self._work / name.replace(" ", "-")
         shutil.copytree(self._template, folder, symlinks=True)
+        trust(folder / "till/.clean_room")
         try:
             yield project_at(folder / "till", {}, {})
         finally:

@@ -37,6 +37,7 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
+from clean_room_agent.trust import is_ours
 from clean_room_agent.workspace import Workspace
 
 LEAST_STATES = 18
@@ -103,7 +104,7 @@ class Visit:
     def serve(self, answerer: Answerer, *args: str, **tables: Mapping[str, object]) -> Said:
         """The command while a server gives the answers."""
         with OllamaServer(answerer) as server:
-            if Workspace(repo=self.top).folder.is_dir():
+            if is_ours(Workspace(repo=self.top).folder):
                 self.project.configure(server.base_url, **tables)
             return self.cra(*args)
 

@@ -15,6 +15,7 @@ from typing import Protocol
 
 from clean_room_agent.capture import Capture, Pieces
 from clean_room_agent.errors import CommandError
+from clean_room_agent.surroundings import absolute_program, outside
 
 DEFAULT_BOUND = 1_000_000
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -74,7 +75,8 @@ def run(
 ) -> Completed:
     """The command has ended, and so has all that it started, daemons included.
 
-    A string is run by `sh`: for the user's own commands only. `env` None means this program's environment.
+    A string is run by `sh`: for the user's own commands only. `env` None means this program's environment; of either,
+    the child gets what `surroundings.outside` leaves. A name without a slash is looked up on that PATH.
     Whatever still runs when the command itself is gone has 0.2 s to finish writing, then is killed. With
     `contain` False only the process group is killed: 20 ms cheaper, for programs that start no daemons; on
     systems other than Linux there is nothing else. `limits` need `contain`. The command inherits the open files in
@@ -254,14 +256,15 @@ def _start(
     limits: Limits | None,
 ) -> _Child:
     """The command under a supervisor that holds it to `limits`; without limits, at the head of its own group."""
-    environment = inherited_environment(without="\0") if env is None else dict(env)
+    environment = outside(os.environ if env is None else env)
+    argv = (absolute_program(argv[0], environment), *argv[1:])
     if limits is None or sys.platform != "linux":
         return _Group(_open(argv, argv, cwd, environment, stdin, *keep))
     ours, theirs = socket.socketpair()
     with theirs:
         supervisor = (sys.executable, "-I", "-S", str(SUPERVISOR), str(theirs.fileno()))
         try:
-            process = _open(supervisor, argv, cwd, environment, stdin, theirs.fileno(), *keep)
+            process = _open(supervisor, argv, cwd, {}, stdin, theirs.fileno(), *keep)
         except CommandError:
             ours.close()
             raise

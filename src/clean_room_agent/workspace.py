@@ -1,6 +1,7 @@
 """Where things stand on disk: a repository's `.clean_room` folder, its worktrees' folder, and locks between processes."""
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import os
@@ -12,7 +13,8 @@ from pathlib import Path
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.errors import RecordError, UsageError
-from clean_room_agent.whole_file import sync_folder, write_whole
+from clean_room_agent.trust import claim, require_trust
+from clean_room_agent.whole_file import write_whole
 
 FOLDER = ".clean_room"
 LOCK_TIMEOUT = 10.0
@@ -112,16 +114,10 @@ class Workspace:
         """The folders exist, readable by the user alone, and git ignores them; the user's .gitignore is untouched.
 
         Raises:
-            UsageError: the folder is a link, or cannot be made.
+            UsageError: somebody else made the folder, it is a link, or it cannot be made.
         """
-        if self.folder.is_symlink():
-            raise UsageError(
-                f"{self.folder} is a link", hint="remove it: the record belongs into the repository itself"
-            )
         try:
-            if not self.folder.exists():
-                make_private(self.folder)
-                sync_folder(self.repo)
+            claim(self.folder)
             for folder in (self.folder, self.sessions):
                 make_private(folder)
                 close_files(folder)
@@ -134,10 +130,27 @@ class Workspace:
             ) from exc
 
 
+def trusted_workspace(top: Path) -> Workspace:
+    """The workspace of the repository at `top`, for a command that a user gave.
+
+    Raises:
+        UsageError: its folder was made by somebody else, or git tracks something in it, or a link stands there.
+    """
+    workspace = Workspace(repo=top)
+    require_trust(workspace.folder)
+    return workspace
+
+
 def close_files(folder: Path) -> None:
-    """Only the user can read the files that stand in `folder`, however they came there."""
+    """Only the user can read the files that stand in `folder`, however they came there.
+
+    Raises:
+        UsageError: a link stands there.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
+            if entry.is_symlink():
+                raise UsageError(f"{entry.path} is a link", hint="remove it: no link is followed there")
             with contextlib.suppress(FileNotFoundError):  # a journal may go with its database at any time
                 if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mode & 0o077:
                     Path(entry.path).chmod(0o600)
@@ -202,8 +215,8 @@ def _acquire(lock: Path, timeout: float, what: str) -> int:
     """A descriptor that holds the lock; the one that a file removed meanwhile had would hold nothing."""
     turns = iter(range(round(timeout / LOCK_POLL)))
     while True:
-        flags = os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT
-        handle = os.open(lock, flags | os.O_CLOEXEC, 0o600)
+        flags = os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
+        handle = _open_lock(lock, flags | os.O_CLOEXEC)
         try:
             _lock(handle, lock, turns, what)
             if _names(lock, handle):
@@ -212,6 +225,15 @@ def _acquire(lock: Path, timeout: float, what: str) -> int:
             os.close(handle)
             raise
         os.close(handle)
+
+
+def _open_lock(lock: Path, flags: int) -> int:
+    try:
+        return os.open(lock, flags, 0o600)
+    except OSError as exc:
+        if exc.errno != errno.ELOOP:
+            raise
+        raise RecordError(f"{lock} is a link", hint="remove it: no link is followed there") from exc
 
 
 def _lock(handle: int, lock: Path, turns: Iterator[int], what: str) -> None:

@@ -22,6 +22,7 @@ OWN_NAMES = {
     "cli/discovery.py": "fixed names in the user's tree, which the user asked to look at",
     "whole_file.py": "what its caller names: own files, and what the user named",
     "workspace.py": "the workspace's own key",
+    "trust.py": "notes in the user's state folder, and a key that it has just made",
     "db/schema_page.py": "a page that a developer names",
     "db/migrations.py": "files of the package",
     "db/session.py": "the session's own file",

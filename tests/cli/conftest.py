@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.repositories import copy_repository
 from tests.fakes.solving import Project, Script, make_project, serving
 
 from clean_room_agent.cli.check import CHECK_PROMPT, VERDICT_PROMPT
@@ -48,5 +49,5 @@ def solved(till: Project, solved_once: tuple[Path, str]) -> str:
     """The id of a complete run of `till`, whose server is gone: a copy of one made elsewhere."""
     made, task_id = solved_once
     shutil.rmtree(till.top)
-    shutil.copytree(made, till.top, symlinks=True)
+    copy_repository(made, till.top)
     return task_id

@@ -1,7 +1,6 @@
 """`cra train-plan` and `cra curate-data` against a stand-in server, over a seeded record."""
 
 import json
-import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from tests.db.raw.samples import NOW
 from tests.fakes.ollama_script import ChatCall
 from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.repositories import make_repository
+from tests.fakes.repositories import copy_repository, make_repository
 from tests.fakes.solving import PROBE, Project, project_at
 from tests.training.seeded import SECRET, SECRET_IN, Seeded, seed_record
 from tests.training.test_dataset import CARD, ORIGIN
@@ -56,7 +55,7 @@ def seeded_once(tmp_path_factory: pytest.TempPathFactory) -> Seeded:
 
 @pytest.fixture
 def shop(tmp_path: Path, seeded_once: Seeded) -> Project:
-    shutil.copytree(seeded_once.top, tmp_path / "shop", symlinks=True)
+    copy_repository(seeded_once.top, tmp_path / "shop")
     return project_at(tmp_path / "shop", {}, {})
 
 
@@ -161,7 +160,7 @@ def curated(
     tmp_path_factory: pytest.TempPathFactory, seeded_once: Seeded
 ) -> tuple[Project, Mind, dict[str, Any], Path]:
     top = tmp_path_factory.mktemp("curated") / "shop"
-    shutil.copytree(seeded_once.top, top, symlinks=True)
+    copy_repository(seeded_once.top, top)
     shop = project_at(top, {}, {})
     mind = Mind()
     folder = shop.home / "data"

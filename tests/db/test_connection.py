@@ -2,7 +2,7 @@ import os
 import sqlite3
 import stat
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -217,3 +217,27 @@ def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
         with transaction(conn):
             conn.execute(INSERT)
         assert conn.execute(COUNT).fetchone()[0] == 1
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_database_is_not_opened_by_way_of_a_link(tmp_path: Path, *, read_only: bool) -> None:
+    target = tmp_path / "target"
+    with closing(connect_file("raw", target)):
+        pass
+    target.chmod(0o644)
+    link = tmp_path / "raw.sqlite"
+    link.symlink_to(target)
+    with pytest.raises(RecordError):
+        connect_file("raw", link, read_only=read_only)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o644
+
+
+@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
+def test_a_journal_that_is_a_link_is_not_written_through(tmp_path: Path, suffix: str) -> None:
+    target = tmp_path / "target"
+    target.write_text("mine")
+    path = tmp_path / "raw.sqlite"
+    path.with_name(path.name + suffix).symlink_to(target)
+    with suppress(RecordError, sqlite3.Error), closing(connect_file("raw", path)) as conn, transaction(conn):
+        conn.execute(INSERT)
+    assert target.read_text() == "mine"

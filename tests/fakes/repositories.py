@@ -2,13 +2,14 @@
 
 import hashlib
 import os
+import shutil
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.fakes.patience import PATIENCE
 
-from clean_room_agent import proc
+from clean_room_agent import proc, trust
 from clean_room_agent.git.commits import FILE, FileChange, commit_files
 from clean_room_agent.git.repository import Repository
 
@@ -47,6 +48,15 @@ def make_repository(top: Path, files: Files, *, message: str = "Begin") -> Path:
     init_repository(top)
     commit(top, files, message)
     return top
+
+
+def copy_repository(source: Path, target: Path) -> Path:
+    """`target`, a copy whose `.clean_room` its user trusts."""
+    shutil.copytree(source, target, symlinks=True)
+    folder = target / ".clean_room"
+    if folder.exists():
+        trust.trust(folder)
+    return target
 
 
 def init_repository(top: Path) -> Path:

@@ -22,6 +22,7 @@ from clean_room_agent import proc, textfile
 from clean_room_agent.cli.init import write_config
 from clean_room_agent.cli.main import run
 from clean_room_agent.training.gold_edits import GoldFile
+from clean_room_agent.trust import state_folder
 from clean_room_agent.workspace import Workspace
 
 USERS_REFS = ("refs/cra/", "refs/heads/cra/")
@@ -230,6 +231,7 @@ class Project:
         return kept | {
             "HOME": str(self.home),
             "XDG_CACHE_HOME": str(self.home / "cache"),
+            "XDG_STATE_HOME": str(state_folder().parent),  # as the test's own process has it
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "COLUMNS": "400",
         }

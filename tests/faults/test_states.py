@@ -10,13 +10,22 @@ from tests.fakes.states.hostile import canary, canary_program, plant_programs
 from tests.fakes.states.place import Place
 
 TRIED = ("init", "index", "solve, Ctrl-C", "solve", "apply, the file changed", "apply", "discard")
-FIT = ("inherited variables", "alternates", "strange file names")
+FIT = (
+    "inherited variables",
+    "alternates",
+    "strange file names",
+    "filters of work trees alone",
+    "path that begins here",
+)
 REFUSED = (
     "mid am",
     "partial clone of a program",
     "branch named cra",
     "broken objects",
     "folder whose name is not utf8",
+    "clean room that git tracks",
+    "clean room in an archive",
+    "refs that are a link",
 )
 
 

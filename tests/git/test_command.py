@@ -1,5 +1,6 @@
 """What a configuration names and git would run: not when we ask."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from tests.fakes.repositories import commit, git, make_repository, write
 from tests.fakes.states.hostile import canary, canary_program
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import Named, environment, named_programs
+from clean_room_agent.git.command import Named, environment, named_programs, one_line
 from clean_room_agent.git.command import git as hardened_git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree, reset_worktree
@@ -66,3 +67,18 @@ def test_missing_contents_are_never_fetched_whatever_is_allowed(tmp_path: Path, 
         hardened_git("cat-file", "-p", f"{repo.head}:a.py", cwd=top)
     assert "git fetch --refetch" in caught.value.hint
     assert canary(tmp_path) == ()
+
+
+def test_git_is_not_taken_from_the_folder_that_it_works_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = make_repository(tmp_path / "repo", {"a.py": "x = 1\n"})
+    canary = tmp_path / "canary"
+    for folder in (top, top / "bin"):
+        folder.mkdir(exist_ok=True)
+        (folder / "git").write_text(f"#!/bin/sh\ntouch {canary}\n")
+        (folder / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f":.:bin:{os.environ['PATH']}")
+    monkeypatch.chdir(top)
+    assert one_line(hardened_git("rev-parse", "--show-toplevel", cwd=top)) == str(top)
+    assert not canary.exists()

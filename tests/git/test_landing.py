@@ -1,3 +1,7 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from tests.fakes.repositories import commit_change, fingerprint, git
 
@@ -46,3 +50,39 @@ def test_a_branch_where_results_would_stand_is_told_beforehand(repo: Repository)
     with pytest.raises(RepositoryError, match="a branch named cra") as caught:
         with_room(repo, "cra")
     assert "git branch -m cra" in caught.value.hint
+
+
+@pytest.mark.parametrize("link", ["refs/cra", "refs/heads/cra", "logs/refs/cra", "refs/cra/t1", "refs/heads"])
+def test_no_ref_is_written_by_way_of_a_link(repo: Repository, link: str) -> None:
+    path = repo.common_dir / link
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        path.rename(path.with_name("tips"))
+        path.symlink_to("tips")
+    else:
+        path.symlink_to(repo.common_dir / "refs/heads")
+    made = commit_change(repo, {"a.py": b"x"})
+    before = fingerprint(repo.top)
+    name = "refs/heads/cra/main" if "heads" in link else "refs/cra/t1/main"
+    writes: tuple[Callable[[], None], ...] = (
+        lambda: update_ref(repo, name, made, expected=""),
+        lambda: update_ref(repo, name, made, expected=repo.head),
+        lambda: delete_ref(repo, name),
+    )
+    for write in writes:
+        with pytest.raises(RepositoryError, match="is a link"):
+            write()
+    assert fingerprint(repo.top) == before
+
+
+def test_a_ref_is_on_the_disk_whatever_the_configuration_says(repo: Repository, tmp_path: Path) -> None:
+    git(repo.top, "config", "core.fsyncMethod", "writeout-only")
+    trace = tmp_path / "trace"
+    pins = {"GIT_TRACE2_EVENT": str(trace)}
+    repo.git("update-ref", "--", "refs/cra/t1/x", repo.head, repo.zero, pins=pins)
+    events = [json.loads(line) for line in trace.read_text().splitlines()]
+    flushed = {one["key"]: int(one["value"]) for one in events if one.get("category") == "fsync"}
+    if not flushed:
+        pytest.skip("this git does not tell")
+    assert flushed.get("fsync/hardware-flush", 0) > 0
+    assert flushed.get("fsync/writeout-only", 0) == 0

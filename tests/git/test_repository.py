@@ -65,11 +65,12 @@ def test_a_damaged_repository_is_an_error_with_the_remedy(
     top: Path, damage: str, said: str, hint: str
 ) -> None:
     name = git(top, "rev-parse", "HEAD^{tree}")
+    head = git(top, "rev-parse", "HEAD")
     file = top / damage.format(tree=f"{name[:2]}/{name[2:]}")
     file.chmod(0o644)
     file.write_bytes(b"garbage, of which there is enough")
     with pytest.raises(GitError, match=r"(?s)" + said) as caught:
-        list_tree(open_repository(top), "HEAD")
+        list_tree(open_repository(top), head)
     assert hint in caught.value.hint
 
 

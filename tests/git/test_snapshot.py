@@ -265,6 +265,17 @@ def test_filter_drivers_never_run_and_their_files_are_left_out(tmp_path: Path) -
     assert not marker.exists()
 
 
+def test_a_filter_without_a_name_is_kept_from_running_too(top: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "ran"
+    with (top / ".git/config").open("a") as file:
+        file.write(f'[filter ""]\n\tclean = touch {marker}; cat\n\tsmudge = touch {marker}; cat\n')
+    write(top, {".gitattributes": "*.bin filter=\n", "x.bin": "content", "a.py": "a = 3\n"})
+    taken = take(top)
+    assert dict(taken.excluded) == {"x.bin": "filter driver '' does not run here"}
+    assert "a.py" in taken.dirty_tracked
+    assert not marker.exists()
+
+
 def test_no_hook_and_no_fsmonitor_runs(top: Path, tmp_path: Path) -> None:
     marker = tmp_path / "ran"
     script = f"#!/bin/sh\necho $0 >> '{marker}'\n"

@@ -7,7 +7,7 @@ from tests.fakes.repositories import fingerprint, git, make_repository, write
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.git.worktree import Worktree, add_worktree, remove_worktree, reset_worktree
+from clean_room_agent.git.worktree import Worktree, add_worktree, remove_worktree, reset_worktree, stand_on
 
 FILES = {"a.py": "a = 1\n", "pkg/b.py": "b = 1\n", ".gitignore": "*.log\nnode_modules\n.venv\n"}
 
@@ -159,6 +159,62 @@ def test_submodule_folders_are_emptied_but_not_through_links(tmp_path: Path) -> 
     (tree.path / "deep").symlink_to(tmp_path / "users")
     reset_worktree(tree, repo.head)
     assert (tmp_path / "users/lib/precious").exists()
+
+
+def plant_filter(top: Path, title: str, canary: Path) -> None:
+    """A filter driver that leaves a trace, in a file that the configuration includes under a condition."""
+    write(top, {".gitattributes": "*.py filter=trap\n"})
+    git(top, "add", ".gitattributes")
+    git(top, "commit", "-q", "-m", "Attributes")
+    included = top.parent / "included"
+    program = f"touch {canary}; cat"
+    included.write_text(
+        "".join(f'[filter "trap"]\n\t{key} = {program}\n' for key in ("smudge", "clean"))
+        + f'[hook "trap"]\n\tevent = post-checkout\n\tevent = reference-transaction\n\tcommand = touch {canary}\n'
+    )
+    with (top / ".git/config").open("a") as file:
+        file.write(f"[{title}]\n\tpath = {included}\n")
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "include",
+        'includeIf "gitdir:**/worktrees/*"',
+        'includeIf "gitdir:**/worktrees/**"',
+        'includeIf "gitdir/i:**/WORKTREES/*"',
+        'includeIf "gitdir:task/"',
+        'includeIf "hasconfig:remote.*.url:https://**"',
+        'includeIf "onbranch:**"',
+    ],
+)
+def test_a_filter_that_git_knows_in_the_work_tree_alone_is_not_run(tmp_path: Path, title: str) -> None:
+    top = make_repository(tmp_path / "repo", FILES)
+    git(top, "remote", "add", "origin", "https://example.org/x")
+    canary = tmp_path / "canary"
+    plant_filter(top, title, canary)
+    canary.unlink(missing_ok=True)
+    repo = open_repository(top)
+    tree = add_worktree(repo, repo.head, tmp_path / "cache/task", "t1")
+    assert contents(tree).items() >= {name: text.encode() for name, text in FILES.items()}.items()
+    write(tree.path, {"a.py": "a = 2\n"})
+    reset_worktree(tree, repo.head)
+    stand_on(tree, repo.head)
+    remove_worktree(tree)
+    assert not canary.exists()
+
+
+def test_a_filter_of_the_work_trees_own_configuration_is_not_run(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "repo", FILES)
+    canary = tmp_path / "canary"
+    write(top, {".gitattributes": "*.py filter=trap\n"})
+    git(top, "add", ".gitattributes")
+    git(top, "commit", "-q", "-m", "Attributes")
+    git(top, "config", "extensions.worktreeConfig", "true")
+    git(top, "config", "--worktree", "filter.trap.smudge", f"touch {canary}; cat")
+    repo = open_repository(top)
+    reset_worktree(add_worktree(repo, repo.head, tmp_path / "cache/task", "t1"), repo.head)
+    assert not canary.exists()
 
 
 def test_removal_works_on_a_wrecked_worktree(tree: Worktree) -> None:

@@ -3,12 +3,11 @@
 import contextlib
 import os
 import random
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, git, make_repository
+from tests.fakes.repositories import commit, copy_repository, git, make_repository
 from tests.indexer.dump import dump_of, index
 
 from clean_room_agent.errors import CommandError
@@ -126,7 +125,7 @@ def test_any_sequence_of_edits_ends_in_the_index_of_a_fresh_build(
     base: Path, tmp_path: Path, seed: int, world: tuple[Sequence[str], Sequence[str]]
 ) -> None:
     chance = random.Random(seed)
-    top = Path(shutil.copytree(base, tmp_path / "repo", symlinks=True))
+    top = copy_repository(base, tmp_path / "repo")
     names, texts = world
     steps = [(chance.choice(ACTS), chance.choice(names), chance.choice(texts)) for _ in range(STEPS)]
     for number, (what, name, text) in enumerate(steps):

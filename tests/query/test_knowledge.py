@@ -1,10 +1,9 @@
 import contextlib
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, make_repository, write
+from tests.fakes.repositories import commit, copy_repository, make_repository, write
 from tests.indexer.dump import index
 
 from clean_room_agent.db.connection import get_connection
@@ -51,7 +50,7 @@ def indexed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def top(tmp_path: Path, indexed: Path) -> Path:
-    return Path(shutil.copytree(indexed, tmp_path / "repo"))
+    return copy_repository(indexed, tmp_path / "repo")
 
 
 @pytest.fixture

@@ -114,3 +114,16 @@ def test_no_mount_goes_by_way_of_a_link(sandbox: Sandbox, tmp_path: Path) -> Non
     with pytest.raises(CommandError, match="became a link"):
         guarded.run("true", env=ENV, timeout=PATIENCE)
     assert not (tmp_path / "node_modules").exists()
+
+
+def test_variables_for_the_loader_reach_the_command_and_not_bubblewrap(sandbox: Sandbox) -> None:
+    env = ENV | {"LD_LIBRARY_PATH": ":lib", "PATH": "/usr/bin:/bin:./tools"}
+    allowed = replace(sandbox, environment=("LD_LIBRARY_PATH",))
+    done = allowed.run("echo $LD_LIBRARY_PATH $PATH", env=env, timeout=PATIENCE)
+    assert done.stdout == b":lib /usr/bin:/bin:./tools\n"
+    (sandbox.policy.tree / "lib").mkdir()
+    told = pretended(sandbox.policy.tree.parent, "env >&2; exit 1")
+    with pytest.raises(CommandError) as caught:
+        replace(allowed, bubblewrap=told).run("true", env=env, timeout=PATIENCE)
+    assert "LD_LIBRARY_PATH" not in caught.value.message
+    assert "PATH=/usr/bin:/bin\n" in caught.value.message + "\n"

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from clean_room_agent import trust
 from clean_room_agent.config import read_toml
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated.metadata import get_active_adapter
@@ -88,6 +89,7 @@ def main() -> None:
         number += 1
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(source, copy)
+        trust._note_down(copy / ".clean_room")
         child = os.fork()
         if child == 0:
             sys.settrace(Killer(number))

@@ -64,11 +64,12 @@ class Display:
     def _key(self) -> bytes:
         from clean_room_agent.errors import CraError
         from clean_room_agent.git.repository import find_top
+        from clean_room_agent.trust import is_ours
         from clean_room_agent.workspace import Workspace
 
         try:
             workspace = None if self.repo is None else Workspace(repo=find_top(self.repo.absolute()))
-            if workspace is not None and workspace.folder.is_dir():
+            if workspace is not None and is_ours(workspace.folder):
                 return workspace.secret_key()
         except (CraError, OSError):
             pass  # where nothing can be kept, equal secrets are equal within this command

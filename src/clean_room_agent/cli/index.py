@@ -15,7 +15,7 @@ from clean_room_agent.git.generated import generated_words
 from clean_room_agent.git.repository import list_work_tree
 from clean_room_agent.indexer.bounds import Bounds, digest_of, recall
 from clean_room_agent.indexer.build import index_repository
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import Workspace, trusted_workspace
 
 NAMED = 20
 """Files of a kind that are named one by one."""
@@ -37,7 +37,7 @@ def command(
 ) -> int:
     """Build or refresh the knowledge base of REPO (here by default)."""
     listing = list_work_tree(path or repo)
-    workspace = Workspace(repo=listing.top)
+    workspace = trusted_workspace(listing.top)
     workspace.create()
     digest = digest_of(workspace.config)
     bar = output.ProgressBar("indexing")

@@ -11,9 +11,11 @@ import click
 from clean_room_agent.cli import discovery, options, output, wiring
 from clean_room_agent.cli.config_file import render_config
 from clean_room_agent.errors import ModelError, UsageError
+from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.config import Provider
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.sandbox.config import Mode
+from clean_room_agent.trust import trust as trust_folder
 from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
@@ -88,6 +90,11 @@ class _Answers:
 @click.option("-y", "--yes", is_flag=True, help="Accept what was found.")
 @click.option("--force", is_flag=True, help="Replace a configuration that is there already.")
 @click.option(
+    "--trust",
+    is_flag=True,
+    help="Use the .clean_room folder that is there, whoever made it: you have read its config.toml.",
+)
+@click.option(
     "--print", "print_only", is_flag=True, help="Print a configuration with every key; write nothing."
 )
 def command(
@@ -104,12 +111,15 @@ def command(
     sandbox: Mode | None,
     yes: bool,
     force: bool,
+    trust: bool,
     print_only: bool,
 ) -> int:
     """Write .clean_room/config.toml for REPO (here by default)."""
     if print_only:
         output.answer(render_config({}))
         return 0
+    if trust:
+        return _trust(Workspace(repo=find_top((path or repo).absolute())))
     workspace = wiring.workspace_of(path or repo)
     if workspace.config.exists() and not force:
         raise UsageError(f"{workspace.config} is there already", hint="edit it, or replace it with --force")
@@ -126,6 +136,15 @@ def command(
     write_config(workspace, values)
     output.answer(f"wrote {workspace.config}")
     output.answer('next: cra check, then cra solve "what is to be changed"')
+    return 0
+
+
+def _trust(workspace: Workspace) -> int:
+    if not workspace.folder.exists():
+        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` makes it")
+    trust_folder(workspace.folder)
+    workspace.create()
+    output.answer(f"{workspace.folder} is used from now on, as it stands here")
     return 0
 
 

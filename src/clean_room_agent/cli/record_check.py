@@ -17,6 +17,7 @@ from clean_room_agent.db.raw.check import (
 )
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import CraError, GitError
+from clean_room_agent.git.command import require_hex
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.llm.exchange import prompt_hash
 from clean_room_agent.workspace import Workspace, is_held
@@ -148,7 +149,7 @@ def _results(workspace: Workspace, endings: tuple[Ending, ...]) -> tuple[tuple[s
 def _result_fault(repo: Repository, ending: Ending) -> tuple[str, str] | None:
     run = short_id(ending.task_id)
     try:
-        standing = repo.git("for-each-ref", "--count=1", "--contains", ending.result_commit)
+        standing = repo.git("for-each-ref", "--count=1", "--contains", require_hex(ending.result_commit))
     except GitError:
         return (
             f"git no longer has the result of run {run}",

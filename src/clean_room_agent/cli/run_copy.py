@@ -16,6 +16,7 @@ from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove_worktree, stand_on
 from clean_room_agent.indexer.build import index_repository
+from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace, private_folder
 
 
@@ -68,6 +69,7 @@ def _index_recorded(desk: Desk, repo: Repository, task_id: str, state: RecordedS
         with contextlib.closing(connect_file("curated", built, read_only=True)) as source:
             backup(source, target)
     finally:
+        forget(Workspace(repo=where).folder)
         remove_worktree(worktree)
 
 

@@ -41,7 +41,7 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.registry import STAGES
 from clean_room_agent.retrieval.retriever import Retriever
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.workspace import Workspace, trusted_workspace
 
 Progress = Callable[[int, int], None]
 PLAIN_WINDOW = 32_768
@@ -51,8 +51,12 @@ RESERVED_SHARE = 4
 
 
 def workspace_of(path: Path) -> Workspace:
-    """The workspace of the repository that `path` stands in."""
-    return Workspace(repo=find_top(path.absolute()))
+    """The workspace of the repository that `path` stands in.
+
+    Raises:
+        UsageError: somebody else made its folder, or put something into it.
+    """
+    return trusted_workspace(find_top(path.absolute()))
 
 
 def cache_folder() -> Path:

@@ -196,10 +196,15 @@ def transaction(conn: sqlite3.Connection) -> Iterator[None]:
 
 def _open(path: Path, *, read_only: bool, any_thread: bool) -> sqlite3.Connection:
     if not read_only:
-        # SQLite would make it by the umask; its journals inherit the file's mode.
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        if path.stat().st_mode & 0o077:
-            path.chmod(0o600)
+        # SQLite would make it by the umask; its journals inherit the file's mode, and it follows no link to them.
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            if os.fstat(handle).st_mode & 0o077:
+                os.fchmod(handle, 0o600)
+        finally:
+            os.close(handle)
+    elif path.is_symlink():
+        raise RecordError(f"{path} is a link", hint="remove it: no link is followed there")
     uri = f"file:{quote(os.fspath(path))}?mode={'ro' if read_only else 'rw'}"
     return sqlite3.connect(
         uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=not any_thread

@@ -23,6 +23,7 @@ HEADER = """\
   curated.sqlite               what is known of the repository; rebuilt by `cra index` alone
   raw.sqlite                   append-only record of everything that happened; the training corpus
   raw.lock                     held (flock) for the length of a transaction by whoever writes the record
+  trust.key                    random; a note in the user's state folder has it too: the folder was made here
   redaction.key                what secrets are hashed with where they are shown
   sessions/session_<task>.sqlite   working memory of one task; archived into raw and deleted at its end
   sessions/curated_<task>.sqlite   a run's own copy of curated.sqlite, re-indexed after each accepted step

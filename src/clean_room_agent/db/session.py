@@ -156,7 +156,7 @@ def restore_session(repo_path: Path, record: Record, task_id: str) -> None:
     row = record.write(get_archive, task_of(task_id))
     if row is not None:
         fresh = path.with_name(f"{path.name}.part")
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:  # noqa: PTH123
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:  # noqa: PTH123
             file.write(row.session_blob)
             file.flush()
             os.fsync(file.fileno())

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from clean_room_agent import beneath
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.command import names
+from clean_room_agent.git.command import names, require_hex
 from clean_room_agent.git.history import ChangedPath, changed_paths, diff_bytes
-from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.repository import Repository, as_configured_now
 from clean_room_agent.git.scratch import scratch_index
 
 
@@ -24,6 +24,7 @@ def apply_to_tree(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
     Raises:
         RepositoryError: files are not what `base` has, all of them named; or the patch does not fit.
     """
+    repo = as_configured_now(repo)
     changed = changed_paths(repo, base, commit)
     existing = tuple(entry.path for entry in changed if entry.status != "A")
     gone = {entry.path for entry in changed if entry.status == "D"}
@@ -111,7 +112,7 @@ def _differing(repo: Repository, base: str, paths: tuple[str, ...]) -> tuple[str
     """Those of `paths` that do not stand in the work tree as `base` has them, line ends aside."""
     if not paths:
         return ()
-    entries = repo.git("ls-tree", "-r", "-z", "--full-tree", base, "--", *paths)
+    entries = repo.git("ls-tree", "-r", "-z", "--full-tree", "--", require_hex(base), *paths)
     with scratch_index(repo, None) as pins:
         repo.git("update-index", "-z", "--index-info", pins=pins, input=entries)
         repo.git("update-index", "-q", "--refresh", pins=pins, ok=(0, 1))

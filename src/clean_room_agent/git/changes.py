@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent.git.command import git, one_line, stream_git
+from clean_room_agent.git.command import git, one_line, require_hex, stream_git
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
 FORMAT = "%x00%H%x00p%P%x00t%ct%x00a%an <%ae>%x00m%B"
@@ -51,7 +51,14 @@ def stream_changes(git_dir: Path, head: str) -> Iterator[CommitChange]:
     pieces = stream_git(
         *FRUGAL,
         *("log", "-z", "--raw", "--numstat", "--no-renames", "--no-abbrev", "--reverse", "--topo-order"),
-        *("--no-textconv", "--no-ext-diff", f"--format={FORMAT}", head, "--"),
+        *(
+            "--no-textconv",
+            "--no-ext-diff",
+            f"--format={FORMAT}",
+            "--end-of-options",
+            require_hex(head),
+            "--",
+        ),
         cwd=git_dir,
         separator=b"\0\0",
         pins={"GIT_DIR": str(git_dir)},

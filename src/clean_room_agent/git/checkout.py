@@ -3,7 +3,11 @@
 import os
 from pathlib import Path
 
-from clean_room_agent.git.command import Named, git, named_programs, names, one_line
+from clean_room_agent.errors import GitError
+from clean_room_agent.git.command import Named, git, named_programs, names, one_line, require_hex
+
+KEPT_OUT = (".clean_room",)
+"""Here stands the index of the tree that is shown; what a commit has there would take its place."""
 
 
 class ParentCheckout:
@@ -42,12 +46,24 @@ class ParentCheckout:
         Raises:
             GitError: git failed.
         """
+        require_hex(commit)
+        if git("ls-tree", "-z", "--name-only", "--", commit, *KEPT_OUT, cwd=self.root):
+            raise GitError(f"{commit} has a folder of this program's own: it is not checked out")
         self._named = self._named if self._commit else named_programs(self.root)
-        git("checkout", "-q", "--force", "--detach", commit, "--", cwd=self.root, named=self._named)
+        git(
+            "checkout",
+            "-q",
+            "--force",
+            "--detach",
+            require_hex(commit),
+            "--",
+            cwd=self.root,
+            named=self._named,
+        )
         self._commit = commit
 
     def paths(self) -> frozenset[str]:
         """The paths of the commit's files, links left out."""
-        listed = names(git("ls-tree", "-r", "-z", "--full-tree", self._commit, cwd=self.root))
+        listed = names(git("ls-tree", "-r", "-z", "--full-tree", "--", self._commit, cwd=self.root))
         entries = (entry.partition("\t") for entry in listed)
         return frozenset(path for head, _, path in entries if head.startswith("100"))

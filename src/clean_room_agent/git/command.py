@@ -9,13 +9,19 @@ from pathlib import Path
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError, GitError
 
+HEX = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})")
 OUTPUT_BOUND = 1 << 30
 
 # On the command line they win over every configuration file.
 SAFE = (
     "core.hooksPath=/dev/null",
     "core.fsync=reference",  # a ref that was not synced may be empty after a power cut, and git then complains of it
+    "core.fsyncMethod=fsync",  # else a configured "writeout-only" leaves it to the disk's cache
     "core.fsmonitor=false",
+    # Hooks that configuration files name: known by event to later versions of git than by name (see NO_HOOK).
+    "hook.reference-transaction.enabled=false",
+    "hook.post-checkout.enabled=false",
+    "hook.post-index-change.enabled=false",
     "core.untrackedCache=false",
     "core.splitIndex=false",  # a split index would be written beside the user's own
     "core.sparseCheckout=false",
@@ -73,6 +79,13 @@ class Named:
 
     filters: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
+
+    def __or__(self, other: "Named") -> "Named":
+        """Those of both."""
+        return Named(
+            filters=tuple(sorted({*self.filters, *other.filters})),
+            hooks=tuple(sorted({*self.hooks, *other.hooks})),
+        )
 
 
 REMEDIES = (
@@ -170,15 +183,35 @@ def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
     return proc.inherited_environment(without="GIT_") | FIXED | counted | dict(pins)
 
 
-def named_programs(place: Path) -> Named:
-    """The filter drivers and hooks that the configuration defines."""
+def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> Named:
+    """The filter drivers and hooks that the configuration defines, as git reads it there: with the same `pins` that the
+    calls have for which it is asked, since parts of it may count for one folder, one work tree or one branch alone.
+    """
     pattern = r"^(filter\..*\.(clean|smudge|process)|hook\..*\.(command|event))$"
-    found = names(git("config", "-z", "--name-only", "--get-regexp", pattern, cwd=place, ok=(0, 1)))
+    found = names(
+        git("config", "-z", "--name-only", "--get-regexp", pattern, cwd=place, pins=pins, ok=(0, 1))
+    )
     known = {(key.partition(".")[0], key.partition(".")[2].rpartition(".")[0]) for key in found}
     filters, hooks = (
         tuple(sorted(name for kind, name in known if kind == wanted)) for wanted in ("filter", "hook")
     )
     return Named(filters=filters, hooks=hooks)
+
+
+def require_hex(name: str) -> str:
+    """`name`, which is an object's: it may come from a record or a file, and never stands for an option or another name.
+
+    Raises:
+        GitError: it is something else.
+    """
+    if HEX.fullmatch(name) is None:
+        raise GitError(f"{name!r} is not the name of an object")
+    return name
+
+
+def fields(output: bytes) -> tuple[str, ...]:
+    """The NUL-ended fields in git's output, of which some may be empty."""
+    return tuple(os.fsdecode(field) for field in output.split(b"\0")[:-1])
 
 
 def names(output: bytes) -> tuple[str, ...]:
@@ -201,10 +234,10 @@ def _words(stderr: bytes) -> str:
 
 
 def _verb(arguments: tuple[str, ...]) -> str:
-    """The command's own name, behind settings."""
+    """The command's own name, behind options of git itself."""
     at = 0
-    while arguments[at] == "-c":
-        at += 2
+    while arguments[at].startswith("-"):
+        at += 2 if arguments[at] == "-c" else 1
     return arguments[at]
 
 

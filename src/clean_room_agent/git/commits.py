@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import joined, names, one_line
+from clean_room_agent.git.command import joined, names, one_line, require_hex
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.git.scratch import identity, scratch_index
 
@@ -58,7 +58,11 @@ def commit_files(
         tree = one_line(repo.git("write-tree", pins=pins))
     pins = dict(identity(author or author_of(repo), date))
     body = message.encode("utf-8", "replace")
-    return one_line(repo.git("commit-tree", tree, "-p", parent, "-F", "-", pins=pins, input=body))
+    return one_line(
+        repo.git(
+            "commit-tree", require_hex(tree), "-p", require_hex(parent), "-F", "-", pins=pins, input=body
+        )
+    )
 
 
 def _refuse_bad_path(path: str) -> None:

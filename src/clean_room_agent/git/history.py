@@ -1,14 +1,12 @@
 """What was committed: differences, trees and blobs. Read only."""
 
 import functools
-import re
 from dataclasses import dataclass
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import names, one_line
+from clean_room_agent.git.command import names, one_line, require_hex
 from clean_room_agent.git.repository import Repository
 
-HEX = re.compile(r"[0-9a-f]+")
 KEPT_ANSWERS = 32
 """A step asks for the same trees, blobs and differences several times; each question is a process."""
 
@@ -40,12 +38,12 @@ def diff(repo: Repository, base: str, commit: str, *paths: str) -> str:
 def diff_bytes(repo: Repository, base: str, commit: str, *paths: str) -> bytes:
     """The patch as `git apply` takes it, binary files included."""
     command = ("diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, "--unified=3")
-    return _read(repo, (base, commit), *command, base, commit, "--", *paths)
+    return _read(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
 
 
 def diff_stat(repo: Repository, base: str, commit: str) -> tuple[FileStat, ...]:
     """The lines that changed in each file, sorted by path."""
-    lines = (entry.split("\t", 2) for entry in names(_diff_list(repo, "--numstat", base, commit)))
+    lines = (entry.split("\t", 2) for entry in names(_diff_list(repo, "numstat", base, commit)))
     stats = (
         FileStat(path=path, added=_number(added.encode()), deleted=_number(deleted.encode()))
         for added, deleted, path in lines
@@ -55,7 +53,7 @@ def diff_stat(repo: Repository, base: str, commit: str) -> tuple[FileStat, ...]:
 
 def changed_paths(repo: Repository, base: str, commit: str) -> tuple[ChangedPath, ...]:
     """The files, links and submodules that differ, sorted by path; a rename is a deletion and an addition."""
-    fields = names(_diff_list(repo, "--name-status", base, commit))
+    fields = names(_diff_list(repo, "name-status", base, commit))
     pairs = zip(fields[0::2], fields[1::2], strict=True)
     changed = (ChangedPath(path=path, status=status) for status, path in pairs)
     return tuple(sorted(changed, key=lambda entry: entry.path))
@@ -64,7 +62,8 @@ def changed_paths(repo: Repository, base: str, commit: str) -> tuple[ChangedPath
 def has_commit(repo: Repository, commit: str) -> bool:
     """Whether the commit, and all that it changes, can be read: after a power cut, objects may be empty."""
     try:
-        repo.git("show", "--format=", "--no-ext-diff", "--no-textconv", "--binary", commit)
+        whole = ("show", "--format=", "--no-ext-diff", "--no-textconv", "--binary", "--end-of-options")
+        repo.git(*whole, require_hex(commit))
     except GitError:
         return False
     return True
@@ -77,7 +76,7 @@ def read_blob(repo: Repository, commit: str, path: str) -> bytes | None:
         GitError: there is no such commit.
     """
     entry = _tree_entry(repo, commit, path)
-    return None if entry is None else _read(repo, (entry[1],), "cat-file", "blob", entry[1])
+    return None if entry is None else _read(repo, (entry[1],), "cat-file", "blob", require_hex(entry[1]))
 
 
 def file_mode(repo: Repository, commit: str, path: str) -> str | None:
@@ -88,7 +87,7 @@ def file_mode(repo: Repository, commit: str, path: str) -> str | None:
 
 def list_tree(repo: Repository, commit: str) -> tuple[str, ...]:
     """The regular files of a commit, sorted; neither links nor submodules."""
-    listed = names(_read(repo, (commit,), "ls-tree", "-r", "-z", "--full-tree", commit))
+    listed = names(_read(repo, (commit,), "ls-tree", "-r", "-z", "--full-tree", "--", commit))
     entries = (entry.partition("\t") for entry in listed)
     return tuple(sorted(path for head, _, path in entries if head.startswith("100")))
 
@@ -98,13 +97,20 @@ def _number(text: bytes) -> int | None:
 
 
 def _diff_list(repo: Repository, form: str, base: str, commit: str) -> bytes:
-    return repo.git("diff-tree", "-r", "-z", form, *PLAIN, base, commit)
+    return _read(
+        repo, (base, commit), "diff-tree", "-r", "-z", f"--{form}", *PLAIN, "--end-of-options", base, commit
+    )
 
 
 def _read(repo: Repository, objects: tuple[str, ...], *arguments: str) -> bytes:
-    """What git says of `objects`; asked once where all are full object names, since those never change."""
-    fixed = all(len(name) == len(repo.head) and HEX.fullmatch(name) for name in objects)
-    return _read_once(repo, *arguments) if fixed else repo.git(*arguments)
+    """What git says of `objects`, full names; asked once, since what they name never changes.
+
+    Raises:
+        GitError: git failed, or one is no object's name.
+    """
+    for name in objects:
+        require_hex(name)
+    return _read_once(repo, *arguments)
 
 
 @functools.lru_cache(maxsize=KEPT_ANSWERS)
@@ -114,7 +120,7 @@ def _read_once(repo: Repository, *arguments: str) -> bytes:
 
 def _tree_entry(repo: Repository, commit: str, path: str) -> tuple[str, str] | None:
     """The mode and the blob's name."""
-    listed = one_line(_read(repo, (commit,), "ls-tree", "-z", "--full-tree", commit, "--", path))
+    listed = one_line(_read(repo, (commit,), "ls-tree", "-z", "--full-tree", "--", commit, path))
     mode, _, rest = listed.partition("\t")[0].partition(" ")
     kind, _, name = rest.partition(" ")
     return (mode, name) if kind == "blob" else None

@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Mapping
 
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.command import one_line
-from clean_room_agent.git.lasting import sync_commit, sync_ref
+from clean_room_agent.git.command import one_line, require_hex
+from clean_room_agent.git.lasting import refuse_linked, sync_commit, write_ref
 from clean_room_agent.git.repository import Repository
 
 
@@ -17,8 +17,7 @@ def update_ref(repo: Repository, ref: str, commit: str, *, expected: str) -> Non
         GitError: it named something else.
     """
     sync_commit(repo, commit)
-    repo.git("update-ref", "--no-deref", ref, commit, expected or repo.zero)
-    sync_ref(repo, ref)
+    write_ref(repo, ref, commit, expected or repo.zero)
 
 
 def keep_commit(repo: Repository, ref: str, commit: str) -> str:
@@ -35,17 +34,18 @@ def keep_commit(repo: Repository, ref: str, commit: str) -> str:
 
 
 def _content(repo: Repository, commit: str) -> str:
-    return one_line(repo.git("show", "-s", "--format=%T %P", commit))
+    return one_line(repo.git("show", "-s", "--format=%T %P", "--end-of-options", require_hex(commit)))
 
 
 def delete_ref(repo: Repository, ref: str) -> None:
     """There is no such ref."""
-    repo.git("update-ref", "--no-deref", "-d", ref)
+    refuse_linked(repo, ref)
+    repo.git("update-ref", "--no-deref", "-d", "--", ref)
 
 
 def list_refs(repo: Repository, prefix: str) -> Mapping[str, str]:
     """Full name -> object name of the refs below `prefix` (such as `refs/cra/<task>`), sorted by name."""
-    found = one_line(repo.git("for-each-ref", "--format=%(refname) %(objectname)", prefix)).splitlines()
+    found = one_line(repo.git("for-each-ref", "--format=%(refname) %(objectname)", "--", prefix)).splitlines()
     return dict(sorted((name, value) for name, _, value in (line.partition(" ") for line in found)))
 
 
@@ -72,8 +72,7 @@ def create_branch(repo: Repository, name: str, commit: str) -> None:
     try:
         repo.git("check-ref-format", f"refs/heads/{name}")
         sync_commit(repo, commit)
-        repo.git("update-ref", f"refs/heads/{name}", commit, repo.zero)
-        sync_ref(repo, f"refs/heads/{name}")
+        write_ref(repo, f"refs/heads/{name}", commit, repo.zero)
     except GitError as exc:
         raise RepositoryError(
             f"cannot make the branch {name}: {exc.message}",
@@ -113,5 +112,6 @@ def branch_tip(repo: Repository, name: str) -> str:
 
 def is_checked_out(repo: Repository, name: str) -> bool:
     """Whether a work tree of the repository is on the branch."""
-    form = "--format=%(worktreepath)"
-    return bool(one_line(repo.git("for-each-ref", form, f"refs/heads/{name}")).strip())
+    return bool(
+        one_line(repo.git("for-each-ref", "--format=%(worktreepath)", "--", f"refs/heads/{name}")).strip()
+    )

@@ -3,7 +3,8 @@
 import os
 from pathlib import Path
 
-from clean_room_agent.git.command import one_line
+from clean_room_agent.errors import RepositoryError
+from clean_room_agent.git.command import one_line, require_hex
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.whole_file import sync_file, sync_folder
 
@@ -13,8 +14,13 @@ COMPARED = ("-r", "-t", "-z", "--raw", "--root", "--no-abbrev", "--no-renames", 
 
 def sync_commit(repo: Repository, commit: str) -> None:
     """What `commit` adds to its parents is on the disk; call it before a ref names the commit."""
-    tree = one_line(repo.git("rev-parse", f"{commit}^{{tree}}"))
-    listed = repo.git("diff-tree", *COMPARED, commit).decode("utf-8", "surrogateescape").split("\0")
+    require_hex(commit)
+    tree = one_line(repo.git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}"))
+    listed = (
+        repo.git("diff-tree", *COMPARED, "--end-of-options", commit)
+        .decode("utf-8", "surrogateescape")
+        .split("\0")
+    )
     added = {line.split(" ")[3] for line in listed if line.startswith(":")}
     objects = repo.common_dir / "objects"
     folders = {objects}
@@ -25,6 +31,35 @@ def sync_commit(repo: Repository, commit: str) -> None:
             folders.add(path.parent)
     for folder in sorted(folders):
         sync_folder(folder)
+
+
+def write_ref(repo: Repository, ref: str, commit: str, expected: str) -> None:
+    """`ref` itself names `commit`, also after a power cut, and named `expected` before (zeros: nothing).
+
+    Raises:
+        RepositoryError: a link stands in its place, or in that of one of its folders.
+        GitError: it named something else.
+    """
+    refuse_linked(repo, ref)
+    repo.git("update-ref", "--no-deref", "--", ref, require_hex(commit), require_hex(expected))
+    sync_ref(repo, ref)
+
+
+def refuse_linked(repo: Repository, ref: str) -> None:
+    """What git writes for `ref` stands below that name and no other.
+
+    Raises:
+        RepositoryError: git would follow a link to some other ref, or out of its folder.
+    """
+    for top in (repo.common_dir, repo.common_dir / "logs"):
+        path = top / "refs"
+        for name in ref.split("/")[1:]:
+            path /= name
+            if path.is_symlink():
+                raise RepositoryError(
+                    f"{path} is a link: what is written there would change other refs",
+                    hint=f"remove it: rm {path}",
+                )
 
 
 def sync_ref(repo: Repository, ref: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import git, stream_git
+from clean_room_agent.git.command import git, require_hex, stream_git
 from clean_room_agent.git.repository import is_partial_clone
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
@@ -108,6 +108,7 @@ def ask_log(top: Path, *revisions: str, limit: int | None, partial: bool, skip: 
         *PLAIN_DIFF,
         f"--format={form}",
         *bound,
+        "--end-of-options",
         *revisions,
         "--",
         top=top,
@@ -151,12 +152,12 @@ def read_log(records: Iterable[bytes]) -> list[LogEntry]:
 
 def ask_line_counts(top: Path, *revisions: str, limit: int) -> Answer:
     """How many lines the newest commits changed, merges left out; see `read_line_counts`."""
-    return _ask_counts(top, "--no-merges", f"--max-count={limit}", *revisions)
+    return _ask_counts(top, "--no-merges", f"--max-count={limit}", "--end-of-options", *revisions)
 
 
 def ask_line_counts_of(top: Path, commits: Sequence[str]) -> Answer:
     """As `ask_line_counts`, of these commits."""
-    return _ask_counts(top, "--no-walk=unsorted", *commits)
+    return _ask_counts(top, "--no-walk=unsorted", "--end-of-options", *commits)
 
 
 def read_line_counts(tokens: Iterable[bytes]) -> dict[str, tuple[int, int]]:
@@ -179,7 +180,9 @@ def walk(top: Path, commit: str) -> Iterator[str]:
     Raises:
         GitError: after the last one, when git failed.
     """
-    for line in stream_git(*SMALL_CACHE, "rev-list", commit, "--", cwd=top, separator=b"\n"):
+    for line in stream_git(
+        *SMALL_CACHE, "rev-list", "--end-of-options", require_hex(commit), "--", cwd=top, separator=b"\n"
+    ):
         yield line.decode()
 
 
@@ -190,7 +193,18 @@ def parents_between(top: Path, commit: str, known: str) -> dict[str, tuple[str, 
         GitError: there is no such commit.
     """
     lines = (
-        git(*SMALL_CACHE, "rev-list", "--parents", commit, f"^{known}", "--", cwd=top).decode().splitlines()
+        git(
+            *SMALL_CACHE,
+            "rev-list",
+            "--parents",
+            "--end-of-options",
+            require_hex(commit),
+            f"^{require_hex(known)}",
+            "--",
+            cwd=top,
+        )
+        .decode()
+        .splitlines()
     )
     return {name: tuple(parents) for name, *parents in map(str.split, lines)}
 

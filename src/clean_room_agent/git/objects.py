@@ -12,9 +12,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import git as gitpython
 from clean_room_agent.errors import GitError, UsageError
 from clean_room_agent.git.command import FIXED, SAFE
+from clean_room_agent.surroundings import absolute_program, outside
+
+
+@contextmanager
+def _as_for_a_child() -> Iterator[None]:
+    """Our own environment is what a child may get, for as long as a process is started; git stands at an absolute path."""
+    before = dict(os.environ)
+    kept = {name: value for name, value in outside(before).items() if not name.startswith("GIT_")}
+    os.environ.clear()
+    os.environ.update(kept | {"GIT_PYTHON_GIT_EXECUTABLE": absolute_program("git", kept)})
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+with _as_for_a_child():  # the import looks for git, and runs it
+    import git as gitpython
 
 CLONED_BY = "https:file"
 """The transports that a clone may use: no command of ours starts a shell on another machine."""
@@ -34,7 +52,7 @@ class Objects:
         """`git_dir` is the folder with the objects: a bare repository, or the `.git` of another."""
         self._git = gitpython.Git(str(git_dir))
         self._git.update_environment(**SETTINGS, **FIXED, GIT_DIR=str(git_dir))
-        with _without_git_variables():
+        with _as_for_a_child():
             self.read("HEAD")  # starts the process
 
     def read(self, name: str) -> bytes | None:
@@ -90,7 +108,7 @@ def clone(url: str, target: Path, progress: Progress) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     environment = {**SETTINGS, **FIXED, "GIT_ALLOW_PROTOCOL": CLONED_BY}
     try:
-        with _without_git_variables():
+        with _as_for_a_child():
             gitpython.Repo.clone_from(
                 url,
                 part,
@@ -108,16 +126,6 @@ def clone(url: str, target: Path, progress: Progress) -> None:
         raise GitError(f"git clone {url}: {words}", hint="clone it by hand, and give the path") from exc
     finally:
         shutil.rmtree(part, ignore_errors=True)
-
-
-@contextmanager
-def _without_git_variables() -> Iterator[None]:
-    """Our own environment holds nothing that steers git, for as long as a process is started."""
-    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("GIT_")}
-    try:
-        yield
-    finally:
-        os.environ.update(kept)
 
 
 def _teller(progress: Progress) -> Callable[[int, str | float, str | float | None, str], None]:

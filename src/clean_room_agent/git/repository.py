@@ -1,5 +1,6 @@
 """The user's repository as it was found: where it stands, whether it is fit for a run, what it lists."""
 
+import dataclasses
 import os
 import re
 import stat
@@ -45,6 +46,11 @@ class Repository:
         """The object name that stands for "nothing"."""
         return "0" * len(self.head)
 
+    @property
+    def pins(self) -> dict[str, str]:
+        """The variables that hold git to this repository."""
+        return {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.top)}
+
     def git(
         self,
         *arguments: str,
@@ -59,7 +65,7 @@ class Repository:
         Raises:
             GitError: git ended with a code that is not in `ok`.
         """
-        pinned = {"GIT_DIR": str(self.git_dir), "GIT_WORK_TREE": str(self.top)} | dict(pins or {})
+        pinned = self.pins | dict(pins or {})
         where = Path(pinned["GIT_WORK_TREE"])
         return git(*arguments, cwd=where, pins=pinned, named=self.named, input=input, ok=ok)
 
@@ -103,7 +109,13 @@ def open_repository(path: Path) -> Repository:
         raise RepositoryError(
             f"unresolved conflicts in {', '.join(unmerged[:5])}", hint="resolve them, then: git add <file>"
         )
-    return Repository(top=top, git_dir=git_dir, common_dir=common_dir, head=head, named=named_programs(top))
+    repo = Repository(top=top, git_dir=git_dir, common_dir=common_dir, head=head, named=Named())
+    return as_configured_now(repo)
+
+
+def as_configured_now(repo: Repository) -> Repository:
+    """The repository with the programs that its configuration names now: another branch may name others."""
+    return dataclasses.replace(repo, named=named_programs(repo.top, pins=repo.pins))
 
 
 def find_top(path: Path) -> Path:
@@ -115,12 +127,12 @@ def find_top(path: Path) -> Path:
     if not path.is_dir():
         raise RepositoryError(f"no folder {path}", hint="give the path of a git repository")
     try:
-        if one_line(git("rev-parse", "--is-bare-repository", cwd=path)) == "true":
-            raise RepositoryError(
-                f"{path} is a bare repository: it has no files to work on", hint="clone it first"
-            )
         return _nameable(Path(one_line(git("rev-parse", "--show-toplevel", cwd=path))))
     except GitError as exc:
+        if _is_bare(path):
+            raise RepositoryError(
+                f"{path} is a bare repository: it has no files to work on", hint="clone it first"
+            ) from exc
         raise _unfit(path, exc) from exc
 
 
@@ -169,7 +181,9 @@ def current_branch(repo: Repository) -> str | None:
 
 def author_of(repo: Repository) -> tuple[str, str]:
     """The user's name and address as git would write them; `DEFAULT_AUTHOR` where either is not configured."""
-    name, mail = (one_line(repo.git("config", key, ok=(0, 1))) for key in ("user.name", "user.email"))
+    name, mail = (
+        one_line(repo.git("config", "--get", "--", key, ok=(0, 1))) for key in ("user.name", "user.email")
+    )
     return (name, mail) if name and mail else DEFAULT_AUTHOR
 
 
@@ -187,6 +201,19 @@ def remote_url(top: Path) -> str | None:
     if parts.scheme in {"http", "https"}:
         url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     return url or None
+
+
+def tracked_below(top: Path, name: str) -> tuple[str, ...]:
+    """What git tracks at or below `name`, in the top folder, sorted; in whatever case its letters are."""
+    whole = ("--no-literal-pathspecs", "ls-files", "-z", "--", f":(top,icase,literal){name}")
+    return names(git(*whole, cwd=top))
+
+
+def _is_bare(path: Path) -> bool:
+    try:
+        return one_line(git("rev-parse", "--is-bare-repository", cwd=path)) == "true"
+    except GitError:
+        return False
 
 
 def _list_paths(top: Path) -> tuple[tuple[str, ...], tuple[Generated, ...]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from clean_room_agent.git.command import require_hex
 from clean_room_agent.git.repository import Repository
 
 
@@ -14,7 +15,7 @@ def scratch_index(repo: Repository, start: str | None) -> Iterator[dict[str, str
     """The pins that make git use a temporary index, which holds the tree of `start`, or nothing."""
     with tempfile.TemporaryDirectory(prefix="cra-index-") as folder:
         pins = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-        repo.git("read-tree", *([start] if start is not None else ["--empty"]), pins=pins)
+        repo.git("read-tree", *([require_hex(start)] if start is not None else ["--empty"]), pins=pins)
         yield pins
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from clean_room_agent.beneath import is_file, read_bytes
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import git, joined, named_programs, names, one_line
+from clean_room_agent.git.command import fields, git, joined, named_programs, names, one_line, require_hex
 from clean_room_agent.git.generated import Generated, split_generated
-from clean_room_agent.git.lasting import sync_commit, sync_ref
+from clean_room_agent.git.lasting import sync_commit, write_ref
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.git.scratch import copied_index, identity
 
@@ -79,10 +79,11 @@ def snapshot(
     commit = _commit(repo, tree)
     if commit != repo.head:
         sync_commit(repo, commit)
-    repo.git("update-ref", f"refs/cra/{task_id}/base", commit, repo.zero)
-    sync_ref(repo, f"refs/cra/{task_id}/base")
+    write_ref(repo, f"refs/cra/{task_id}/base", commit, repo.zero)
     changed = names(
-        repo.git("diff-tree", "-r", "-z", "--name-only", "--no-renames", repo.head, commit)
+        repo.git(
+            "diff-tree", "-r", "-z", "--name-only", "--no-renames", "--end-of-options", repo.head, commit
+        )
         if commit != repo.head
         else b""
     )
@@ -101,21 +102,32 @@ def snapshot(
 
 
 def _commit(repo: Repository, tree: str) -> str:
-    if tree == one_line(repo.git("rev-parse", f"{repo.head}^{{tree}}")):
+    if tree == one_line(repo.git("rev-parse", "--verify", "--end-of-options", f"{repo.head}^{{tree}}")):
         return repo.head
-    date = one_line(repo.git("show", "-s", "--format=%ct +0000", repo.head))
+    date = one_line(repo.git("show", "-s", "--format=%ct +0000", "--end-of-options", repo.head))
     pins = identity(author_of(repo), date)
-    return one_line(repo.git("commit-tree", tree, "-p", repo.head, "-F", "-", pins=pins, input=MESSAGE))
+    return one_line(
+        repo.git(
+            "commit-tree",
+            require_hex(tree),
+            "-p",
+            require_hex(repo.head),
+            "-F",
+            "-",
+            pins=pins,
+            input=MESSAGE,
+        )
+    )
 
 
 def _take_tracked(repo: Repository, pins: Mapping[str, str], submodules: tuple[str, ...]) -> _Taken:
     excluded = [(path, reason) for path in submodules for reason in _changes_inside(repo.top / path)]
     repo.git("update-index", "-q", "--refresh", pins=pins, ok=(0, 1))
-    fields = names(
+    entries = names(
         repo.git("diff-files", "-z", "--raw", "--no-renames", "--ignore-submodules=dirty", pins=pins)
     )
     paths = []
-    for head, path in zip(fields[0::2], fields[1::2], strict=True):
+    for head, path in zip(entries[0::2], entries[1::2], strict=True):
         old_mode, new_mode = head.lstrip(":").split(" ")[:2]
         if GITLINK in {old_mode, new_mode}:
             excluded.append((path, "a submodule at another commit: left as recorded"))
@@ -174,9 +186,9 @@ def _unhide(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
             assumed.append(path)
         if tag in "Ss":
             (skipped if os.path.lexists(repo.top / path) else absent).append(path)
-    for flag, paths in (("--no-assume-unchanged", assumed), ("--no-skip-worktree", skipped)):
+    for flag, paths in (("assume-unchanged", assumed), ("skip-worktree", skipped)):
         if paths:
-            repo.git("update-index", flag, "-z", "--stdin", pins=pins, input=joined(tuple(paths)))
+            repo.git("update-index", f"--no-{flag}", "-z", "--stdin", pins=pins, input=joined(tuple(paths)))
     return _Flagged(files=tuple(files), submodules=tuple(submodules), absent=tuple(sorted(absent)))
 
 
@@ -214,8 +226,8 @@ def _filtered(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...])
     """Those of `paths` that belong to a filter driver, with the reason; stored raw they could leak or bloat."""
     if not repo.named.filters or not paths:
         return {}
-    fields = names(repo.git("check-attr", "-z", "--stdin", "filter", pins=pins, input=joined(paths)))
-    pairs = zip(fields[0::3], fields[2::3], strict=True)
+    told = fields(repo.git("check-attr", "-z", "--stdin", "filter", pins=pins, input=joined(paths)))
+    pairs = zip(told[0::3], told[2::3], strict=True)
     return {
         path: f"filter driver {name!r} does not run here"
         for path, name in pairs
@@ -228,8 +240,9 @@ def _reshaped(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...])
     if not files:
         return ()
     with tempfile.TemporaryDirectory(prefix="cra-checkout-") as folder:
-        prefix = f"--prefix={folder}/"
-        repo.git("checkout-index", "-q", "-z", "--stdin", prefix, pins=pins, input=joined(files))
+        repo.git(
+            "checkout-index", "-q", "-z", "--stdin", f"--prefix={folder}/", pins=pins, input=joined(files)
+        )
         differs = (path for path in files if _read(Path(folder), path) != _read(repo.top, path))
         return tuple(sorted(differs))
 

@@ -1,6 +1,7 @@
 """One work tree for a task, outside the repository, put back to a commit between attempts."""
 
 import contextlib
+import dataclasses
 import fcntl
 import os
 import shutil
@@ -10,10 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import names
+from clean_room_agent.git.command import named_programs, names, require_hex
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.snapshot import GITLINK
 
+ADD = ("worktree", "add", "-q", "--detach", "--no-checkout", "--lock", "--reason")
+READ_TREE = ("-c", "core.trustctime=true", "-c", "core.checkStat=default", "read-tree", "--reset", "-u")
 GLOB = str.maketrans({character: f"\\{character}" for character in "\\*?[ !#"})
 
 
@@ -55,27 +58,39 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
     Raises:
         GitError: it cannot be made, in git's own words; nothing is left of it.
     """
-    reason = f"cra {task_id}"
+    require_hex(commit)
     try:
         with _one_at_a_time(repo):
-            repo.git("worktree", "add", "-q", "--detach", "--lock", "--reason", reason, str(where), commit)
+            repo.git(*ADD, f"cra {task_id}", "--", str(where), commit)
+        worktree = _known_in_place(repo, where, commit)
+        try:
+            # Only now: a filter that the configuration names for this place alone is known.
+            _read_tree(worktree, commit)
+        except BaseException:
+            remove_worktree(worktree)
+            raise
     except GitError as exc:
         raise GitError(
             f"no work tree at {where}: {exc.message}",
             hint="check the folder and the space that is left there",
         ) from exc
+    return worktree
+
+
+def _known_in_place(repo: Repository, where: Path, commit: str) -> Worktree:
+    """The new work tree, with the programs that git's configuration names as it is read there."""
     # Read now: what runs in there later may replace it.
     git_dir = Path(os.fsdecode((where / ".git").read_bytes()).removeprefix("gitdir: ").rstrip("\n"))
-    listed = names(repo.git("ls-tree", "-r", "-z", "--full-tree", commit))
+    listed = names(repo.git("ls-tree", "-r", "-z", "--full-tree", "--", commit))
     submodules = tuple(entry.partition("\t")[2] for entry in listed if entry.startswith(GITLINK))
     worktree = Worktree(path=where, git_dir=git_dir, repo=repo, submodules=submodules)
-    _hold_index(worktree)
-    return worktree
+    named = named_programs(where, pins=worktree.pins) | repo.named
+    return dataclasses.replace(worktree, repo=dataclasses.replace(repo, named=named))
 
 
 def stand_on(worktree: Worktree, commit: str) -> None:
     """HEAD of the work tree names `commit`; its files stay as they are, so what differs counts as uncommitted."""
-    worktree.repo.git("update-ref", "--no-deref", "HEAD", commit, pins=worktree.pins)
+    worktree.repo.git("update-ref", "--no-deref", "HEAD", require_hex(commit), pins=worktree.pins)
 
 
 def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = ()) -> None:
@@ -86,6 +101,7 @@ def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = (
     Raises:
         GitError: it cannot be brought back, in git's own words.
     """
+    require_hex(commit)
     _restore_link(worktree)
     _restore_index(worktree)
     try:
@@ -196,24 +212,18 @@ def _restore_index(worktree: Worktree) -> None:
 
 def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> None:
     git, pins = worktree.repo.git, worktree.pins
-    git(
-        "-c",
-        "core.trustctime=true",
-        "-c",
-        "core.checkStat=default",
-        "read-tree",
-        "--reset",
-        "-u",
-        commit,
-        pins=pins,
-    )
-    _hold_index(worktree)
+    _read_tree(worktree, commit)
     for name in worktree.submodules:
         if name not in {path.rstrip("/") for path in keep}:
             _empty(worktree.path, name)
-    git("update-ref", "--no-deref", "HEAD", commit, pins=pins)
+    git("update-ref", "--no-deref", "HEAD", require_hex(commit), pins=pins)
     kept = (part for path in keep for part in ("-e", "/" + path.rstrip("/").translate(GLOB)))
     git("clean", "-ffdxq", *kept, pins=pins)
+
+
+def _read_tree(worktree: Worktree, commit: str) -> None:
+    worktree.repo.git(*READ_TREE, "--end-of-options", commit, pins=worktree.pins)
+    _hold_index(worktree)
 
 
 def _empty(top: Path, name: str) -> None:

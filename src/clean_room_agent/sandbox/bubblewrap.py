@@ -15,6 +15,7 @@ from clean_room_agent import proc
 from clean_room_agent.errors import CommandError
 from clean_room_agent.sandbox.policy import NAME, Policy, arguments, variables
 from clean_room_agent.sandbox.seccomp import filter_program
+from clean_room_agent.surroundings import outside
 
 FOLDERS = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 """Not the user's PATH: what guards is not looked for where a repository may have put something."""
@@ -92,11 +93,16 @@ class Sandbox:
 
             options = [*arguments(self.policy, data), "--seccomp", str(data(filter_program() or b""))]
             status = data(b"")
+            inside = variables(env, self.environment, self.policy.home)
+            around = outside(inside)
+            # What bubblewrap itself must not hear, the command inside may.
+            late = {name: value for name, value in inside.items() if around.get(name) != value}
+            options += [part for name in sorted(late) for part in ("--setenv", name, late[name])]
             outer = (*self.before, self.bubblewrap.program, *options, "--json-status-fd", str(status), "--")
             done = proc.run(
                 (*outer, *inner),
                 cwd=self.policy.tree,
-                env=variables(env, self.environment, self.policy.home),
+                env=around,
                 timeout=timeout,
                 input=input,
                 check=False,

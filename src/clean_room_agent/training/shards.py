@@ -36,6 +36,7 @@ from clean_room_agent.training.pairs import (
     make_pairs,
     task_of_commit,
 )
+from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace
 
 UNIT_COMMITS = 400
@@ -168,7 +169,9 @@ def _work(unit: Unit, making: Making) -> Shard:
     with (
         tempfile.TemporaryDirectory(prefix="cra-bootstrap-") as scratch,
         Objects(unit.git_dir) as objects,
+        contextlib.ExitStack() as stack,
     ):
+        stack.callback(forget, Workspace(repo=Path(scratch) / "tree").folder)
         checkout = ParentCheckout(unit.git_dir, Path(scratch) / "tree")
         licences = Licences(objects)
         for commit in unit.commits:

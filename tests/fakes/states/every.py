@@ -1,7 +1,7 @@
 """Every state there is."""
 
-from tests.fakes.states import histories, locations, work_trees
+from tests.fakes.states import foreign, histories, locations, work_trees
 from tests.fakes.states.place import Maker
 
-STATES: dict[str, Maker] = {**work_trees.STATES, **histories.STATES, **locations.STATES}
+STATES: dict[str, Maker] = {**work_trees.STATES, **histories.STATES, **locations.STATES, **foreign.STATES}
 """By name. A maker gives None where this machine cannot have the state."""

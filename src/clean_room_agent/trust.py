@@ -1,0 +1,192 @@
+"""Which `.clean_room` folders this user made: one that came with a repository names commands and servers of its author.
+
+A folder is ours where a note in the user's state folder, outside of any repository, has its path, its inode and the
+random key that stands in it. The key tells it from another folder that was given the inode of a deleted one; the number
+of the device is left out, since it may change whenever the machine starts.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from clean_room_agent.beneath import read_bytes
+from clean_room_agent.errors import UsageError
+from clean_room_agent.git.repository import tracked_below
+from clean_room_agent.whole_file import sync_folder, write_whole
+
+KEY = "trust.key"
+KEY_BYTES = 32
+NOTES = "folders"
+TRUST_COMMAND = "cra init --trust"
+
+
+def state_folder() -> Path:
+    """The user's state folder for this program; a relative XDG_STATE_HOME would lie wherever the command was started."""
+    base = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(base) if base.startswith("/") else Path.home() / ".local" / "state") / "cra"
+
+
+def require_trust(folder: Path) -> None:
+    """The `.clean_room` of a repository is ours, or not made yet; git tracks nothing in it, and no link stands there.
+
+    Raises:
+        UsageError: it is not; nothing of it was used.
+    """
+    _refuse_tracked(folder)
+    if os.path.lexists(folder):
+        _refuse_foreign(folder)
+        _refuse_links(folder)
+
+
+def claim(folder: Path) -> None:
+    """The folder exists and is ours; where it is missing, or nothing was put there yet, it is made (0700).
+
+    Raises:
+        UsageError: somebody else made it, or the state folder cannot be written.
+        OSError: it cannot be made.
+    """
+    if is_ours(folder):
+        return
+    _refuse_link(folder)
+    with _one_at_a_time():
+        if is_ours(folder):
+            return
+        if not _is_new(folder):
+            raise _foreign(folder)
+        if not folder.exists():
+            folder.mkdir(mode=0o700)
+            sync_folder(folder.parent)
+        _note_down(folder)
+
+
+def trust(folder: Path) -> None:
+    """The folder, whoever made it, counts as ours from now on.
+
+    Raises:
+        UsageError: git tracks something in it, it is a link, or links stand in it.
+    """
+    _refuse_tracked(folder)
+    _refuse_link(folder)
+    _refuse_links(folder)
+    with _one_at_a_time():
+        _note_down(folder)
+
+
+def forget(folder: Path) -> None:
+    """The folder does not count as ours any more."""
+    _note_of(folder).unlink(missing_ok=True)
+
+
+def is_ours(folder: Path) -> bool:
+    """Whether this user made the folder, or trusted it where it stands."""
+    try:
+        key = read_bytes(folder, KEY, max_bytes=2 * KEY_BYTES)
+        return _note_of(folder).read_bytes() == _note(folder, key)
+    except OSError:
+        return False
+
+
+def _is_new(folder: Path) -> bool:
+    """Whether there is nothing in the folder but what a process that died while it made it may have left."""
+    try:
+        return {*os.listdir(folder)} <= {KEY}  # noqa: PTH208 - names alone
+    except FileNotFoundError:
+        return True
+    except OSError:  # a file, or somebody else's
+        return False
+
+
+def _refuse_foreign(folder: Path) -> None:
+    _refuse_link(folder)
+    if is_ours(folder):
+        return
+    with _one_at_a_time():  # another process may be about to make it
+        if not is_ours(folder) and not _is_new(folder):
+            raise _foreign(folder)
+
+
+def _refuse_tracked(folder: Path) -> None:
+    tracked = tracked_below(folder.parent, folder.name)
+    if tracked:
+        forget(folder)
+        raise UsageError(
+            f"git tracks {tracked[0]}: it came with the repository, and is not used",
+            hint=f"take it out, files and all: git rm -r -f {Path(tracked[0]).parts[0]}; then commit that, and run `cra init`",
+        )
+
+
+def _refuse_link(folder: Path) -> None:
+    if folder.is_symlink():
+        raise UsageError(
+            f"{folder} is a link", hint="remove it: the record belongs into the repository itself"
+        )
+
+
+def _refuse_links(folder: Path) -> None:
+    for above, folders, files in os.walk(folder):
+        for name in sorted((*folders, *files)):
+            path = Path(above) / name
+            if path.is_symlink():
+                raise UsageError(f"{path} is a link", hint="remove it: no link is followed there")
+
+
+def _foreign(folder: Path) -> UsageError:
+    return UsageError(
+        f"{folder} is not known as yours: it came with the repository, was moved or copied, or an older cra made it",
+        hint="its config.toml says what runs here and where prompts go: read it, then give "
+        f"`{TRUST_COMMAND}`; or delete the folder",
+    )
+
+
+def _note_down(folder: Path) -> None:
+    """A new key stands in the folder, and the note has it. The note comes first: a folder without a key counts as new."""
+    key = secrets.token_hex(KEY_BYTES).encode()
+    write_whole(_note_of(folder), _note(folder, key), private=True)
+    (folder / KEY).unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(folder / KEY, flags, 0o600), "wb") as file:  # noqa: PTH123 - a handle, not a path
+        file.write(key)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(folder)
+
+
+def _note_of(folder: Path) -> Path:
+    name = hashlib.sha256(os.fsencode(_place(folder))).hexdigest()[:32]
+    return state_folder() / NOTES / name
+
+
+def _note(folder: Path, key: bytes) -> bytes:
+    found = folder.lstat()
+    kind = b"folder" if stat.S_ISDIR(found.st_mode) else b"other"
+    return b"%s\n%s %d\n%s\n" % (os.fsencode(_place(folder)), kind, found.st_ino, key)
+
+
+def _place(folder: Path) -> Path:
+    """The folder's one path, whatever links lead to the repository."""
+    return folder.parent.resolve() / folder.name
+
+
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """No other process makes a folder meanwhile."""
+    notes = state_folder() / NOTES
+    try:
+        for folder in (notes.parent, notes):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(notes, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as exc:
+        raise UsageError(
+            f"cannot make {notes}: {exc.strerror}",
+            hint="what is yours is noted there; name a folder that can be written in XDG_STATE_HOME",
+        ) from exc
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
