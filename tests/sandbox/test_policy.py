@@ -54,7 +54,11 @@ def test_what_is_read_shows_neither_home_nor_tree_nor_the_repository() -> None:
 
 def test_git_is_shown_with_another_configuration_and_a_file_that_leads_there() -> None:
     written: list[bytes] = []
-    git = GitFolder(common=HOME / "project/.git", worktree="t1", config=b"[core]\n")
+    git = GitFolder(
+        written={"config": b"[core]\n"},
+        folders={"objects": HOME / "project/.git/objects"},
+        worktree=HOME / "project/.git/worktrees/t1",
+    )
     policy = Policy(tree=Path("/cache/t"), at=HOME / "project", home=HOME, git=git)
     words = arguments(policy, keep(written))
     assert b"gitdir: /run/cra-git/worktrees/t1\n" in written

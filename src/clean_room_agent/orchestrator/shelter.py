@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clean_room_agent import proc
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.git.included import alternate_folders, bare_configuration
+from clean_room_agent.git.shown import alternate_folders, shown_folders, written_files
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
@@ -30,7 +30,7 @@ class Ground:
     home: Path
     """The user's."""
     find: Callable[[], Bubblewrap | Obstacle]
-    """Looks for bubblewrap; not called where none is wanted."""
+    """Looks whether bubblewrap works on this machine, whatever the repository; not called where none is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,23 +44,27 @@ class Shelter:
 def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path) -> Shelter:
     """The place for the commands of a run in `worktree`; what they need beside its files was brought there.
 
+    Where bubblewrap works on this machine, a sandbox that cannot be had for this repository is an error: what the
+    repository holds never decides that there is none.
+
     Raises:
-        ConfigError: a sandbox is configured and cannot be had here.
+        ConfigError: a sandbox is configured, or works on this machine, and cannot be had here.
         RepositoryError: `[worktree] link` leads out of the repository.
-        CommandError: the copy of a linked folder failed.
+        CommandError: the copy of a linked folder failed, or whether bubblewrap works could not be found out.
     """
     top, links = worktree.repo.top, ground.worktree.link
-    found: Sandbox | Obstacle = Obstacle(reason="", remedy="")
+    found: Bubblewrap | Obstacle = Obstacle(reason="", remedy="")
     if ground.config.mode != "none":
-        found = _tried(ground, worktree, environment, report)
-    if isinstance(found, Sandbox):
-        names = ", ".join(str(place.relative_to(top)) for _, place in found.policy.mounts)
+        found = ground.find()
+    if isinstance(found, Bubblewrap):
+        sandbox = _tried(found, ground, worktree, environment, report)
+        names = ", ".join(str(place.relative_to(top)) for _, place in sandbox.policy.mounts)
         shown = f"; {names} read-only" if names else ""
-        text = f"sandbox: bubblewrap {found.bubblewrap.version}, no network, your home hidden{shown}"
+        text = f"sandbox: bubblewrap {found.version}, no network, your home hidden{shown}"
         copied: tuple[str, ...] = ()
         if ground.worktree.in_sandbox == "copy":
             copied = prepare_links(worktree.path, top, links, how="copy", turn=False)
-        return Shelter(sandbox=found, told=(text, *copied))
+        return Shelter(sandbox=sandbox, told=(text, *copied))
     if ground.config.mode == "bwrap":
         raise ConfigError(
             f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
@@ -71,16 +75,19 @@ def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, s
 
 
 def _tried(
-    ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path
-) -> Sandbox | Obstacle:
-    found = ground.find()
-    if isinstance(found, Obstacle):
-        return found
+    bubblewrap: Bubblewrap, ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path
+) -> Sandbox:
     if worktree.repo.top == Path("/"):
-        return Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
-    sandbox = _sandbox(found, ground, worktree, environment, report)
+        raise ConfigError("there can be no sandbox: the repository is the root folder", hint=OTHER_REMEDY)
+    sandbox = _sandbox(bubblewrap, ground, worktree, environment, report)
     report.parent.mkdir(parents=True, exist_ok=True)
-    return sandbox.try_out(environment) or sandbox
+    obstacle = sandbox.try_out(environment)
+    if obstacle is not None:
+        raise ConfigError(
+            f"bubblewrap works on this machine, but not for this repository: {obstacle.reason}",
+            hint=obstacle.remedy,
+        )
+    return sandbox
 
 
 def _sandbox(
@@ -111,9 +118,9 @@ def _sandbox(
         mounts=tuple((source, top / name) for name, source in links) if mount else (),
         read=tuple(read),
         git=GitFolder(
-            common=worktree.repo.common_dir,
-            worktree=worktree.git_dir.name,
-            config=bare_configuration(worktree.repo),
+            written=written_files(worktree.repo),
+            folders=shown_folders(worktree.repo),
+            worktree=worktree.git_dir,
             alternates=alternate_folders(worktree.repo),
         ),
         scratch_bytes=config.scratch_mb * MIB,

@@ -244,6 +244,15 @@ def old_numbers() -> int:
     return refuse("no such numbers") if ARM else call(0x40000000 + 39, 0)
 
 
+def search(top: str) -> str:
+    for folder, _, files in os.walk(top):
+        for name in files:
+            with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+                if FACTS["secret"].encode() in file.read():
+                    return os.path.join(folder, name)
+    return refuse("nothing there")
+
+
 def write_record() -> str:
     os.mkdir(AT + "/.clean_room")
     return write(AT + "/.clean_room/raw.sqlite")
@@ -276,6 +285,11 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "read a password in git's configuration": lambda: (
         "found" if "token" in open("/run/cra-git/config").read() else refuse("not in it")
     ),
+    "read git's credentials": lambda: read("/run/cra-git/credentials"),
+    "read included configuration of git's": lambda: read("/run/cra-git/config.more"),
+    "read a submodule's configuration": lambda: read("/run/cra-git/modules/m/config"),
+    "read another work tree's configuration": lambda: read("/run/cra-git/worktrees/o/config.worktree"),
+    "search git's folder": lambda: search("/run/cra-git"),
     "read a secret variable": lambda: os.environ["CRA_SECRET"],
     "read variables of other processes": search_environment,
     "read files left open": open_files,

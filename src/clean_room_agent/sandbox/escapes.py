@@ -71,7 +71,9 @@ class Scene:
     def policy(self, environment: Mapping[str, str]) -> Policy:
         """As for a run in `tree`, with little room to fill."""
         git = GitFolder(
-            common=self.at / ".git", worktree="t", config=b"[core]\n\trepositoryformatversion = 0\n"
+            written={"config": b"[core]\n\trepositoryformatversion = 0\n"},
+            folders={"objects": self.at / ".git/objects"},
+            worktree=self.at / ".git/worktrees/t",
         )
         return Policy(
             tree=self.tree,
@@ -264,6 +266,12 @@ def _fill(folder: Path) -> None:
         "home/project/.clean_room/raw.sqlite": SECRET,
         "home/project/.venv/pyvenv.cfg": "",
         "home/project/.git/HEAD": "ref: refs/heads/main\n",
+        "home/project/.git/credentials": f"https://token:{SECRET}@example.com\n",
+        "home/project/.git/config.more": f"[http]\n\textraHeader = {SECRET}\n",
+        "home/project/.git/FETCH_HEAD": f"https://token:{SECRET}@example.com\n",
+        "home/project/.git/modules/m/config": f"[remote]\n\turl = https://token:{SECRET}@example.com/\n",
+        "home/project/.git/worktrees/o/config.worktree": SECRET,
+        "home/project/.git/objects/info/packs": "\n",
         "home/project/.git/config": f"[remote]\n\turl = https://token:{SECRET}@example.com/\n",
         "home/project/.git/hooks/pre-commit.sample": "",
         "home/project/.git/refs/heads/main": "",
