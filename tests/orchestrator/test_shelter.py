@@ -243,6 +243,30 @@ def test_an_environment_that_is_a_link_is_followed(tmp_path: Path) -> None:
     assert runs(sandboxed(tree, command), command)
 
 
+@pytest.mark.parametrize("goal", [".ssh", "project/.clean_room", "project/.git", "photos"])
+def test_a_linked_folder_that_is_no_environment_is_left_out_and_said(goal: str, tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": AFTER, ".gitignore": "venv\n.clean_room\n"})
+    folder = tmp_path / "home" / goal
+    folder.mkdir(exist_ok=True)
+    (folder / "private").write_text("secret")
+    (tree.repo.top / "venv").symlink_to(folder)
+    shelter = shelter_for(tree, "bwrap", installed)
+    assert any(text.startswith("venv: left out (a link to ") for text in shelter.told)
+    assert shelter.sandbox is not None
+    done = shelter.sandbox.run("grep -rs secret ~ . venv", env=ENV, timeout=PATIENCE)
+    assert done.stdout == b""
+
+
+def test_a_link_in_an_environment_opens_no_folder_of_the_home(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": AFTER, ".gitignore": ".venv\n"})
+    make_environment(tree.repo.top / ".venv")
+    (tmp_path / "home/.ssh").mkdir()
+    (tmp_path / "home/.ssh/id_rsa").write_text("secret")
+    (tree.repo.top / ".venv/bin/python3").symlink_to(tmp_path / "home/.ssh/id_rsa")
+    sandbox = sandboxed(tree, ".venv/bin/python -c 'import a'")
+    assert runs(sandbox, ".venv/bin/python -c 'import a' && test ! -e ~/.ssh")
+
+
 def test_folders_can_be_copied_for_tools_that_write_there(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"a.py": AFTER, ".gitignore": "node_modules\n"})
     (tree.repo.top / "node_modules").mkdir()

@@ -11,7 +11,7 @@ from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
 from clean_room_agent.orchestrator.testing.guarding import GUARD
-from clean_room_agent.orchestrator.testing.links import links_to_mount, prepare_links
+from clean_room_agent.orchestrator.testing.links import links_to_mount, prepare_links, strange_links
 from clean_room_agent.sandbox.bubblewrap import MIB, OTHER_REMEDY, Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
 from clean_room_agent.sandbox.places import interpreter_places, tool_places
@@ -64,7 +64,8 @@ def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, s
         copied: tuple[str, ...] = ()
         if ground.worktree.in_sandbox == "copy":
             copied = prepare_links(worktree.path, top, links, how="copy", turn=False)
-        return Shelter(sandbox=sandbox, told=(text, *copied))
+        left_out = (f"{name}: left out ({why})" for name, why in strange_links(top, links))
+        return Shelter(sandbox=sandbox, told=(text, *left_out, *copied))
     if ground.config.mode == "bwrap":
         raise ConfigError(
             f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
@@ -106,7 +107,7 @@ def _sandbox(
     read = [
         GUARD,
         *(ground.home / path.removeprefix("~/") for path in config.read),
-        *tool_places(inside, [command for command in commands if command]),
+        *tool_places(inside, [command for command in commands if command], top),
     ]
     for name, source in links:
         read += [source, *interpreter_places(top / name), *interpreter_places(source)]

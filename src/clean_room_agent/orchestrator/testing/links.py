@@ -26,6 +26,8 @@ from clean_room_agent.orchestrator.testing.config import How
 
 COPY_TIMEOUT_S = 600.0
 MAX_SCRIPT_BYTES = 1_000_000
+MODULES = "node_modules"
+CRA_FOLDER = ".clean_room"
 LEFT_OUT = NOT_A_FILE | {errno.ENOENT, errno.EISDIR}
 
 
@@ -72,18 +74,40 @@ def prepare_links(
 def links_to_mount(worktree: Path, repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, Path], ...]:
     """Those of `names` that the user's tree has and the worktree has not, each with where it really stands.
 
-    An empty folder, such as a submodule's, is nothing. What would be reached by way of a link in the worktree is left out.
+    An empty folder, such as a submodule's, is nothing. What would be reached by way of a link in the worktree is left
+    out, and so are `strange_links`.
 
     Raises:
         RepositoryError: a name leads out of the repository.
     """
     found: list[tuple[str, Path]] = []
+    strange = {name for name, _ in strange_links(repo_top, names)}
     for name in names:
         target = worktree / _inside(name)
         above = target.parent.resolve() == worktree.resolve() / Path(name).parent
         room = not os.path.lexists(target) or is_empty_folder(worktree, _inside(name))
-        if (repo_top / name).exists() and room and above:
+        if (repo_top / name).exists() and room and above and name not in strange:
             found.append((name, (repo_top / name).resolve()))
+    return tuple(found)
+
+
+def strange_links(repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Those of `names` that are links to something else than what tools keep elsewhere and link to, with the reason.
+
+    That is an environment of Python's (by its `pyvenv.cfg`, conda's by its `conda-meta`) or a folder that is called
+    `node_modules`: the link came with the repository, perhaps, and would show whatever it names.
+    """
+    found = []
+    for name in names:
+        try:
+            goal = (repo_top / name).resolve()
+        except (OSError, RuntimeError):  # a circle
+            continue
+        known = (
+            is_file(goal, "pyvenv.cfg") or (goal / "conda-meta").is_dir() or goal.name == MODULES
+        ) and not {".git", CRA_FOLDER} & {*goal.parts}
+        if goal.exists() and goal != repo_top.resolve() / name and not known:
+            found.append((name, f"a link to {goal}, which is neither an environment nor {MODULES}"))
     return tuple(found)
 
 
