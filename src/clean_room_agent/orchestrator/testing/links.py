@@ -1,12 +1,14 @@
 """Ignored folders that tests need (virtual environments, node_modules), brought into the worktree."""
 
 import errno
+import hashlib
 import os
 import re
 import shutil
 import stat
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent import proc
@@ -21,7 +23,7 @@ from clean_room_agent.beneath import (
     status,
     write_bytes,
 )
-from clean_room_agent.errors import RepositoryError
+from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.orchestrator.testing.config import How
 
 COPY_TIMEOUT_S = 600.0
@@ -69,6 +71,88 @@ def prepare_links(
         except OSError as exc:
             done.append(f"{name}: left out ({exc.strerror}: a link of the repository may be in the way)")
     return tuple(done)
+
+
+@dataclass(slots=True)
+class Copies:
+    """Linked folders that a worktree has copies of, and each as it was when the copy was made.
+
+    Tests may write there, and what one attempt left must not decide the next: a copy in which anything changed is made
+    anew before the next command. Whether it changed is told by times and sizes that a user cannot set (`ctime`), without
+    reading a file.
+    """
+
+    worktree: Path
+    repo_top: Path
+    names: tuple[str, ...]
+    turn: bool
+    states: dict[str, bytes] = field(default_factory=dict)
+
+    def hold(self) -> None:
+        """The copies are as they shall stay."""
+        for name in self.names:
+            if is_copy(self.worktree / name):
+                self.states[name] = state_of(self.worktree / name)
+
+    def renew(self) -> tuple[str, ...]:
+        """Each copy is as it was; the names of those that were made anew.
+
+        Raises:
+            CommandError: a copy cannot be removed or made.
+        """
+        changed = tuple(
+            name for name, state in self.states.items() if state_of(self.worktree / name) != state
+        )
+        for name in changed:
+            _remove(self.worktree, name)
+            prepare_links(self.worktree, self.repo_top, (name,), how="copy", turn=self.turn)
+            self.states[name] = state_of(self.worktree / name)
+        return changed
+
+
+def _remove(worktree: Path, name: str) -> None:
+    """Nothing stands at `name` any more, whatever its permissions were; what a link there leads to stays."""
+    try:
+        with hold_parent(worktree, name) as parent:
+            place = parent / Path(name).name
+            if is_copy(place):
+                opened = ("chmod", "-R", "-f", "u+rwX", "--", str(place))
+                proc.run(opened, cwd=worktree, timeout=COPY_TIMEOUT_S, contain=False, check=False)
+            removed = ("rm", "-rf", "--", str(place))
+            proc.run(removed, cwd=worktree, timeout=COPY_TIMEOUT_S, contain=False)
+    except OSError as exc:
+        raise CommandError(f"cannot make the copy of {name} anew: {exc.strerror}") from exc
+
+
+def is_copy(folder: Path) -> bool:
+    """Whether a folder of the worktree's own stands there, and no link."""
+    return folder.is_dir() and not folder.is_symlink()
+
+
+def state_of(folder: Path) -> bytes:
+    """What changes as soon as a file below the folder is written, made, removed, moved or given another mode."""
+    state = hashlib.blake2b(digest_size=16)
+    waiting = [os.fspath(folder)]
+    while waiting:
+        at = waiting.pop()
+        try:
+            with os.scandir(at) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+            about = os.lstat(at)
+        except OSError as exc:  # gone, or closed to us: another state, whatever it was
+            state.update(f"{at} {exc.errno}".encode(errors="surrogateescape"))
+            continue
+        state.update(
+            f"{at} {about.st_ino} {about.st_ctime_ns} {about.st_mode}".encode(errors="surrogateescape")
+        )
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+                continue
+            one = entry.stat(follow_symlinks=False)
+            fields = f"{entry.name} {one.st_ino} {one.st_ctime_ns} {one.st_size} {one.st_mode}"
+            state.update(fields.encode(errors="surrogateescape"))
+    return state.digest()
 
 
 def links_to_mount(worktree: Path, repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, Path], ...]:
