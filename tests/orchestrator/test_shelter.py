@@ -328,5 +328,22 @@ def test_worktreeinclude_names_ignored_files_by_patterns(tmp_path: Path) -> None
     assert copied == {"build/x1", "local.env"}
 
 
+def test_worktreeinclude_brings_in_nothing_of_git_s_or_of_our_own(tmp_path: Path) -> None:
+    patterns = "*\n.clean_room/**\n!nothing\n.Clean_Room/*\nsub/.clean_room/raw.sqlite\n"
+    top = make_repository(
+        tmp_path / "r", {".worktreeinclude": patterns, ".gitignore": "*.env\n.?lean_?oom\n"}
+    )
+    for name in (
+        ".clean_room/raw.sqlite",
+        ".Clean_Room/redaction.key",
+        "sub/.clean_room/raw.sqlite",
+        "a.env",
+    ):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("private")
+    (top / ".clean_room/.gitignore").write_text("*\n")
+    assert included_files(open_repository(top)) == ("a.env",)
+
+
 def test_without_a_worktreeinclude_nothing_is_included(tmp_path: Path) -> None:
     assert included_files(open_repository(make_repository(tmp_path / "r", {"a": ""}))) == ()

@@ -5,13 +5,15 @@ from clean_room_agent.git.generated import split_generated
 from clean_room_agent.git.repository import Repository
 
 INCLUDE_FILE = ".worktreeinclude"
+PRIVATE = frozenset({".clean_room", ".git"})
+"""Folders that no pattern brings in."""
 BATCH = 500
 """Paths in one command line."""
 
 
 def included_files(repo: Repository) -> tuple[str, ...]:
     """The files of the user's tree that its `.worktreeinclude` names by the patterns of a .gitignore, and that a snapshot
-    has not: ignored ones, and those in generated folders; sorted.
+    has not: ignored ones, and those in generated folders; sorted. Nothing of git's or of this program's own.
     """
     if not (repo.top / INCLUDE_FILE).is_file():
         return ()
@@ -26,4 +28,9 @@ def included_files(repo: Repository) -> tuple[str, ...]:
             *("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--"), *named[at : at + BATCH]
         )
         found.update(names(ignored))
-    return tuple(sorted(found))
+    return tuple(sorted(path for path in found if not _is_private(path)))
+
+
+def _is_private(path: str) -> bool:
+    """Whether the file belongs to git or to this program: its record, and the key that hides secrets."""
+    return any(part.casefold() in PRIVATE for part in path.split("/"))

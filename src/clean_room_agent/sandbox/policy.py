@@ -4,7 +4,8 @@ Everything is made from nothing: the root is an empty folder in memory, made rea
 named here stands in it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -134,6 +135,11 @@ def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
             for source, place in policy.mounts
         ),
     ]
+    shown = [(path, path) for path in (*SYSTEM, *_readable(policy))]
+    steps += [
+        _Step(at=at, arguments=("--ro-bind", "/dev/null", str(at)))
+        for at in hidden_sockets(Path("/proc/net/unix"), (*shown, *policy.mounts))
+    ]
     if policy.reports is not None:
         where = str(policy.reports)
         steps.append(_Step(at=policy.reports, arguments=("--bind", where, where)))
@@ -145,6 +151,26 @@ def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
         *(argument for step in ordered for argument in step.arguments),
         *("--remount-ro", "/", "--chdir", str(policy.at)),
     ]
+
+
+def hidden_sockets(listing: Path, shown: Iterable[tuple[Path, Path]]) -> tuple[Path, ...]:
+    """Where the system's sockets with a name, by the kernel's listing, would be seen inside; sorted.
+
+    `shown` are (source, place). A folder that is mounted read-only does not keep anybody from connecting to a socket in
+    it. What was bound by a relative name, or is made later, is not found.
+    """
+    lines = listing.read_bytes().splitlines() if listing.exists() else []
+    named = {Path(os.fsdecode(line[line.index(b" /") + 1 :])) for line in lines if b" /" in line}
+    return tuple(
+        sorted(
+            {
+                place / name.relative_to(source)
+                for name in named
+                for source, place in shown
+                if name.is_relative_to(source) and name.is_socket()
+            }
+        )
+    )
 
 
 def _namespaces() -> tuple[str, ...]:
