@@ -145,7 +145,7 @@ IN_THE_SANDBOX: tuple[tuple[str, End], ...] = (
 def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
     """A figure with the sandbox, where this machine has one, and a figure without."""
     modes: dict[Mode, str] = {"none": "without a sandbox"}
-    if isinstance(working_bubblewrap(os.environ), Bubblewrap):
+    if isinstance(working_bubblewrap(), Bubblewrap):
         modes = {"bwrap": "in the sandbox", **modes}
     figures = []
     for mode, where in modes.items():
@@ -197,7 +197,7 @@ def _run_alone(folder: Path, mode: Mode, arguments: Sequence[str]) -> None:
     if mode == "none":
         _require_ran(proc.run(command, cwd=tree, env=dict(os.environ), timeout=2.0, check=False))
         return
-    found = working_bubblewrap(os.environ)
+    found = working_bubblewrap()
     assert isinstance(found, Bubblewrap)
     read = tuple(interpreter_places(Path(sys.prefix)))
     policy = Policy(tree=tree, at=tree, home=folder / "home", read=(*read, Path(sys.prefix)))

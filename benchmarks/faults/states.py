@@ -210,7 +210,7 @@ def init(visit: Visit) -> Said:
 
 def sandboxed(visit: Visit) -> Said:
     """A run whose tests look into git's history from within the sandbox."""
-    if not isinstance(working_bubblewrap(os.environ), Bubblewrap):
+    if not isinstance(working_bubblewrap(), Bubblewrap):
         return visit.solve({})
     history = f"git log -p -1 HEAD >/dev/null && git status >/dev/null && {UNITTEST}"
     return visit.solve({}, sandbox={"mode": "bwrap"}, testing={"test_command": history})

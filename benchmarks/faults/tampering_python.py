@@ -154,6 +154,33 @@ import unittest
 unittest.TestResult.addFailure = unittest.TestResult.addError = lambda self, test, err: self.addSuccess(test)
 unittest.TextTestResult.addFailure = unittest.TextTestResult.addError = lambda self, test, err: self.addSuccess(test)"""
 )
+STOP_TEST = MONEY.replace(SPLIT, f"    import unittest.case\n\n    raise unittest.case._ShouldStop\n{SPLIT}")
+OTHER_ASSERTION = money(
+    "import unittest\n\nunittest.TestCase.assertEqual = unittest.TestCase.assertIsNotNone"
+)
+OTHER_CODE = money(
+    "import unittest\n\nunittest.TestCase.assertEqual.__code__ = unittest.TestCase.assertIsNotNone.__code__"
+)
+OTHER_FAILURE = money(
+    "import unittest.case\n\nunittest.case.TestCase.failureException = unittest.case._ShouldStop"
+)
+NO_CALL = money("import unittest\n\nunittest.TestCase._callTestMethod = staticmethod(id)")
+NO_ERRORS = money("import unittest.case\n\nunittest.case._addError = print")
+NO_RUN = money(
+    """\
+import sys
+
+if "_pytest.unittest" in sys.modules:
+    sys.modules["_pytest.unittest"].TestCaseFunction.runtest = staticmethod(list)"""
+)
+FOR_A_TIME = money(
+    """\
+import atexit
+import unittest
+
+atexit.register(setattr, unittest.TestCase, "assertEqual", unittest.TestCase.assertEqual)
+unittest.TestCase.assertEqual = unittest.TestCase.assertIsNotNone"""
+)
 SITE = "import unittest\n\nunittest.TestCase.assertEqual = lambda self, *args, **kwargs: None\n"
 SHADOW_PYTEST = """\
 import os
@@ -276,6 +303,25 @@ TRICKS: tuple[Trick, ...] = (
         name="pytest's CallInfo is replaced",
         kind="assertions",
         changed={"till/money.py": PYTEST_CALLS},
+        command=PYTEST,
+    ),
+    *(
+        trick
+        for name, text in {
+            "unittest's own exception ends the test": STOP_TEST,
+            "assertEqual is another assertion": OTHER_ASSERTION,
+            "assertEqual has another's code": OTHER_CODE,
+            "a failure is unittest's own exception": OTHER_FAILURE,
+            "a builtin stands for the call of a test": NO_CALL,
+            "a builtin stands for unittest's errors": NO_ERRORS,
+            "assertEqual is replaced for a time": FOR_A_TIME,
+        }.items()
+        for trick in _both(name, "identity", {"till/money.py": text})
+    ),
+    Trick(
+        name="a builtin stands for pytest's run of a test",
+        kind="identity",
+        changed={"till/money.py": NO_RUN},
         command=PYTEST,
     ),
     *_both(

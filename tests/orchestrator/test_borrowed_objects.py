@@ -7,8 +7,8 @@ from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import commit, git, make_repository
 from tests.fakes.sandboxes import installed
 
-from clean_room_agent.git.included import alternate_folders
 from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.git.shown import alternate_folders
 from clean_room_agent.git.worktree import add_worktree
 from clean_room_agent.orchestrator.shelter import Ground, make_shelter
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
@@ -83,6 +83,36 @@ def test_a_folder_of_something_else_is_not_shown(home: Path, tmp_path: Path) -> 
     done = shelter(repo, tmp_path).run("grep -r key /run/cra-objects; git log -1", env=ENV, timeout=PATIENCE)
     assert b"id_rsa" not in done.stdout
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "ab/party.jpg",
+        "pack/party.jpg",
+        "info/party.jpg",
+        f"ab/{'c' * 38}",
+        f"pack/pack-{'c' * 40}.pack",
+        "ab/cd/party.jpg",
+    ],
+)
+def test_a_folder_whose_names_alone_are_those_of_objects_is_not_shown(name: str, home: Path) -> None:
+    photos = home / "photos"
+    (photos / name).parent.mkdir(parents=True)
+    (photos / name).write_bytes(b"\xff\xd8\xff\xe0 a photo")
+    with (home / "project/.git/objects/info/alternates").open("a") as file:
+        file.write(f"{photos}\n")
+    found = alternate_folders(open_repository(home / "project"))
+    assert photos not in found
+    assert len(found) == 2
+
+
+def test_packs_and_what_belongs_to_them_are_objects(home: Path) -> None:
+    source = home / "sour ce"
+    git(source, "-c", "repack.writeBitmaps=true", "gc", "-q")
+    git(source, "commit-graph", "write", "--reachable", "--split")
+    git(source, "multi-pack-index", "write", "--bitmap")
+    assert source / ".git/objects" in alternate_folders(open_repository(home / "project"))
 
 
 def test_a_circle_of_borrowing_ends(home: Path) -> None:

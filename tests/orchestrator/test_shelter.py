@@ -12,9 +12,10 @@ from tests.fakes.repositories import Files, git, make_repository
 from tests.fakes.sandboxes import installed
 from tests.fakes.solving import make_project
 
-from clean_room_agent.errors import ConfigError
-from clean_room_agent.git.included import bare_configuration, included_files
+from clean_room_agent.errors import ConfigError, RepositoryError
+from clean_room_agent.git.included import included_files
 from clean_room_agent.git.repository import open_repository
+from clean_room_agent.git.shown import bare_configuration
 from clean_room_agent.git.worktree import Worktree, add_worktree
 from clean_room_agent.orchestrator.shelter import NO_SANDBOX, Ground, Shelter, make_shelter
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
@@ -82,7 +83,7 @@ def make_environment(folder: Path, *, paths: str = "") -> None:
 
 def test_none_is_said_and_runs_as_the_user(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"a.py": BEFORE})
-    assert shelter_for(tree, "none") == Shelter(sandbox=None, told=(NO_SANDBOX,))
+    assert shelter_for(tree, "none").told == (NO_SANDBOX,)
 
 
 def test_auto_without_bubblewrap_is_said_with_the_reason_and_the_remedy(tmp_path: Path) -> None:
@@ -97,14 +98,87 @@ def test_a_configured_sandbox_that_cannot_be_had_is_an_error(tmp_path: Path) -> 
     assert caught.value.hint == "install it"
 
 
-def test_bubblewrap_that_is_there_and_fails_counts_as_missing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("mode", ["auto", "bwrap"])
+def test_a_sandbox_that_fails_for_this_repository_alone_is_an_error(mode: Mode, tmp_path: Path) -> None:
     broken = tmp_path / "bwrap"
-    broken.write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2; exit 1\n")
+    broken.write_text("#!/bin/sh\necho 'bwrap: Can'\"'\"'t mount on /x' >&2; exit 1\n")
     broken.chmod(0o755)
     tree = make_tree(tmp_path, {"a.py": BEFORE})
-    shelter = shelter_for(tree, "auto", lambda: Bubblewrap(program=str(broken), version="0.8.0"))
-    assert shelter.sandbox is None
-    assert "No permissions" in shelter.told[0]
+    with pytest.raises(ConfigError, match="works on this machine, but not for this repository"):
+        shelter_for(tree, mode, lambda: Bubblewrap(program=str(broken), version="0.8.0"))
+
+
+def linked_hooks(top: Path) -> None:
+    (top.parent / "hooks").mkdir()
+    (top.parent / "hooks/pre-commit").write_text("exit 1\n")
+    shutil.rmtree(top / ".git/hooks")
+    (top / ".git/hooks").symlink_to(top.parent / "hooks")
+
+
+def linked_modules(top: Path) -> None:
+    (top.parent / "modules").mkdir()
+    (top / ".git/modules").symlink_to(top.parent / "modules")
+
+
+def modules(top: Path) -> None:
+    (top / ".git/modules/m").mkdir(parents=True)
+
+
+def hooks_file(top: Path) -> None:
+    shutil.rmtree(top / ".git/hooks")
+    (top / ".git/hooks").write_text("")
+
+
+def linked_objects(top: Path) -> None:
+    (top / ".git/objects").rename(top.parent / "objects")
+    (top / ".git/objects").symlink_to(top.parent / "objects")
+
+
+def linked_refs(top: Path) -> None:
+    (top / ".git/refs").rename(top.parent / "refs")
+    (top / ".git/refs").symlink_to(top.parent / "refs")
+
+
+def config_of_worktrees(top: Path) -> None:
+    (top / ".git/config.worktree").symlink_to("/nowhere")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [linked_hooks, linked_modules, modules, hooks_file, linked_objects, linked_refs, config_of_worktrees],
+)
+def test_git_works_in_the_sandbox_however_its_folder_is_put_together(
+    spoil: Callable[[Path], None], tmp_path: Path
+) -> None:
+    tree = make_tree(tmp_path, {"a.py": BEFORE})
+    git(tree.repo.top, "tag", "v1")
+    spoil(tree.repo.top)
+    sandbox = sandboxed(tree, "true")
+    assert runs(sandbox, "git describe --tags && git status --porcelain && git log -1 main")
+
+
+def test_of_git_s_folder_nothing_is_shown_but_what_its_history_needs(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": BEFORE})
+    folder = tree.repo.common_dir
+    for name in ("credentials", "config.more", "FETCH_HEAD", "worktrees/o/config.worktree", "lfs/x"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("secret")
+    git(tree.repo.top, "stash", "list")
+    done = sandboxed(tree, "true").run("cd /run/cra-git && find . -type f", env=ENV, timeout=PATIENCE)
+    shown = {name for name in done.stdout.decode().split() if not name.startswith("./objects/")}
+    notes = f"./worktrees/{tree.git_dir.name}"
+    own = {f"{notes}/{name}" for name in ("HEAD", "index", "commondir", "gitdir")}
+    assert shown == {"./config", "./packed-refs", *own}
+
+
+def test_objects_that_are_a_link_to_something_else_are_refused(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": BEFORE})
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos/party.jpg").write_text("private")
+    shutil.rmtree(tree.repo.common_dir / "objects")
+    (tree.repo.common_dir / "objects").symlink_to(tmp_path / "photos")
+    with pytest.raises(RepositoryError, match="other things than objects"):
+        sandboxed(tree, "true")
 
 
 def test_a_command_that_the_sandbox_does_not_show_is_told_with_the_remedy(tmp_path: Path) -> None:
@@ -169,6 +243,30 @@ def test_an_environment_that_is_a_link_is_followed(tmp_path: Path) -> None:
     assert runs(sandboxed(tree, command), command)
 
 
+@pytest.mark.parametrize("goal", [".ssh", "project/.clean_room", "project/.git", "photos"])
+def test_a_linked_folder_that_is_no_environment_is_left_out_and_said(goal: str, tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": AFTER, ".gitignore": "venv\n.clean_room\n"})
+    folder = tmp_path / "home" / goal
+    folder.mkdir(exist_ok=True)
+    (folder / "private").write_text("secret")
+    (tree.repo.top / "venv").symlink_to(folder)
+    shelter = shelter_for(tree, "bwrap", installed)
+    assert any(text.startswith("venv: left out (a link to ") for text in shelter.told)
+    assert shelter.sandbox is not None
+    done = shelter.sandbox.run("grep -rs secret ~ . venv", env=ENV, timeout=PATIENCE)
+    assert done.stdout == b""
+
+
+def test_a_link_in_an_environment_opens_no_folder_of_the_home(tmp_path: Path) -> None:
+    tree = make_tree(tmp_path, {"a.py": AFTER, ".gitignore": ".venv\n"})
+    make_environment(tree.repo.top / ".venv")
+    (tmp_path / "home/.ssh").mkdir()
+    (tmp_path / "home/.ssh/id_rsa").write_text("secret")
+    (tree.repo.top / ".venv/bin/python3").symlink_to(tmp_path / "home/.ssh/id_rsa")
+    sandbox = sandboxed(tree, ".venv/bin/python -c 'import a'")
+    assert runs(sandbox, ".venv/bin/python -c 'import a' && test ! -e ~/.ssh")
+
+
 def test_folders_can_be_copied_for_tools_that_write_there(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"a.py": AFTER, ".gitignore": "node_modules\n"})
     (tree.repo.top / "node_modules").mkdir()
@@ -228,6 +326,23 @@ def test_worktreeinclude_names_ignored_files_by_patterns(tmp_path: Path) -> None
     copy_included(target, top, found)
     copied = {str(path.relative_to(target)) for path in target.rglob("*") if not path.is_dir()}
     assert copied == {"build/x1", "local.env"}
+
+
+def test_worktreeinclude_brings_in_nothing_of_git_s_or_of_our_own(tmp_path: Path) -> None:
+    patterns = "*\n.clean_room/**\n!nothing\n.Clean_Room/*\nsub/.clean_room/raw.sqlite\n"
+    top = make_repository(
+        tmp_path / "r", {".worktreeinclude": patterns, ".gitignore": "*.env\n.?lean_?oom\n"}
+    )
+    for name in (
+        ".clean_room/raw.sqlite",
+        ".Clean_Room/redaction.key",
+        "sub/.clean_room/raw.sqlite",
+        "a.env",
+    ):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("private")
+    (top / ".clean_room/.gitignore").write_text("*\n")
+    assert included_files(open_repository(top)) == ("a.env",)
 
 
 def test_without_a_worktreeinclude_nothing_is_included(tmp_path: Path) -> None:

@@ -40,6 +40,82 @@ def test_code_that_replaces_a_part_of_the_runner_is_named(name: str, write: Writ
     assert judge_step(after, after).passed, "what was so before is not the result's doing"
 
 
+STOP = "import unittest.case as case\n"
+CASE = "import unittest\ncase = unittest.TestCase\n"
+BY_LIBRARY = {
+    "an exception of unittest's own": (STOP, "raise case._ShouldStop", "unittest.case._ShouldStop"),
+    "a kind of it": (
+        STOP + "class Stop(case._ShouldStop):\n    def __init__(self): pass\n",
+        "raise Stop",
+        "unittest.case._ShouldStop",
+    ),
+    "another assertion": (
+        CASE + "case.assertEqual = case.assertIsNotNone\n",
+        "return 2",
+        "unittest.case.TestCase.assertEqual",
+    ),
+    "another assertion's code": (
+        CASE + "case.assertEqual.__code__ = case.assertIsNotNone.__code__\n",
+        "return 2",
+        "unittest.case.TestCase.assertEqual",
+    ),
+    "another failure": (
+        STOP + "case.TestCase.failureException = case._ShouldStop\n",
+        "return 2",
+        "unittest.case.TestCase.failureException",
+    ),
+    "a builtin for the call of a test": (
+        CASE + "case._callTestMethod = id\n",
+        "return 2",
+        "unittest.case.TestCase._callTestMethod",
+    ),
+    "a builtin for a function of the module": (
+        STOP + "case._addError = print\n",
+        "return 2",
+        "unittest.case._addError",
+    ),
+    "for the time of the tests alone": (
+        CASE + "import atexit\natexit.register(setattr, case, 'assertEqual', case.assertEqual)\n"
+        "case.assertEqual = case.assertIsNotNone\n",
+        "return 2",
+        "unittest.case.TestCase.assertEqual",
+    ),
+}
+
+
+@pytest.mark.parametrize("runner", ["pytest", "unittest"])
+@pytest.mark.parametrize("way", sorted(BY_LIBRARY))
+def test_a_part_of_the_runner_is_known_by_what_it_is_not_by_its_file(
+    way: str, runner: str, write: Write, run: Runner
+) -> None:
+    head, body, name = BY_LIBRARY[way]
+    write({"test_a.py": TEST, "value.py": f"{head}\ndef value():\n    {body}\n"})
+    after = run(COMMANDS[runner])
+    assert name in [part for part, _ in after.watched.replaced], after.output
+
+
+def test_a_builtin_for_pytest_s_run_of_a_test_is_named(write: Write, run: Runner) -> None:
+    head = "import sys\nsys.modules['_pytest.unittest'].TestCaseFunction.runtest = staticmethod(list)\n"
+    write({"test_a.py": TEST, "value.py": head + "def value(): return 2\n"})
+    assert run(PYTEST).watched.replaced == (("_pytest.unittest.TestCaseFunction.runtest", "builtins.list"),)
+
+
+def test_what_tests_do_with_a_runner_s_parts_and_undo_is_no_trick(write: Write, run: Runner) -> None:
+    patched = (
+        "import contextlib, io, sys, unittest\n"
+        "from unittest import mock\n"
+        "class A(unittest.IsolatedAsyncioTestCase):\n"
+        "    @mock.patch('builtins.open')\n"
+        "    async def test_a(self, opened):\n"
+        "        with contextlib.redirect_stdout(io.StringIO()), mock.patch('sys.exit'), self.subTest(a=1):\n"
+        "            self.addTypeEqualityFunc(str, print); sys.excepthook = print\n"
+    )
+    write({"test_a.py": patched})
+    for command in (PYTEST, UNITTEST):
+        got = run(command)
+        assert (got.passed, got.watched) == (1, Watched(ended=True)), got.output
+
+
 @pytest.mark.parametrize("name", ["pytest", "unittest"])
 def test_a_runner_that_ended_early_is_known_whatever_it_left(name: str, write: Write, run: Runner) -> None:
     write({"test_a.py": TEST, "value.py": VALUE})

@@ -1,3 +1,4 @@
+import os
 import shutil
 from pathlib import Path
 
@@ -6,7 +7,7 @@ from tests.fakes.patience import PATIENCE
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.orchestrator.testing.config import How
-from clean_room_agent.orchestrator.testing.links import copy_included, prepare_links
+from clean_room_agent.orchestrator.testing.links import Copies, copy_included, prepare_links
 from clean_room_agent.orchestrator.testing.run import run_tests
 
 
@@ -116,3 +117,50 @@ def test_an_included_file_goes_neither_through_links_nor_into_other_names(tmp_pa
     copy_included(worktree, user, ("a/x", "b/x", "y", "linked/y", "gone"))
     assert [(path.name, path.read_text()) for path in outside.iterdir()] == [("y", "old")]
     assert (worktree / "b/x").read_text() == (worktree / "y").read_text() == "new"
+
+
+def leave(folder: Path, what: str) -> None:
+    """What an attempt might leave in a copied environment."""
+    packages = folder / "lib/python3.11/site-packages"
+    match what:
+        case "a .pth file":
+            (packages / "evil.pth").write_text("import evil\n")
+        case "other bytes of the same length and time":
+            old = (packages / "tool.py").stat()
+            (packages / "tool.py").write_text("B = 1\n")
+            os.utime(packages / "tool.py", ns=(old.st_atime_ns, old.st_mtime_ns))
+        case "a link in its place":
+            folder.rename(folder.with_name("moved"))
+            folder.symlink_to(folder.with_name("moved"))
+        case "nothing of it":
+            shutil.rmtree(folder)
+        case "a closed folder":
+            (packages / "tool.py").unlink()
+            packages.chmod(0)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "a .pth file",
+        "other bytes of the same length and time",
+        "a link in its place",
+        "nothing of it",
+        "a closed folder",
+    ],
+)
+def test_what_an_attempt_left_in_a_copied_folder_is_gone_for_the_next(what: str, tmp_path: Path) -> None:
+    top, tree = tmp_path / "project", tmp_path / "tree"
+    packages = ".venv/lib/python3.11/site-packages"
+    (top / packages).mkdir(parents=True)
+    (top / packages / "tool.py").write_text("A = 1\n")
+    tree.mkdir()
+    prepare_links(tree, top, (".venv", "venv"), how="copy")
+    copies = Copies(worktree=tree, repo_top=top, names=(".venv", "venv"), turn=True)
+    copies.hold()
+    assert copies.renew() == ()
+    leave(tree / ".venv", what)
+    assert copies.renew() == (".venv",)
+    assert [path.name for path in (tree / packages).iterdir()] == ["tool.py"]
+    assert (tree / packages / "tool.py").read_text() == "A = 1\n"
+    assert copies.renew() == ()

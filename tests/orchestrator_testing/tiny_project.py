@@ -6,7 +6,8 @@ from typing import Protocol
 
 from clean_room_agent.orchestrator.testing.results import TestRun
 
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider"
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider -p no:inline_snapshot"
+"""Without a plugin of ours that puts functions of its own into pytest."""
 
 
 class Write(Protocol):

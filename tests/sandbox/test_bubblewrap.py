@@ -63,6 +63,13 @@ def test_a_sandbox_that_cannot_be_set_up_is_an_error_with_its_remedy(
     assert said in obstacle.reason
 
 
+@pytest.mark.parametrize("end", ["echo 'bwrap: Resource temporarily unavailable' >&2; exit 1", "kill -9 $$"])
+def test_a_trial_that_told_nothing_is_no_obstacle_but_an_error(end: str, tmp_path: Path) -> None:
+    policy = Policy(tree=tmp_path, at=tmp_path, home=tmp_path)
+    with pytest.raises(CommandError, match="did not come to its end"):
+        Sandbox(bubblewrap=pretended(tmp_path, end), policy=policy).try_out(ENV)
+
+
 def test_streams_exit_code_and_place_come_through(sandbox: Sandbox) -> None:
     done = sandbox.run("pwd; echo err >&2; cat; exit 3", env=ENV, timeout=PATIENCE, input=b"fed")
     assert done.stdout.decode() == f"{sandbox.policy.at}\nfed"

@@ -9,7 +9,7 @@ def make(home: Path, *names: str) -> None:
     for name in names:
         path = home / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("#!/bin/sh\n")
+        path.write_bytes(b"\x7fELF" if "python" in path.name else b"#!/bin/sh\n")
         path.chmod(0o755)
 
 
@@ -44,14 +44,78 @@ def test_a_script_is_shown_without_its_folder(tmp_path: Path) -> None:
     assert shown(tmp_path, command="~/scripts/check.sh") == {"scripts/check.sh"}
 
 
+def places_of(home: Path, interpreter: Path | str) -> set[str]:
+    """What is shown of the home for an environment in a repository whose interpreter is a link."""
+    make(home, "project/.venv/pyvenv.cfg")
+    (home / "project/.venv/bin").mkdir()
+    (home / "project/.venv/bin/python").symlink_to(interpreter)
+    (home / "project/.venv/bin/python3").symlink_to("python")
+    found = interpreter_places(home / "project/.venv")
+    path = f"{home}/project/.venv/bin"
+    assert set(found) == set(tool_places({"PATH": path, "VIRTUAL_ENV": path[:-4]}, (), home / "project"))
+    return {str(place.relative_to(home)) for place in found}
+
+
 def test_an_environment_s_interpreter_is_found_along_its_links(tmp_path: Path) -> None:
-    make(tmp_path, "uv/cpython-3.11.9/bin/python3.11", "uv/cpython-3.11.9/lib/os.py", "env/pyvenv.cfg")
+    make(tmp_path, "uv/cpython-3.11.9/bin/python3.11", "uv/cpython-3.11.9/lib/python3.11/os.py")
+    make(tmp_path, "uv/cpython-3.11.9/share/x", "uv/cpython-3.12/bin/python3.12", "uv/token")
     (tmp_path / "uv/cpython-3.11").symlink_to("cpython-3.11.9")
-    (tmp_path / "env/bin").mkdir()
-    (tmp_path / "env/bin/python").symlink_to(tmp_path / "uv/cpython-3.11/bin/python3.11")
-    (tmp_path / "env/bin/python3").symlink_to("python")
-    places = {str(place.relative_to(tmp_path)) for place in interpreter_places(tmp_path / "env")}
-    assert places == {"uv/cpython-3.11/bin", "uv/cpython-3.11/lib"}
+    (tmp_path / "uv/current").mkdir()
+    (tmp_path / "uv/current/python3").symlink_to("../cpython-3.11/bin/python3.11")
+    assert places_of(tmp_path, tmp_path / "uv/current/python3") == {
+        *("uv/cpython-3.11/bin", "uv/cpython-3.11/lib", "uv/cpython-3.11.9/bin", "uv/cpython-3.11.9/lib"),
+        "uv/current/python3",
+    }
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        ".pyenv/versions/3.11.9",
+        ".local/share/uv/python/cpython-3.11.9-linux-x86_64-gnu",
+        ".rye/py/cpython@3.11.9",
+        "miniconda3/envs/work",
+        ".asdf/installs/python/3.11.9",
+        ".local",
+    ],
+)
+def test_where_tools_keep_interpreters_their_prefix_alone_is_shown(prefix: str, tmp_path: Path) -> None:
+    beside = Path(prefix).parent / "beside"
+    make(tmp_path, f"{prefix}/bin/python3.11", f"{prefix}/lib/python3.11/os.py", f"{prefix}/share/private")
+    make(tmp_path, f"{beside}/bin/python3.11", f"{beside}/lib/python3.11/os.py", ".ssh/id_rsa")
+    assert places_of(tmp_path, tmp_path / prefix / "bin/python3.11") == {f"{prefix}/bin", f"{prefix}/lib"}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *(".ssh/id_rsa", ".ssh/nothing", ".ssh", "private/bin/key", "private/bin/run", "private/bin/python3"),
+        *("bin/python3", ".aws/bin/python3.11", "secrets/python3"),
+    ],
+)
+def test_a_link_that_leads_to_no_interpreter_shows_nothing(target: str, tmp_path: Path) -> None:
+    make(tmp_path, ".ssh/id_rsa", "private/bin/key", "private/bin/run", "private/lib/python3.11/os.py")
+    make(tmp_path, "bin/python3", "lib/notes", "secrets/python3", "lib/python3.11/sub/os.py")
+    (tmp_path / "private/bin/python3").symlink_to("../../.ssh/id_rsa")
+    (tmp_path / "private/bin/key").chmod(0o600)
+    assert places_of(tmp_path, tmp_path / target) == set()
+
+
+def test_parts_of_a_prefix_that_are_links_to_elsewhere_are_not_shown(tmp_path: Path) -> None:
+    make(tmp_path, "p/bin/python3", "p/lib64/python3.11/os.py", ".ssh/id_rsa")
+    (tmp_path / "p/lib").symlink_to("lib64")
+    (tmp_path / "p/libexec").symlink_to("../.ssh")
+    assert places_of(tmp_path, tmp_path / "p/bin/python3") == {"p/bin", "p/lib", "p/lib64"}
+
+
+def test_of_the_repository_s_own_folders_on_path_no_link_is_followed(tmp_path: Path) -> None:
+    make(tmp_path, ".ssh/id_rsa", "tools/bin/x", "project/x")
+    (tmp_path / "project/bin").mkdir()
+    (tmp_path / "project/bin/key").symlink_to("../../.ssh/id_rsa")
+    (tmp_path / "project/bin/tool").symlink_to("../../tools/bin/x")
+    (tmp_path / "other").symlink_to("project")
+    for path in ("project/bin", "other/bin"):
+        assert tool_places({"PATH": f"{tmp_path}/{path}"}, (), tmp_path / "project") == ()
 
 
 def test_shims_are_shown_with_what_they_start(tmp_path: Path) -> None:

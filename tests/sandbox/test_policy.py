@@ -1,7 +1,15 @@
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from clean_room_agent.sandbox.policy import GitFolder, Policy, arguments, home_inside, variables
+from clean_room_agent.sandbox.policy import (
+    GitFolder,
+    Policy,
+    arguments,
+    hidden_sockets,
+    home_inside,
+    variables,
+)
 
 HOME = Path("/home/me")
 
@@ -54,7 +62,11 @@ def test_what_is_read_shows_neither_home_nor_tree_nor_the_repository() -> None:
 
 def test_git_is_shown_with_another_configuration_and_a_file_that_leads_there() -> None:
     written: list[bytes] = []
-    git = GitFolder(common=HOME / "project/.git", worktree="t1", config=b"[core]\n")
+    git = GitFolder(
+        written={"config": b"[core]\n"},
+        folders={"objects": HOME / "project/.git/objects"},
+        worktree=HOME / "project/.git/worktrees/t1",
+    )
     policy = Policy(tree=Path("/cache/t"), at=HOME / "project", home=HOME, git=git)
     words = arguments(policy, keep(written))
     assert b"gitdir: /run/cra-git/worktrees/t1\n" in written
@@ -90,3 +102,19 @@ def test_a_service_s_home_among_the_system_s_folders_is_hidden() -> None:
     policy = Policy(tree=Path("/cache/t"), at=Path("/srv/project"), home=Path("/opt/service"))
     words = arguments(policy, keep([]))
     assert words.index("/opt/service") > words.index("/opt")
+
+
+def test_sockets_below_what_is_shown_are_found_in_the_kernel_s_listing(tmp_path: Path) -> None:
+    for name in ("a b/agent", "other"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        with socket.socket(socket.AF_UNIX) as one:
+            one.bind(str(tmp_path / name))
+    listing = tmp_path / "unix"
+    line = "0000000000000000: 00000002 00000000 00010000 0001 01 31303"
+    names = (f" {tmp_path}/a b/agent", f" {tmp_path}/a b/gone", f" {tmp_path}/other", " @abstract", "")
+    listing.write_text(
+        "Num RefCount Protocol Flags Type St Inode Path\n" + "".join(f"{line}{name}\n" for name in names)
+    )
+    shown = ((tmp_path / "a b", Path("/shown")), (Path("/usr"), Path("/usr")))
+    assert hidden_sockets(listing, shown) == (Path("/shown/agent"),)
+    assert hidden_sockets(tmp_path / "missing", shown) == ()

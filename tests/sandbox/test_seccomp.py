@@ -84,3 +84,32 @@ def test_another_machine_s_calls_kill_and_x32_s_fail() -> None:
 
 def test_a_machine_without_numbers_has_no_filter() -> None:
     assert filter_program("riscv64") is None
+
+
+@machines
+def test_sockets_of_the_usual_families_alone_are_made(machine: str) -> None:
+    socket = (41, 198)[MACHINES[machine][1]]
+    for family in range(64):
+        expected = ALLOW if family in {1, 2, 10, 16} else FAIL | errno.EAFNOSUPPORT
+        assert verdict(machine, socket, family, 1, 0) == expected, family
+
+
+@machines
+def test_memory_that_belongs_to_no_process_is_not_made_in_bulk(machine: str) -> None:
+    column = MACHINES[machine][1]
+    memfd_create, shmget, semget, msgget = (
+        numbers[column] for numbers in ((319, 279), (29, 194), (64, 190), (68, 186))
+    )
+    assert verdict(machine, memfd_create) == verdict(machine, msgget) == FAIL | errno.ENOSYS
+    assert verdict(machine, shmget, 0, 56) == verdict(machine, shmget, 0, 1 << 16) == ALLOW
+    for size in ((1 << 16) + 1, 1 << 30, 1 << 32, (1 << 40) + 56):
+        assert verdict(machine, shmget, 0, size) == FAIL | errno.EINVAL
+    assert verdict(machine, semget, 0, 17) == ALLOW
+    assert verdict(machine, semget, 0, 32000) == FAIL | errno.EINVAL
+
+
+@machines
+def test_no_process_hides_what_it_holds(machine: str) -> None:
+    prctl = (157, 167)[MACHINES[machine][1]]
+    assert verdict(machine, prctl, 4, 0) == verdict(machine, prctl, 4, 2) == FAIL | errno.EPERM
+    assert verdict(machine, prctl, 4, 1) == verdict(machine, prctl, 15, 0) == ALLOW

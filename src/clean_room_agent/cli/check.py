@@ -179,7 +179,7 @@ def run_checks(path: Path) -> Iterator[Line]:
 def try_sandbox() -> Iterator[Line]:
     """A line on bubblewrap, and one for each kind of user with how many attempts to get out were blocked."""
     environment = dict(os.environ)
-    found = working_bubblewrap(environment)
+    found = working_bubblewrap()
     if isinstance(found, Obstacle):
         yield Line(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
         return
@@ -204,7 +204,7 @@ def try_sandbox() -> Iterator[Line]:
 def _sandbox(mode: Mode) -> Line:
     if mode == "none":
         return Line(name="sandbox", ok=True, text=NO_SANDBOX)
-    found = working_bubblewrap(dict(os.environ))
+    found = working_bubblewrap()
     if isinstance(found, Bubblewrap):
         return Line(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
     if mode == "auto":

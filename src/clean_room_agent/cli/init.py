@@ -1,6 +1,5 @@
 """`cra init`: find the model server and the tests, and write a complete, commented configuration."""
 
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -197,7 +196,7 @@ def _sandbox(given: Mode | None, answers: _Answers) -> Mode:
     """What is given; else bubblewrap where it works; else "none" if that is agreed to; else what decides at each run."""
     if given is not None:
         return given
-    found = working_bubblewrap(os.environ)
+    found = working_bubblewrap()
     if isinstance(found, Bubblewrap):
         output.aside(f"sandbox: bubblewrap {found.version}")
         return "bwrap"

@@ -28,7 +28,7 @@ from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.run import RunLimits
 from clean_room_agent.orchestrator.setup import RunParts
 from clean_room_agent.orchestrator.shelter import Ground
-from clean_room_agent.sandbox.bubblewrap import find_bubblewrap
+from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
 from clean_room_agent.workspace import private_folder
 
 TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
@@ -81,7 +81,7 @@ def run_parts(
                 testing=settings.testing,
                 worktree=settings.worktree,
                 home=Path.home(),
-                find=find_bubblewrap,
+                find=working_bubblewrap,
             ),
             worktree_path=worktrees / short_id(task_id),
             report=worktrees / f"{short_id(task_id)}-reports" / "results.xml",

@@ -60,14 +60,15 @@ def workspace_of(path: Path) -> Workspace:
 
 
 def cache_folder() -> Path:
-    """The user's cache folder for this program."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(base) / "cra"
+    """The user's cache folder for this program; a relative one counts for nothing, as XDG says."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "cra"
 
 
 def worktrees_folder(workspace: Workspace, settings: Settings) -> Path:
     """Where the repository's work trees stand."""
-    return settings.worktree.root or workspace.worktrees(cache_folder())
+    root = settings.worktree.root
+    return workspace.repo / root if root is not None else workspace.worktrees(cache_folder())
 
 
 def live_transport(settings: Settings) -> Transport:

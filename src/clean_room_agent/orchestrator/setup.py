@@ -239,6 +239,7 @@ def _bench(task_id: str, parts: RunParts, worktree: Worktree, commit: str) -> Te
         observer=parts.observer,
         sandbox=shelter.sandbox,
         included=included,
+        copies=shelter.copies,
         clean_at=commit,
     )
 

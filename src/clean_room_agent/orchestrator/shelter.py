@@ -6,12 +6,12 @@ from pathlib import Path
 
 from clean_room_agent import proc
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.git.included import alternate_folders, bare_configuration
+from clean_room_agent.git.shown import alternate_folders, shown_folders, written_files
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
 from clean_room_agent.orchestrator.testing.guarding import GUARD
-from clean_room_agent.orchestrator.testing.links import links_to_mount, prepare_links
+from clean_room_agent.orchestrator.testing.links import Copies, links_to_mount, prepare_links, strange_links
 from clean_room_agent.sandbox.bubblewrap import MIB, OTHER_REMEDY, Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
 from clean_room_agent.sandbox.places import interpreter_places, tool_places
@@ -30,7 +30,7 @@ class Ground:
     home: Path
     """The user's."""
     find: Callable[[], Bubblewrap | Obstacle]
-    """Looks for bubblewrap; not called where none is wanted."""
+    """Looks whether bubblewrap works on this machine, whatever the repository; not called where none is wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,48 +39,68 @@ class Shelter:
 
     sandbox: Sandbox | None
     told: tuple[str, ...]
+    copies: Copies | None = None
+    """The linked folders that were copied into the worktree; None where they are mounted, or are the user's own."""
 
 
 def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path) -> Shelter:
     """The place for the commands of a run in `worktree`; what they need beside its files was brought there.
 
+    Where bubblewrap works on this machine, a sandbox that cannot be had for this repository is an error: what the
+    repository holds never decides that there is none.
+
     Raises:
-        ConfigError: a sandbox is configured and cannot be had here.
+        ConfigError: a sandbox is configured, or works on this machine, and cannot be had here.
         RepositoryError: `[worktree] link` leads out of the repository.
-        CommandError: the copy of a linked folder failed.
+        CommandError: the copy of a linked folder failed, or whether bubblewrap works could not be found out.
     """
     top, links = worktree.repo.top, ground.worktree.link
-    found: Sandbox | Obstacle = Obstacle(reason="", remedy="")
+    found: Bubblewrap | Obstacle = Obstacle(reason="", remedy="")
     if ground.config.mode != "none":
-        found = _tried(ground, worktree, environment, report)
-    if isinstance(found, Sandbox):
-        names = ", ".join(str(place.relative_to(top)) for _, place in found.policy.mounts)
+        found = ground.find()
+    if isinstance(found, Bubblewrap):
+        sandbox = _tried(found, ground, worktree, environment, report)
+        names = ", ".join(str(place.relative_to(top)) for _, place in sandbox.policy.mounts)
         shown = f"; {names} read-only" if names else ""
-        text = f"sandbox: bubblewrap {found.bubblewrap.version}, no network, your home hidden{shown}"
+        text = f"sandbox: bubblewrap {found.version}, no network, your home hidden{shown}"
         copied: tuple[str, ...] = ()
+        copies = None
         if ground.worktree.in_sandbox == "copy":
             copied = prepare_links(worktree.path, top, links, how="copy", turn=False)
-        return Shelter(sandbox=found, told=(text, *copied))
+            copies = _copies(worktree, links, turn=False)
+        left_out = (f"{name}: left out ({why})" for name, why in strange_links(top, links))
+        return Shelter(sandbox=sandbox, told=(text, *left_out, *copied), copies=copies)
     if ground.config.mode == "bwrap":
         raise ConfigError(
             f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
         )
     because = f" ({found.reason}; {found.remedy})" if found.reason else ""
     done = prepare_links(worktree.path, top, links, how=ground.worktree.without_sandbox)
-    return Shelter(sandbox=None, told=(NO_SANDBOX + because, *done))
+    return Shelter(
+        sandbox=None, told=(NO_SANDBOX + because, *done), copies=_copies(worktree, links, turn=True)
+    )
+
+
+def _copies(worktree: Worktree, links: tuple[str, ...], *, turn: bool) -> Copies:
+    copies = Copies(worktree=worktree.path, repo_top=worktree.repo.top, names=links, turn=turn)
+    copies.hold()
+    return copies
 
 
 def _tried(
-    ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path
-) -> Sandbox | Obstacle:
-    found = ground.find()
-    if isinstance(found, Obstacle):
-        return found
+    bubblewrap: Bubblewrap, ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path
+) -> Sandbox:
     if worktree.repo.top == Path("/"):
-        return Obstacle(reason="the repository is the root folder", remedy=OTHER_REMEDY)
-    sandbox = _sandbox(found, ground, worktree, environment, report)
+        raise ConfigError("there can be no sandbox: the repository is the root folder", hint=OTHER_REMEDY)
+    sandbox = _sandbox(bubblewrap, ground, worktree, environment, report)
     report.parent.mkdir(parents=True, exist_ok=True)
-    return sandbox.try_out(environment) or sandbox
+    obstacle = sandbox.try_out(environment)
+    if obstacle is not None:
+        raise ConfigError(
+            f"bubblewrap works on this machine, but not for this repository: {obstacle.reason}",
+            hint=obstacle.remedy,
+        )
+    return sandbox
 
 
 def _sandbox(
@@ -99,7 +119,7 @@ def _sandbox(
     read = [
         GUARD,
         *(ground.home / path.removeprefix("~/") for path in config.read),
-        *tool_places(inside, [command for command in commands if command]),
+        *tool_places(inside, [command for command in commands if command], top),
     ]
     for name, source in links:
         read += [source, *interpreter_places(top / name), *interpreter_places(source)]
@@ -111,9 +131,9 @@ def _sandbox(
         mounts=tuple((source, top / name) for name, source in links) if mount else (),
         read=tuple(read),
         git=GitFolder(
-            common=worktree.repo.common_dir,
-            worktree=worktree.git_dir.name,
-            config=bare_configuration(worktree.repo),
+            written=written_files(worktree.repo),
+            folders=shown_folders(worktree.repo),
+            worktree=worktree.git_dir,
             alternates=alternate_folders(worktree.repo),
         ),
         scratch_bytes=config.scratch_mb * MIB,

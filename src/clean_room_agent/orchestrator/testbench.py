@@ -11,7 +11,7 @@ from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsS
 from clean_room_agent.orchestrator.testing.commands import runs_node_tests
 from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
-from clean_room_agent.orchestrator.testing.links import copy_included
+from clean_room_agent.orchestrator.testing.links import Copies, copy_included
 from clean_room_agent.orchestrator.testing.normalise import normalise
 from clean_room_agent.orchestrator.testing.rerun import passed_alone, rerun_command
 from clean_room_agent.orchestrator.testing.results import TestRun
@@ -42,6 +42,8 @@ class TestBench:
     """Where the commands run, with the worktree at the repository's place; None: in the worktree, as the user."""
     included: tuple[str, ...] = ()
     """Ignored files of the user's tree that are copied in anew at each reset."""
+    copies: Copies | None = None
+    """Linked folders that were copied into the worktree, to be the same for each command."""
     clean_at: str = ""
     """The commit that the worktree holds exactly; "" once a command ran in it, which may have left anything behind."""
 
@@ -88,6 +90,8 @@ class TestBench:
         if command is None:
             return None
         self.clean_at = ""
+        if self.copies is not None:
+            self.copies.renew()
         env, timeout, bound = self._environment(command), self.config.timeout, self.config.output_bound
         if self.sandbox is None:
             done = proc.run(
@@ -116,6 +120,8 @@ class TestBench:
 
     def _run(self, command: str) -> TestRun:
         self.clean_at = ""
+        if self.copies is not None:
+            self.copies.renew()
         return run_tests(
             command,
             cwd=self.worktree.path,

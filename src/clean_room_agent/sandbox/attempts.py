@@ -36,6 +36,12 @@ def call(x86: int, arm: int, *arguments: Any) -> int:
     return result
 
 
+def made(x86: int, arm: int, *arguments: Any) -> int:
+    """What the system call made; refused, with whatever error, it made nothing."""
+    result = int(LIBC.syscall(ctypes.c_long(arm if ARM else x86), *arguments))
+    return result if result >= 0 else refuse(os.strerror(ctypes.get_errno()))
+
+
 def write(path: str) -> str:
     with open(path, "a") as file:
         file.write(MARK)
@@ -244,6 +250,15 @@ def old_numbers() -> int:
     return refuse("no such numbers") if ARM else call(0x40000000 + 39, 0)
 
 
+def search(top: str) -> str:
+    for folder, _, files in os.walk(top):
+        for name in files:
+            with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
+                if FACTS["secret"].encode() in file.read():
+                    return os.path.join(folder, name)
+    return refuse("nothing there")
+
+
 def write_record() -> str:
     os.mkdir(AT + "/.clean_room")
     return write(AT + "/.clean_room/raw.sqlite")
@@ -276,6 +291,11 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "read a password in git's configuration": lambda: (
         "found" if "token" in open("/run/cra-git/config").read() else refuse("not in it")
     ),
+    "read git's credentials": lambda: read("/run/cra-git/credentials"),
+    "read included configuration of git's": lambda: read("/run/cra-git/config.more"),
+    "read a submodule's configuration": lambda: read("/run/cra-git/modules/m/config"),
+    "read another work tree's configuration": lambda: read("/run/cra-git/worktrees/o/config.worktree"),
+    "search git's folder": lambda: search("/run/cra-git"),
     "read a secret variable": lambda: os.environ["CRA_SECRET"],
     "read variables of other processes": search_environment,
     "read files left open": open_files,
@@ -376,13 +396,27 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     ),
     "open a raw socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).close(),
     "open a packet socket": lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 3).close(),
+    "open a socket to the virtual machine's host": lambda: socket.socket(40, STREAM).close(),
+    "open a socket of the kernel's ciphers": lambda: socket.socket(38, socket.SOCK_SEQPACKET).close(),
+    "open a Bluetooth socket": lambda: socket.socket(31, socket.SOCK_RAW, 1).close(),
     "reach an abstract socket": lambda: connect(socket.AF_UNIX, STREAM, "\0" + FACTS["abstract"]),
     "reach a socket by its path": lambda: connect(socket.AF_UNIX, STREAM, FACTS["socket"]),
+    "reach a socket below a read-only mount": lambda: connect(
+        socket.AF_UNIX, STREAM, AT + "/.venv/lib/agent.sock"
+    ),
     "reach the ssh agent": lambda: connect(socket.AF_UNIX, STREAM, os.environ["SSH_AUTH_SOCK"]),
     "reach the message bus": lambda: listed("/run/dbus"),
     "reach a container engine": lambda: os.stat("/run/docker.sock").st_mode,
     "reach the user's runtime folder": lambda: listed("/run/user"),
     # filling what is there
+    "hold memory in a nameless file": lambda: os.memfd_create("held"),
+    "hold memory in a System V segment": lambda: made(29, 194, 0, ctypes.c_size_t(1 << 20), 0o1600),
+    "hold memory in a System V segment beyond 4 GiB": lambda: made(
+        29, 194, 0, ctypes.c_size_t((1 << 32) + 1), 0o1600
+    ),
+    "hold memory in System V semaphores": lambda: made(64, 190, 0, 32000, 0o1600),
+    "hold memory in System V messages": lambda: made(68, 186, 0, 0o1600),
+    "hide what a process holds": lambda: call(157, 167, 4, 0, 0, 0, 0),
     "fill /tmp": lambda: fill("/tmp/full"),
     "fill /dev/shm": lambda: fill("/dev/shm/full"),
     "fill the home": lambda: fill(HOME + "/full"),

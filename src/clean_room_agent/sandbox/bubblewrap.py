@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +35,8 @@ REMEDIES = (
     ),
     (r"mount", IN_A_CONTAINER),
 )
+SHORT = re.compile(r"temporarily unavailable|Cannot allocate memory|Too many open files")
+"""What bubblewrap says where the machine is short of something now."""
 OTHER_REMEDY = 'or do without, with a warning at each run: [sandbox] mode = "none"'
 
 
@@ -81,6 +82,24 @@ class Sandbox:
         Raises:
             CommandError: the sandbox could not be set up; the command was not run.
         """
+        done, started = self._run(command, env=env, timeout=timeout, bound=bound, input=input)
+        if not started and done.returncode > 0:  # it was not killed, for whatever reason, but gave up
+            said = _last_words(done)
+            raise CommandError(
+                f"the sandbox could not be set up: {said}", hint=remedy_for(said), command=done.command
+            )
+        return done
+
+    def _run(
+        self,
+        command: tuple[str, ...] | str,
+        *,
+        env: Mapping[str, str],
+        timeout: float | None,
+        bound: int = proc.DEFAULT_BOUND,
+        input: bytes = b"",  # noqa: A002 - as proc.run names it
+    ) -> tuple[proc.Completed, bool]:
+        """How bubblewrap ended, and whether it came to start the command."""
         inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
         self._refuse_detours()
         with contextlib.ExitStack() as stack:
@@ -110,12 +129,7 @@ class Sandbox:
                 limits=self.limits,
                 keep=files,
             )
-            started = _was_started(status)
-        if not started and done.returncode > 0:  # it was not killed, for whatever reason, but gave up
-            said = done.stderr.decode("utf-8", "replace").strip()[-500:]
-            remedy = remedy_for(said)
-            raise CommandError(f"the sandbox could not be set up: {said}", hint=remedy, command=done.command)
-        return done
+            return done, _was_started(status)
 
     def _refuse_detours(self) -> None:
         """Nothing is mounted by way of a link in the tree, which an earlier command may have put there.
@@ -134,15 +148,24 @@ class Sandbox:
                     raise CommandError(f"the sandbox could not be set up: {part} became a link")
 
     def try_out(self, env: Mapping[str, str]) -> Obstacle | None:
-        """None when a command can be run in it."""
-        try:
-            done = self.run(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
-        except CommandError as error:
-            return Obstacle(reason=error.message, remedy=error.hint)
+        """None when a command can be run in it.
+
+        Raises:
+            CommandError: the trial told nothing: it was killed, took too long, or the system was short of something.
+        """
+        done, started = self._run(("/bin/true",), env=env, timeout=TRIAL_TIMEOUT_S)
+        said = _last_words(done)
+        if done.timed_out or done.returncode < 0 or SHORT.search(said):
+            raise CommandError(
+                f"a trial of the sandbox did not come to its end: {said or 'it was killed'}",
+                hint="try again; programs that use up memory or processes may be in the way",
+                command=done.command,
+            )
         if done.returncode == 0:
             return None
-        said = done.stderr.decode("utf-8", "replace").strip()[-300:]
-        return Obstacle(reason=f"a trial in it ended with {done.returncode}: {said}", remedy=OTHER_REMEDY)
+        if started:
+            return Obstacle(reason=f"a trial in it ended with {done.returncode}: {said}", remedy=OTHER_REMEDY)
+        return Obstacle(reason=f"the sandbox could not be set up: {said}", remedy=remedy_for(said))
 
 
 def find_bubblewrap(folders: str = FOLDERS) -> Bubblewrap | Obstacle:
@@ -156,6 +179,10 @@ def find_bubblewrap(folders: str = FOLDERS) -> Bubblewrap | Obstacle:
         return Obstacle(reason="bubblewrap is not installed", remedy=f"{INSTALL}; {OTHER_REMEDY}")
     told = proc.run((program, "--version"), cwd=Path("/"), env={}, timeout=10, check=False, contain=False)
     number = re.search(r"(\d+)\.(\d+)[.\d]*", told.stdout.decode("ascii", "replace"))
+    if told.timed_out or told.returncode < 0:
+        raise CommandError(
+            f"{program} --version did not come to its end", hint="try again", command=told.command
+        )
     if number is None or (int(number[1]), int(number[2])) < LEAST:
         version = number[0] if number else "of unknown version"
         return Obstacle(
@@ -165,21 +192,29 @@ def find_bubblewrap(folders: str = FOLDERS) -> Bubblewrap | Obstacle:
     return Bubblewrap(program=program, version=number[0])
 
 
-def working_bubblewrap(environment: Mapping[str, str]) -> Bubblewrap | Obstacle:
-    """The program, once a trial in an empty sandbox has shown that it works here."""
+def working_bubblewrap() -> Bubblewrap | Obstacle:
+    """The program, once a trial has shown that it works on this machine.
+
+    The trial is the same everywhere: no repository, variable or folder of the user's decides how it ends.
+
+    Raises:
+        CommandError: the trial told nothing.
+    """
     found = find_bubblewrap()
     if isinstance(found, Obstacle):
         return found
-    with tempfile.TemporaryDirectory() as folder:
-        tree = Path(folder)
-        policy = Policy(tree=tree, at=tree, home=Path("/home") / NAME)
-        return Sandbox(bubblewrap=found, policy=policy).try_out(environment) or found
+    policy = Policy(tree=Path("/usr"), at=Path("/run/cra-trial"), home=Path("/home") / NAME)
+    return Sandbox(bubblewrap=found, policy=policy).try_out({}) or found
 
 
 def remedy_for(said: str) -> str:
     """What to do about bubblewrap's own words."""
     found = next((remedy for pattern, remedy in REMEDIES if re.search(pattern, said)), "")
     return f"{found}; {OTHER_REMEDY}" if found else OTHER_REMEDY
+
+
+def _last_words(done: proc.Completed) -> str:
+    return done.stderr.decode("utf-8", "replace").strip()[-500:]
 
 
 def _was_started(status: int) -> bool:

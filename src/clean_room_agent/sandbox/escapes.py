@@ -71,7 +71,9 @@ class Scene:
     def policy(self, environment: Mapping[str, str]) -> Policy:
         """As for a run in `tree`, with little room to fill."""
         git = GitFolder(
-            common=self.at / ".git", worktree="t", config=b"[core]\n\trepositoryformatversion = 0\n"
+            written={"config": b"[core]\n\trepositoryformatversion = 0\n"},
+            folders={"objects": self.at / ".git/objects"},
+            worktree=self.at / ".git/worktrees/t",
         )
         return Policy(
             tree=self.tree,
@@ -86,7 +88,7 @@ class Scene:
 
     def facts(self) -> str:
         """What the attempts are told."""
-        tcp, udp, path, abstract = self.listeners
+        tcp, udp, path, abstract, _ = self.listeners
         known = {
             "home": str(self.home),
             "at": str(self.at),
@@ -178,6 +180,7 @@ def _traces(scene: Scene, untouched: Mapping[str, str]) -> dict[str, str]:
         "send a datagram outside",
         "reach a socket by its path",
         "reach an abstract socket",
+        "reach a socket below a read-only mount",
     )
     for name, listener in zip(names, scene.listeners, strict=True):
         if _was_reached(listener):
@@ -263,7 +266,14 @@ def _fill(folder: Path) -> None:
         "home/project/.env": SECRET,
         "home/project/.clean_room/raw.sqlite": SECRET,
         "home/project/.venv/pyvenv.cfg": "",
+        "home/project/.venv/lib/x.py": "",
         "home/project/.git/HEAD": "ref: refs/heads/main\n",
+        "home/project/.git/credentials": f"https://token:{SECRET}@example.com\n",
+        "home/project/.git/config.more": f"[http]\n\textraHeader = {SECRET}\n",
+        "home/project/.git/FETCH_HEAD": f"https://token:{SECRET}@example.com\n",
+        "home/project/.git/modules/m/config": f"[remote]\n\turl = https://token:{SECRET}@example.com/\n",
+        "home/project/.git/worktrees/o/config.worktree": SECRET,
+        "home/project/.git/objects/info/packs": "\n",
         "home/project/.git/config": f"[remote]\n\turl = https://token:{SECRET}@example.com/\n",
         "home/project/.git/hooks/pre-commit.sample": "",
         "home/project/.git/refs/heads/main": "",
@@ -280,7 +290,7 @@ def _fill(folder: Path) -> None:
 
 
 def _listeners(folder: Path) -> tuple[socket.socket, ...]:
-    """A TCP port, a UDP port, a socket with a path and one without, in this order; nothing waits on them."""
+    """A TCP port, a UDP port, a socket with a path, one without and one in a mounted folder; nothing waits on them."""
     tcp = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     path = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -289,8 +299,10 @@ def _listeners(folder: Path) -> tuple[socket.socket, ...]:
     udp.bind(("127.0.0.1", 0))
     path.bind(str(folder / "agent"))
     abstract.bind(f"\0{folder.name}")
-    for listener in (tcp, udp, path, abstract):
+    mounted = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    mounted.bind(str(folder / "home/project/.venv/lib/agent.sock"))
+    for listener in (tcp, udp, path, abstract, mounted):
         listener.setblocking(False)
         if listener.type == socket.SOCK_STREAM:
             listener.listen()
-    return tcp, udp, path, abstract
+    return tcp, udp, path, abstract, mounted

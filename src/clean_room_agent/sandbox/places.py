@@ -1,4 +1,11 @@
-"""Where the interpreters and tools that a command needs are kept, in the user's home or elsewhere, and no more than that."""
+"""Where the interpreters and tools that a command needs are kept, in the user's home or elsewhere, and no more than that.
+
+PATH and the commands are the user's: what stands there is shown with its prefix, and where its links lead. What stands
+in the repository is not: of its links, those of a virtual environment's interpreter alone are followed, and only to a
+program that is one. That is a machine-code file in the `bin` of a prefix whose `lib` holds Python's own library, which
+is how Python finds it, too. Shown are `bin`, `lib` and their like of this prefix, as far as they stand in it, and
+nothing beside it, wherever the prefix is: `~/.pyenv/versions/3.11.9` is one, `~/.pyenv` and `~/.ssh` are none.
+"""
 
 import os
 import shlex
@@ -12,20 +19,30 @@ PREFIX_PARTS = ("bin", "lib", "lib64", "libexec", "include", "pyvenv.cfg")
 SHIM_PARTS = ("shims", "libexec", "versions", "installs", "plugins", "bin", "version")
 """The same where programs are found by shims, as pyenv's."""
 MAX_HOPS = 16
+MACHINE_CODE = b"\x7fELF"
+LIBRARY = ("lib/python3*/os.py", "lib64/python3*/os.py", "lib/pypy3*/os.py")
+"""A file of Python's own library, from its prefix."""
 
 
-def tool_places(environment: Mapping[str, str], commands: Sequence[str]) -> tuple[Path, ...]:
+def tool_places(
+    environment: Mapping[str, str], commands: Sequence[str], repository: Path | None = None
+) -> tuple[Path, ...]:
     """The files and folders beyond the system's that programs of PATH, of an active virtual environment and of
     `commands` (shell text) need to run, and the folders of PYTHONPATH; existing, absolute, sorted, links not resolved.
+
+    Links that stand in `repository` are followed to interpreters alone.
     """
     programs = [Path(entry) for entry in environment.get("PATH", "").split(":") if entry.startswith("/")]
     if environment.get("VIRTUAL_ENV", "").startswith("/"):
         programs.append(Path(environment["VIRTUAL_ENV"]) / "bin")
     named = [path for command in commands for path in _absolute_programs(command)]
     programs.extend(path.parent for path in named if path.parent.name == "bin")
-    found = set(named)
+    found = {path for path in named if not _stands_in(path, repository)}
     for folder in programs:
-        found.update(_around(folder))
+        if not _stands_in(folder, repository):
+            found.update(_around(folder))
+        elif (folder.parent / "pyvenv.cfg").is_file():
+            found.update(interpreter_places(folder.parent))
     for entry in environment.get("PYTHONPATH", "").split(":"):
         if entry.startswith("/"):
             found.add(Path(entry))
@@ -36,10 +53,48 @@ def interpreter_places(environment_folder: Path) -> tuple[Path, ...]:
     """What the virtual environment at the path needs outside of itself: the prefix of its interpreter, along each link."""
     found: set[Path] = set()
     for name in ("python", "python3"):
-        for target in _hops(environment_folder / "bin" / name):
-            if not target.is_relative_to(environment_folder):
-                found.update(_around(target.parent))
-    return tuple(sorted(path for path in found if not is_system(path)))
+        link = environment_folder / "bin" / name
+        prefix = interpreter_prefix(link)
+        if prefix is None:
+            continue
+        found.update(_parts_within(prefix))
+        for hop in _hops(link):
+            if hop.parent.name == "bin" and hop.parent.parent.resolve() == prefix:
+                found.update(_parts_within(hop.parent.parent))
+            else:  # a name of the interpreter somewhere else: the one file
+                found.add(hop)
+    return tuple(
+        sorted(path for path in found if not is_system(path) and not path.is_relative_to(environment_folder))
+    )
+
+
+def interpreter_prefix(link: Path) -> Path | None:
+    """The prefix of the Python interpreter that the link leads to, all links resolved; None where it leads to none."""
+    try:
+        program = link.resolve(strict=True)
+        prefix = program.parent.parent
+        if program.parent.name != "bin" or not program.is_file() or not os.access(program, os.X_OK):
+            return None
+        with program.open("rb") as file:
+            fit = file.read(len(MACHINE_CODE)) == MACHINE_CODE
+        return prefix if fit and any(any(prefix.glob(pattern)) for pattern in LIBRARY) else None
+    except (OSError, RuntimeError):  # a circle of links is a RuntimeError for pathlib
+        return None
+
+
+def _stands_in(path: Path, repository: Path | None) -> bool:
+    if repository is None:
+        return False
+    return path.is_relative_to(repository) or path.resolve().is_relative_to(repository.resolve())
+
+
+def _parts_within(prefix: Path) -> Iterator[Path]:
+    """The parts of a prefix that stand in it, and are no links to elsewhere."""
+    real = prefix.resolve()
+    for name in PREFIX_PARTS:
+        part = prefix / name
+        if os.access(part, os.R_OK) and part.resolve().is_relative_to(real):
+            yield part
 
 
 def is_system(path: Path) -> bool:

@@ -4,10 +4,12 @@ Everything is made from nothing: the root is an empty folder in memory, made rea
 named here stands in it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from clean_room_agent.beneath import is_file
 from clean_room_agent.sandbox.places import SYSTEM, is_system
 
 USER = 1000
@@ -57,13 +59,14 @@ VARIABLE_BEGINNINGS = ("LC_", "PYTHON", "PYTEST_", "COVERAGE_", "HYPOTHESIS_")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitFolder:
-    """A repository's own folder, to be shown read-only."""
+    """What stands for a repository's own folder, read-only."""
 
-    common: Path
-    worktree: str
-    """The name below `worktrees`."""
-    config: bytes
-    """In place of the configuration, which may hold passwords."""
+    written: Mapping[str, bytes]
+    """Files and what they hold: the configuration without passwords, the refs."""
+    folders: Mapping[str, Path]
+    """Folders and what they show: the objects."""
+    worktree: Path
+    """Git's notes about the work tree, of which HEAD and the index are shown."""
     alternates: tuple[Path, ...] = ()
     """Object folders of other repositories that this one borrows from, theirs included."""
 
@@ -132,6 +135,11 @@ def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
             for source, place in policy.mounts
         ),
     ]
+    shown = [(path, path) for path in (*SYSTEM, *_readable(policy))]
+    steps += [
+        _Step(at=at, arguments=("--ro-bind", "/dev/null", str(at)))
+        for at in hidden_sockets(Path("/proc/net/unix"), (*shown, *policy.mounts))
+    ]
     if policy.reports is not None:
         where = str(policy.reports)
         steps.append(_Step(at=policy.reports, arguments=("--bind", where, where)))
@@ -143,6 +151,26 @@ def arguments(policy: Policy, data: Callable[[bytes], int]) -> list[str]:
         *(argument for step in ordered for argument in step.arguments),
         *("--remount-ro", "/", "--chdir", str(policy.at)),
     ]
+
+
+def hidden_sockets(listing: Path, shown: Iterable[tuple[Path, Path]]) -> tuple[Path, ...]:
+    """Where the system's sockets with a name, by the kernel's listing, would be seen inside; sorted.
+
+    `shown` are (source, place). A folder that is mounted read-only does not keep anybody from connecting to a socket in
+    it. What was bound by a relative name, or is made later, is not found.
+    """
+    lines = listing.read_bytes().splitlines() if listing.exists() else []
+    named = {Path(os.fsdecode(line[line.index(b" /") + 1 :])) for line in lines if b" /" in line}
+    return tuple(
+        sorted(
+            {
+                place / name.relative_to(source)
+                for name in named
+                for source, place in shown
+                if name.is_relative_to(source) and name.is_socket()
+            }
+        )
+    )
 
 
 def _namespaces() -> tuple[str, ...]:
@@ -190,8 +218,7 @@ def _etc(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
         "hosts": f"127.0.0.1 localhost {NAME}\n::1 localhost\n",
     }
     for name, text in written.items():
-        arguments = ("--perms", "0644", "--ro-bind-data", str(data(text.encode())), str(etc / name))
-        steps.append(_Step(at=etc / name, arguments=arguments))
+        steps.append(_file(etc / name, text.encode(), data))
     return steps
 
 
@@ -218,38 +245,51 @@ def _proc_and_devices(policy: Policy) -> list[str]:
 
 
 def _git(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
-    """The repository's folder read-only, and the tree's `.git` a file that leads there and cannot be replaced."""
-    link = policy.at / ".git"
-    if policy.git is None:
+    """A folder made for the tree, and the tree's `.git` a file that leads there and cannot be replaced."""
+    git, link = policy.git, policy.at / ".git"
+    if git is None:
         return []
-    where = GIT / "worktrees" / policy.git.worktree
-    pointer = f"gitdir: {where}\n".encode()
-    steps = [
-        _Step(at=GIT, arguments=("--ro-bind", str(policy.git.common), str(GIT))),
-        _Step(
-            at=GIT / "config",
-            arguments=("--ro-bind-data", str(data(policy.git.config)), str(GIT / "config")),
-        ),
-        _Step(at=link, arguments=("--ro-bind-data", str(data(pointer)), str(link))),
+    notes = GIT / "worktrees" / git.worktree.name
+    written = {GIT / name: content for name, content in git.written.items()}
+    written |= {notes / "commondir": b"../..\n", notes / "gitdir": f"{link}\n".encode()}
+    pointer = str(data(f"gitdir: {notes}\n".encode()))
+    return [
+        _Step(at=GIT / "refs", arguments=("--dir", str(GIT / "refs"))),
+        *(_file(at, content, data) for at, content in written.items()),
+        *(_shown(source, GIT / name) for name, source in git.folders.items()),
+        *(_shown(source, notes / source.name) for source in _notes(git.worktree)),
+        *_alternates(git, data),
+        _Step(at=link, arguments=("--ro-bind-data", pointer, str(link))),
     ]
-    steps += _alternates(policy.git, data)
-    own = GIT / "config.worktree"
-    if (policy.git.common / own.name).exists():
-        steps.append(_Step(at=own, arguments=("--ro-bind-data", str(data(b"")), str(own))))
-    hidden = [GIT / name for name in ("modules", "hooks") if (policy.git.common / name).is_dir()]
-    return [*steps, *(_Step(at=path, arguments=("--tmpfs", str(path))) for path in hidden)]
+
+
+def _notes(worktree: Path) -> list[Path]:
+    """What of git's notes about a work tree says what is checked out there, as it stands now."""
+    usual = [worktree / name for name in ("HEAD", "index", "reftable")]
+    return [path for path in (*usual, *sorted(worktree.glob("sharedindex.*"))) if path.exists()]
 
 
 def _alternates(git: GitFolder, data: Callable[[bytes], int]) -> list[_Step]:
-    """The borrowed objects read-only, and a list of them that holds the places where they stand inside."""
-    list_file = Path("info/alternates")
-    if not (git.common / "objects" / list_file).exists():
+    """The borrowed objects, and a list of them that holds the places where they stand inside."""
+    list_file = "info/alternates"
+    if not is_file(git.folders["objects"], list_file):
         return []
     places = {OBJECTS / str(number): source for number, source in enumerate(git.alternates)}
     written = {GIT / "objects" / list_file: "".join(f"{place}\n" for place in places)}
-    written |= {place / list_file: "" for place, source in places.items() if (source / list_file).exists()}
-    shown = [_Step(at=at, arguments=("--ro-bind", str(source), str(at))) for at, source in places.items()]
-    return shown + [
-        _Step(at=at, arguments=("--ro-bind-data", str(data(text.encode())), str(at)))
-        for at, text in written.items()
+    written |= {place / list_file: "" for place, source in places.items() if is_file(source, list_file)}
+    return [
+        *(_shown(source, at) for at, source in places.items()),
+        *(
+            _Step(at=at, arguments=("--ro-bind-data", str(data(text.encode())), str(at)))
+            for at, text in written.items()
+        ),
     ]
+
+
+def _file(at: Path, content: bytes, data: Callable[[bytes], int]) -> _Step:
+    """A file in the root folder, which is made read-only at the end."""
+    return _Step(at=at, arguments=("--perms", "0644", "--file", str(data(content)), str(at)))
+
+
+def _shown(source: Path, at: Path) -> _Step:
+    return _Step(at=at, arguments=("--ro-bind", str(source), str(at)))

@@ -2,7 +2,8 @@
 
 It is the second wall: what it refuses is mostly refused by the missing capabilities too. Refused alone by it are new
 user namespaces on the kernels and bubblewraps that would allow them, tracing, keyrings, io_uring, pushing characters
-into a terminal, and files that carry their owner's rights to whoever runs them.
+into a terminal, files that carry their owner's rights to whoever runs them, sockets of other families than the usual,
+and memory that belongs to no process.
 """
 
 import errno
@@ -10,6 +11,7 @@ import platform
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 LOAD, JUMP_EQUAL, JUMP_SET, JUMP_GREATER_EQUAL, RETURN = 0x20, 0x15, 0x45, 0x35, 0x06
 ALLOW, KILL, FAIL = 0x7FFF0000, 0x80000000, 0x00050000
@@ -21,19 +23,27 @@ OWNER_BITS = 0o6000
 NEW_NAMESPACES = 0x7E020000
 """CLONE_NEW*: user, pid, net, ipc, uts, cgroup, mount."""
 CREATE, NAMELESS = 0o100, 0o20000000
+FAMILIES = (1, 2, 10, 16)
+"""AF_UNIX, AF_INET, AF_INET6; AF_NETLINK, by which libraries ask for addresses."""
+LARGE_SEGMENT = 1 << 16
+MANY_SEMAPHORES = 64
+DUMPABLE = 4
+"""PR_SET_DUMPABLE: without it, what a process holds cannot be counted."""
 PUSH_CHARACTER, PASTE = 0x5412, 0x541C
 """TIOCSTI, TIOCLINUX."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Test:
-    """A condition on a call's argument: it equals `value`, or shares bits with it."""
+    """A condition on the low half of a call's argument: how it compares with `value`."""
 
     __test__ = False
 
     argument: int
     value: int
-    equal: bool = False
+    how: Literal["shares bits", "equals", "differs", "is at least"] = "shares bits"
+    high: bool = False
+    """Whether the argument's high half is meant."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +109,8 @@ CONDITIONAL: tuple[Rule, ...] = (
         numbers=(435, 435), error=errno.ENOSYS
     ),  # clone3: its flags cannot be seen; libraries then take clone
     Rule(numbers=(437, 437), error=errno.ENOSYS),  # openat2: the same, for the mode of a new file
-    Rule(numbers=(16, 29), tests=(Test(argument=1, value=PUSH_CHARACTER, equal=True),)),  # ioctl
-    Rule(numbers=(16, 29), tests=(Test(argument=1, value=PASTE, equal=True),)),
+    Rule(numbers=(16, 29), tests=(Test(argument=1, value=PUSH_CHARACTER, how="equals"),)),  # ioctl
+    Rule(numbers=(16, 29), tests=(Test(argument=1, value=PASTE, how="equals"),)),
     Rule(numbers=(90, None), tests=(Test(argument=1, value=OWNER_BITS),)),  # chmod
     Rule(numbers=(91, 52), tests=(Test(argument=1, value=OWNER_BITS),)),  # fchmod
     Rule(numbers=(268, 53), tests=(Test(argument=2, value=OWNER_BITS),)),  # fchmodat
@@ -116,6 +126,35 @@ CONDITIONAL: tuple[Rule, ...] = (
         numbers=(257, 56),
         tests=(Test(argument=2, value=CREATE | NAMELESS), Test(argument=3, value=OWNER_BITS)),
     ),  # openat
+    # Families of sockets that know no network namespace (AF_VSOCK), or open large parts of the kernel.
+    Rule(
+        numbers=(41, 198),
+        tests=tuple(Test(argument=0, value=family, how="differs") for family in FAMILIES),
+        error=errno.EAFNOSUPPORT,
+    ),  # socket
+    # Memory that no process holds, and that is not counted therefore; libraries then take /dev/shm, which is bounded.
+    Rule(numbers=(319, 279), error=errno.ENOSYS),  # memfd_create
+    Rule(numbers=(447, 447), error=errno.ENOSYS),  # memfd_secret
+    Rule(numbers=(68, 186), error=errno.ENOSYS),  # msgget
+    Rule(
+        numbers=(29, 194),
+        tests=(Test(argument=1, value=LARGE_SEGMENT + 1, how="is at least"),),
+        error=errno.EINVAL,
+    ),  # shmget: databases lock by a small one
+    Rule(
+        numbers=(29, 194),
+        tests=(Test(argument=1, value=1, how="is at least", high=True),),
+        error=errno.EINVAL,
+    ),
+    Rule(
+        numbers=(64, 190),
+        tests=(Test(argument=1, value=MANY_SEMAPHORES + 1, how="is at least"),),
+        error=errno.EINVAL,
+    ),  # semget
+    Rule(
+        numbers=(157, 167),
+        tests=(Test(argument=0, value=DUMPABLE, how="equals"), Test(argument=1, value=1, how="differs")),
+    ),  # prctl
 )
 
 
@@ -159,8 +198,10 @@ def _block(number: int, rule: Rule) -> list[bytes]:
     block = [_do(LOAD, NUMBER_AT), _do(JUMP_EQUAL, number, 0, left)]
     for test in rule.tests:
         left -= 2
-        kind = JUMP_EQUAL if test.equal else JUMP_SET
-        block += [_do(LOAD, ARGUMENTS_AT + 8 * test.argument), _do(kind, test.value, 0, left)]
+        at = ARGUMENTS_AT + 8 * test.argument + 4 * test.high
+        jump = {"equals": JUMP_EQUAL, "differs": JUMP_EQUAL, "is at least": JUMP_GREATER_EQUAL}
+        ways = (left, 0) if test.how == "differs" else (0, left)
+        block += [_do(LOAD, at), _do(jump.get(test.how, JUMP_SET), test.value, *ways)]
     return [*block, _do(RETURN, FAIL | rule.error)]
 
 

@@ -38,7 +38,7 @@ def test_a_path_that_could_leave_or_deceive_is_refused(path: str) -> None:
     "path",
     [
         ".git/config", "sub/.git/hooks/x", ".GIT/config", ".git", ".clean_room/raw.sqlite", ".gitmodules",
-        "a/.gitattributes", "GIT~1/config", ".g\u200bit/config", ".git./x", ".git::$DATA", "\uff0egit/config", "GI7EB~1/x",
+        "a/.gitattributes", ".worktreeinclude", "GIT~1/config", ".g\u200bit/config", ".git./x", ".git::$DATA", "\uff0egit/config", "GI7EB~1/x",
         ".g\u200cit/x", ".gi\u206et/x", "\ufeff.git/x", ".git\u034f/x", ".git\ufe0f/x", ".g\u0131t/x", "\uff27\uff29\uff34~1/x", ".git . /x",
         ".git:x/y", ".git::$INDEX_ALLOCATION/x", "GIT~12/x", "CLEAN_~1/x", "CL12AB~1/x", ".CLEAN_ROOM/x", ".clean\u200d_room/x",
         ".gitmodules ", "GITMOD~1", "gitatt~1", ".GITATTRIBUTES", "sub/.hg/x", ".svn/x", ".jj/x",

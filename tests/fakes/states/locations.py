@@ -153,6 +153,14 @@ def inherited_variables(folder: Path) -> Place:
     return Place(top=top, environment={**{k: str(v) for k, v in {**paths, **programs}.items()}, **counted})
 
 
+def linked_hooks(folder: Path) -> Place:
+    top = till(folder)
+    (top / ".git/hooks").rename(folder / "hooks")
+    (top / ".git/hooks").symlink_to(folder / "hooks")
+    (top / ".git/modules").mkdir()
+    return Place(top=top)
+
+
 STATES: dict[str, Maker] = {
     "inside a submodule": inside_a_submodule,
     "linked worktree": linked_worktree,
@@ -168,5 +176,6 @@ STATES: dict[str, Maker] = {
     "read only git folder": read_only_git_folder,
     "full git folder": full_git_folder,
     "inherited variables": inherited_variables,
+    "linked hooks": linked_hooks,
 }
 """By name."""

@@ -9,8 +9,8 @@ MAX_PATH = 4096
 MAX_SEGMENT_BYTES = 255
 MAX_DEPTH = 40
 CONTROL_FOLDERS = frozenset({".git", ".clean_room", ".hg", ".svn", ".bzr", ".jj"})
-CONTROL_FILES = frozenset({".gitmodules", ".gitattributes"})
-"""They make git run programs or fetch from elsewhere."""
+CONTROL_FILES = frozenset({".gitmodules", ".gitattributes", ".worktreeinclude"})
+"""They make git run programs or fetch from elsewhere, or name private files that tests are then shown."""
 SHORT_ALIAS = re.compile(r"(?:\.?git|gi[0-9a-z]{2,4}|clean_?|cl[0-9a-f]{4})~\d+\Z")
 """What Windows may call a control folder: `GIT~1`."""
 DEVICE = re.compile(

@@ -1,12 +1,14 @@
 """Ignored folders that tests need (virtual environments, node_modules), brought into the worktree."""
 
 import errno
+import hashlib
 import os
 import re
 import shutil
 import stat
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent import proc
@@ -21,11 +23,13 @@ from clean_room_agent.beneath import (
     status,
     write_bytes,
 )
-from clean_room_agent.errors import RepositoryError
+from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.orchestrator.testing.config import How
 
 COPY_TIMEOUT_S = 600.0
 MAX_SCRIPT_BYTES = 1_000_000
+MODULES = "node_modules"
+CRA_FOLDER = ".clean_room"
 LEFT_OUT = NOT_A_FILE | {errno.ENOENT, errno.EISDIR}
 
 
@@ -69,21 +73,125 @@ def prepare_links(
     return tuple(done)
 
 
+@dataclass(slots=True)
+class Copies:
+    """Linked folders that a worktree has copies of, and each as it was when the copy was made.
+
+    Tests may write there, and what one attempt left must not decide the next: a copy in which anything changed is made
+    anew before the next command. Whether it changed is told by times and sizes that a user cannot set (`ctime`), without
+    reading a file.
+    """
+
+    worktree: Path
+    repo_top: Path
+    names: tuple[str, ...]
+    turn: bool
+    states: dict[str, bytes] = field(default_factory=dict)
+
+    def hold(self) -> None:
+        """The copies are as they shall stay."""
+        for name in self.names:
+            if is_copy(self.worktree / name):
+                self.states[name] = state_of(self.worktree / name)
+
+    def renew(self) -> tuple[str, ...]:
+        """Each copy is as it was; the names of those that were made anew.
+
+        Raises:
+            CommandError: a copy cannot be removed or made.
+        """
+        changed = tuple(
+            name for name, state in self.states.items() if state_of(self.worktree / name) != state
+        )
+        for name in changed:
+            _remove(self.worktree, name)
+            prepare_links(self.worktree, self.repo_top, (name,), how="copy", turn=self.turn)
+            self.states[name] = state_of(self.worktree / name)
+        return changed
+
+
+def _remove(worktree: Path, name: str) -> None:
+    """Nothing stands at `name` any more, whatever its permissions were; what a link there leads to stays."""
+    try:
+        with hold_parent(worktree, name) as parent:
+            place = parent / Path(name).name
+            if is_copy(place):
+                opened = ("chmod", "-R", "-f", "u+rwX", "--", str(place))
+                proc.run(opened, cwd=worktree, timeout=COPY_TIMEOUT_S, contain=False, check=False)
+            removed = ("rm", "-rf", "--", str(place))
+            proc.run(removed, cwd=worktree, timeout=COPY_TIMEOUT_S, contain=False)
+    except OSError as exc:
+        raise CommandError(f"cannot make the copy of {name} anew: {exc.strerror}") from exc
+
+
+def is_copy(folder: Path) -> bool:
+    """Whether a folder of the worktree's own stands there, and no link."""
+    return folder.is_dir() and not folder.is_symlink()
+
+
+def state_of(folder: Path) -> bytes:
+    """What changes as soon as a file below the folder is written, made, removed, moved or given another mode."""
+    state = hashlib.blake2b(digest_size=16)
+    waiting = [os.fspath(folder)]
+    while waiting:
+        at = waiting.pop()
+        try:
+            with os.scandir(at) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+            about = os.lstat(at)
+        except OSError as exc:  # gone, or closed to us: another state, whatever it was
+            state.update(f"{at} {exc.errno}".encode(errors="surrogateescape"))
+            continue
+        state.update(
+            f"{at} {about.st_ino} {about.st_ctime_ns} {about.st_mode}".encode(errors="surrogateescape")
+        )
+        for entry in found:
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+                continue
+            one = entry.stat(follow_symlinks=False)
+            fields = f"{entry.name} {one.st_ino} {one.st_ctime_ns} {one.st_size} {one.st_mode}"
+            state.update(fields.encode(errors="surrogateescape"))
+    return state.digest()
+
+
 def links_to_mount(worktree: Path, repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, Path], ...]:
     """Those of `names` that the user's tree has and the worktree has not, each with where it really stands.
 
-    An empty folder, such as a submodule's, is nothing. What would be reached by way of a link in the worktree is left out.
+    An empty folder, such as a submodule's, is nothing. What would be reached by way of a link in the worktree is left
+    out, and so are `strange_links`.
 
     Raises:
         RepositoryError: a name leads out of the repository.
     """
     found: list[tuple[str, Path]] = []
+    strange = {name for name, _ in strange_links(repo_top, names)}
     for name in names:
         target = worktree / _inside(name)
         above = target.parent.resolve() == worktree.resolve() / Path(name).parent
         room = not os.path.lexists(target) or is_empty_folder(worktree, _inside(name))
-        if (repo_top / name).exists() and room and above:
+        if (repo_top / name).exists() and room and above and name not in strange:
             found.append((name, (repo_top / name).resolve()))
+    return tuple(found)
+
+
+def strange_links(repo_top: Path, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Those of `names` that are links to something else than what tools keep elsewhere and link to, with the reason.
+
+    That is an environment of Python's (by its `pyvenv.cfg`, conda's by its `conda-meta`) or a folder that is called
+    `node_modules`: the link came with the repository, perhaps, and would show whatever it names.
+    """
+    found = []
+    for name in names:
+        try:
+            goal = (repo_top / name).resolve()
+        except (OSError, RuntimeError):  # a circle
+            continue
+        known = (
+            is_file(goal, "pyvenv.cfg") or (goal / "conda-meta").is_dir() or goal.name == MODULES
+        ) and not {".git", CRA_FOLDER} & {*goal.parts}
+        if goal.exists() and goal != repo_top.resolve() / name and not known:
+            found.append((name, f"a link to {goal}, which is neither an environment nor {MODULES}"))
     return tuple(found)
 
 

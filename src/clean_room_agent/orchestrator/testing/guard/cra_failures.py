@@ -5,12 +5,15 @@ only shown (`repr`, as the runners do), and what cannot be shown is left out. PY
 """
 
 import contextlib
+import importlib
 import json
 import os
 import reprlib
 import sys
 import types
 from typing import Any, Iterator
+
+cra_identity: Any = importlib.import_module("cra_identity")
 
 FOLDER = "CRA_TEST_REPORTS"
 PROPERTY = "cra_failure"
@@ -156,7 +159,9 @@ def pytest_runtest_logstart() -> None:
 
 
 def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
-    """A failure's record goes with the test's properties into the report, from a worker of pytest-xdist's, too."""
+    """What judges is looked at. A failure's record goes with the test's properties into the report, from a worker of pytest-xdist's, too."""
+    if call.when == "call":
+        cra_identity.look()
     yield
     if call.excinfo is None or type(call.excinfo.value).__name__ in OUTCOMES:
         return
@@ -193,6 +198,9 @@ def withdraw() -> None:
 
 
 withdraw()
+if "pytest" in sys.modules:
+    cra_identity.accept_plugins()
+    cra_identity.remember_loaded()
 
 
 # For unittest.

@@ -6,14 +6,16 @@ Nothing here may disturb the process: it is foreign, of any version of Python 3,
 """
 
 import atexit
-import collections.abc
-import contextlib
 import importlib.machinery
 import importlib.util
 import json
 import os
 import sys
 import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without `typing`, which every process would pay for
+    from typing import Any, Callable
 
 FOLDER = "CRA_TEST_REPORTS"
 MARK = "CRA_TEST_RUNNER"
@@ -23,8 +25,9 @@ WORKER = "exec(eval(sys.stdin.readline()))"
 """The command of a worker of pytest-xdist's."""
 PLUGIN = "cra_failures"
 HERE = os.path.dirname(os.path.abspath(__file__))
+IDENTITY = "cra_identity"
 JUDGES = ("unittest.", "_pytest.", "pluggy.")
-"""Modules whose functions decide what counts as a pass."""
+"""Modules whose parts decide what counts as a pass."""
 LIBRARY = os.path.dirname(os.path.abspath(os.__file__))
 
 
@@ -42,8 +45,8 @@ def is_runner() -> bool:
 
 
 def foreign() -> "list[tuple[str, str]]":
-    """(name, file) of each function of the runner that other code of the project stands in for, sorted."""
-    found = set()
+    """(name, file) of each part of the runner that something else stands in for, sorted."""
+    found = sys.modules[IDENTITY].changed() if IDENTITY in sys.modules else set()
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)
         if not file or not (name + ".").startswith(JUDGES):
@@ -72,7 +75,7 @@ def _replaced(name: str, value: object, home: str) -> "list[tuple[str, str]]":
     if made or file.startswith("<frozen "):
         return []  # the methods of data classes and named tuples, and parts of Python itself
     file = os.path.abspath(file)
-    known = (home + os.sep, LIBRARY + os.sep, os.path.join(HERE, PLUGIN))
+    known = (home + os.sep, LIBRARY + os.sep, os.path.join(HERE, "cra_"))
     packaged = "site-packages" in file.split(os.sep) or file.startswith(known)
     return [] if packaged else [(name, file)]
 
@@ -109,34 +112,10 @@ def look_at_end(folder: str) -> None:
     atexit.register(end)
 
 
-class ResultWatch:
-    """Stands before the finders of modules until `unittest.result` is asked for, and has its results recorded."""
-
-    def find_spec(
-        self,
-        name: str,
-        path: "collections.abc.Sequence[str] | None" = None,
-        target: "types.ModuleType | None" = None,
-    ) -> "importlib.machinery.ModuleSpec | None":
-        """The module's own finding, with a loader that goes on to its results."""
-        if name != "unittest.result":
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.machinery.PathFinder.find_spec(name, path)
-        if spec is not None and spec.loader is not None:
-            run = spec.loader.exec_module
-
-            def exec_module(module: types.ModuleType) -> None:
-                run(module)
-                with contextlib.suppress(Exception):
-                    importlib.import_module(PLUGIN).tell_results(module.TestResult)
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
-
-
-def ask_for_failures() -> None:
-    """The plugin that records failures will be loaded by pytest; unittest's results will be recorded."""
+def ask_for_failures() -> "Callable[[types.ModuleType], object]":
+    """The plugin that records failures will be loaded by pytest; what is returned has unittest's results recorded, once
+    it is called with their module.
+    """
     words = [os.path.basename(word) for word in sys.orig_argv[1:12]]
     if PYTESTS.intersection(words) or WORKER in sys.orig_argv[-1]:
         named = os.environ.get("PYTEST_PLUGINS", "").split(",")
@@ -144,7 +123,14 @@ def ask_for_failures() -> None:
             [PLUGIN] + [name for name in named if name and name != PLUGIN]
         )
     elif RUNNERS.intersection(words):
-        sys.meta_path.insert(0, ResultWatch())
+        return tell_results
+    return lambda _: None
+
+
+def tell_results(module: "Any") -> None:
+    """Failures of unittest's will be recorded."""
+    if module.__name__ == "unittest.result":
+        importlib.import_module(PLUGIN).tell_results(module.TestResult)
 
 
 try:
@@ -152,10 +138,10 @@ try:
         if MARK in os.environ:
             look_at_end(os.environ[FOLDER])
             if WORKER in sys.orig_argv[-1]:
-                ask_for_failures()
+                importlib.import_module(IDENTITY).begin(ask_for_failures())
         elif is_runner():
             begin(os.environ[FOLDER])
-            ask_for_failures()
+            importlib.import_module(IDENTITY).begin(ask_for_failures())
 except Exception:
     pass
 chain()

@@ -1,0 +1,245 @@
+"""What the parts of Python's test runners were when they were loaded, and which of them are others now.
+
+Loaded by `sitecustomize`, in any version of Python 3, before the code under test. A part is a function, a class, a
+descriptor or a module: as an attribute of a module of the runner's, of one of its classes, or of an object that such a
+module holds. It is another when it is not the very same object any more, or when the code, the defaults or the functions
+behind it are not. What stands in its place may come from anywhere: a builtin, or the runner itself. PYTEST_DONT_REWRITE
+"""
+
+import contextlib
+import importlib.machinery
+import os
+import sys
+import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Iterator
+
+__unittest = True
+"""unittest leaves frames of such modules out of what it shows."""
+JUDGES = ("unittest.", "_pytest.", "pluggy.")
+"""Modules whose parts decide what counts as a pass."""
+HELPERS = ("builtins", "contextlib", "functools", "sys", "traceback")
+"""What these do it with."""
+CORE = (
+    ("unittest.case", "TestCase"),
+    ("unittest.case", "_Outcome"),
+    ("unittest.result", "TestResult"),
+    ("unittest.runner", "TextTestResult"),
+    ("_pytest.unittest", "TestCaseFunction"),
+    ("_pytest.runner", "CallInfo"),
+    ("_pytest.reports", "TestReport"),
+)
+"""What decides about each single test."""
+BOOKKEEPING = frozenset(
+    {
+        "__abstractmethods__",
+        "_abc_impl",
+        "__doc__",
+        "__dict__",
+        "__weakref__",
+        "__annotate__",
+        "__annotate_func__",
+    }
+)
+MISSING = object()
+PARTS = (staticmethod, classmethod, property, types.ModuleType)
+
+_known: "dict[str, dict[str, dict[str, tuple[Any, ...]]]]" = {}
+"""By module, by the name of what has the attributes ("" for the module), by attribute: the part and what is behind it."""
+_holders: "dict[str, dict[str, Any]]" = {}
+"""By module and name: what has these attributes."""
+_noted: "set[tuple[str, str]]" = set()
+
+
+def remember(module: types.ModuleType) -> None:
+    """The parts of the module count as the runner's own as they are now, unless they were remembered before."""
+    name = module.__name__
+    if name in _known:
+        return
+    holders: "dict[str, Any]" = {"": module}
+    if (name + ".").startswith(JUDGES):
+        for attribute, value in list(vars(module).items()):
+            kind = value if isinstance(value, type) else type(value)
+            own = kind is not value or kind.__module__ == name
+            has_parts = hasattr(value, "__dict__") and not isinstance(value, types.FunctionType)
+            if own and has_parts and kind.__module__.startswith(JUDGES):
+                holders[attribute] = value
+    elif name == "contextlib":
+        holders["_GeneratorContextManager"] = getattr(module, "_GeneratorContextManager", module)
+    _holders[name] = holders
+    _known[name] = {
+        inner: {attribute: (value, *_behind(value)) for attribute, value in list(vars(holder).items())}
+        for inner, holder in holders.items()
+    }
+
+
+def remember_loaded() -> None:
+    """The parts of all modules that judge, and are loaded, are remembered."""
+    for name, module in list(sys.modules.items()):
+        if (name + ".").startswith(JUDGES) and isinstance(module, types.ModuleType):
+            remember(module)
+
+
+def accept_plugins() -> None:
+    """What installed plugins of the runner's have put in place so far is the runner's own."""
+    for module, _, parts, holder in _all():
+        for attribute, there in list(_others(module + ".", parts, holder)):
+            if "site-packages" in origin(there).split(os.sep):
+                parts[attribute] = (there, *_behind(there))
+
+
+def changed() -> "set[tuple[str, str]]":
+    """(name, what stands there) of each part that is not what it was, and of what was seen beside."""
+    for module, inner, parts, holder in _all():
+        _note(module, inner, parts, holder)
+    return set(_noted)
+
+
+def look() -> None:
+    """What decides about single tests is looked at now, since it may be as it was again at the end."""
+    for module, inner in CORE:
+        parts = _known.get(module, {}).get(inner)
+        if parts is None:
+            continue
+        now = vars(_holders[module][inner])
+        if len(now) != len(parts) or any(_is_other(now.get(name), known) for name, known in parts.items()):
+            _note(module, inner, parts, _holders[module][inner])
+
+
+def _is_other(there: "Any", known: "tuple[Any, ...]") -> bool:
+    """Whether it is another part, or a function with other code: as far as can be told at once."""
+    if there is not known[0]:
+        return True
+    return isinstance(there, types.FunctionType) and there.__code__ is not known[1]
+
+
+def _note(module: str, inner: str, parts: "dict[str, tuple[Any, ...]]", holder: "Any") -> None:
+    place = module + "." + inner + "." if inner else module + "."
+    for attribute, there in _others(place, parts, holder):
+        _noted.add((place + attribute, origin(there)))
+
+
+def _all() -> "list[tuple[str, str, dict[str, tuple[Any, ...]], Any]]":
+    return [
+        (module, inner, parts, _holders[module][inner])
+        for module, known in list(_known.items())
+        for inner, parts in known.items()
+    ]
+
+
+def _others(place: str, parts: "dict[str, tuple[Any, ...]]", holder: "Any") -> "Iterator[tuple[str, Any]]":
+    now = vars(holder)
+    for attribute, known in parts.items():
+        there = now.get(attribute, MISSING)
+        if there is known[0] and (len(known) == 1 or _same(known[1:], _behind(there))):
+            continue
+        if _is_part(known[0]) and attribute not in BOOKKEEPING and not attribute.endswith("hook"):
+            yield attribute, there
+    if len(now) > len(parts) and (isinstance(holder, type) or place.startswith(JUDGES)):
+        for attribute in [name for name in list(now) if name not in parts and name not in BOOKKEEPING]:
+            new = now[attribute]
+            shadows = isinstance(holder, types.ModuleType) and hasattr(sys.modules["builtins"], attribute)
+            if _is_part(new) and (shadows or isinstance(holder, type)):
+                yield attribute, new
+
+
+def _is_part(value: "Any") -> bool:
+    return callable(value) or isinstance(value, PARTS) or hasattr(type(value), "__get__")
+
+
+def _behind(value: "Any") -> "tuple[Any, ...]":
+    """What a part does, as far as it can be exchanged without the part being another."""
+    if isinstance(value, (staticmethod, classmethod)):
+        value = value.__func__
+    elif isinstance(value, property):
+        return (value.fget, *_behind(value.fget))
+    elif isinstance(value, type):
+        return value.__bases__
+    if not isinstance(value, types.FunctionType):
+        return ()
+    inner = []
+    for cell in value.__closure__ or ():
+        with contextlib.suppress(ValueError):  # an empty one
+            if isinstance(cell.cell_contents, types.FunctionType):
+                inner.append(cell.cell_contents)
+    return (value.__code__, value.__defaults__, *(value.__kwdefaults__ or {}).values(), *inner)
+
+
+def _same(before: "tuple[Any, ...]", now: "tuple[Any, ...]") -> bool:
+    return len(before) == len(now) and all(one is other for one, other in zip(before, now))  # noqa: B905 - of any version of Python 3
+
+
+def origin(value: "Any") -> str:
+    """The file of a function's code; of anything else, what it is, in words that are the same in each run."""
+    if value is MISSING:
+        return "nothing"
+    if isinstance(value, (staticmethod, classmethod)):
+        value = value.__func__
+    elif isinstance(value, property):
+        value = value.fget
+    if isinstance(value, types.FunctionType):
+        return os.path.abspath(value.__code__.co_filename)
+    named = value if isinstance(getattr(value, "__qualname__", None), str) else type(value)
+    return "%s.%s" % (getattr(named, "__module__", None) or "builtins", named.__qualname__)
+
+
+class Watch:
+    """Stands before the finders of modules, and has what judges remembered as soon as it is loaded."""
+
+    def __init__(self, then: "Callable[[types.ModuleType], None]") -> None:
+        """`then` is called with each such module before it is remembered."""
+        self.then = then
+
+    def find_spec(self, name: str, path: "Any" = None, target: "Any" = None) -> "Any":
+        """The module's own finding, with a loader that goes on to remember it."""
+        if not (name + ".").startswith(JUDGES):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def exec_module(module: types.ModuleType) -> None:
+                run(module)
+                with contextlib.suppress(Exception):
+                    if name == "unittest.case":
+                        watch_outcomes(module)
+                    self.then(module)
+                    remember(module)
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def watch_outcomes(case: "Any") -> None:
+    """An end of a test by the exception with which unittest itself stops one, raised by other code, is noted."""
+    outcome, stop, own = case._Outcome, case._ShouldStop, case.__file__
+    execute = outcome.testPartExecutor
+
+    @contextlib.contextmanager
+    def part_executor(self: "Any", *args: "Any", **kwargs: "Any") -> "Iterator[None]":
+        with execute(self, *args, **kwargs):
+            try:
+                yield
+            except stop as exc:
+                step = exc.__traceback__
+                while step is not None and step.tb_next is not None:
+                    step = step.tb_next
+                file = step.tb_frame.f_code.co_filename if step is not None else own
+                if os.path.abspath(file) != os.path.abspath(own):
+                    _noted.add(("unittest.case." + stop.__name__, os.path.abspath(file)))
+                raise
+            finally:
+                if "_pytest.unittest" not in _known:  # whose plugin looks
+                    look()
+
+    outcome.testPartExecutor = part_executor
+
+
+def begin(then: "Callable[[types.ModuleType], None]") -> None:
+    """From here on, what judges is remembered as it is loaded."""
+    for name in HELPERS:
+        remember(sys.modules[name] if name in sys.modules else __import__(name))
+    remember_loaded()
+    sys.meta_path.insert(0, Watch(then))
