@@ -26,7 +26,7 @@ from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import OLLAMA, Target
 from clean_room_agent.llm.transports.forwarding import ForwardGuard, Forwarding
-from clean_room_agent.llm.transports.http import ReplyT, ServerDoor, open_client
+from clean_room_agent.llm.transports.http import Count, ReplyT, ServerDoor, open_client
 
 LIKELY_TOKENS = 20
 
@@ -49,8 +49,8 @@ class _ChatLine(Forwarding):
     message: _Message | None = None
     done: bool = False
     done_reason: str | None = None
-    prompt_eval_count: int | None = None
-    eval_count: int | None = None
+    prompt_eval_count: Count | None = None
+    eval_count: Count | None = None
     logprobs: list[_Token] | None = None
     error: Any = None
 
@@ -63,7 +63,7 @@ class _Served(Forwarding):
     name: str
     digest: str = ""
     size: int = 0
-    context_length: int | None = None
+    context_length: Count | None = None
 
 
 class _Models(BaseModel):

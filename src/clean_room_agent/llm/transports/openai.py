@@ -21,7 +21,7 @@ from clean_room_agent.llm.schema import JsonSchema
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import OPENAI, Target
 from clean_room_agent.llm.transports.forwarding import ForwardGuard, Forwarding
-from clean_room_agent.llm.transports.http import ReplyT, ServerDoor, open_client
+from clean_room_agent.llm.transports.http import Count, ReplyT, ServerDoor, open_client
 from clean_room_agent.llm.transports.lora import MARK, AdapterList, LoraTags
 from clean_room_agent.llm.transports.openai_answer import Collected
 
@@ -31,17 +31,17 @@ TEMPLATE_KWARGS = {"enable_thinking": False}
 
 
 class _Meta(BaseModel):
-    n_ctx: int | None = None
-    n_ctx_train: int | None = None
+    n_ctx: Count | None = None
+    n_ctx_train: Count | None = None
 
 
 class _Served(BaseModel):
     id: str
     owned_by: str = ""
-    max_model_len: int | None = None
+    max_model_len: Count | None = None
     meta: _Meta | None = None
-    max_context_length: int | None = None
-    loaded_context_length: int | None = None
+    max_context_length: Count | None = None
+    loaded_context_length: Count | None = None
 
 
 class _Models(BaseModel):
@@ -49,7 +49,7 @@ class _Models(BaseModel):
 
 
 class _Settings(BaseModel):
-    n_ctx: int | None = None
+    n_ctx: Count | None = None
 
 
 class _Props(BaseModel):
@@ -62,7 +62,7 @@ class _Version(BaseModel):
 
 
 class _Count(BaseModel):
-    count: int
+    count: Count
 
 
 class _Whole(BaseModel):
