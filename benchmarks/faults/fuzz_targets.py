@@ -334,7 +334,14 @@ def _import_settings(text: str, rng: random.Random) -> None:
 def _server(kind: type[OllamaTransport] | type[OpenAiTransport], text: str, rng: random.Random) -> None:
     status = rng.choice((200, 200, 200, 400, 404, 500, 503))
     data = damaged(rng, text)
-    transport = httpx.MockTransport(lambda _: httpx.Response(status, content=data))
+    told = rng.random() < 0.8
+
+    def handle(sent: httpx.Request) -> httpx.Response:
+        if told and sent.url.path == "/api/show":
+            return httpx.Response(200, json={})
+        return httpx.Response(status, content=data)
+
+    transport = httpx.MockTransport(handle)
     config = models_config(SERVER, streaming=rng.random() < 0.7)
     with httpx.Client(base_url=SERVER, transport=transport) as client:
         server = cast("ModelServer", kind(config, client))

@@ -14,6 +14,7 @@
     |  |- ServerTimeout           3   no answer within the configured deadlines
     |  |- DegenerateOutput        3   the stream ended without an end (repetition guard)
     |  |- TruncatingServer        3   the server cuts over-long prompts instead of refusing them
+    |  |- ForwardingServer        3   the server would send prompts on to another machine
     |  `- WindowExceeded          3   a prompt does not fit the window of the model that would read it
     |- ReplayMismatch             1   a replayed run asked something that was not recorded
     |- IndexingError              1   a file could not be indexed
@@ -94,6 +95,10 @@ class DegenerateOutput(ModelError):
 
 class TruncatingServer(ModelError):
     """The server cuts over-long prompts in silence."""
+
+
+class ForwardingServer(ModelError):
+    """The server answers for a model by sending its prompts on to another machine, which is not allowed."""
 
 
 class WindowExceeded(ModelError):

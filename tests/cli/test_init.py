@@ -166,3 +166,16 @@ def test_the_sandbox_is_written_as_it_was_found_or_given(till: Project) -> None:
         assert settings.sandbox.mode == "auto", "nobody has agreed to none"
     till.cra("init", *FLAGS, "--force", "--sandbox", "none")
     assert load_settings(Workspace(repo=till.top).config, Overrides()).sandbox.mode == "none"
+
+
+def test_init_never_chooses_a_model_that_is_sent_on(till: Project) -> None:
+    models = ("big-coder:480b-cloud", "coder:3b", "forwarded-coder:1b", "thinker:4b")
+    with OllamaServer([], models=models, forwards={"forwarded-coder:1b": "https://cloud.example"}) as server:
+        assert till.cra("init", "--base-url", server.base_url, "--yes").code == 0
+        settings = load_settings(Workspace(repo=till.top).config, Overrides())
+        assert (settings.models.coding, settings.models.reasoning) == ("coder:3b", "thinker:4b")
+        for tag in ("big-coder:480b-cloud", "forwarded-coder:1b"):
+            told = till.cra("init", "--base-url", server.base_url, "--yes", "--force", "--coding", tag)
+            assert told.code == 2
+            assert f"{tag}: prompts for this model are sent on to" in told.err
+    assert load_settings(Workspace(repo=till.top).config, Overrides()).models.coding == "coder:3b"

@@ -2,11 +2,15 @@
 
 import json
 import os
+from collections.abc import Callable
 
 import pytest
+from rich.console import Console, Group
+from rich.table import Table
+from rich.text import Text
 
 from clean_room_agent.cli import output
-from clean_room_agent.cli.display import visible
+from clean_room_agent.cli.display import visible, visible_json
 
 LATIN = os.fsdecode(b"caf\xe9.py")
 
@@ -23,3 +27,29 @@ def test_names_that_are_not_utf8_survive_json(capsys: pytest.CaptureFixture[str]
     assert said.isascii() is False
     said.encode("utf-8")
     assert json.loads(said) == {"path": LATIN, "other": "größe"}
+
+
+NO_LOOKS = "\xad\u034f\u061c\u115f\u1160\u180e\u200b\u200c\u200d\u2028\u2060\u2800\u3164\ufe0f\uffa0\U000e0041\U000e0100"
+
+
+@pytest.mark.parametrize("character", [*NO_LOOKS, "\x9b", "\x85", "\u202e", "\u2066"])
+def test_what_has_no_looks_is_shown_as_an_escape(character: str) -> None:
+    number = ord(character)
+    escape = (
+        f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"
+    )
+    assert visible(f"a{character}b") == f"a{escape}b"
+    assert character not in visible_json(json.dumps(f"a{character}b", ensure_ascii=False))
+
+
+@pytest.mark.parametrize("open_console", [output.console, output.progress_console])
+def test_no_view_steers_the_terminal_whoever_forgot_to_make_it_safe(
+    open_console: Callable[[], Console], capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = Table("name")
+    table.add_row("\x1b[2Ja\x9bb\u202ec")
+    open_console().print(Group(Text("\x1b]0;evil\x07a.py", style="bold"), table), "plain \x1b[2J")
+    shown = "".join(capsys.readouterr())
+    assert {character for character in shown if visible(character) != character} == set()
+    assert "\\x1b]0;evil" in shown
+    assert "\\x1b[2Ja\\x9bb\\u202ec" in shown

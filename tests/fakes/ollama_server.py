@@ -10,7 +10,7 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -67,9 +67,11 @@ class OllamaServer:
         largest_window: int = TRAINED_WINDOW,
         logprobs: bool = True,
         version: str = "0.15.0",
+        forwards: Mapping[str, str] | None = None,
     ) -> None:
-        """`version`: from 0.34.1 on, adapters are refused."""
+        """`version`: from 0.34.1 on, adapters are refused. `forwards`: the machines that models' prompts are sent on to."""
         self.models = tuple(models)
+        self.forwards = dict(forwards or {})
         self.overflow = overflow
         self.largest_window = largest_window
         self.logprobs = logprobs
@@ -121,6 +123,11 @@ class OllamaServer:
     def peak(self) -> int:
         """The most chat requests that waited for the beginning of their answer at a time."""
         return self.state.peak
+
+    def forwarding(self, tag: str) -> dict[str, str]:
+        """What is said of a model that another machine answers for."""
+        host = self.forwards.get(tag)
+        return {"remote_host": host, "remote_model": tag.removesuffix("-cloud")} if host else {}
 
     def window(self, body: dict[str, Any]) -> int:
         """The window that the request gets, in tokens."""
@@ -180,7 +187,7 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path == "/api/version":
             self._json(200, {"version": owner.version})
         elif self.path == "/api/tags":
-            self._json(200, {"models": [_described(tag) for tag in owner.models]})
+            self._json(200, {"models": [_described(tag) | owner.forwarding(tag) for tag in owner.models]})
         elif self.path == "/api/ps":
             running = sorted(owner.state.loaded.items())
             self._json(
@@ -226,7 +233,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._json(404, {"error": f"model '{body['model']}' not found"})
             return
         info = {"general.architecture": "qwen3", "qwen3.context_length": TRAINED_WINDOW}
-        told = {"model_info": info, "capabilities": ["completion", "tools"]}
+        told: dict[str, Any] = {"model_info": info, "capabilities": ["completion", "tools"]}
+        told |= self.server.owner.forwarding(body["model"])
         self._json(200, {**told, "template": "{{ .Prompt }}", "parameters": PARAMETERS, "system": ""})
 
     def _keep(self, digest: str) -> None:
@@ -305,7 +313,9 @@ class _Handler(BaseHTTPRequestHandler):
         return {"error": error}
 
     def _chunks(self, body: dict[str, Any], answer: Answer, need: int) -> Iterator[bytes]:
-        return stream_chunks(stream_lines(body, answer, need, logprobs=self.server.owner.logprobs), answer)
+        lines = stream_lines(body, answer, need, logprobs=self.server.owner.logprobs)
+        said = self.server.owner.forwarding(body["model"])
+        return stream_chunks((line | said for line in lines), answer)
 
     def _answering(self) -> None:
         """The request no longer waits. Counted from here, because a client that has read its answer may ask again

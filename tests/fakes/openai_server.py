@@ -107,6 +107,11 @@ class _OpenAiHandler(_Handler):
     def do_POST(self) -> None:  # noqa: N802 - the base class's name
         if not self._may():
             return
+        if self.path == "/api/show":
+            self._owner.state.paths.append(self.path)
+            self.rfile.read(int(self.headers["content-length"]))
+            self._json(404, {"error": {"code": 404, "message": "File Not Found", "type": "not_found_error"}})
+            return
         if self.path in {"/tokenize", "/apply-template"}:
             self._owner.state.paths.append(self.path)
             self._count(json.loads(self.rfile.read(int(self.headers["content-length"]))))

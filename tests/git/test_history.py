@@ -86,3 +86,21 @@ def test_blobs_modes_and_trees_are_read_by_path(top: Path) -> None:
     assert list_tree(repo, repo.head) == tuple(
         sorted(["a[b]*.py", "b.py", "bin", LATIN, "run.sh", "sp ace\nline", "sub/x.py"])
     )
+
+
+def test_an_attribute_hides_no_text_from_a_difference(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "r", {"a.py": "x = 1\n", ".gitattributes": "*.py -diff\n*.md binary\n"})
+    base = git(top, "rev-parse", "HEAD")
+    after = commit(top, {"a.py": "x = 2\n", "new.md": "# New\n", "image.png": b"\0\1"}, "change")
+    repo = open_repository(top)
+    shown = diff(repo, base, after)
+    assert "-x = 1\n+x = 2\n" in shown
+    assert "+# New\n" in shown
+    assert shown.count("GIT binary patch") == 1
+    assert [line.split(" b/")[1] for line in shown.split("\n") if line.startswith("diff --git")] == [
+        "a.py",
+        "image.png",
+        "new.md",
+    ]
+    stats = {stat.path: (stat.added, stat.deleted) for stat in diff_stat(repo, base, after)}
+    assert stats == {"a.py": (1, 1), "image.png": (None, None), "new.md": (1, 0)}

@@ -128,3 +128,21 @@ def test_a_window_must_be_positive_and_a_reserve_not_negative(fields: dict[str, 
 def test_every_field_says_what_it_is_for() -> None:
     for kind in (ModelsConfig, BudgetConfig):
         assert all(field.description for field in kind.model_fields.values())
+
+
+@pytest.mark.parametrize(
+    "tag", ["big:cloud", "big:120b-cloud", "big-cloud", "big:120B-Cloud", "big-cloud:latest"]
+)
+@pytest.mark.parametrize("key", ["coding", "reasoning", "classifier", "overrides", "escalation"])
+def test_a_model_that_runs_in_ollamas_cloud_is_refused_unless_allowed(key: str, tag: str) -> None:
+    value: object = {"overrides": {"enrichment": tag}, "escalation": {"coding": [tag]}}.get(key, tag)
+    with pytest.raises(ConfigError, match="to its cloud, and prompts hold your code") as caught:
+        load_models(**{key: value})
+    assert tag in caught.value.message
+    assert "allow_remote = true" in caught.value.hint
+    assert load_models(**{key: value}, allow_remote=True).allow_remote
+
+
+@pytest.mark.parametrize("tag", ["cloud:3b", "cloudy", "word-cloudy:7b", "cloud/word:3b"])
+def test_a_name_that_only_speaks_of_clouds_is_a_model_like_any_other(tag: str) -> None:
+    assert load_models(coding=tag).coding == tag

@@ -43,3 +43,13 @@ def test_numbers_and_names_without_end_are_bounded(tmp_path: Path) -> None:
 def test_a_report_that_is_no_file_is_not_read(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "results.xml")
     assert "cannot be read" in read_report(tmp_path / "results.xml", lambda _path: True).problem
+
+
+@pytest.mark.parametrize("before", ["", "<!-- " + "x" * 5_000 + " -->", " " * 5_000])
+def test_a_document_type_is_refused_wherever_it_stands(before: str, tmp_path: Path) -> None:
+    entities = "".join(f'<!ENTITY e{n + 1} "{f"&e{n};" * 10}">' for n in range(12))
+    head = f'<?xml version="1.0"?>{before}<!DOCTYPE t [<!ENTITY e0 "x">{entities}]>'
+    (tmp_path / "r.xml").write_text(f'{head}<testsuites><testcase name="&e12;" classname="a"/></testsuites>')
+    reading = read_report(tmp_path / "r.xml", lambda _: False)
+    assert (reading.whole, reading.outcomes) == (False, {})
+    assert reading.problem == "the report is not one that pytest writes"

@@ -1,5 +1,7 @@
 """The context package: all that a prompt shows a model of the repository, and the account of its budget."""
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
@@ -129,6 +131,14 @@ def fence_for(texts: Iterable[str]) -> str:
     return "=" * max(FENCE_MIN, longest + 1)
 
 
+UNQUOTED = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+
+def quoted(name: str) -> str:
+    """A name as it stands in a prompt: as it is, or as a JSON string where it holds line breaks or control characters."""
+    return json.dumps(name) if UNQUOTED.search(name) else name
+
+
 def frame(head: str, text: str, fence: str) -> str:
     """The text below its head, with a line that ends it."""
     body = text if text.endswith("\n") or not text else text + "\n"
@@ -164,7 +174,8 @@ def _runs(items: Sequence[ContextItem]) -> list[list[ContextItem]]:
 def _frame_of(run: Sequence[ContextItem], fence: str) -> str:
     first = run[0]
     names = ", ".join(item.symbol for item in run if item.symbol is not None)
-    name = f"{first.path} :: {names}" if names else first.path
+    path = quoted(first.path)
+    name = f"{path} :: {names}" if names else path
     text = _line_ended(first.text)
     for before, item in pairwise(run):
         if item.detail == "primary":

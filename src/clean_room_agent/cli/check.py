@@ -20,7 +20,7 @@ from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.cli.reaping import reap
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
+from clean_room_agent.errors import CraError, ForwardingServer, ModelError, TruncatingServer, UsageError
 from clean_room_agent.git.command import git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
@@ -289,7 +289,8 @@ def _test_command(settings: Settings, workspace: Workspace) -> str:
 
 def _local(settings: Settings) -> str:
     if settings.models.allow_remote:
-        return f"no: prompts may leave this machine, to {settings.models.base_url} (allow_remote = true)"
+        where = f"to {settings.models.base_url}, and wherever that sends them on"
+        return f"no: prompts may leave this machine, {where} (allow_remote = true)"
     return f"yes: {settings.models.base_url} is this machine"
 
 
@@ -312,7 +313,13 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
 
     def describe(tag: str) -> str:
         details = asked.show(tag)
-        told = [f"served with a window of {details.served:,} tokens"] if details.served else []
+        if details.forwards_to and not settings.models.allow_remote:
+            raise ForwardingServer(
+                f"{tag}: its prompts are sent on to {details.forwards_to}",
+                hint="name a model in [models] that runs on this machine, or set allow_remote = true there",
+            )
+        told = [f"forwarded to {details.forwards_to}"] if details.forwards_to else []
+        told += [f"served with a window of {details.served:,} tokens"] if details.served else []
         told += [f"trained for {details.context_length:,} tokens"] if details.context_length else []
         return ", ".join([tag, *told])
 

@@ -134,8 +134,11 @@ def _open(table: dict[str, Any]) -> ModelServer:
 
 
 def suggest_models(models: tuple[ServedModel, ...]) -> tuple[str, str] | None:
-    """(coding, reasoning) among what the server has: a coder for code where there is one; None where it has nothing."""
-    tags = [model.tag for model in models if "embed" not in model.tag]
+    """(coding, reasoning) among what the server has and runs itself: a coder for code where there is one.
+
+    None where it has nothing.
+    """
+    tags = [model.tag for model in models if "embed" not in model.tag and not model.forwards_to]
     if not tags:
         return None
     coding = next((tag for tag in tags if "coder" in tag or "code" in tag), tags[0])

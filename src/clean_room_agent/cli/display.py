@@ -15,8 +15,11 @@ if TYPE_CHECKING:
     from clean_room_agent.redaction import Redactor
 
 KEY_BYTES = 32
-HIDDEN = r"\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f"
-"""Beyond ASCII: what steers a terminal, turns the direction of writing or has no width; halves of characters."""
+HIDDEN = (
+    r"\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Beyond ASCII: what steers a terminal, turns the direction of writing, has no width or no looks; halves of characters."""
 CONTROL = re.compile(rf"[\x00-\x08\x0b-\x1f{HIDDEN}]")
 BYTES = range(0xDC80, 0xDD00)
 """Stand for the bytes from 0x80 on, in names that are not UTF-8."""

@@ -11,7 +11,7 @@ from clean_room_agent.cli import discovery, options, output, wiring
 from clean_room_agent.cli.config_file import render_config
 from clean_room_agent.errors import ModelError, UsageError
 from clean_room_agent.git.repository import find_top
-from clean_room_agent.llm.config import Provider
+from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.sandbox.config import Mode
 from clean_room_agent.trust import trust as trust_folder
@@ -167,6 +167,8 @@ def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, d
         "--reasoning", "reasoning model", given.reasoning, suggested[1] if suggested else None
     )
     tags = tuple(tag for tag in (coding, reasoning) if tag)
+    for tag in (coding, reasoning):
+        _refuse_forwarded(tag or "", server)
     found_window = discovery.find_window(server, tags) if server and tags else None
     window = answers.settle("--context-window", "window in tokens", given.context_window, found_window)
     reserved = given.reserved_tokens if given.reserved_tokens is not None else (window or 0) // RESERVE
@@ -190,6 +192,18 @@ def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, d
         "testing": {"test_command": tests},
         "sandbox": {"mode": _sandbox(given.sandbox, answers)},
     }
+
+
+def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
+    """Nothing, for a model that the server runs itself, as far as it tells."""
+    listed = {model.tag: model.forwards_to for model in server.models} if server else {}
+    host = listed.get(tag) or listed.get(f"{tag}:latest") or (CLOUD if is_cloud_tag(tag) else "")
+    if host:
+        raise UsageError(
+            f"{tag}: prompts for this model are sent on to {host}, and prompts hold your code",
+            hint="name a model that runs on this machine; for this one, write the configuration by hand "
+            "(`cra init --print` shows it), with allow_remote = true in [models]",
+        )
 
 
 def _sandbox(given: Mode | None, answers: _Answers) -> Mode:

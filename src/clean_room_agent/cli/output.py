@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 def console() -> "Console":
     """For answers that a person reads."""
-    from rich.console import Console
+    from clean_room_agent.cli.safe_console import safe_console
 
-    return Console(file=sys.stdout, soft_wrap=True)
+    return safe_console(sys.stdout)
 
 
 def progress_console() -> "Console":
     """For progress: standard error."""
-    from rich.console import Console
+    from clean_room_agent.cli.safe_console import safe_console
 
-    return Console(file=sys.stderr, soft_wrap=True)
+    return safe_console(sys.stderr)
 
 
 def answer(text: str) -> None:

@@ -20,7 +20,7 @@ from clean_room_agent.cli.wiring import (
 )
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.llm.config import host_of, is_loopback
+from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
 from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.hints import Hint
@@ -63,7 +63,7 @@ def run_parts(
                 for role in TOLD_ROLES
                 if role != "classifier" or settings.models.classifier is not None
             ),
-            remote="" if is_loopback(settings.models.base_url) else host_of(settings.models.base_url),
+            remote=_prompts_go_to(settings.models),
             session=desk.session,
             chronicle=Chronicle(
                 header=header,
@@ -107,3 +107,10 @@ def _header(desk: Desk, repo: Repository, task: str, command: str) -> RunHeader:
         program_version=program_version(),
         base_commit=repo.head,
     )
+
+
+def _prompts_go_to(models: ModelsConfig) -> str:
+    """Where prompts may go beyond this machine; "" for nowhere."""
+    if not is_loopback(models.base_url):
+        return host_of(models.base_url)
+    return "this machine's server, and wherever it sends them on" if models.allow_remote else ""

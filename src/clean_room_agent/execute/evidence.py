@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.package import quoted
 from clean_room_agent.execute.edits.paths import is_test_path
 
 LEAST_CHARACTERS = 2_000
@@ -140,7 +141,8 @@ def same_failure(one: FailingTest, other: FailingTest) -> bool:
 
 def place_of(frame: StackFrame) -> str:
     """`path:line in function`, as far as it is known."""
-    place = f"{frame.path}:{frame.line}" if frame.line else frame.path
+    path = quoted(frame.path)
+    place = f"{path}:{frame.line}" if frame.line else path
     return f"{place} in {frame.function}" if frame.function else place
 
 

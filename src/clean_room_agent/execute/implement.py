@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
-from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.package import ContextPackage, quoted
 from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edit
@@ -213,7 +213,7 @@ def _inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
         ),
         evidence=instruction.evidence,
         step=step.description,
-        targets=tuple(f"{target.role} {target.path}" for target in step.target_files),
+        targets=tuple(f"{target.role} {quoted(target.path)}" for target in step.target_files),
         symbols=step.target_symbols,
         unshown=instruction.unshown,
         failures=tuple(

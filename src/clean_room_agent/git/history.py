@@ -1,6 +1,7 @@
 """What was committed: differences, trees and blobs. Read only."""
 
 import functools
+import os
 from dataclasses import dataclass
 
 from clean_room_agent.errors import GitError
@@ -10,6 +11,8 @@ from clean_room_agent.git.repository import Repository
 KEPT_ANSWERS = 32
 """A step asks for the same trees, blobs and differences several times; each question is a process."""
 
+LOOKED_AT = 8_000
+"""Bytes in which git itself looks for a NUL, to tell what is no text."""
 PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/")
 
 
@@ -38,17 +41,35 @@ def diff(repo: Repository, base: str, commit: str, *paths: str) -> str:
 def diff_bytes(repo: Repository, base: str, commit: str, *paths: str) -> bytes:
     """The patch as `git apply` takes it, binary files included."""
     command = ("diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, "--unified=3")
-    return _read(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
+    counts = _counts(repo, base, commit, *paths)
+    hidden = _called_binary(repo, base, commit, counts)
+    if not hidden:
+        return _read(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
+    return b"".join(
+        _read(
+            repo,
+            (base, commit),
+            *command,
+            *(("--text",) if path in hidden else ()),
+            "--end-of-options",
+            base,
+            commit,
+            "--",
+            path,
+        )
+        for path in sorted(counts, key=os.fsencode)
+    )
 
 
 def diff_stat(repo: Repository, base: str, commit: str) -> tuple[FileStat, ...]:
     """The lines that changed in each file, sorted by path."""
-    lines = (entry.split("\t", 2) for entry in names(_diff_list(repo, "numstat", base, commit)))
-    stats = (
-        FileStat(path=path, added=_number(added.encode()), deleted=_number(deleted.encode()))
-        for added, deleted, path in lines
+    counts = _counts(repo, base, commit)
+    for path in _called_binary(repo, base, commit, counts):
+        lines = diff_bytes(repo, base, commit, path).partition(b"\n@@")[2].split(b"\n")
+        counts[path] = sum(line[:1] == b"+" for line in lines), sum(line[:1] == b"-" for line in lines)
+    return tuple(
+        FileStat(path=path, added=added, deleted=deleted) for path, (added, deleted) in sorted(counts.items())
     )
-    return tuple(sorted(stats, key=lambda entry: entry.path))
 
 
 def changed_paths(repo: Repository, base: str, commit: str) -> tuple[ChangedPath, ...]:
@@ -90,6 +111,28 @@ def list_tree(repo: Repository, commit: str) -> tuple[str, ...]:
     listed = names(_read(repo, (commit,), "ls-tree", "-r", "-z", "--full-tree", "--", commit))
     entries = (entry.partition("\t") for entry in listed)
     return tuple(sorted(path for head, _, path in entries if head.startswith("100")))
+
+
+def _counts(
+    repo: Repository, base: str, commit: str, *paths: str
+) -> dict[str, tuple[int | None, int | None]]:
+    """Lines added and deleted by path; None for what git takes for binary."""
+    command = ("diff-tree", "-r", "-z", "--numstat", *PLAIN)
+    listed = _read(repo, (base, commit), *command, "--end-of-options", base, commit, "--", *paths)
+    lines = (entry.split("\t", 2) for entry in names(listed))
+    return {path: (_number(added.encode()), _number(deleted.encode())) for added, deleted, path in lines}
+
+
+def _called_binary(
+    repo: Repository, base: str, commit: str, counts: dict[str, tuple[int | None, int | None]]
+) -> frozenset[str]:
+    """The paths that git shows no lines of since an attribute says so (`*.py -diff`): text all the same."""
+
+    def is_text(path: str) -> bool:
+        sides = (read_blob(repo, base, path), read_blob(repo, commit, path))
+        return not any(side is not None and b"\0" in side[:LOOKED_AT] for side in sides)
+
+    return frozenset(path for path, (added, _) in counts.items() if added is None and is_text(path))
 
 
 def _number(text: bytes) -> int | None:

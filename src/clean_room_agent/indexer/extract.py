@@ -31,6 +31,8 @@ CommentFacts = tuple[int, int, str, str, bool]
 """place of the symbol or -1, line, content, kind, whether it gives a reason."""
 HEAD = 8192
 """Bytes that show most binary files to be such."""
+MAX_DEPTH = 5_000
+"""Nodes of the syntax tree around what is found: a walk over deeper ones would take quadratic time. Code has dozens."""
 MARKS = tuple(mark for mark, _ in textfile.BOMS)
 
 
@@ -143,7 +145,9 @@ def _parse(source: bytes, grammar: str | None) -> tuple[Parsed, Nested, StoredNa
         root = syntax.parse(source, grammar).root_node
     except syntax.ParseGivenUp as exc:
         return Parsed(), nest(()), None, f"{NOT_PARSED}{exc}"
-    captures = QueryCursor(_query(grammar)).captures(root)
+    cursor = QueryCursor(_query(grammar))
+    cursor.set_max_start_depth(MAX_DEPTH)
+    captures = cursor.captures(root)
     parsed = READERS[grammar].read(root, captures, source)
     nested = nest(parsed.definitions)
     error = _first_error(root) if root.has_error else None

@@ -1,11 +1,13 @@
 """Forked processes that share one list of tasks: the parser holds the interpreter's lock, so threads would not help."""
 
 import contextlib
+import ctypes
 import gc
 import os
 import pickle
 import select
 import signal
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
@@ -17,6 +19,7 @@ MAX_TASKS = 8_000
 """A pipe holds so many without a reader. Where there are more, each that is taken stands for those that follow it at this
 distance as well."""
 TASK_BYTES = 4
+PR_SET_PDEATHSIG = 1
 LENGTH_BYTES = 8
 
 
@@ -104,9 +107,10 @@ class Crew:
     def _fork(self, tasks: int, task_end: int, body: Callable[[Channel], None]) -> None:
         inbox_end, inbox = os.pipe()
         outbox, outbox_start = os.pipe()
+        parent = os.getpid()
         child = os.fork()
         if child == 0:
-            _live(tasks, (task_end, inbox_end, outbox_start), body)
+            _live(parent, tasks, (task_end, inbox_end, outbox_start), body)
         os.close(inbox_end)
         os.close(outbox_start)
         self._inboxes.append(inbox)
@@ -120,7 +124,7 @@ class _Raised:
         self.error = error
 
 
-def _live(tasks: int, ends: tuple[int, int, int], body: Callable[[Channel], None]) -> None:
+def _live(parent: int, tasks: int, ends: tuple[int, int, int], body: Callable[[Channel], None]) -> None:
     """The forked process does its work and is gone; nothing of the parent's runs in it afterwards."""
     code = 1
     channel = Channel(tasks, *ends)
@@ -128,6 +132,7 @@ def _live(tasks: int, ends: tuple[int, int, int], body: Callable[[Channel], None
         signal.signal(
             signal.SIGINT, signal.SIG_IGN
         )  # Ctrl-C reaches the whole group; the parent ends the others
+        _die_with(parent)
         _close_all_but(ends)
         gc.disable()
         body(channel)
@@ -140,6 +145,14 @@ def _live(tasks: int, ends: tuple[int, int, int], body: Callable[[Channel], None
             channel.send(_Raised(error))
     finally:
         os._exit(code)
+
+
+def _die_with(parent: int) -> None:
+    """This process is killed when `parent` ends, however that ends (Linux); a pipe that broke is noticed between files only."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        raise EOFError
 
 
 def _close_all_but(kept: Sequence[int]) -> None:

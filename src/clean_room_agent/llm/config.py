@@ -31,6 +31,8 @@ OWN_FIELDS = frozenset(
     )
 )
 """Fields of a request that `[models.extra_body]` must leave alone."""
+CLOUD = "Ollama's cloud"
+"""What a forwarding server is said to send prompts to where it names no machine."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*\.?")
 _NUMERIC = re.compile(r"(?:0x[0-9a-f]*|[0-9]+)(?:\.(?:0x[0-9a-f]*|[0-9]+))*\.?")
@@ -196,12 +198,24 @@ class ModelsConfig(ConfigSlice):
 
     @model_validator(mode="after")
     def _local(self) -> Self:
+        for tag in () if self.allow_remote else self.tags():
+            if is_cloud_tag(tag):
+                raise ConfigError(
+                    f"[models] {tag}: Ollama sends what this model is asked to its cloud, and prompts hold your code",
+                    hint="use a model that runs on this machine, or set allow_remote = true in [models]",
+                )
         if not self.allow_remote and not is_loopback(self.base_url):
             raise ConfigError(
                 f"[models] base_url: {self.base_url} is not this machine, and prompts hold your code",
                 hint="use a server on 127.0.0.1, or set allow_remote = true in [models]",
             )
         return self
+
+    def tags(self) -> tuple[str, ...]:
+        """Every model that is named, each once."""
+        roles = (self.coding, self.reasoning, self.classifier or self.reasoning)
+        stronger = (*self.escalation.coding, *self.escalation.reasoning, *self.escalation.classifier)
+        return tuple(dict.fromkeys((*roles, *self.overrides.values(), *stronger)))
 
 
 class RoleBudget(ConfigSlice):
@@ -236,6 +250,11 @@ class BudgetConfig(RoleBudget):
         return {"coding": self.coding, "reasoning": self.reasoning, "classifier": self.classifier}[
             role
         ] or self
+
+
+def is_cloud_tag(tag: str) -> bool:
+    """Whether Ollama's names say that the model runs in its cloud: `name:cloud`, `name:120b-cloud`, `name-cloud`."""
+    return re.search(r"[:-]cloud(?::latest)?\Z", tag.strip().casefold()) is not None
 
 
 def is_loopback(url: str) -> bool:

@@ -143,6 +143,8 @@ class ServedModel:
     tag: str
     digest: str
     size_bytes: int
+    forwards_to: str = ""
+    """The machine that its prompts are sent on to; "" where none is known of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +157,8 @@ class ModelDetails:
     capabilities: tuple[str, ...]
     served: int | None = None
     """The window that the server gives it, in tokens, where that is the server's choice."""
+    forwards_to: str = ""
+    """The machine that its prompts are sent on to; "" where none is known of."""
 
 
 class ModelServer(Transport, Protocol):

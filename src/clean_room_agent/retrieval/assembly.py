@@ -11,6 +11,7 @@ from clean_room_agent.artifacts.package import (
     DroppedItem,
     Section,
     frame_items,
+    quoted,
 )
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.router import Window
@@ -149,7 +150,8 @@ def _tokens(drafts: Iterable[_Draft]) -> int:
 
 
 def _refuse_large(draft: _Draft, budget: _Budget) -> NoReturn:
-    name = draft.item.path if draft.item.symbol is None else f"{draft.item.path} :: {draft.item.symbol}"
+    path = quoted(draft.item.path)
+    name = path if draft.item.symbol is None else f"{path} :: {draft.item.symbol}"
     raise WindowExceeded(
         f"{name} (lines {draft.item.start_line}-{draft.item.end_line}) has to be shown whole: about {draft.item.tokens} tokens,"
         f" and {budget.tokens} are available for code",
@@ -165,7 +167,7 @@ def _refilter(fitting: Sequence[_Draft], budget: _Budget, models: Judge) -> tupl
     options = [
         Option(
             key=f"{draft.item.path}:{draft.item.start_line}",
-            name=f"{draft.item.path} :: {draft.item.symbol or 'whole file'} (about {draft.item.tokens} tokens)",
+            name=f"{quoted(draft.item.path)} :: {draft.item.symbol or 'whole file'} (about {draft.item.tokens} tokens)",
             text=f"{draft.selection.outline or first_line(draft.item.text)}{draft.selection.reason}\n",
             score=draft.selection.score,
         )

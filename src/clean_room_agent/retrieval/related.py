@@ -223,7 +223,7 @@ def _names_only(uses: Sequence[_Found], source: RepositorySource) -> Iterator[Se
             tier=RELATED_TIER,
             score=MIN_CONFIDENCE,
             reason="used by the code to be changed, and not shown",
-            outline=f"{path}: not shown: {names}\n",
+            outline=f"{quoted(path)}: not shown: {names}\n",
         )
 
 
@@ -285,7 +285,7 @@ def _caller_selections(callers: Sequence[_Found], source: RepositorySource) -> l
                 tier=RELATED_TIER,
                 score=found.confidence,
                 reason=f"uses {', '.join(dict.fromkeys(found.names))}",
-                outline=f"{path}:{number}: {line}\n",
+                outline=f"{quoted(path)}:{number}: {line}\n",
             )
         )
     return selections
@@ -318,5 +318,5 @@ def _green_selection(found: _Found, source: RepositorySource) -> Selection:
         tier=RELATED_TIER,
         score=found.confidence,
         reason=f"a test that uses {', '.join(dict.fromkeys(found.names))}",
-        outline=f"{path}:{found.symbol.start_line}: {found.symbol.qualified_name}\n",
+        outline=f"{quoted(path)}:{found.symbol.start_line}: {found.symbol.qualified_name}\n",
     )

@@ -41,9 +41,14 @@ def request(**fields: Any) -> ChatRequest:
 
 
 def mocked(handler: Callable[[httpx.Request], httpx.Response]) -> OllamaTransport:
+    """A server that runs its models itself, and answers prompts as `handler` does."""
+
+    def handle(sent: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json={}) if sent.url.path == "/api/show" else handler(sent)
+
     config = models_config()
     return OllamaTransport(
-        config, httpx.Client(base_url=config.base_url, transport=httpx.MockTransport(handler))
+        config, httpx.Client(base_url=config.base_url, transport=httpx.MockTransport(handle))
     )
 
 

@@ -31,9 +31,12 @@ REASON = re.compile(
     r"|otherwise|the reason|reason (?:is|for|why)|that(?:'s| is) why|this is why|which is why|needed (?:for|to|by|because)"
     r"|required (?:for|by|to)|necessary (?:for|to|because)|on purpose|intentional(?:ly)?|deliberate(?:ly)?|by design"
     r"|rather than|instead of|for (?:backwards?|performance|compatibility|historical)|backwards?[ -]compat\w*"
-    r"|(?:must|should|can|do|does|did|could|would)(?: not|n't|not) \w+.*\b(?:as|because|since|or)\b|work-?around|workaround)\b",
-    re.IGNORECASE | re.DOTALL,
+    r"|work-?around|workaround)\b",
+    re.IGNORECASE,
 )
+PROHIBITION = re.compile(r"\b(?:must|should|can|do|does|did|could|would)(?: not|n't|not) \w+", re.IGNORECASE)
+CLAUSE = re.compile(r"\b(?:as|because|since|or)\b", re.IGNORECASE)
+"""What makes a prohibition a reason where it follows later on: looked for once, behind the first."""
 # One of these stands in every text that the patterns above find. Most comments are told by that alone, and looking for
 # fixed words takes a tenth of the time of a pattern.
 KIND_WORDS: Mapping[str, tuple[str, ...]] = {
@@ -64,11 +67,18 @@ DIRECTIVE = re.compile(
 def classify(text: str) -> tuple[str, bool]:
     """The comment's kind, and whether it gives a reason."""
     lowered = text.lower()
-    gives_reason = any(map(lowered.__contains__, REASON_WORDS)) and REASON.search(text) is not None
+    gives_reason = any(map(lowered.__contains__, REASON_WORDS)) and _gives_reason(text)
     for kind, pattern in KINDS:
         if any(map(lowered.__contains__, KIND_WORDS[kind])) and pattern.search(text):
             return kind, gives_reason
     return ("rationale" if gives_reason else "general"), gives_reason
+
+
+def _gives_reason(text: str) -> bool:
+    if REASON.search(text) is not None:
+        return True
+    prohibition = PROHIBITION.search(text)
+    return prohibition is not None and CLAUSE.search(text, prohibition.end()) is not None
 
 
 def merge_line_comments(comments: Iterable[tuple[Node, str]], source: bytes) -> list[Comment]:

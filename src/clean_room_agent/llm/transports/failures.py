@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.errors import (
     DegenerateOutput,
+    ForwardingServer,
     ModelError,
     ModelNotFound,
     ServerBusy,
@@ -190,6 +191,15 @@ def no_model(target: Target, known: tuple[str, ...]) -> ModelNotFound:
     return ModelNotFound(
         f"{target.server} does not have the model {target.tag!r}",
         hint=target.dialect.missing.format(tag=target.tag) + have,
+    )
+
+
+def forwarded(target: Target, host: str) -> ForwardingServer:
+    """The server would send the model's prompts on to `host`."""
+    return ForwardingServer(
+        f"{target.server} sends what {target.tag} is asked on to {host}, which is not this machine, and prompts hold your "
+        "code",
+        hint="name a model in [models] that runs on this machine, or set allow_remote = true there",
     )
 
 

@@ -4,12 +4,12 @@ The only module that opens connections; import it where a server is about to be 
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Annotated, Any, Protocol, TypeVar
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.config import ModelsConfig, Timeouts, is_loopback, is_loopback_address
@@ -19,8 +19,15 @@ from clean_room_agent.llm.transports.ndjson import LineSplitter, LineTooLongErro
 
 INFO_SECONDS = 15.0
 MAX_ERROR_BYTES = 65_536
+MAX_SMALL_BYTES = 32_000_000
+"""Of the answer to a small question: a prompt that fills a large window comes back as numbers."""
+MAX_ANSWER_BYTES = 256_000_000
+"""Of a streamed answer, log probabilities included."""
+PLAIN_BYTES = {"accept-encoding": "identity"}
 STREAM_HEADERS = {"content-type": "application/json", "accept-encoding": "identity", "connection": "close"}
 
+Count = Annotated[int, Field(ge=0, lt=2**53)]
+"""A number of tokens as a server tells it: what databases and JSON hold exactly."""
 ReplyT = TypeVar("ReplyT", bound=BaseModel)
 
 
@@ -108,18 +115,15 @@ class ServerDoor:
         Raises:
             ModelError: nobody answers, the server reports an error, or something else than `kind` came.
         """
+        status, content = self._small(method, path, target, INFO_SECONDS, json=payload)
+        text = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
+        if status != httpx.codes.OK:
+            there = known() if status == httpx.codes.NOT_FOUND else ()
+            raise failures.reported(target, status, self._clean(text), known=there)[0]
         try:
-            response = self._http.request(method, path, json=payload, timeout=INFO_SECONDS)
-        except httpx.TransportError as exc:
-            raise failures.refused_connection(target, str(exc) or type(exc).__name__) from exc
-        if response.status_code != httpx.codes.OK:
-            there = known() if response.status_code == httpx.codes.NOT_FOUND else ()
-            text = self._clean(response.text)
-            raise failures.reported(target, response.status_code, text, known=there)[0]
-        try:
-            return kind.model_validate_json(response.content)
+            return kind.model_validate_json(content)
         except ValidationError as exc:
-            raise failures.not_the_protocol(target, f"{path} answered {response.text[:200]!r}") from exc
+            raise failures.not_the_protocol(target, f"{path} answered {text[:200]!r}") from exc
 
     def tell(
         self,
@@ -136,22 +140,45 @@ class ServerDoor:
         Raises:
             ServerUnreachable: nobody answers.
         """
+        if file is None:
+            status, said = self._small(method, path, target, seconds, json=payload)
+        else:
+            with file.open("rb") as content:
+                status, said = self._small(method, path, target, seconds, content=content)
+        return status, self._clean(said[:MAX_ERROR_BYTES].decode("utf-8", "replace"))
+
+    def _small(
+        self, method: str, path: str, target: Target, seconds: float, **sent: Any
+    ) -> tuple[int, bytes]:
+        """Status and content of an answer that comes within `seconds`, packed in no way, of a bounded size.
+
+        Raises:
+            ModelError: it does not, or nobody answers.
+        """
+        deadline = self._timer() + seconds
+        body = bytearray()
         try:
-            if file is None:
-                response = self._http.request(method, path, json=payload, timeout=seconds)
-            else:
-                with file.open("rb") as content:
-                    response = self._http.request(method, path, content=content, timeout=seconds)
+            with self._http.stream(method, path, headers=PLAIN_BYTES, timeout=seconds, **sent) as response:
+                if _packed(response):
+                    raise failures.not_the_protocol(target, f"{path} answered with compressed bytes")
+                for data in response.iter_bytes():
+                    body += data
+                    if len(body) > MAX_SMALL_BYTES:
+                        raise failures.not_the_protocol(target, f"{path} answered without an end")
+                    if self._timer() > deadline:
+                        raise failures.refused_connection(
+                            target, f"{path} was not answered within {seconds:g} s"
+                        )
+                return response.status_code, bytes(body)
         except httpx.TransportError as exc:
             raise failures.refused_connection(target, str(exc) or type(exc).__name__) from exc
-        return response.status_code, self._clean(response.text[:MAX_ERROR_BYTES])
 
     def _read(
         self, response: httpx.Response, receiver: Receiver, target: Target, deadline: float
     ) -> ModelError | None:
         lines = LineSplitter()
         try:
-            for data in response.iter_bytes():
+            for data in _bounded(response):
                 for line in lines.feed(data):
                     error = receiver.take(line)
                     if error is not None or receiver.done:
@@ -212,7 +239,30 @@ def _stay_here(event: str, info: Mapping[str, Any]) -> None:
         raise httpx.ConnectError(f"its name stands for {address} here, which is not this machine")
 
 
+def _bounded(response: httpx.Response) -> Iterator[bytes]:
+    """The bytes of a streamed answer.
+
+    Raises:
+        LineTooLongError: they are compressed, or too many.
+    """
+    if _packed(response):
+        raise LineTooLongError("it sent compressed bytes")
+    taken = 0
+    for data in response.iter_bytes():
+        taken += len(data)
+        if taken > MAX_ANSWER_BYTES:
+            raise LineTooLongError("it sent an answer without an end")
+        yield data
+
+
+def _packed(response: httpx.Response) -> bool:
+    """Whether the content is not what it says byte by byte, though nothing else was asked for: a few may become millions."""
+    return response.headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}
+
+
 def _bounded_text(response: httpx.Response) -> str:
+    if _packed(response):
+        return "(compressed bytes)"
     body = b""
     for data in response.iter_bytes():
         body += data

@@ -25,7 +25,8 @@ from clean_room_agent.llm.parroting import CopyGuard
 from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import OLLAMA, Target
-from clean_room_agent.llm.transports.http import ReplyT, ServerDoor, open_client
+from clean_room_agent.llm.transports.forwarding import ForwardGuard, Forwarding
+from clean_room_agent.llm.transports.http import Count, ReplyT, ServerDoor, open_client
 
 LIKELY_TOKENS = 20
 
@@ -44,12 +45,12 @@ class _Message(BaseModel):
     thinking: str | None = None
 
 
-class _ChatLine(BaseModel):
+class _ChatLine(Forwarding):
     message: _Message | None = None
     done: bool = False
     done_reason: str | None = None
-    prompt_eval_count: int | None = None
-    eval_count: int | None = None
+    prompt_eval_count: Count | None = None
+    eval_count: Count | None = None
     logprobs: list[_Token] | None = None
     error: Any = None
 
@@ -58,18 +59,18 @@ class _Version(BaseModel):
     version: str
 
 
-class _Served(BaseModel):
+class _Served(Forwarding):
     name: str
     digest: str = ""
     size: int = 0
-    context_length: int | None = None
+    context_length: Count | None = None
 
 
 class _Models(BaseModel):
     models: list[_Served] = Field(default_factory=list)
 
 
-class _Show(BaseModel):
+class _Show(Forwarding):
     model_info: dict[str, Any] = Field(default_factory=dict)
     capabilities: list[str] = Field(default_factory=list)
 
@@ -77,9 +78,12 @@ class _Show(BaseModel):
 class _Collected:
     """An answer under way."""
 
-    def __init__(self, target: Target, known: Callable[[], tuple[str, ...]], opening: str) -> None:
+    def __init__(
+        self, target: Target, known: Callable[[], tuple[str, ...]], opening: str, forwards: ForwardGuard
+    ) -> None:
         """`known` tells the models that the server has; `opening` is the request's."""
         self._target = target
+        self._forwards = forwards
         self._known = known
         self.text: list[str] = []
         self.thinking: list[str] = []
@@ -121,6 +125,9 @@ class _Collected:
             )
         if parsed.error is not None:
             return self.refused(httpx.codes.OK, json.dumps({"error": parsed.error}))
+        elsewhere = self._forwards.seen(self._target, parsed)
+        if elsewhere is not None:
+            return elsewhere
         self._add(parsed)
         if self._ended and self.done_reason not in {"stop", "length"}:
             return failures.ended_early(self._target, self.done_reason)
@@ -190,12 +197,16 @@ class OllamaTransport:
         self._keep_alive = config.keep_alive
         self._door = ServerDoor(http, config.timeouts, timer=timer)
         self._digests: dict[str, str] = {}
+        self._forwards = ForwardGuard(lambda tag: self.show(tag).forwards_to, allowed=config.allow_remote)
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The outcome of one request; what went wrong is its `error`."""
         body = encode(request, keep_alive=self._keep_alive)
         target = self._target(request.model.tag)
-        collected = _Collected(target, self._known_tags, request.opening)
+        refused = self._forwards.refusal(target)
+        if refused is not None:
+            return RawAnswer(request_body=body, error=refused)
+        collected = _Collected(target, self._known_tags, request.opening, self._forwards)
         error = self._door.stream("/api/chat", body, collected, target)
         answer = collected.as_answer(body, error)
         return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))
@@ -230,7 +241,15 @@ class OllamaTransport:
             ModelError: the server cannot be asked.
         """
         served = self._ask("GET", "/api/tags", _Models).models
-        models = [ServedModel(tag=model.name, digest=model.digest, size_bytes=model.size) for model in served]
+        models = [
+            ServedModel(
+                tag=model.name,
+                digest=model.digest,
+                size_bytes=model.size,
+                forwards_to=model.destination(model.name),
+            )
+            for model in served
+        ]
         return tuple(sorted(models, key=lambda model: model.tag))
 
     def show(self, tag: str) -> ModelDetails:
@@ -245,7 +264,12 @@ class OllamaTransport:
             value for key, value in sorted(shown.model_info.items()) if key.endswith(".context_length")
         ]
         length = next((value for value in lengths if isinstance(value, int)), None)
-        return ModelDetails(tag=tag, context_length=length, capabilities=tuple(sorted(shown.capabilities)))
+        return ModelDetails(
+            tag=tag,
+            context_length=length,
+            capabilities=tuple(sorted(shown.capabilities)),
+            forwards_to=shown.destination(tag),
+        )
 
     def loaded(self) -> tuple[LoadedModel, ...]:
         """What the server holds in memory, with the window it was loaded with, by tag.

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import BaseModel, Field
 
-from clean_room_agent.errors import ModelError
+from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import (
     ChatRequest,
@@ -20,7 +20,8 @@ from clean_room_agent.llm.exchange import (
 from clean_room_agent.llm.schema import JsonSchema
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import OPENAI, Target
-from clean_room_agent.llm.transports.http import ReplyT, ServerDoor, open_client
+from clean_room_agent.llm.transports.forwarding import ForwardGuard, Forwarding
+from clean_room_agent.llm.transports.http import Count, ReplyT, ServerDoor, open_client
 from clean_room_agent.llm.transports.lora import MARK, AdapterList, LoraTags
 from clean_room_agent.llm.transports.openai_answer import Collected
 
@@ -30,17 +31,17 @@ TEMPLATE_KWARGS = {"enable_thinking": False}
 
 
 class _Meta(BaseModel):
-    n_ctx: int | None = None
-    n_ctx_train: int | None = None
+    n_ctx: Count | None = None
+    n_ctx_train: Count | None = None
 
 
 class _Served(BaseModel):
     id: str
     owned_by: str = ""
-    max_model_len: int | None = None
+    max_model_len: Count | None = None
     meta: _Meta | None = None
-    max_context_length: int | None = None
-    loaded_context_length: int | None = None
+    max_context_length: Count | None = None
+    loaded_context_length: Count | None = None
 
 
 class _Models(BaseModel):
@@ -48,7 +49,7 @@ class _Models(BaseModel):
 
 
 class _Settings(BaseModel):
-    n_ctx: int | None = None
+    n_ctx: Count | None = None
 
 
 class _Props(BaseModel):
@@ -61,7 +62,7 @@ class _Version(BaseModel):
 
 
 class _Count(BaseModel):
-    count: int
+    count: Count
 
 
 class _Whole(BaseModel):
@@ -93,6 +94,7 @@ class OpenAiTransport:
         """Who the server says its models belong to, once it was asked: each kind of server has a name for that."""
         self._door = ServerDoor(http, config.timeouts, secret=key, timer=timer)
         self._lora = LoraTags(self._adapters, parallel=config.parallel > 1)
+        self._forwards = ForwardGuard(self._destination, allowed=config.allow_remote)
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The outcome of one request; what went wrong is its `error`."""
@@ -103,6 +105,9 @@ class OpenAiTransport:
         except ModelError as refused:
             return RawAnswer(request_body=json.dumps(encoded, separators=(",", ":")), error=refused)
         body = json.dumps(encoded, separators=(",", ":"))
+        elsewhere = self._forwards.refusal(target)
+        if elsewhere is not None:
+            return RawAnswer(request_body=body, error=elsewhere)
         collected = Collected(
             target, self._known_tags, opening=request.opening, streaming=self._config.streaming
         )
@@ -189,6 +194,15 @@ class OpenAiTransport:
         """The models as LM Studio's own interface tells them; none from another server."""
         found = self._maybe("/api/v0/models", _Models)
         return found.data if found else []
+
+    def _destination(self, tag: str) -> str:
+        """Where Ollama, which speaks this API too, sends the model's prompts on to; "" from another server."""
+        target = self._target(tag)
+        try:
+            said = self._door.ask("POST", "/api/show", Forwarding, target, payload={"model": tag})
+        except (ModelNotFound, ServerFailed):
+            return ""
+        return said.destination(tag)
 
     def _maybe(self, path: str, kind: type[ReplyT]) -> ReplyT | None:
         """The answer of a path that only some servers have."""

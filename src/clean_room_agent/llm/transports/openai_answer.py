@@ -13,6 +13,7 @@ from clean_room_agent.llm.parroting import CopyGuard
 from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transports import failures
 from clean_room_agent.llm.transports.failures import Target
+from clean_room_agent.llm.transports.http import Count
 
 END = b"[DONE]"
 ENDINGS = ("stop", "length")
@@ -45,8 +46,8 @@ class _Choice(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
 
 
 class _Chunk(BaseModel):

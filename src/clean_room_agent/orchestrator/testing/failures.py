@@ -20,6 +20,8 @@ MAX_FRAMES = 20
 """Of one failure; the innermost are kept."""
 MAX_DESCRIBED = 200
 """Failures of a run that are told with values, statement and frames: the first, in their order."""
+MAX_EXPLAINED = 2_000
+"""Failures of a run whose report is read at all; of the others, name and place are kept."""
 
 PYTEST_FRAME = re.compile(
     r"(?P<path>[^\s:<][^:\n]*):(?P<line>\d{1,9}): ?(?:in (?P<function>\S+)|[A-Za-z_][\w.]*)?"
@@ -65,6 +67,12 @@ def describe(
         frames=frames[:MAX_FRAMES],
     )
     return described, frames
+
+
+def locate(failure: Failure, roots: Sequence[Path]) -> FailingTest:
+    """The failure's name and place, without its report."""
+    path = normalise_name(failure.path, roots)
+    return FailingTest(name=normalise_name(failure.name, roots), path=path, line=failure.line)
 
 
 def _values(

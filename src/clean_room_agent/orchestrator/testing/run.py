@@ -8,7 +8,14 @@ from pathlib import Path
 
 from clean_room_agent import proc
 from clean_room_agent.beneath import is_file
-from clean_room_agent.orchestrator.testing.failures import MAX_DESCRIBED, describe, frames_of, once
+from clean_room_agent.orchestrator.testing.failures import (
+    MAX_DESCRIBED,
+    MAX_EXPLAINED,
+    describe,
+    frames_of,
+    locate,
+    once,
+)
 from clean_room_agent.orchestrator.testing.guarding import Watched, clear, read_watched
 from clean_room_agent.orchestrator.testing.javascript import read_jest, read_mocha, read_vitest
 from clean_room_agent.orchestrator.testing.junit import read_report
@@ -176,10 +183,12 @@ def _settle(
     shown = normalise(output, roots)
 
     tree = SourceTree(roots[0])
+    ordered = sorted(reading.failures, key=_order)
     described = [
         describe(failure, roots, tree, with_values=place < MAX_DESCRIBED)
-        for place, failure in enumerate(sorted(reading.failures, key=_order))
+        for place, failure in enumerate(ordered[:MAX_EXPLAINED])
     ]
+    described += [(locate(failure, roots), ()) for failure in ordered[MAX_EXPLAINED:]]
     frames = once(frame for _, frames in described for frame in frames)
     if not frames and done.returncode != 0:
         frames = frames_of(shown, tree.exists)

@@ -1,0 +1,384 @@
+"""What secrets look like: keys of known shapes, values that are given to names of secrets, credentials in URLs and headers.
+
+All of it takes time that grows with the text's length alone. A pattern is tried only where one of its `marks` stands,
+and everything in it that repeats is bounded, or ends at characters where the next mark may stand.
+"""
+
+import base64
+import binascii
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+LONG = 16
+"""From this length on letters and digits alone may be random."""
+Span = tuple[int, int]
+
+
+def is_no_placeholder(value: str) -> bool:
+    """Whether the value stands for itself, not for what a reader should put in."""
+    return PLACEHOLDER.fullmatch(value) is None
+
+
+PLACEHOLDER = re.compile(
+    r"(?i)[x*.•_\-]+|[^<>{}*\[\]]*[<>{}*\[\]].*|[%$@].*|(?:(?:my|your|the|a|some|test|fake|db|example)[_-]?)?"
+    r"(?:pass(?:word|wd|phrase)?|pwd|pw|secret|token|key|user(?:name)?|foo|bar|foobar|example|changeme|dummy|none|null"
+    r"|tiger|guest|test|fake)\d{0,3}"
+)
+SHOWN = re.compile(r"\[secret:[0-9a-f]{8}\]")
+UUID = re.compile(r"(?i)[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+SEAMS = re.compile(r"(?<=[0-9])(?=[A-Za-z])|(?<=[A-Za-z])(?=[0-9])")
+UNSPOKEN = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
+"""Consonants that no word has in a row."""
+
+
+def has_all_kinds(value: str) -> bool:
+    """Whether small letters, capitals and digits stand in it."""
+    return all(re.search(kind, value) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+
+
+def entropy(text: str) -> float:
+    """Bits a character, by how often each stands in the text."""
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
+
+
+def is_varied(value: str) -> bool:
+    """Whether the value is no placeholder and is not made of a few characters, as `xxxxxxxx` is."""
+    return is_no_placeholder(value) and entropy(value) >= 2.5 and "xxxxxx" not in value.lower()
+
+
+def is_random(value: str) -> bool:
+    """Whether the value looks made by chance, or to be guessed by nobody; names, words and paths do not."""
+    if SHOWN.search(value) or not re.search("[A-Za-z]", value):
+        return False
+    if re.search(r"[<>{}()\[\]]|^[$%]", value) or "://" in value or not is_no_placeholder(value):
+        return False
+    if UUID.fullmatch(value):
+        return True
+    if not re.search("[0-9]", value):
+        return len(value) >= LONG and UNSPOKEN.search(value) is not None and entropy(value) >= 3.0
+    seams = len(SEAMS.findall(value))
+    kinds = sum(bool(re.search(kind, value)) for kind in ("[a-z]", "[A-Z]", "[0-9]", r"[^A-Za-z0-9_.\-/:]"))
+    if len(value) < LONG:
+        return (kinds >= 3 and entropy(value) >= 2.75) or (
+            len(value) >= 12 and seams >= 4 and entropy(value) >= 2.75
+        )
+    return (seams >= 3 or UNSPOKEN.search(value) is not None) and entropy(value) >= 2.75
+
+
+def is_password(value: str) -> bool:
+    """Whether a value that a settings file gives to a name like `password` is one: letters, and digits or signs."""
+    if is_random(value):
+        return True
+    if (
+        SHOWN.search(value)
+        or not is_no_placeholder(value)
+        or re.search(r"[<>{}()\[\]|]|^[$%@&/~.]|://", value)
+    ):
+        return False
+    letters, digits = bool(re.search("[A-Za-z]", value)), len(re.findall("[0-9]", value))
+    signs = re.search(r"[!#%^&*+=?~@]", value)
+    return letters and (digits >= 2 or signs is not None) and entropy(value) >= 2.25
+
+
+def is_credential(value: str) -> bool:
+    """Whether a URL's or a command's password is worth hiding."""
+    return is_no_placeholder(value) and not SHOWN.search(value)
+
+
+def is_login(value: str) -> bool:
+    """Whether a command's password is one: letters and digits or signs, no variable and no name of a group."""
+    return (
+        is_credential(value)
+        and re.search("[A-Za-z]", value) is not None
+        and re.search(r"[0-9!#%^&*+~@]", value) is not None
+    )
+
+
+def is_basic(value: str) -> bool:
+    """Whether it is `name:password` in Base64, or random at least."""
+    try:
+        said = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return is_random(value)
+    return (b":" in said and said.isascii() and said.decode().isprintable()) or is_random(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One kind of secret: its group `secret` is what must not be shown, if `accept` says so."""
+
+    marks: tuple[str, ...]
+    """Texts of which one stands where the pattern begins."""
+    pattern: str
+    accept: Callable[[str], bool] = bool
+
+    def find(self, text: str) -> Iterator[Span]:
+        """Where such secrets stand."""
+        for mark in self.marks:
+            at = text.find(mark)
+            while at >= 0:
+                # Compiled where a mark stands, and kept by `re`: most texts hold few.
+                match = re.compile(self.pattern).match(text, at)
+                if match is not None and self.accept(match["secret"]):
+                    yield match.span("secret")
+                at = text.find(mark, at + len(mark) if match is None else max(match.end(), at + len(mark)))
+
+
+def _shaped(marks: str, shape: str) -> Rule:
+    """A key that is known by how it begins, for one of `marks`, and by what follows."""
+    pattern = rf"(?<![A-Za-z0-9_])(?P<secret>{shape})(?![A-Za-z0-9])"
+    return Rule(marks=tuple(marks.split()), pattern=pattern, accept=is_varied)
+
+
+def _in_header(name: str) -> Rule:
+    """What a header gives, whose name ends in `name`."""
+    pattern = (
+        rf"(?i:{name})\\{{0,3}}[\"']?\]?\s{{0,3}}[:=,]\s{{0,3}}\\{{0,3}}[\"']?"
+        r"(?i:(?:basic|bearer|(?:api-?)?token|digest|apikey)\s{1,3})?(?P<secret>[A-Za-z0-9._~+/=-]{8,2000})"
+    )
+    return Rule(
+        marks=tuple(dict.fromkeys((name, name.title(), name.upper()))), pattern=pattern, accept=is_basic
+    )
+
+
+SHAPED = (
+    ("AKIA ASIA ABIA ACCA A3T", r"A(?:KIA|SIA|BIA|CCA|3T[A-Z0-9])[A-Z2-7]{16}"),  # AWS
+    ("ABSK bedrock-api-key-", r"(?:ABSK|bedrock-api-key-)[A-Za-z0-9+/]{24,400}={0,2}"),
+    ("ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{36,255}"),  # GitHub
+    ("github_pat_", r"github_pat_[A-Za-z0-9_]{60,255}"),
+    (
+        "glpat- glptt- gldt- glrt- glcbt- gloas- glsoat- glft- glffct- glimt- glagent- GR1348941",
+        r"(?:gl(?:pat|ptt|dt|rt|cbt|oas|soat|ft|ffct|imt|agent)-|GR1348941)[A-Za-z0-9_.-]{20,255}",
+    ),  # GitLab
+    (
+        "xoxa- xoxb- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs-",
+        r"xox[abeoprs][.-](?:xox[bp]-)?\d[A-Za-z0-9-]{9,255}",
+    ),  # Slack
+    ("xapp-", r"xapp-\d-[A-Za-z0-9-]{20,255}"),
+    ("AIza", r"AIza[A-Za-z0-9_-]{35}"),  # Google
+    ("ya29.", r"ya29\.[A-Za-z0-9_-]{20,255}"),
+    ("GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{28}"),
+    ("npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("pypi-Ag", r"pypi-Ag[A-Za-z0-9_-]{50,255}"),
+    ("hf_ api_org_", r"(?:hf_|api_org_)[A-Za-z]{34}"),  # Hugging Face
+    ("dckr_pat_ dckr_oat_", r"dckr_[po]at_[A-Za-z0-9_-]{27,32}"),  # Docker
+    ("dop_v1_ doo_v1_ dor_v1_", r"do[opr]_v1_[0-9a-f]{64}"),  # DigitalOcean
+    (
+        "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_",
+        r"[rs]k_(?:live|test|prod)_[A-Za-z0-9]{10,255}",
+    ),
+    ("whsec_", r"whsec_[A-Za-z0-9+/=]{24,255}"),
+    ("SG.", r"SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}"),  # SendGrid
+    ("xkeysib-", r"xkeysib-[0-9a-f]{64}-[A-Za-z0-9]{16}"),  # Brevo
+    ("shpat_ shpca_ shppa_ shpss_", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"),  # Shopify
+    ("hvs. hvb. hvr.", r"hv[bsr]\.[A-Za-z0-9_-]{24,255}"),  # Vault
+    ("dapi", r"dapi[0-9a-f]{32}"),  # Databricks
+    ("gsk_", r"gsk_[A-Za-z0-9]{52}"),  # Groq
+    ("pplx-", r"pplx-[A-Za-z0-9]{40,60}"),  # Perplexity
+    ("lin_api_", r"lin_api_[A-Za-z0-9]{40}"),  # Linear
+    ("ATATT3", r"ATATT3[A-Za-z0-9_=-]{50,300}"),  # Atlassian
+    ("sntrys_ sntryu_", r"sntry[su]_[A-Za-z0-9+/=_]{40,500}"),  # Sentry
+    ("glsa_ glc_", r"gl(?:sa_[A-Za-z0-9]{32}_[A-Fa-f0-9]{8}|c_[A-Za-z0-9+/]{32,400}={0,3})"),  # Grafana
+    ("pscale_", r"pscale_(?:tkn|pw|oauth)_[A-Za-z0-9_.=-]{32,64}"),  # PlanetScale
+    ("fo1_ fm1_ fm2_ fm1r_ fm1a_", r"f(?:o1|m1[ar]?|m2)_[A-Za-z0-9+/_=-]{40,500}"),  # Fly.io
+    ("NRAK- NRJS- NRII-", r"NR(?:AK|JS|II)-[A-Za-z0-9-]{19,40}"),  # New Relic
+    ("PMAK-", r"PMAK-[0-9a-f]{24}-[0-9a-f]{34}"),  # Postman
+    ("rubygems_", r"rubygems_[0-9a-f]{48}"),
+    ("pul-", r"pul-[0-9a-f]{40}"),  # Pulumi
+    ("ntn_", r"ntn_[A-Za-z0-9]{40,60}"),  # Notion
+    ("HRKU-", r"HRKU-[A-Za-z0-9_-]{36,80}"),  # Heroku
+    ("EZAK EZTK", r"EZ[AT]K[A-Za-z0-9]{54}"),  # EasyPost
+    ("shippo_", r"shippo_(?:live|test)_[0-9a-f]{40}"),
+    ("duffel_", r"duffel_(?:live|test)_[A-Za-z0-9_=-]{43}"),
+    ("dp.pt. dp.st.", r"dp\.[ps]t\.[A-Za-z0-9.]{40,80}"),  # Doppler
+    ("dt0c01.", r"dt0c01\.[A-Za-z0-9]{24}\.[A-Za-z0-9]{64}"),  # Dynatrace
+    ("CLOJARS_", r"CLOJARS_[A-Za-z0-9]{60}"),
+    ("FLWSECK FLWPUBK", r"FLW(?:SEC|PUB)K(?:_TEST)?-[A-Za-z0-9]{12,40}(?:-X)?"),  # Flutterwave
+    ("LTAI", r"LTAI[A-Za-z0-9]{12,24}"),  # Alibaba
+    ("AKCp", r"AKCp[A-Za-z0-9]{69}"),  # Artifactory
+    ("EAAA sq0atp- sq0csp-", r"(?:EAAA[A-Za-z0-9_-]{22,60}|sq0(?:atp|csp)-[A-Za-z0-9_-]{22,60})"),  # Square
+    ("sha256~", r"sha256~[A-Za-z0-9_-]{43}"),  # OpenShift
+    ("A3-", r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}"),  # 1Password
+    ("ops_eyJ", r"ops_eyJ[A-Za-z0-9+/]{250,4000}={0,3}"),
+    ("SK", r"SK[0-9a-f]{32}"),  # Twilio
+    ("EAA", r"EAA[A-Z][A-Za-z0-9]{80,400}"),  # Facebook
+    ("p8e-", r"p8e-[0-9a-f]{32}"),  # Adobe
+    ("sgp_", r"sgp_(?:[A-Za-z0-9]{16}_)?[0-9a-fA-F]{40}"),  # Sourcegraph
+    ("AGE-SECRET-KEY-1", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
+)
+"""Keys by how they begin, for one of the words of the first column, as their makers document them."""
+RULES = (
+    *(_shaped(marks, shape) for marks, shape in SHAPED),
+    # The words before it are bounded, so that a class name like sk-fading-circle is none.
+    Rule(
+        marks=("sk-",),
+        pattern=r"(?<![A-Za-z0-9_-])(?P<secret>sk-[A-Za-z0-9_-]{20,255})(?![A-Za-z0-9])",
+        accept=has_all_kinds,
+    ),
+    Rule(
+        marks=("hooks.slack.com/", "discord.com/api/webhooks/", "discordapp.com/api/webhooks/"),
+        pattern=(
+            r"(?:hooks\.slack\.com/(?:services|workflows|triggers)|discord(?:app)?\.com/api/webhooks)/"
+            r"(?P<secret>[A-Za-z0-9/_-]{20,255})"
+        ),
+    ),
+    # //user:password@host; a port and a path that follows are no password, though an @ stands in the path.
+    Rule(
+        marks=("://",),
+        pattern=(
+            r"(?<=[a-zA-Z0-9])://[^\s/:@\"'`<>\\]{0,100}:(?!\d{0,5}(?:[/?#]|@@))"
+            r"(?P<secret>(?:(?!://)[^\s\"'`<>\\]){3,200})@(?=[\w\[])"
+        ),
+        accept=is_credential,
+    ),
+    _in_header("authorization"),
+    _in_header("-key"),
+    _in_header("-token"),
+    Rule(
+        marks=("bearer", "Bearer", "BEARER"),
+        pattern=r"(?i)\bbearer\s{1,3}(?P<secret>[A-Za-z0-9._~+/-]{20,2000})",
+        accept=is_random,
+    ),
+    Rule(
+        marks=("?", "&"),
+        pattern=(
+            r"(?i)[?&](?:[a-z-]{0,20}(?:token|signature)|api_?key|key|secret|password|sig)="
+            r"(?P<secret>[A-Za-z0-9._~%+/-]{12,2000})"
+        ),
+        accept=is_random,
+    ),
+    # AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…
+    Rule(
+        marks=("Signature=",),
+        pattern=r"Signature=(?P<secret>[0-9a-fA-F]{32,512})",
+        accept=is_varied,
+    ),
+    Rule(marks=("AccountKey=",), pattern=(r"AccountKey=(?P<secret>[A-Za-z0-9+/]{60,100}={0,2})")),
+    # //npm.example.org/:_authToken=…
+    Rule(
+        marks=("_authToken", "_auth", "_password"),
+        pattern=(
+            r"(?<![\w.])_(?:authToken|auth|password)[^\S\n]{0,3}=[^\S\n]{0,3}[\"']?(?P<secret>[^\s\"'${}]{8,2000})"
+        ),
+        accept=is_credential,
+    ),
+    # machine example.org login me password …
+    Rule(
+        marks=("machine", "default"),
+        pattern=(
+            r"\b(?:machine\s{1,20}\S{1,200}|default)\s{1,20}(?:(?:login|account)\s{1,20}\S{1,200}\s{1,20}){0,2}"
+            r"password\s{1,20}(?P<secret>[^\s\\\"']{3,200})"
+        ),
+        accept=is_credential,
+    ),
+    # curl -u user:password
+    Rule(
+        marks=("-u", "--user", "--proxy-user"),
+        pattern=(
+            r"(?<![\w-])(?:-u|--user|--proxy-user)(?:=|[^\S\n]{0,5})[\"']?[^\s:\"'$<{]{0,100}[\"']?:[\"']?"
+            r"(?P<secret>[^\s\"'$<{][^\s\"'<{]{2,199})"
+        ),
+        accept=is_login,
+    ),
+)
+"""What one pattern can say."""
+
+# The names of what is kept secret, and what may stand behind them in a longer name; then the ways to give them a value.
+KEEPER = re.compile(
+    r"(?i)(?P<word>passw(?:or)?d|passphrase|pwd|(?<![a-z])pass(?![a-z])|secret|token|api[_-]?key|access[_-]?key"
+    r"|private[_-]?key|auth[_-]?key|signing[_-]?key|encryption[_-]?key|account[_-]?key|credential|cred)[\w-]{0,30}"
+)
+PASSWORDS = frozenset(("password", "passwd", "passphrase", "pwd", "pass"))
+QUOTE = r"\\{0,3}[\"'`]"
+SIGN = r"(?:[=!]==?|[:?.]?:{0,3}=|=>|\|\||:|,|\()"
+QUOTED = re.compile(
+    rf"(?:{QUOTE})?(?:\[\d{{0,5}}\]|\])?\s{{0,8}}(?:(?::\s{{0,3}})?[A-Za-z]{{1,20}}\s{{0,3}})?{SIGN}\s{{0,8}}"
+    rf"[A-Za-z@]{{0,2}}{QUOTE}(?P<secret>[^\"'`\s\\]{{8,300}}){QUOTE}"
+)
+"""name = "value", name: str = "value", "name": "value", name => 'value', name("value")."""
+BARE = re.compile(
+    r"(?:[^\S\n]{0,8}[:?]{0,3}=[^\S\n]{0,8}|[\"']?:[^\S\n]{1,8})"
+    r"(?P<secret>[^\s\\\"'`#;,()\[\]{}<>$][^\s\\\"'`;,()\[\]{}<>$]{5,300})(?=[^\S\n]{0,8}[;'\"]?[^\S\n]{0,8}(?:\\[rn]|$))",
+    re.MULTILINE,
+)
+"""NAME=value as in a file of settings, name = value as in INI, name: value as in YAML; a line may end as it does within
+JSON."""
+BEFORE_BARE = re.compile(r"[+\- >#;]{0,4}\s*(?:export\s|set\s|-\s)?[\w.-]*")
+ELEMENT = re.compile(r"[^<>]{0,40}>\s{0,40}(?P<secret>[^\s<>\"'$]{8,300})\s{0,40}</")
+ATTRIBUTE = re.compile(r"[\"']\s{1,8}value=[\"'](?P<secret>[^\s<>\"'$]{8,300})[\"']", re.IGNORECASE)
+"""<token>value</token>, <add key="Token" value="value"/>."""
+FLAG = re.compile(r"[=\s](?P<secret>[^\s\"'`$<>()]{12,300})")
+BEFORE_FLAG = re.compile(r"--(?:[A-Za-z]+-)*\Z")
+NEAR = 100
+"""Characters before a name that are looked at."""
+
+PEM = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?P<secret>(?:(?!-----(?:BEGIN|END))[\s\S]){1,20000}?)(?=-----(?:END|BEGIN)|\Z)"
+)
+PEM_LINE = re.compile(r"[ +\-]?\s{0,80}(?P<secret>[A-Za-z0-9+/]{64})\s{0,80}")
+TOKEN_HEAD = re.compile(r"(?<![A-Za-z0-9_])eyJ")
+TOKEN_PART = re.compile(r"[A-Za-z0-9_-]*")
+
+
+def shapes_in(text: str) -> Iterator[Span]:
+    """Where something in the text looks like a secret; in no order, and one may lie within another."""
+    for match in PEM.finditer(text):
+        if re.search("[A-Za-z0-9+/]{16}", match["secret"]):
+            yield match.span("secret")
+    lone = PEM_LINE.fullmatch(text)
+    if lone is not None and has_all_kinds(lone["secret"]):
+        yield lone.span("secret")
+    for rule in RULES:
+        yield from rule.find(text)
+    yield from _web_tokens(text)
+    yield from _assigned(text)
+
+
+def _web_tokens(text: str) -> Iterator[Span]:
+    """JSON web tokens, `eyJ….eyJ….…`: found by their middle, so that each part is read twice at most."""
+    middle = text.find(".eyJ")
+    part = 0
+    while middle >= 0:
+        body = TOKEN_PART.match(text, middle + 1)
+        end = body.end() if body else middle
+        begin = middle
+        while begin > part and (
+            text[begin - 1].isascii() and (text[begin - 1].isalnum() or text[begin - 1] in "_-")
+        ):
+            begin -= 1
+        head = TOKEN_HEAD.search(text, begin, middle)
+        if head is not None and middle - head.start() >= 11 and end - middle >= 12:
+            signature = TOKEN_PART.match(text, end + 1) if text[end : end + 1] == "." else None
+            yield head.start(), signature.end() if signature and signature.end() - end > 10 else end
+        part = end
+        middle = text.find(".eyJ", end)
+
+
+def _assigned(text: str) -> Iterator[Span]:
+    """Values that are given to names of secrets, where they look random."""
+    for name in KEEPER.finditer(text):
+        near = text[max(name.start() - NEAR, 0) : name.start()]
+        before = near[max(near.rfind("\n") + 1, near.rfind("\\n") + 2 if "\\n" in near else 0) :]
+        said = _given(text, name, before)
+        if said is not None:
+            yield said
+
+
+def _given(text: str, name: re.Match[str], before: str) -> Span | None:
+    for pattern in (QUOTED, ATTRIBUTE, ELEMENT):
+        match = pattern.match(text, name.end())
+        if match is not None:
+            return match.span("secret") if is_random(match["secret"]) else None
+    if BEFORE_FLAG.search(before):
+        match = FLAG.match(text, name.end())
+        if match is not None:
+            return match.span("secret") if is_random(match["secret"]) else None
+    bare = BARE.match(text, name.end())
+    if bare is None or BEFORE_BARE.fullmatch(re.split("[\"']", before)[-1]) is None:
+        return None
+    judged = is_password if name["word"].lower() in PASSWORDS else is_random
+    return bare.span("secret") if judged(bare["secret"]) else None
