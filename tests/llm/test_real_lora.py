@@ -69,7 +69,7 @@ def likely(transport: OpenAiTransport, tag: str) -> dict[str, float]:
 def test_each_request_has_the_adapter_that_its_tag_names_and_no_other(tmp_path: Path) -> None:
     files = [adapter_at(tmp_path / name, zero=name == "zero-v2") for name in ("random-v1", "zero-v2")]
     more = ("--lora", ",".join(map(str, files)), "--lora-init-without-apply")
-    with running(tmp_path / "log", *more) as server:
+    with running(tmp_path / "log", *more, threads=1) as server:
         transport = connect(ModelsConfig.model_validate({**server.models_table, "parallel": 1}))
         base, random, again = (likely(transport, tag) for tag in (TAG, f"{TAG}+random-v1", TAG))
         zero, cold = likely(transport, f"{TAG}+zero-v2"), likely(transport, f"{TAG}+random-v1")
