@@ -133,7 +133,7 @@ def _plan(parts: TrainingParts, given: str | None, target: str | None) -> tuple[
 
     if given is None:
         assert target is not None
-        return default_plan(parts.source, parts.router, target), 0
+        return default_plan(parts.source.prompts[target], parts.router), 0
     if given.isdecimal():
         known = parts.pipeline.record.write(get_training_plan, int(given))
         if known is None:
