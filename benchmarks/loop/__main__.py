@@ -138,14 +138,18 @@ class Loop:
         return [top / f"{self.given.prompt}-v{place}" for place in (1, 2)]
 
     def judge(self, folders: Sequence[Path]) -> None:
-        """Both adapters are converted, proven, and compared with the base; the first one answers, then is retired."""
+        """Both adapters are converted and proven (`evaluate` ends there: the server has not loaded them), then compared with
+        the base; the first one answers, then is retired.
+        """
         log = self.work / "server.log"
         with running(log, program=self.program, model=self.weights, window=WINDOW, threads=THREADS) as server:
             self.begin(server.base_url)
-            for place, kind in enumerate(KINDS, 1):
-                self.stages.cra(
+            for place, (kind, folder) in enumerate(zip(KINDS, folders, strict=True), 1):
+                stage = self.stages.cra(
                     f"convert {kind}", "adapters", "evaluate", str(place), cwd=self.project, accept=(2,)
                 )
+                if not (folder / f"{folder.name}.gguf").exists():
+                    raise SystemExit(f"{stage.name}:\n{stage.said}")
         files = ",".join(str(folder / f"{folder.name}.gguf") for folder in folders)
         more = ("--lora", files, "--lora-init-without-apply")
         with running(

@@ -40,8 +40,10 @@ def loop_rows(mined: Path, held_out: Path, plan: TrainingPlan, *, rows: int, tes
     test = _balanced(sorted(test, key=_place), plan.criteria.max_ratio)
     parts = {
         "train": train,
-        "validation": _balanced(sorted(validation, key=_place), plan.criteria.max_ratio),
-        "test": test if len(test) <= test_rows else _whole_tasks(test, test_rows),
+        "validation": _whole_tasks(
+            _balanced(sorted(validation, key=_place), plan.criteria.max_ratio), test_rows
+        ),
+        "test": _whole_tasks(test, test_rows),
     }
     return [Entry(split=split, kind="sft", row=row) for split in SPLITS for row in parts[split]]
 
