@@ -42,7 +42,8 @@ class Mind:
     def __call__(self, call: ChatCall) -> Answer | str:
         if call.prompt.startswith(PROBE):
             return "x"
-        tag = call.model + ("+" if call.body.get("lora") else "")
+        applied = any(each["scale"] for each in call.body.get("lora", []))
+        tag = call.model + ("+" if applied else "")
         self.asked.append(tag)
         number, truth = call.prompt.split("case ")[1].split(" is ")
         draw = random.Random(f"{number}{tag}")

@@ -15,6 +15,7 @@ from tests.fakes.solving import Project, project_at
 from clean_room_agent.cli.bootstrap import EXTRAS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.training import list_datasets, list_training_plans
+from clean_room_agent.training.plan import plan_of
 
 BUDGET = ("--context-window", "16384", "--reserved-tokens", "4096", "--unit-commits", "2")
 
@@ -58,6 +59,10 @@ def test_a_history_becomes_a_dataset_with_its_rows_in_the_record(history: Path, 
     assert {plan.source for plan in plans} == {"synthetic"}
     assert {row.stage_name for row in datasets} == {entry["stage"] for entry in told["files"]}
     assert all(row.example_count == row.positive_count + row.negative_count for row in datasets)
+    assert told["dataset_ids"] == {row.stage_name: row.id for row in datasets}
+    ranks = {plan.target_stage: plan_of(plan).hyperparameters.rank for plan in plans}
+    assert ranks["scope_judgment"] == 8
+    assert ranks["task_analysis"] == 16
 
 
 def test_two_processes_and_two_shards_give_the_same_rows_as_one(history: Path, home: Project) -> None:

@@ -13,14 +13,12 @@ from tests.llm.transports.test_openai import request
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect
-from clean_room_agent.training.convert import convert_adapter
+from clean_room_agent.training.convert import EXTRA, convert_adapter
 
 pytestmark = [
     pytest.mark.model,
     pytest.mark.skipif(
-        not (
-            PROGRAM and MODEL and importlib.util.find_spec("gguf") and importlib.util.find_spec("safetensors")
-        ),
+        not (PROGRAM and MODEL and all(importlib.util.find_spec(name) for name in EXTRA)),
         reason="CRA_LLAMA_SERVER and CRA_LLAMA_MODEL name no server and model, or the extra train is missing",
     ),
 ]
@@ -34,7 +32,8 @@ def adapter_at(folder: Path, *, zero: bool) -> Path:
     from safetensors.numpy import save_file  # noqa: PLC0415
 
     folder.mkdir()
-    (folder / "adapter_config.json").write_text(json.dumps({"r": RANK, "lora_alpha": 2 * RANK}))
+    settings = {"peft_type": "LORA", "task_type": "CAUSAL_LM", "target_modules": ["q_proj", "k_proj"]}
+    (folder / "adapter_config.json").write_text(json.dumps({**settings, "r": RANK, "lora_alpha": 2 * RANK}))
     draw = np.random.default_rng(1)
     tensors = {}
     for each in gguf.GGUFReader(MODEL).tensors:
@@ -43,8 +42,8 @@ def adapter_at(folder: Path, *, zero: bool) -> Path:
             continue
         head = f"base_model.model.model.layers.{parts[1]}.self_attn.{parts[2][-1]}_proj"
         wide, high = (int(size) for size in each.shape[:2])
-        scale = 0.0 if zero else 0.05
-        tensors[f"{head}.lora_A.weight"] = draw.normal(size=(RANK, wide)).astype("float32")
+        scale = 0.0 if zero else 0.5
+        tensors[f"{head}.lora_A.weight"] = (draw.normal(size=(RANK, wide)) / wide**0.5).astype("float32")
         tensors[f"{head}.lora_B.weight"] = (scale * draw.normal(size=(high, RANK))).astype("float32")
     save_file(tensors, folder / "adapter_model.safetensors")
     path = folder / f"{folder.name}.gguf"
@@ -69,7 +68,7 @@ def likely(transport: OpenAiTransport, tag: str) -> dict[str, float]:
 def test_each_request_has_the_adapter_that_its_tag_names_and_no_other(tmp_path: Path) -> None:
     files = [adapter_at(tmp_path / name, zero=name == "zero-v2") for name in ("random-v1", "zero-v2")]
     more = ("--lora", ",".join(map(str, files)), "--lora-init-without-apply")
-    with running(tmp_path / "log", *more) as server:
+    with running(tmp_path / "log", *more, threads=1) as server:
         transport = connect(ModelsConfig.model_validate({**server.models_table, "parallel": 1}))
         base, random, again = (likely(transport, tag) for tag in (TAG, f"{TAG}+random-v1", TAG))
         zero, cold = likely(transport, f"{TAG}+zero-v2"), likely(transport, f"{TAG}+random-v1")

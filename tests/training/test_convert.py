@@ -17,7 +17,8 @@ import numpy as np
 from gguf.quants import dequantize, quantize
 from safetensors.numpy import save_file
 
-from clean_room_agent.training.convert import convert_adapter, interleaved
+from clean_room_agent.training import convert
+from clean_room_agent.training.convert import interleaved
 
 HEADS, KV_HEADS, SIZE, RANK, ALPHA = 4, 2, 64, 8, 16
 KINDS = {
@@ -27,6 +28,14 @@ KINDS = {
 }
 Q8 = gguf.GGMLQuantizationType.Q8_0
 F32 = gguf.GGMLQuantizationType.F32
+
+
+def unproven(_base: Path, _folder: Path, _adapter: Path) -> None:
+    """These bases have too few tensors to be computed; `test_logits_process` computes whole ones."""
+
+
+def convert_adapter(adapter: Path, base: Path) -> None:
+    convert.convert_adapter(adapter, base, unproven)
 
 
 def drawn(*shape: int, seed: int = 1) -> Any:

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,6 +80,19 @@ class _Open:
             tags = ", ".join(each.model_tag for each in known) or "none; `cra train` makes one"
             raise UsageError(f"there is no adapter {given}", hint=f"adapters: {tags}")
         return found
+
+    def other_prompts(self, adapter: AdapterRow, named: Sequence[str]) -> "list[Prompt[Any, Any]]":
+        """The prompts that are named, and those that the configuration gives the adapter beside its own.
+
+        Raises:
+            UsageError: a name is none of a prompt.
+        """
+        known = {prompt.name: prompt for prompt in PROMPTS}
+        for name in named:
+            if name not in known:
+                raise UsageError(f"there is no prompt {name}", hint=f"prompts: {', '.join(sorted(known))}")
+        given = {name for name, tag in self.deployer.in_force().items() if tag == adapter.model_tag}
+        return [known[name] for name in sorted(({*named} | (given & known.keys())) - {adapter.stage_name})]
 
     def prompt(self, adapter: AdapterRow) -> "Prompt[Any, Any]":
         """The prompt that the adapter is for.
@@ -181,35 +194,57 @@ def _brief(row: Any) -> dict[str, Any]:
 
 @command.command()
 @adapter_argument
+@click.option(
+    "--also",
+    multiple=True,
+    metavar="PROMPT",
+    help="Another prompt that the adapter is to answer, and must not be worse at; several times. Those that the "
+    "configuration gives it are always asked.",
+)
 @dataset_option
 @base_option
 @options.repo_option
 @options.json_option
 @options.exact_option
-def evaluate(adapter: str, dataset: Path | None, base_gguf: Path | None, repo: Path, as_json: bool) -> int:
+def evaluate(
+    adapter: str,
+    also: tuple[str, ...],
+    dataset: Path | None,
+    base_gguf: Path | None,
+    repo: Path,
+    as_json: bool,
+) -> int:
     """Ask base and adapter the same held-out questions, and judge by the gate whether the adapter is better.
 
     Ends with 0 where it passed, else with 1; 2: the command, the configuration, the data or a missing file; 3: the model
     server.
     """
-    from clean_room_agent.training.adapters import evaluate_adapter, material_of
+    from clean_room_agent.training.adapters import Asked, evaluate_adapter, material_of
 
     with _opened(repo) as parts:
         row = parts.adapter(adapter)
-        prompt = parts.prompt(row)
         parts.settings.require("models", "budget")
-        material = material_of(parts.dataset(row, dataset), prompt)
+        folder = parts.dataset(row, dataset)
+        prompts = [parts.prompt(row), *parts.other_prompts(row, also)]
+        materials = [material_of(folder, prompt) for prompt in prompts]
         served = parts.serve(row, base_gguf)
         transport = open_server(parts.settings.models)
         bar = output.ProgressBar("asking")
+        first, *others = (
+            Asked(
+                prompt=prompt,
+                material=material,
+                base=parts.arm(prompt, served.control, transport),
+                candidate=parts.arm(prompt, served.tag, transport),
+            )
+            for prompt, material in zip(prompts, materials, strict=True)
+        )
         try:
             made = evaluate_adapter(
                 parts.record,
                 row,
-                prompt,
-                material,
-                parts.arm(prompt, served.control, transport),
-                parts.arm(prompt, served.tag, transport),
+                first,
+                others=others,
                 task_id=new_task_id(),
                 progress=bar.show,
                 say=output.aside,
@@ -223,10 +258,14 @@ def evaluate(adapter: str, dataset: Path | None, base_gguf: Path | None, repo: P
                 "adapter_id": row.id,
                 "finding": made.finding,
                 "left_out": made.left_out,
+                "spread": made.spread,
             }
         )
     else:
         _show(row, made.finding)
+        if len(made.spread) > 1:
+            gains = ", ".join(f"{tag} {gain:+.3f}" for tag, gain in sorted(made.spread.items()))
+            output.answer(f"  gains of adapters of the same dataset: {gains}")
         for reason, number in made.left_out.items():
             output.answer(f"  {number:>7,}  left out: {reason}")
         output.answer(

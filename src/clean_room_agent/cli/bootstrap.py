@@ -26,6 +26,7 @@ from clean_room_agent.workspace import Workspace
 if TYPE_CHECKING:
     from clean_room_agent.training.bootstrap import Assembled, Engine, Mined
     from clean_room_agent.training.dataset import Written
+    from clean_room_agent.training.plan import TrainingPlan
     from clean_room_agent.training.shards import Making
 
 EXTRAS = {"data": ("pyarrow", "datasketch", "git"), "cluster": ("ray",)}
@@ -168,10 +169,10 @@ def command(
     from clean_room_agent.training.bootstrap import assemble
 
     assembled = assemble(wanted.shards, mined, making)
-    written = None
+    written, numbers = None, dict[str, int]()
     if assembled.entries:
-        written = _write(target, assembled, mined, making, settings, form, workspace)
-    _answer(mined, assembled, written, excluded, as_json=as_json)
+        written, numbers = _write(target, assembled, mined, making, settings, form, workspace)
+    _answer(mined, assembled, written, numbers, excluded, as_json=as_json)
     return 0 if written else 1
 
 
@@ -269,15 +270,16 @@ def _write(
     settings: Settings,
     form: str,
     workspace: Workspace,
-) -> "Written":
-    """The dataset stands, and the record has a plan and a dataset for each prompt."""
+) -> "tuple[Written, dict[str, int]]":
+    """The dataset stands, and the record has a plan and a dataset for each prompt, by these numbers."""
     from clean_room_agent.training.dataset import Card, write_dataset
     from clean_room_agent.training.dataset_filters import SPLIT_RULE
     from clean_room_agent.training.dataset_formats import FORMATS as TRAINERS
+    from clean_room_agent.training.planning import default_plan
 
     router = ModelRouter(settings.models, settings.budget)
     stages = sorted({entry.row.origin.stage for entry in assembled.entries})
-    bases = {stage: router.resolve(_role(stage), stage).tag for stage in stages}
+    plans = {stage: default_plan(_prompt(stage), router) for stage in stages}
     criteria: dict[str, Any] = {
         "repositories": sorted({unit.repo for unit in mined.units}),
         "commits": assembled.commits,
@@ -286,45 +288,45 @@ def _write(
     }
     card = Card(
         title="Training pairs from commits",
-        base_model=", ".join(sorted(set(bases.values()))),
+        base_model=", ".join(sorted({plan.base_model for plan in plans.values()})),
         plan={},
         criteria=criteria,
         split_rule=SPLIT_RULE,
         exclusions=assembled.left_out,
     )
     written = write_dataset(target, assembled.entries, card, TRAINERS[form])
-    _record(workspace, written, assembled, bases, criteria, form)
-    return written
+    return written, _record(workspace, written, assembled, plans, criteria, form)
 
 
 def _record(
     workspace: Workspace,
     written: "Written",
     assembled: "Assembled",
-    bases: Mapping[str, str],
+    plans: "Mapping[str, TrainingPlan]",
     criteria: Mapping[str, Any],
     form: str,
-) -> None:
-    """The record has a plan and a dataset for each prompt."""
+) -> dict[str, int]:
+    """The record has a plan and a dataset for each prompt; the dataset's number, by prompt."""
     task_id = new_task_id()
+    numbers = {}
     with Record.open(workspace.repo, clock=utc_now) as record:
-        for stage, base in bases.items():
-            plan = TrainingPlanRow(
+        for stage, plan in plans.items():
+            kept = TrainingPlanRow(
                 task_id=task_id,
                 target_stage=stage,
-                base_model=base,
+                base_model=plan.base_model,
                 source="synthetic",
                 data_criteria=json.dumps(criteria),
-                hyperparameters="{}",
+                hyperparameters=plan.hyperparameters.model_dump_json(),
                 improvement_targets="{}",
                 raw_plan="",
                 timestamp=record.now(),
             )
             count = written.count("sft", stage)
             row = DatasetRow(
-                training_plan_id=record.write(append_training_plan, plan),
+                training_plan_id=record.write(append_training_plan, kept),
                 stage_name=stage,
-                base_model=base,
+                base_model=plan.base_model,
                 source="synthetic",
                 dataset_path=str(written.folder),
                 example_count=count,
@@ -333,11 +335,12 @@ def _record(
                 format=form,
                 timestamp=record.now(),
             )
-            record.write(append_dataset, row)
+            numbers[stage] = record.write(append_dataset, row)
+    return numbers
 
 
-def _role(stage: str) -> Any:
-    return next(prompt.role for prompt in PROMPTS if prompt.name == stage)
+def _prompt(stage: str) -> Any:
+    return next(prompt for prompt in PROMPTS if prompt.name == stage)
 
 
 def _tell_waiting(units: int, left: int, *, as_json: bool) -> None:
@@ -353,6 +356,7 @@ def _answer(
     mined: "Mined",
     assembled: "Assembled",
     written: "Written | None",
+    numbers: Mapping[str, int],
     excluded: tuple[str, ...],
     *,
     as_json: bool,
@@ -364,6 +368,7 @@ def _answer(
     if as_json:
         answer = {
             "dataset": None if written is None else str(written.folder),
+            "dataset_ids": dict(numbers),
             "commits_seen": mined.seen,
             "commits_used": assembled.commits,
             "pairs": len(assembled.entries),
@@ -380,4 +385,6 @@ def _answer(
     lines += ["left out:"] + [f"  {count:>7}  {reason}" for reason, count in assembled.left_out.items()]
     lines += [f"  repository excluded by list: {name}" for name in excluded]
     lines.append("no pair is left" if written is None else f"dataset: {written.folder}")
+    lines += [f"  dataset {number}: {stage}" for stage, number in numbers.items()]
+    lines += ["next: cra train NUMBER --base MODEL"] if numbers else []
     output.answer("\n".join(lines))

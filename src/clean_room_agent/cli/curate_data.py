@@ -62,15 +62,16 @@ def command(
     Ends with 0 and the folder, or with 1 where no good example is left, saying why; 2: the command, the plan, the folder,
     the configuration, or the extra `data` is missing; 3: the model server.
     """
-    from clean_room_agent.redaction import Redactor, secret_values
-    from clean_room_agent.training.curate import curate
-    from clean_room_agent.training.dataset import require_free
     from clean_room_agent.training.dataset_filters import require_extra
-    from clean_room_agent.training.dataset_formats import FORMATS as KNOWN
 
     if (given is None) == (target is None):
         raise UsageError("say once what for: --plan ID|FILE, or --target PROMPT")
     require_extra()
+    from clean_room_agent.redaction import Redactor, secret_values
+    from clean_room_agent.training.curate import curate
+    from clean_room_agent.training.dataset import require_free
+    from clean_room_agent.training.dataset_formats import FORMATS as KNOWN
+
     workspace = wiring.workspace_of(repo)
     overrides = Overrides(
         context_window=context_window, reserved_tokens=reserved_tokens, budget_config=budget_config
@@ -132,7 +133,7 @@ def _plan(parts: TrainingParts, given: str | None, target: str | None) -> tuple[
 
     if given is None:
         assert target is not None
-        return default_plan(parts.source, parts.router, target), 0
+        return default_plan(parts.source.prompts[target], parts.router), 0
     if given.isdecimal():
         known = parts.pipeline.record.write(get_training_plan, int(given))
         if known is None:

@@ -259,13 +259,6 @@ def _why_not_json(text: str) -> str:
     return "the answer holds no JSON object"
 
 
-def share_of(word: str, words: tuple[str, ...], tokens: tuple[TokenChoice, ...]) -> float | None:
-    """The word's share in the probability of all of them, where the answer says one; None without probabilities."""
-    masses = (_mass_at(choice, words) for choice in _telling(tokens, words))
-    mass = next((each for each in masses if sum(each.values()) >= MIN_VERDICT_MASS), None)
-    return None if mass is None else mass[word] / sum(mass.values())
-
-
 def _weigh(tokens: tuple[TokenChoice, ...], words: tuple[str, ...]) -> Choice | None:
     chosen = (_choice_at(choice, words) for choice in _telling(tokens, words))
     return next((choice for choice in chosen if choice is not None), None)

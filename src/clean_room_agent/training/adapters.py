@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,22 @@ from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.training.dataset import Split
 from clean_room_agent.training.dataset_reading import read_split
-from clean_room_agent.training.evaluation import Arm, Question, compare, differing, questions_of, words_of
-from clean_room_agent.training.gate import Finding, before_spending, judge_candidate
+from clean_room_agent.training.evaluation import (
+    Arm,
+    Compared,
+    Question,
+    compare,
+    differing,
+    questions_of,
+    words_of,
+)
+from clean_room_agent.training.gate import (
+    Finding,
+    Pair,
+    at_own_thresholds,
+    before_spending,
+    judge_candidate,
+)
 from clean_room_agent.training.statistics import LEVEL, holm
 
 
@@ -37,12 +51,26 @@ class Material:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A prompt with its held-out questions and the two models that answer them."""
+
+    prompt: Prompt[Any, Any]
+    material: Material
+    base: Arm
+    candidate: Arm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
     """An evaluation that stands in the record."""
 
     id: int
     finding: Finding
     left_out: Mapping[str, int]
+    spread: Mapping[str, float]
+    """The gain of each adapter that was trained on the same dataset and met the same test, this one included, by tag: what
+    differs is the seed, or how it was trained.
+    """
 
 
 def material_of(folder: Path, prompt: Prompt[Any, Any]) -> Material:
@@ -85,22 +113,22 @@ def _questions(folder: Path, prompt: Prompt[Any, Any], split: Split) -> tuple[Qu
 def evaluate_adapter(
     record: Record,
     adapter: AdapterRow,
-    prompt: Prompt[Any, Any],
-    material: Material,
-    base: Arm,
-    candidate: Arm,
+    asked: Asked,
     *,
+    others: Sequence[Asked] = (),
     task_id: str,
     progress: Callable[[int, int], None],
     say: Callable[[str], None],
 ) -> Evaluated:
-    """The finding of the gate, in the record with all that it rests on.
+    """The finding of the gate, in the record with all that it rests on. `others`: prompts that the adapter serves too, of
+    which none may become worse.
 
     Raises:
         UsageError: this adapter has met this test split before, which is allowed once.
         ArtifactError: a split lacks one of a verdict's two answers.
         ModelError: the server.
     """
+    material = asked.material
     for known in record.write(list_evaluations, adapter.id):
         if json.loads(known.metrics).get("test_hash") == material.test_hash:
             raise UsageError(
@@ -108,30 +136,64 @@ def evaluate_adapter(
                 hint="deploy what passed, or evaluate on newer tasks: `cra curate-data` makes another split",
             )
     say(before_spending(len(material.test)))
-    validation = compare(prompt, material.validation, base, candidate, pass_id=task_id, progress=progress)
-    compared = compare(prompt, material.test, base, candidate, pass_id=task_id, progress=progress)
+    compared, validation = _compare(asked, task_id, progress)
     rivals = rivals_of(record, adapter, material.test_hash)
     try:
-        finding = judge_candidate(compared.pairs, validation=validation.pairs, rivals=rivals)
+        finding = judge_candidate(
+            compared.pairs,
+            validation=validation.pairs,
+            others={each.prompt.name: _scored(*_compare(each, task_id, progress)) for each in others},
+            rivals=rivals,
+        )
     except ValueError as exc:
         raise ArtifactError(f"the adapter cannot be judged: {exc}") from exc
     metrics = {
         "finding": asdict(finding),
         "test_hash": material.test_hash,
         "fingerprints": compared.fingerprints,
-        "candidate_tag": candidate.tag,
+        "candidate_tag": asked.candidate.tag,
         "left_out": dict(material.left_out),
     }
     row = EvaluationRow(
         task_id=task_id,
         adapter_id=adapter.id,
-        base_tag=base.tag,
+        base_tag=asked.base.tag,
         example_count=finding.examples,
         metrics=json.dumps(metrics),
         passed=finding.passed,
         timestamp=record.now(),
     )
-    return Evaluated(id=record.write(append_evaluation, row), finding=finding, left_out=material.left_out)
+    return Evaluated(
+        id=record.write(append_evaluation, row),
+        finding=finding,
+        left_out=material.left_out,
+        spread=_spread(record, adapter, material.test_hash),
+    )
+
+
+def _compare(asked: Asked, task_id: str, progress: Callable[[int, int], None]) -> tuple[Compared, Compared]:
+    """The test split's pairs, and those of the validation split."""
+    base, candidate = asked.base, asked.candidate
+    validation, test = (
+        compare(asked.prompt, questions, base, candidate, pass_id=task_id, progress=progress)
+        for questions in (asked.material.validation, asked.material.test)
+    )
+    return test, validation
+
+
+def _scored(test: Compared, validation: Compared) -> tuple[Pair, ...]:
+    if test.pairs[0].truth is None:
+        return test.pairs
+    return at_own_thresholds(test.pairs, validation.pairs)[0]
+
+
+def _spread(record: Record, adapter: AdapterRow, test_hash: str) -> dict[str, float]:
+    found = {}
+    for other in record.write(list_adapters):
+        if other.dataset_id == adapter.dataset_id:
+            for metrics in _met(record, other, test_hash):
+                found[other.model_tag] = float(metrics["finding"]["gain"][0])
+    return found
 
 
 def rivals_of(record: Record, adapter: AdapterRow, test_hash: str) -> dict[str, float]:
@@ -140,11 +202,17 @@ def rivals_of(record: Record, adapter: AdapterRow, test_hash: str) -> dict[str, 
     for other in record.write(list_adapters):
         if other.stage_name != adapter.stage_name or other.id == adapter.id:
             continue
-        for row in record.write(list_evaluations, other.id):
-            metrics = json.loads(row.metrics)
-            if metrics.get("test_hash") == test_hash:
-                found[other.model_tag] = float(metrics["finding"]["p"])
+        for metrics in _met(record, other, test_hash):
+            found[other.model_tag] = float(metrics["finding"]["p"])
     return found
+
+
+def _met(record: Record, adapter: AdapterRow, test_hash: str) -> Iterator[dict[str, Any]]:
+    """What the adapter's evaluations on this test split found."""
+    for row in record.write(list_evaluations, adapter.id):
+        metrics: dict[str, Any] = json.loads(row.metrics)
+        if metrics.get("test_hash") == test_hash:
+            yield metrics
 
 
 def passed_evaluation(record: Record, adapter: AdapterRow) -> EvaluationRow | None:

@@ -7,20 +7,26 @@ order becomes 0 2 1 3. qwen2 and qwen3 keep the rows as they are.
 
 A merged model is quantised as the base was, tensor by tensor. So that a quantiser's luck does not count as the adapter's,
 a control is made in the same way with B = 0: of the tensors that the adapter changes, both have been read and written once.
+
+No adapter's file stands unless its logits were compared with PEFT's (`logits_process`).
 """
 
+import importlib.util
 import json
 import os
 import re
 import secrets
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clean_room_agent.errors import UsageError
-from clean_room_agent.whole_file import sync_file, sync_folder
+from clean_room_agent import proc
+from clean_room_agent.errors import ArtifactError, CommandError, UsageError
+from clean_room_agent.whole_file import sync_file, sync_folder, write_whole
 
 EXTRA_HINT = "install the extra: pip install 'clean-room-agent[train]'"
 PERMUTED = {"llama": True, "qwen2": False, "qwen3": False}
@@ -35,7 +41,16 @@ NAMES = {
     "mlp.down_proj": "ffn_down",
 }
 """PEFT's name of a layer's part, and GGUF's."""
+MAX_DIFFERENCE = 0.1
+"""Of any logit: rows in a wrong order gave 1 and more, the same weights .001 and less."""
+PROOF = "conversion.json"
+"""What the comparison with PEFT gave, beside the adapter."""
+EXTRA = ("gguf", "safetensors", "torch", "transformers", "peft")
+Proof = Callable[[Path, Path, Path], None]
+"""Compares logits, given the base's GGUF, PEFT's folder and the adapter's GGUF, and raises where they differ."""
 KEY = re.compile(r"base_model\.model\.model\.layers\.(\d+)\.([a-z_.]+)\.lora_([AB])\.weight")
+PROOF_SECONDS = 3600.0
+"""A large base is read twice."""
 Floats = Any
 """A numpy array of float32; numpy is known where the extra is installed."""
 
@@ -64,14 +79,49 @@ def require_extra() -> None:
     Raises:
         UsageError: one is missing.
     """
+    missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(f"adapters cannot be converted without {', '.join(missing)}", hint=EXTRA_HINT)
+
+
+def prove_conversion(base_gguf: Path, folder: Path, adapter_gguf: Path) -> None:
+    """The adapter's GGUF computes what PEFT's files in the folder do; the figures stand there in `conversion.json`.
+
+    Raises:
+        ArtifactError: a logit differs by more than `MAX_DIFFERENCE`.
+        CommandError: it cannot be computed.
+    """
+    base = _read_base(base_gguf)
+    apart = adapter_gguf.with_name(f".{secrets.token_hex(4)}.proof")
+    apart.mkdir()  # transformers takes an `adapter_config.json` beside a model for its own
+    merged = apart / "merged.gguf"
     try:
-        import gguf  # noqa: F401
-        import safetensors  # noqa: F401
-    except ImportError as exc:
-        raise UsageError(f"adapters cannot be converted without {exc.name}", hint=EXTRA_HINT) from exc
+        scale, deltas = _read_adapter(adapter_gguf)
+        _write_merged(merged, base=base, deltas=deltas, scale=scale, exact=True)
+        script = "clean_room_agent.training.logits_process"
+        files = (str(path.absolute()) for path in (base_gguf, folder, merged))
+        done = proc.run(
+            (sys.executable, "-P", "-m", script, *files),
+            cwd=apart,
+            env=proc.inherited_environment(without="HF_") | {"HF_HUB_OFFLINE": "1", "HF_HOME": str(apart)},
+            timeout=PROOF_SECONDS,
+        )
+    except CommandError as exc:
+        last = exc.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        raise ArtifactError(f"the converted adapter cannot be compared with PEFT's: {last[:500]}") from exc
+    finally:
+        shutil.rmtree(apart, ignore_errors=True)
+    found = json.loads(done.stdout.decode().rpartition("@")[2])
+    write_whole(folder / PROOF, json.dumps(found | {"most": MAX_DIFFERENCE}, sort_keys=True) + "\n")
+    if not found["difference"] < MAX_DIFFERENCE:
+        raise ArtifactError(
+            f"{folder}: the converted adapter's logits differ from PEFT's by up to {found['difference']:.2f}, "
+            f"where {MAX_DIFFERENCE} is allowed",
+            hint=f"is {base_gguf} the model that it was trained on?",
+        )
 
 
-def convert_adapter(adapter_gguf: Path, base_gguf: Path) -> None:
+def convert_adapter(adapter_gguf: Path, base_gguf: Path, prove: Proof = prove_conversion) -> None:
     """The adapter that stands in PEFT's form in a folder stands there as a GGUF of this name too, with `merged.gguf` and
     `control.gguf`.
 
@@ -79,11 +129,17 @@ def convert_adapter(adapter_gguf: Path, base_gguf: Path) -> None:
 
     Raises:
         UsageError: the extra is missing, the architecture is not known, or a tensor does not fit the base.
+        ArtifactError: what was written does not compute what PEFT's adapter does.
     """
     require_extra()
     base, folder = _read_base(base_gguf), adapter_gguf.parent
     alpha, deltas = read_deltas(folder, base)
-    _write_whole(adapter_gguf, partial(_write_adapter, base=base, alpha=alpha, deltas=deltas))
+
+    def write(path: Path) -> None:
+        _write_adapter(path, base=base, alpha=alpha, deltas=deltas)
+        prove(base_gguf, folder, path)
+
+    _write_whole(adapter_gguf, write)
     if _unwritable(base, deltas):
         return
     rank = next(iter(deltas.values())).a.shape[0]
@@ -168,8 +224,23 @@ def _write_adapter(path: Path, base: Base, alpha: float, deltas: Mapping[str, De
     _finish(writer)
 
 
-def _write_merged(path: Path, base: Base, deltas: Mapping[str, Delta], scale: float) -> None:
-    from gguf import GGUFWriter
+def _read_adapter(path: Path) -> tuple[float, Mapping[str, Delta]]:
+    """The scale, and what is added to each tensor, as the file says it."""
+    from gguf import GGUFReader
+
+    reader = GGUFReader(path)
+    halves = {each.name: each.data.copy() for each in reader.tensors}
+    names = [name.removesuffix(".lora_a") for name in halves if name.endswith(".lora_a")]
+    deltas = {name: Delta(a=halves[f"{name}.lora_a"], b=halves[f"{name}.lora_b"]) for name in names}
+    rank = next(iter(deltas.values())).a.shape[0]
+    return float(reader.fields["adapter.lora.alpha"].contents()) / rank, deltas
+
+
+def _write_merged(
+    path: Path, base: Base, deltas: Mapping[str, Delta], scale: float, *, exact: bool = False
+) -> None:
+    """`exact`: what the adapter changes is kept in float32, not in the base's quantisation."""
+    from gguf import GGMLQuantizationType, GGUFWriter
     from gguf.quants import dequantize, quantize
 
     writer = GGUFWriter(path, base.architecture)
@@ -177,11 +248,12 @@ def _write_merged(path: Path, base: Base, deltas: Mapping[str, Delta], scale: fl
         if not field.name.startswith("GGUF.") and field.name != "general.architecture":
             writer.add_key_value(field.name, field.contents(), *_types(field))
     for tensor in base.reader.tensors:
-        data, delta = tensor.data, deltas.get(tensor.name)
+        data, delta, kind = tensor.data, deltas.get(tensor.name), tensor.tensor_type
         if delta is not None:
-            weights = dequantize(data, tensor.tensor_type) + scale * (delta.b @ delta.a)
-            data = quantize(weights.astype("float32"), tensor.tensor_type)
-        writer.add_tensor(tensor.name, data, raw_dtype=tensor.tensor_type)
+            weights = dequantize(data, kind) + scale * (delta.b @ delta.a)
+            kind = GGMLQuantizationType.F32 if exact else kind
+            data = quantize(weights.astype("float32"), kind)
+        writer.add_tensor(tensor.name, data, raw_dtype=kind)
     _finish(writer)
 
 

@@ -2,12 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
 from clean_room_agent.db.raw.training import DatasetRow, append_dataset, list_datasets_of_stage
-from clean_room_agent.errors import UsageError
+from clean_room_agent.errors import CraError, UsageError
+from clean_room_agent.git.objects import Objects
+from clean_room_agent.git.repository import open_repository
 from clean_room_agent.redaction import Redactor
 from clean_room_agent.training.dataset import (
     Card,
@@ -29,6 +32,7 @@ from clean_room_agent.training.dataset_filters import (
 )
 from clean_room_agent.training.dataset_reading import read_rows
 from clean_room_agent.training.examples import Example
+from clean_room_agent.training.licences import Licences
 from clean_room_agent.training.pipeline import Pipeline
 from clean_room_agent.training.plan import TrainingPlan
 from clean_room_agent.training.source import LogSource, TrainingStageConfig
@@ -79,7 +83,7 @@ def curate(
             stages=stages,
             config=TrainingStageConfig(criteria=plan.criteria, target=plan.target),
         )
-        chosen = [examples[entry.path] for entry in context.files]
+        chosen = with_licences(examples[entry.path] for entry in context.files)
         kept = {example.key for example in chosen}
         left_out = Counter(_reason(each) for each in examples.values() if each.key not in kept)
         sieve = _Sieve(
@@ -183,6 +187,31 @@ class _Sieve:
             else:
                 left.append(row)
         return left
+
+
+def with_licences(examples: Iterable[Example]) -> list[Example]:
+    """The examples with the licence of the commit that their code is of, or of the repository's last one where that is gone;
+    "" where the repository is gone. A card tells it to those to whom the dataset is passed on: none is refused for it.
+    """
+    readers: dict[str, Licences | None] = {}
+    found = []
+    with ExitStack() as opened:
+        for each in examples:
+            repo = each.task.run.repo_path
+            if repo not in readers:
+                readers[repo] = _licences(repo, opened)
+            known = readers[repo]
+            licence = known and (known.of(each.task.run.commit) or known.of("HEAD"))
+            found.append(replace(each, license=licence or ""))
+    return found
+
+
+def _licences(repo: str, opened: ExitStack) -> Licences | None:
+    try:
+        git_dir = open_repository(Path(repo)).common_dir
+    except CraError:
+        return None
+    return Licences(opened.enter_context(Objects(git_dir)))
 
 
 def _pairs(example: Example) -> tuple[Preference, ...]:

@@ -30,12 +30,12 @@ NEEDS_DATA = "pip install 'clean-room-agent[data]'"
 
 
 def require_extra() -> None:
-    """Nothing happens where near-duplicates can be found.
+    """Nothing happens where near-duplicates can be found and licences be read.
 
     Raises:
         UsageError: the extra is not installed.
     """
-    if importlib.util.find_spec("datasketch") is None:
+    if any(importlib.util.find_spec(name) is None for name in ("datasketch", "git")):
         raise UsageError("curating data needs the extra `data`, which is not installed", hint=NEEDS_DATA)
 
 

@@ -5,23 +5,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Any, Generic
+from typing import Any
 
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.implement import usual_answer_tokens
-from clean_room_agent.llm.answers import (
-    AnswerReader,
-    AnswerT,
-    BadAnswer,
-    OneWord,
-    TokenChoice,
-    share_of,
-)
+from clean_room_agent.llm.answers import BadAnswer, OneWord
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import Sampling
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.schema import JsonSchema
 from clean_room_agent.training.dataset import Row
 from clean_room_agent.training.gate import Pair, Scored
 from clean_room_agent.training.metrics import METRICS
@@ -35,53 +27,6 @@ class Recorded:
     """Inputs of a prompt whose text is known."""
 
     text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard(Generic[AnswerT]):
-    """An answer as it was read, with the probabilities it was read from."""
-
-    value: AnswerT
-    tokens: tuple[TokenChoice, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Keeping(Generic[AnswerT]):
-    """Reads as `reader` does and keeps the probabilities."""
-
-    reader: AnswerReader[AnswerT]
-
-    @property
-    def schema(self) -> JsonSchema | None:
-        return self.reader.schema
-
-    @property
-    def grammar(self) -> str:
-        return self.reader.grammar
-
-    @property
-    def wants_logprobs(self) -> bool:
-        return self.reader.wants_logprobs
-
-    @property
-    def reads_cut_answers(self) -> bool:
-        return self.reader.reads_cut_answers
-
-    @property
-    def repairs_truncated(self) -> bool:
-        return self.reader.repairs_truncated
-
-    @property
-    def repair_schema(self) -> JsonSchema | None:
-        return self.reader.repair_schema
-
-    @property
-    def repair_words(self) -> str:
-        return self.reader.repair_words
-
-    def read(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> Heard[AnswerT] | BadAnswer:
-        value = self.reader.read(text, tokens)
-        return value if isinstance(value, BadAnswer) else Heard(value=value, tokens=tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,12 +102,14 @@ def compare(
     pass_id: str,
     progress: Callable[[int, int], None],
 ) -> Compared:
-    """Each question asked of the base, then each of the candidate: a server may have to load one for the other.
+    """Each question asked of the base, then each of the candidate: a server may have to load one for the other. Questions
+    that begin alike follow one another: a server reads that once.
 
     Raises:
         ModelError: the server.
     """
     steps = count(1)
+    questions = sorted(questions, key=lambda each: (each.row.prompt[-1].content, each.row.id))
     total = 2 * len(questions)
     answered = [
         [_ask(prompt, question, arm, pass_id, lambda: progress(next(steps), total)) for question in questions]
@@ -231,13 +178,8 @@ def _ask(
     body = _body(prompt, row)
     assert body is not None
     system = row.prompt[0].content if row.prompt[0].role == "system" else ""
-    again: Prompt[Recorded, Heard[Any]] = replace(
-        prompt,
-        system=system,
-        template="{{ text }}",
-        answer=_Keeping(prompt.answer),
-        narrow=None,
-        grammar=None,
+    again: Prompt[Recorded, Any] = replace(
+        prompt, system=system, template="{{ text }}", narrow=None, grammar=None
     )
     reply = arm.models.ask(
         again,
@@ -254,11 +196,10 @@ def _ask(
         return Scored(readable=False, latency_ms=latency), reply.text
     words = words_of(prompt)
     if words is None:
-        value = METRICS[prompt.name].score(row, question.wanted, reply.value.value)
+        value = METRICS[prompt.name].score(row, question.wanted, reply.value)
         return Scored(value=value, latency_ms=latency), reply.text
-    share = share_of(words[0], words, reply.value.tokens)
-    said = float(_first(reply.value.value, words))
-    return Scored(yes=said if share is None else share, latency_ms=latency), reply.text
+    said = float(_first(reply.value, words))
+    return Scored(yes=dict(reply.value.shares).get(words[0], said), latency_ms=latency), reply.text
 
 
 def _answer_tokens(prompt: Prompt[Any, Any], models: ModelClient) -> int:

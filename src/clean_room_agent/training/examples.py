@@ -46,6 +46,8 @@ class Example:
     worth: Worth
     reason: str
     task: TaskLog
+    license: str = ""
+    """Of the code in the prompt; "" where it is not known."""
 
     @property
     def last(self) -> ReadCall:
@@ -78,6 +80,7 @@ class Example:
             repo=run.repo_path,
             commit=run.commit,
             timestamp=row.timestamp,
+            license=self.license,
             model=row.model,
             task_id=row.task_id,
             call_id=row.id,

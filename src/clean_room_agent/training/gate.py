@@ -153,7 +153,7 @@ def judge_candidate(
     Args:
         pairs: the test split.
         validation: where each arm's threshold is set; needed for verdicts.
-        others: pairs of other prompts that the same adapter serves, by prompt.
+        others: pairs of other prompts that the same adapter serves, by prompt; of verdicts, `at_own_thresholds`.
         rivals: p-values of other candidates on the same test split, by name.
         resamples: of the bootstrap.
 
@@ -165,7 +165,7 @@ def judge_candidate(
     verdicts: Verdicts | None = None
     is_verdict = pairs[0].truth is not None
     if is_verdict:
-        pairs, verdicts = _at_own_thresholds(pairs, validation)
+        pairs, verdicts = at_own_thresholds(pairs, validation)
     wins, losses = _flips(pairs)
     p = mcnemar(wins, losses)
     adjusted = holm({**(rivals or {}), THIS: p})[THIS]
@@ -224,9 +224,12 @@ def _status(checks: Sequence[Check], flips: Sequence[Flip]) -> Status:
     return "passed" if all(check.holds for check in checks) else "failed"
 
 
-def _at_own_thresholds(
-    pairs: Sequence[Pair], validation: Sequence[Pair]
-) -> tuple[tuple[Pair, ...], Verdicts]:
+def at_own_thresholds(pairs: Sequence[Pair], validation: Sequence[Pair]) -> tuple[tuple[Pair, ...], Verdicts]:
+    """The verdicts with their values: right or wrong at the threshold that suits each arm best on the validation split.
+
+    Raises:
+        ValueError: a split lacks one of the two answers.
+    """
     truths = [bool(each.truth) for each in pairs]
     arms: list[tuple[list[float], float, float, float]] = []
     for name in ("base", "candidate"):

@@ -3,9 +3,11 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from clean_room_agent.artifacts.package import ContextItem
 from clean_room_agent.db.raw.training import append_training_plan
+from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.retrieval.stage import StageContext
 from clean_room_agent.training.credit import Waterfall
@@ -148,7 +150,7 @@ def _plan(
     pipeline: Pipeline, source: LogSource, router: ModelRouter, answer: TrainPlanAnswer
 ) -> TrainingPlan:
     now = share_past(source.waterfall, answer.target)
-    plan = default_plan(source, router, answer.target)
+    plan = default_plan(source.prompts[answer.target], router)
     return plan.model_copy(
         update={
             "task_id": pipeline.session.task_id,
@@ -161,15 +163,14 @@ def _plan(
     )
 
 
-def default_plan(source: LogSource, router: ModelRouter, target: str) -> TrainingPlan:
+def default_plan(prompt: Prompt[Any, Any], router: ModelRouter) -> TrainingPlan:
     """The plan for a prompt as far as rules give it: its base is the model that answers it now."""
-    prompt = source.prompts[target]
     model = router.resolve(prompt.role, prompt.name)
     size = SIZE.search(model.tag)
     large = size is not None and float(size[1]) >= LARGE
     verdict = prompt.answer.wants_logprobs
     return TrainingPlan(
-        target=target,
+        target=prompt.name,
         base_model=model.tag,
         criteria=DataCriteria(max_tokens=model.window),
         hyperparameters=Hyperparameters(

@@ -112,10 +112,10 @@ def kept(rows: list[dict[str, Any]], job: dict[str, Any]) -> list[dict[str, Any]
     ]
 
 
-def load_base(job: dict[str, Any]) -> tuple[Any, Any]:
-    """Model and tokenizer, from a folder of transformers or from one GGUF file."""
+def load_base(job: dict[str, Any]) -> Any:
+    """The model, from a folder of transformers or from one GGUF file."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM
 
     base = Path(job["base"])
     where = {"pretrained_model_name_or_path": str(base)}
@@ -129,7 +129,7 @@ def load_base(job: dict[str, Any]) -> tuple[Any, Any]:
             if hasattr(holder, name):
                 delattr(holder, name)
         model.is_quantized = False
-    return model, AutoTokenizer.from_pretrained(**where, local_files_only=True)
+    return model
 
 
 def options(job: dict[str, Any], steps: int) -> dict[str, Any]:
@@ -219,7 +219,7 @@ def main() -> None:
     raw = read_rows(Path(job["rows"]))
     whole = tokenised(raw, rendering, job, "train")
     rows = datasets.Dataset.from_list(whole if job["kind"] == "sft" else kept(raw, job))
-    model, _ = load_base(job)
+    model = load_base(job)
     steps = steps_of(job, len(raw))
     trainer = trainer_of(job, rows, model, tokenizer, steps)
     if trainer.train_dataset.num_rows != len(raw):

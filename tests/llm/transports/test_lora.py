@@ -12,6 +12,10 @@ from clean_room_agent.errors import ModelNotFound, ServerUnreachable
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect
 
 FILES = ("/a/scope-1.gguf", "/a/task-2.gguf")
+NONE, FIRST, SECOND = (
+    [{"id": 0, "scale": first}, {"id": 1, "scale": second}]
+    for first, second in ((0.0, 0.0), (1.0, 0.0), (0.0, 1.0))
+)
 
 
 def said(tags: list[str], *, parallel: int = 1, **server: Any) -> list[tuple[str, Any, Any]]:
@@ -31,20 +35,23 @@ def _model(tag: str) -> Any:
     return replace(MODEL, tag=tag)
 
 
+def test_the_base_alone_is_asked_without_the_adapters_that_are_loaded() -> None:
+    assert said(["coder:3b"]) == [("coder:3b", NONE, None)]
+
+
 def test_a_tag_with_an_adapter_asks_its_base_and_names_the_adapters_number() -> None:
-    assert said(["coder:3b+task-2"]) == [("coder:3b", [{"id": 1, "scale": 1.0}], None)]
+    assert said(["coder:3b+task-2"]) == [("coder:3b", SECOND, None)]
 
 
 def test_what_was_read_under_another_adapter_is_read_anew() -> None:
     base, first, second = ("coder:3b", "coder:3b+scope-1", "coder:3b+task-2")
-    named = [{"id": 0, "scale": 1.0}]
     assert said([base, base, first, first, base, second]) == [
-        ("coder:3b", None, None),
-        ("coder:3b", None, None),
-        ("coder:3b", named, False),
-        ("coder:3b", named, None),
-        ("coder:3b", [], False),
-        ("coder:3b", [{"id": 1, "scale": 1.0}], False),
+        ("coder:3b", NONE, None),
+        ("coder:3b", NONE, None),
+        ("coder:3b", FIRST, False),
+        ("coder:3b", FIRST, None),
+        ("coder:3b", NONE, False),
+        ("coder:3b", SECOND, False),
     ]
 
 
@@ -55,7 +62,7 @@ def test_where_requests_overlap_nothing_is_taken_up_again_once_an_adapter_is_in_
 
 def test_a_server_that_routes_is_asked_for_the_adapters_own_model() -> None:
     found = said(["coder:3b+scope-1"], models=("coder:3b", "coder:3b+scope-1"))
-    assert found == [("coder:3b+scope-1", [{"id": 0, "scale": 1.0}], None)]
+    assert found == [("coder:3b+scope-1", FIRST, None)]
 
 
 def test_an_adapter_that_is_not_loaded_is_an_error_with_what_is() -> None:
@@ -81,6 +88,7 @@ def test_a_window_and_a_count_are_those_of_the_base() -> None:
 def test_the_mark_in_another_servers_model_is_a_part_of_its_name(kind: Kind) -> None:
     with OpenAiServer(["hi"], kind=kind, models=("a+b",)) as server:
         assert connected(server).send(request(model=_model("a+b"))).error is None
+        assert not any(path.startswith("/lora-adapters") for path in server.state.paths)
         assert (server.requests[0]["model"], server.requests[0].get("lora")) == ("a+b", None)
 
 

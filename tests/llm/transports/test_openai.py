@@ -129,7 +129,12 @@ def test_the_address_may_have_its_path_or_not() -> None:
     with OpenAiServer(["one", "two"]) as server:
         for url in (server.base_url, f"{server.base_url}/v1"):
             assert connect(models_config(url, provider="openai")).send(request()).text in {"one", "two"}
-    assert set(server.state.paths) == {"/api/show", "/v1/chat/completions"}
+    assert set(server.state.paths) == {
+        "/v1/models",
+        "/lora-adapters?model=coder%3A3b",
+        "/api/show",
+        "/v1/chat/completions",
+    }
 
 
 @settings(max_examples=25, deadline=None)

@@ -1,13 +1,19 @@
 """Adapters of llama-server: a tag `BASE+ADAPTER` means its model BASE with the adapter that was loaded from ADAPTER.gguf.
 
-llama-server loads adapters when it starts (`--lora FILE`, not applied: `--lora-init-without-apply`), numbers them, and
-applies those whose number a request names. It keeps what it has read of earlier prompts in slots, and can take that up
+llama-server loads adapters when it starts (`--lora FILE`) and numbers them. A request says how strongly each applies; where
+it names none, all that are loaded apply as they were loaded, in full, even after `--lora-init-without-apply`. So each
+request to such a server names all of them, the base's too. Example, with adapters 0 and 1 loaded: the base is asked with
+0 and 1 at scale 0, adapter 1 with 0 at scale 0 and 1 at scale 1.
+
+The server keeps what it has read of earlier prompts in slots, and can take that up
 again under another adapter, though it was computed under the first (llama.cpp#26207). So a request after one with another
-adapter is read anew; and where several requests are under way at a time, which may share a slot in any order, all are.
+adapter is read anew; and where several requests are under way at a time, which may share a slot in any order, all are, once
+an adapter is in use.
 """
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
@@ -34,15 +40,26 @@ class AdapterList(RootModel[list[LoadedAdapter]]):
     """What `/lora-adapters` answers."""
 
 
-class LoraTags:
-    """What requests must say for tags that name an adapter. Usable by several threads."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What a tag means on a server that loaded adapters for its model."""
 
-    def __init__(self, ask: Callable[[str], tuple[str, AdapterList]], *, parallel: bool) -> None:
-        """`ask` tells a tag's model, as the server lists it, and its adapters; `parallel`: whether requests overlap."""
+    model: str
+    scales: tuple[tuple[int, float], ...]
+    """Of each adapter that is loaded, by its number."""
+
+
+class LoraTags:
+    """What requests must say of adapters. Usable by several threads."""
+
+    def __init__(self, ask: Callable[[str], tuple[str, AdapterList] | None], *, parallel: bool) -> None:
+        """`ask` tells a tag's model, as the server lists it, and its adapters, or None of a server that loads none;
+        `parallel`: whether requests overlap.
+        """
         self._ask = ask
         self._parallel = parallel
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[str, int] | None] = {}
+        self._known: dict[str, _Found | None] = {}
         self._last = ""
         """The tag of the last request."""
         self._used = False
@@ -55,7 +72,7 @@ class LoraTags:
             ModelError: the server does not have the adapter, or cannot be asked.
         """
         found = self._lookup(tag)
-        return tag if found is None else found[0]
+        return tag if found is None else found.model
 
     def fields(self, tag: str) -> dict[str, Any]:
         """The fields of a request.
@@ -65,36 +82,38 @@ class LoraTags:
         """
         found = self._lookup(tag)
         with self._lock:
-            self._used = self._used or found is not None
+            self._used = self._used or (found is not None and any(scale for _, scale in found.scales))
             switched = self._last not in {"", tag}
             self._last = tag
-            if not self._used:
-                return {}
-            chosen = [] if found is None else [{"id": found[1], "scale": 1.0}]
-            anew = {"cache_prompt": False} if switched or self._parallel else {}
-        return {"lora": chosen, **anew}
+            anew = self._used and (switched or self._parallel)
+        scales = () if found is None else found.scales
+        named = {"lora": [{"id": number, "scale": scale} for number, scale in scales]} if scales else {}
+        return named | ({"cache_prompt": False} if anew else {})
 
-    def _lookup(self, tag: str) -> tuple[str, int] | None:
-        """Model and adapter's number; None where the tag names none: another server's models may have the mark in their names."""
-        if MARK not in tag:
-            return None
+    def _lookup(self, tag: str) -> _Found | None:
+        """None where the server loaded nothing: another server's models may have the mark in their names."""
         if tag not in self._known:
             self._known[tag] = self._find(tag)
         return self._known[tag]
 
-    def _find(self, tag: str) -> tuple[str, int] | None:
-        name = tag.partition(MARK)[2]
+    def _find(self, tag: str) -> _Found | None:
         try:
-            model, loaded = self._ask(tag)
+            answer = self._ask(tag)
         except ServerUnreachable:
             raise
         except ModelError:
-            return None  # no llama-server
+            return None  # no llama-server, or one too old for adapters
+        if answer is None:
+            return None
+        model, loaded = answer
         numbers = {each.name: each.id for each in loaded.root}
-        if name not in numbers:
+        name = tag.partition(MARK)[2]
+        if name and name not in numbers:
             there = f"it has {', '.join(sorted(numbers))}" if numbers else "it has none"
             raise ModelNotFound(
                 f"llama-server has not loaded the adapter {name} for {tag.partition(MARK)[0]}: {there}",
                 hint="restart it with the preset that `cra adapters evaluate` or `deploy` wrote",
             )
-        return model, numbers[name]
+        chosen = numbers.get(name)
+        scales = tuple((number, float(number == chosen)) for number in sorted(numbers.values()))
+        return _Found(model=model, scales=scales)

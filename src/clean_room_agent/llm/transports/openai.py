@@ -211,9 +211,11 @@ class OpenAiTransport:
         except ModelError:
             return None
 
-    def _adapters(self, tag: str) -> tuple[str, AdapterList]:
+    def _adapters(self, tag: str) -> tuple[str, AdapterList] | None:
         """The tag's model as llama-server lists it, and its adapters: one that routes lists a model for each adapter."""
         served = {model.id for model in self._models()}
+        if "llamacpp" not in self._owners:
+            return None
         name = tag if tag in served else tag.partition(MARK)[0]
         path = f"/lora-adapters?model={quote(name)}"
         return name, self._door.ask("GET", path, AdapterList, self._target(tag))

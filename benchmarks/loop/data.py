@@ -1,0 +1,126 @@
+"""The datasets of the loop: trained on older commits of some repositories, tested on newer ones of others.
+
+The control has the same rows with their answers dealt out anew among them: whatever it learns is not what was asked.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import DatasetRow, append_dataset, append_training_plan
+from clean_room_agent.training.dataset import SPLITS, Card, Entry, Row, write_dataset
+from clean_room_agent.training.dataset_filters import balance
+from clean_room_agent.training.dataset_formats import FORMATS
+from clean_room_agent.training.dataset_reading import read_rows, read_split
+from clean_room_agent.training.plan import TrainingPlan, row_of
+
+TRAIN = ("psf/requests", "pallets/werkzeug", "pallets/click")
+TEST = ("encode/httpx", "encode/starlette")
+"""None of whose commits is trained on."""
+UNTIL = "2020-01-01"
+"""What is trained on is older."""
+SPLIT_RULE = (
+    f"Trained on commits before {UNTIL}; validation holds the newest of them; the test holds other repositories' commits, "
+    "all of them newer."
+)
+SEED = 20260101
+
+
+def loop_rows(mined: Path, held_out: Path, plan: TrainingPlan, *, rows: int, test_rows: int) -> list[Entry]:
+    """The rows of a dataset for the plan's prompt, from what was mined of both groups of repositories.
+
+    Training rows have as many of each answer; validation and test keep up to the plan's ratio, as their prompts come.
+    """
+    train = _of_each_answer(_balanced(read_split(mined, plan.target, "train"), 1.0), rows)
+    validation = [row for split in SPLITS[1:] for row in read_split(mined, plan.target, split)]
+    newest = max(row.origin.timestamp for row in (*train, *validation))
+    test = [row for row in read_rows(held_out, plan.target) if row.origin.timestamp > newest]
+    test = _balanced(sorted(test, key=_place), plan.criteria.max_ratio)
+    parts = {
+        "train": train,
+        "validation": _whole_tasks(
+            _balanced(sorted(validation, key=_place), plan.criteria.max_ratio), test_rows
+        ),
+        "test": _whole_tasks(test, test_rows),
+    }
+    return [Entry(split=split, kind="sft", row=row) for split in SPLITS for row in parts[split]]
+
+
+def shuffled(entries: Sequence[Entry]) -> list[Entry]:
+    """The training rows have one another's answers; what is tested on stays."""
+    answers = [each.row.completion for each in entries if each.split == "train" and isinstance(each.row, Row)]
+    random.Random(SEED).shuffle(answers)
+    dealt = iter(answers)
+    return [
+        replace(each, row=replace(each.row, completion=next(dealt)))
+        if each.split == "train" and isinstance(each.row, Row)
+        else each
+        for each in entries
+    ]
+
+
+def register(record: Record, folder: Path, plan: TrainingPlan, entries: Sequence[Entry]) -> int:
+    """The dataset stands in the folder and in the record, with its plan; its number."""
+    card = Card(
+        title="The loop's rows",
+        base_model=plan.base_model,
+        plan={},
+        criteria={"trained": list(TRAIN), "held out": list(TEST)},
+        split_rule=SPLIT_RULE,
+        exclusions={},
+    )
+    written = write_dataset(folder, entries, card, FORMATS["trl"])
+    now = record.now()
+    row = DatasetRow(
+        training_plan_id=record.write(append_training_plan, row_of(plan, task_id="loop", raw="", now=now)),
+        stage_name=plan.target,
+        base_model=plan.base_model,
+        source="synthetic",
+        dataset_path=str(written.folder),
+        example_count=len(entries),
+        positive_count=len(entries),
+        negative_count=0,
+        format="trl",
+        timestamp=now,
+    )
+    return record.write(append_dataset, row)
+
+
+def _place(row: Row) -> tuple[str, ...]:
+    """Prompts of one task beside one another: a server reads what they share once."""
+    return (*row.origin.group, row.prompt[-1].content)
+
+
+def _balanced(rows: Iterable[Row], ratio: float) -> list[Row]:
+    every = list(rows)
+    out = balance(every, max_ratio=ratio)
+    return [row for place, row in enumerate(every) if place not in out]
+
+
+def _of_each_answer(rows: Sequence[Row], most: int) -> list[Row]:
+    """The first `most` rows by their ids, so by chance, of verdicts as many of each word."""
+    words = sorted({row.completion[-1].content for row in rows})
+    if len(words) > 3:
+        return sorted(rows, key=lambda row: row.id)[:most]
+    kept: list[Row] = []
+    for word in words:
+        own = sorted((row for row in rows if row.completion[-1].content == word), key=lambda row: row.id)
+        kept += own[: most // len(words)]
+    return sorted(kept, key=lambda row: row.id)
+
+
+def _whole_tasks(rows: Sequence[Row], most: int) -> list[Row]:
+    """The rows of whole tasks, the newest first, until there are `most`."""
+    kept: list[Row] = []
+    for group in _newest_first(rows):
+        if len(kept) >= most:
+            break
+        kept += [row for row in rows if row.origin.group == group]
+    return sorted(kept, key=_place)
+
+
+def _newest_first(rows: Sequence[Row]) -> Iterator[tuple[str, str]]:
+    times = {row.origin.group: row.origin.timestamp for row in rows}
+    yield from sorted(times, key=lambda group: (times[group], group), reverse=True)

@@ -1,0 +1,50 @@
+"""What a converted adapter computes, beside PEFT's. A process of its own: it loads the base twice.
+
+python -m clean_room_agent.training.logits_process BASE.gguf PEFT-FOLDER MERGED.gguf prints, as JSON, the largest difference
+of logits between the base with PEFT's adapter and the merged model (`difference`), and between that and the base alone
+(`effect`).
+
+transformers reads the files, in its own order of rows, so that an error of `convert` does not cancel itself out. Both sides
+compute in float32 with the same weights: a server's difference from PEFT is mostly its rounding of activations, beside which
+an error would not be seen.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.training.trl_process import load_base
+
+TOKENS = 32
+
+
+def prompt_of(vocabulary: int) -> list[int]:
+    """The same tokens each time, from all over the vocabulary: no tokenizer is needed, and none can differ."""
+    return [(7919 * place) % vocabulary for place in range(1, TOKENS + 1)]
+
+
+def logits_of(model: Any) -> Any:
+    """Of all places of the prompt."""
+    import torch
+
+    with torch.no_grad():
+        return model(torch.tensor([prompt_of(model.config.vocab_size)])).logits[0]
+
+
+def main() -> None:
+    """Prints the figures."""
+    from peft import PeftModel
+
+    base, folder, merged = map(Path, sys.argv[1:])
+    model = load_base({"base": str(base), "dtype": "float32"})
+    before = logits_of(model)
+    wanted = logits_of(PeftModel.from_pretrained(model, str(folder)).eval())
+    del model
+    found = logits_of(load_base({"base": str(merged), "dtype": "float32"}))
+    difference, effect = (float((each - wanted).abs().max()) for each in (found, before))
+    sys.stdout.write("@" + json.dumps({"difference": difference, "effect": effect}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

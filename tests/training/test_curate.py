@@ -1,0 +1,29 @@
+"""Logged rows say under which licence the code in them stands."""
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+from tests.fakes.repositories import make_repository
+from tests.training.seeded import Seeded
+
+from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.training.curate import with_licences
+from clean_room_agent.training.logs import LogAnalysisAPI
+from clean_room_agent.training.source import LogSource
+
+MIT = "Permission is hereby granted, free of charge, to any person obtaining a copy\n"
+
+
+def test_a_logged_row_has_the_licence_of_its_commit(seeded: Seeded, tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "licensed", {"LICENSE": MIT, "a.py": "x = 1\n"})
+    head = open_repository(top).head
+    with contextlib.closing(get_connection("raw", repo_path=seeded.top, read_only=True)) as conn:
+        source = LogSource(logs=LogAnalysisAPI(conn), prompts={prompt.name: prompt for prompt in PROMPTS})
+        example = next(iter(source.examples("meta_plan").values()))
+    places = [(str(top), head or ""), (str(top), "0" * 40), (str(tmp_path / "gone"), head or "")]
+    runs = [replace(example.task.run, repo_path=repo, commit=commit) for repo, commit in places]
+    made = with_licences(replace(example, task=replace(example.task, run=run)) for run in runs)
+    assert [each.row(label=True).origin.license for each in made] == ["MIT", "MIT", ""]
