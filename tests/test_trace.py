@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.fakes.repositories import git
 from tests.report.scripted_solve import LINE, solve_sample
 from tests.report.trace_page import PATH, Answered, answers_on_page, ask, parameters
 
@@ -74,7 +75,7 @@ def test_the_answer_leads_to_the_prompt_that_showed_the_file_whole(
 ) -> None:
     (prompt,) = rows(answers, "AS question")
     head, _, shown = str(prompt["context"]).partition("\n")
-    before = read_blob(open_repository(solved[0]), "HEAD", PATH)
+    before = read_blob(open_repository(solved[0]), git(solved[0], "rev-parse", "HEAD").strip(), PATH)
     assert before is not None
     assert head.startswith(f"{PATH} (lines 1-")
     assert shown.rstrip("\n") == before.decode().rstrip("\n")

@@ -45,10 +45,15 @@ def main(control: int) -> None:
         os.set_blocking(end, False)
     signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    told, telling = os.pipe()
     command = os.fork()
     if command == 0:
-        become(control, bounds, arguments, environment)
+        os.close(telling)
+        become(control, told, bounds, arguments, environment)
     tell(control, f"start {command}\n")
+    os.write(telling, b"\n")
+    os.close(telling)
+    os.close(told)
     let_go_of_streams()
     poller = select.poll()
     poller.register(control, select.POLLIN)
@@ -92,10 +97,17 @@ def read_command(control: int) -> tuple[list[int], list[bytes], dict[bytes, byte
     return bounds, arguments, {name: value for name, _, value in pairs}
 
 
-def become(control: int, bounds: list[int], arguments: list[bytes], environment: dict[bytes, bytes]) -> None:
-    """Never returns: this process is the command now, in a session of its own."""
+def become(
+    control: int, told: int, bounds: list[int], arguments: list[bytes], environment: dict[bytes, bytes]
+) -> None:
+    """Never returns: this process is the command now, in a session of its own.
+
+    Not before it was told of on `control`: a command may kill this process's parent, and who it is must be known then.
+    """
     try:
         os.setsid()
+        if not os.read(told, 1):
+            os._exit(127)
         hold_to(bounds)
         for number in (signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)

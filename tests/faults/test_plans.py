@@ -32,7 +32,7 @@ WRONG = json.dumps(
 
 
 def test_a_part_whose_plan_names_the_wrong_file_is_planned_again_from_what_failed(till: Project) -> None:
-    told = till.solve_scripted({PART_PLAN.title: [WRONG], IMPLEMENT.title: ["I cannot."] * 6})
+    told = till.solve_scripted({PART_PLAN.title: [WRONG, WRONG], IMPLEMENT.title: ["I cannot."] * 6})
     assert (told.code, told.traces) == (0, {})
     second = told.recorded.calls_of("part_plan")[-1]
     assert second.task_id.endswith(":part_plan:p1:replan_1")
@@ -70,7 +70,8 @@ def test_a_part_is_planned_again_once_and_no_more(till: Project) -> None:
         return f"I cannot do it, and this is attempt {len(call.prompt)}."
 
     told = till.solve_scripted({PART_PLAN.title: [plan_wrongly] * 9, IMPLEMENT.title: [write_nothing] * 30})
-    assert (told.code, told.traces, len(plans)) == (1, {}, 2)
+    # Each time two drafts, for the plan names another file than its part.
+    assert (told.code, told.traces, len(plans)) == (1, {}, 4)
     assert told.recorded.ending[1].startswith("s1-2: no_edits")
 
 

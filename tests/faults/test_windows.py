@@ -130,7 +130,8 @@ def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Proj
         till.configure(server.base_url)
         again = till.cra("solve", "--resume", run.task_id[:8])
     plans = [call.task_id for call in again.recorded.calls_of("part_plan")]
-    assert [plan.rpartition(":")[2] for plan in plans].count("receipt") == 2, (plans, again.err)
+    # Once too long; then two drafts, for the stand-in's plan names another file than the part.
+    assert [plan.rpartition(":")[2] for plan in plans].count("receipt") == 3, (plans, again.err)
 
 
 def two_steps(_: ChatCall, right: str) -> str:

@@ -9,7 +9,6 @@ import click
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import decisions, task_runs
@@ -131,5 +130,4 @@ def show(found: Retrieved, rows: tuple[decisions.DecisionRow, ...], form: str) -
         from clean_room_agent.report.package_table import as_table
 
         console = output.console()
-        shown = as_table(neutral(package), neutral(rows), width=console.width)
-        console.print(shown, highlight=False, soft_wrap=True)
+        console.print(as_table(package, rows, width=console.width), highlight=False, soft_wrap=True)

@@ -94,13 +94,17 @@ class Answer(threading.Thread):
         return pieces
 
 
-def ask_log(top: Path, *revisions: str, limit: int | None, partial: bool, skip: int = 0) -> Answer:
-    """The commits that `revisions` reach, newest first: at most `limit` without merges; or, None, all with parents.
+def ask_log(
+    top: Path, *revisions: str, limit: int | None, partial: bool, skip: int = 0, walk: bool = True
+) -> Answer:
+    """The commits that `revisions` reach, newest first: at most `limit` without merges; or, None, all with parents. Not
+    those that they reach but themselves, in their order, without `walk`.
 
     `partial`: contents may be missing, so that renames are found by identical contents only. `skip`: so many of the
     newest that are no merges are left out.
     """
     bound = ("--no-merges", f"--max-count={limit}", f"--skip={skip}") if limit is not None else ()
+    bound += () if walk else ("--no-walk=unsorted",)
     form = FORMAT.format(parents="%P" if limit is None else "")
     return Answer(
         *SMALL_CACHE,

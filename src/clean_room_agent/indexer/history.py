@@ -62,7 +62,7 @@ class _Wanted:
 
     def read_commits(self, hashes: Sequence[str]) -> list[LogEntry]:
         """These commits."""
-        log = ask_log(self.top, "--no-walk=unsorted", *hashes, limit=None, partial=self.partial)
+        log = ask_log(self.top, *hashes, limit=None, partial=self.partial, walk=False)
         return read_log(log.take())
 
     def count_lines(self, hashes: Sequence[str]) -> Counts:

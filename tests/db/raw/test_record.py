@@ -155,7 +155,7 @@ def test_the_close_leaves_one_file_without_a_journal(tmp_path: Path) -> None:
     with Record.open(tmp_path, clock=lambda: "now") as record:
         record.write(append_event, event("a"))
     files = sorted(path.name for path in Workspace(repo=tmp_path).folder.iterdir())
-    assert files == [".gitignore", "raw.lock", "raw.sqlite", "sessions"]
+    assert files == [".gitignore", "raw.lock", "raw.sqlite", "sessions", "trust.key"]
 
 
 def test_an_event_that_writes_to_the_record_is_told_instead_of_waiting_for_itself(record: Record) -> None:
