@@ -41,6 +41,13 @@ if TYPE_CHECKING:
     from clean_room_agent.training.serving import Served
 
 adapter_argument = click.argument("adapter", metavar="ADAPTER")
+also_option = click.option(
+    "--also",
+    multiple=True,
+    metavar="PROMPT",
+    help="Another prompt that the adapter is to answer, and must not be worse at; several times. Those that the "
+    "configuration gives it are always asked.",
+)
 dataset_option = click.option(
     "--dataset",
     type=click.Path(path_type=Path, file_okay=False),
@@ -194,13 +201,7 @@ def _brief(row: Any) -> dict[str, Any]:
 
 @command.command()
 @adapter_argument
-@click.option(
-    "--also",
-    multiple=True,
-    metavar="PROMPT",
-    help="Another prompt that the adapter is to answer, and must not be worse at; several times. Those that the "
-    "configuration gives it are always asked.",
-)
+@also_option
 @dataset_option
 @base_option
 @options.repo_option

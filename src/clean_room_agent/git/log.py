@@ -103,8 +103,9 @@ def ask_log(
     `partial`: contents may be missing, so that renames are found by identical contents only. `skip`: so many of the
     newest that are no merges are left out.
     """
-    bound = ("--no-merges", f"--max-count={limit}", f"--skip={skip}") if limit is not None else ()
-    bound += () if walk else ("--no-walk=unsorted",)
+    bound: tuple[str, ...] = () if walk else ("--no-walk=unsorted",)
+    if limit is not None:
+        bound += ("--no-merges", f"--max-count={limit}", f"--skip={skip}")
     form = FORMAT.format(parents="%P" if limit is None else "")
     return Answer(
         *SMALL_CACHE,
