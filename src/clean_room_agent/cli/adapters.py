@@ -35,6 +35,7 @@ from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
     from clean_room_agent.llm.prompt import Prompt
+    from clean_room_agent.training.adapters import Evaluated
     from clean_room_agent.training.deployment import Changed, Deployer
     from clean_room_agent.training.evaluation import Arm
     from clean_room_agent.training.gate import Finding
@@ -252,6 +253,11 @@ def evaluate(
             )
         finally:
             bar.close()
+    _tell_evaluation(row, made, as_json=as_json)
+    return 0 if made.finding.passed else 1
+
+
+def _tell_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> None:
     if as_json:
         output.answer_json(
             {
@@ -272,7 +278,6 @@ def evaluate(
         output.answer(
             f"evaluation {made.id}" + (f"; next: cra adapters deploy {row.id}" if made.finding.passed else "")
         )
-    return 0 if made.finding.passed else 1
 
 
 def _show(adapter: AdapterRow, finding: "Finding") -> None:
