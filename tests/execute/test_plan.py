@@ -190,10 +190,11 @@ def test_a_plan_beside_its_part_is_doubted_once_and_may_be_meant_so() -> None:
     assert planned.value.steps[0].target_files == (TargetFile(path="a.py"),)
     assert planned.notes == (f"refused: {doubt}",)
     assert doubt in transport.requests[1].prompt
-    for second in (beside, steps_answer()):
-        planned = part_plan(ScriptedTransport([beside, second, second]), PATHS | {"b.py"})
-        assert planned.value is not None
-        assert planned.value.steps[0].target_files == (TargetFile(path="b.py"),)
+    planned = part_plan(ScriptedTransport([beside, beside]), PATHS | {"b.py"})
+    assert planned.value is not None
+    assert planned.value.steps[0].target_files == (TargetFile(path="b.py"),)
+    unreadable = part_plan(ScriptedTransport([beside, "No.", "Never."]), PATHS | {"b.py"})
+    assert unreadable.value is None
 
 
 def adjusted(transport: ScriptedTransport, *remaining: PlanStep) -> Planned[Any]:

@@ -193,28 +193,22 @@ def _settled(
     rejected: Rejected = Rejected(),  # noqa: B008 - frozen
     doubts_of: Callable[[PlanT], tuple[str, ...]] = lambda _: (),
 ) -> Planned[PlanT]:
-    """The first draft without faults; what is wrong with one goes back once, also that it cannot be read. A doubt goes back
-    once, too; the draft stands where the next one has faults, and the next one does whatever there was to doubt.
+    """The first draft without faults; what is wrong with one goes back once, also that it cannot be read. What there is to
+    doubt counts against the first draft alone: who says it again means it.
     """
     notes: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
-    doubted: PlanT | None = None
-    for _ in range(MAX_DRAFTS):
+    for number in range(MAX_DRAFTS):
         drafted = draft(rejected)
         notes += drafted.notes
         calls += (drafted.call_id,)
         faults = (drafted.fault,) if drafted.value is None else faults_of(drafted.value)
-        doubts = doubts_of(drafted.value) if drafted.value is not None and doubted is None else ()
-        if not faults and not doubts:
-            return Planned(value=drafted.value, faults=(), notes=notes, call_ids=calls)
+        if drafted.value is not None and not faults and number == 0:
+            faults = doubts_of(drafted.value)
         if not faults:
-            doubted = drafted.value
-        notes += tuple(f"refused: {fault}" for fault in faults or doubts)
-        rejected = Rejected(
-            text=drafted.text.strip() if drafted.value is not None else "", faults=faults or doubts
-        )
-    if doubted is not None:
-        return Planned(value=doubted, faults=(), notes=notes, call_ids=calls)
+            return Planned(value=drafted.value, faults=(), notes=notes, call_ids=calls)
+        notes += tuple(f"refused: {fault}" for fault in faults)
+        rejected = Rejected(text=drafted.text.strip() if drafted.value is not None else "", faults=faults)
     return Planned(value=None, faults=rejected.faults, notes=notes, call_ids=calls)
 
 
