@@ -1,5 +1,6 @@
 """The oracle's edits, whatever their form, make of a file exactly what the commit made of it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fakes.rooms import room, shown_file
@@ -136,20 +137,15 @@ def test_a_function_between_like_spaced_ones_is_an_insert(
     assert applied.texts == {"a.py": after}, applied.result
 
 
-def test_a_function_is_deleted_though_the_empty_lines_after_it_are_not_shown() -> None:
-    first, second = "def keep_this():\n    return 1\n", "def drop_this_one():\n    return 2\n"
-    file = GoldFile(path="a.py", before=f"{second}\n\n{first}", after=first)
-    room = [Shown(path="a.py", editable=True, text=second.rstrip("\n"))]
-    (edit,) = edits_for(file, room)
-    assert (edit.search, edit.replacement) == (second.rstrip("\n"), "")
-
-
-def test_a_function_is_deleted_though_the_empty_lines_before_it_are_not_shown() -> None:
-    first, second = "def keep_this():\n    return 1\n", "def drop_this_one():\n    return 2\n"
-    file = GoldFile(path="a.py", before=f"{first}\n\n{second}", after=first)
-    shown_pieces = [Shown(path="a.py", editable=True, text=second.rstrip("\n"))]
+@pytest.mark.parametrize(
+    "before", ["{dropped}\n\n{kept}", "{kept}\n\n{dropped}"], ids=["after it", "before it"]
+)
+def test_a_function_is_deleted_though_the_empty_lines_beside_it_are_not_shown(before: str) -> None:
+    kept, dropped = "def keep_this():\n    return 1\n", "def drop_this_one():\n    return 2\n"
+    file = GoldFile(path="a.py", before=before.format(kept=kept, dropped=dropped), after=kept)
+    shown_pieces = [Shown(path="a.py", editable=True, text=dropped.rstrip("\n"))]
     (edit,) = edits_for(file, shown_pieces)
-    assert (edit.search, edit.replacement) == (second.rstrip("\n"), "")
+    assert (edit.search, edit.replacement) == (dropped.rstrip("\n"), "")
 
 
 def test_a_line_is_inserted_after_a_shown_one_though_an_empty_line_stands_between() -> None:
