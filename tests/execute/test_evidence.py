@@ -109,6 +109,13 @@ def test_values_that_look_equal_are_not_set_against_each_other(message: str) -> 
     assert told == "Failing test: t\n  failing line: assert a == b"
 
 
+def test_of_a_call_that_never_came_the_message_is_shown_beside_what_was_expected() -> None:
+    test = FailingTest(name="t", message="AssertionError: Calls not found.", expected="[call(1)]")
+    assert describe_evidence(evidence(test)) == (
+        "Failing test: t\n  expected: [call(1)]\n  error: AssertionError: Calls not found."
+    )
+
+
 def test_equal_values_are_left_out_for_the_message() -> None:
     test = FailingTest(name="t", message="different objects", expected="<A>", actual="<A>")
     assert describe_evidence(evidence(test)) == "Failing test: t\n  error: different objects"

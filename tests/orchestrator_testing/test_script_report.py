@@ -100,6 +100,11 @@ def test_what_vitest_compared_stands_beside_its_report(tmp_path: Path) -> None:
     assert got is not None
     (fails,) = [failure for failure in got.failures if failure.name.endswith("> fails")]
     assert (fails.expected, fails.actual, fails.detail) == ("'a'", "'b'", values["stack"])
+    told[0] |= {"expected": "", "actual": "b"}
+    (folder / "vitest-0.values").write_text(json.dumps({"failures": told}))
+    nothing = read_script_reports(place)
+    assert nothing is not None
+    assert ("''", "b") in {(failure.expected, failure.actual) for failure in nothing.failures}
     (folder / "vitest-0.values").write_text("{")
     again = read_script_reports(place)
     assert again is not None

@@ -175,6 +175,9 @@ describe('outer', () => {
     });
   });
   it('differs', () => { assert.notStrictEqual(1, 1); });
+  const asked = (message, expected) => { throw Object.assign(new Error(message), {expected, actual: {}}); };
+  it('asks', () => { asked("expected '<p>a</p>' response body, got '<p>b</p>'", '<p>a</p>'); });
+  it('asks for like', () => { asked("expected body '<p>b</p>' to match /a/", /a/); });
 });
 """
 
@@ -192,3 +195,6 @@ def test_nodes_own_runner_gives_whole_values(write: Write, run: Runner) -> None:
     assert found["loops"].statement == "assert.ok(n < 2);"
     assert found["throws"].message.startswith("TypeError: Cannot read properties of undefined")
     assert (found["throws"].expected, found["differs"].expected) == ("", "not 1")
+    # supertest leaves what it parsed on the error, {} for HTML; the text that came stands in its message.
+    assert (found["asks"].expected, found["asks"].actual) == ("'<p>a</p>'", "'<p>b</p>'")
+    assert (found["asks for like"].expected, found["asks for like"].actual) == ("/a/", "'<p>b</p>'")

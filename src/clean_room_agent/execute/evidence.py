@@ -166,7 +166,7 @@ def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
     if test.expected != test.actual:
         fields += [_Field(f"  {name}: ", _indented(value), is_value=True) for name, value in values if value]
     error = telling_message(test.message)
-    if error and (test.expected == test.actual or _says_more(error, test)):
+    if error and (_is_half_known(test) or _says_more(error, test)):
         fields.append(_Field("  error: ", _indented(error)))
     if frame := _own_frame(test):
         fields.append(_Field("  at ", place_of(frame)))
@@ -174,6 +174,11 @@ def _fields(label: str, same: Sequence[FailingTest]) -> list[_Field]:
         names = [_cut(_one_line(other.name), MAX_NAME) for other in same[1:]]
         fields.append(_Field("  also fails in the same way: ", ", ".join(names)))
     return fields
+
+
+def _is_half_known(test: FailingTest) -> bool:
+    """Whether what was compared is not shown, or one side of it alone."""
+    return test.expected == test.actual or not (test.expected and test.actual)
 
 
 def _says_more(error: str, test: FailingTest) -> bool:

@@ -15,6 +15,8 @@ from clean_room_agent.orchestrator.testing.results import SEVERITY, Failure, Out
 from clean_room_agent.orchestrator.testing.values import values_in
 
 SEPARATOR = " > "
+EMPTY = "''"
+"""An empty string, as it is written."""
 RUNNERS: tuple[Runner, ...] = ("jest", "vitest", "mocha", "node")
 MAX_BYTES = 100_000_000
 
@@ -161,10 +163,14 @@ def _compared(folder: Path, name: str) -> dict[str, _Compared]:
 
 
 def _values_of(one: _Compared) -> tuple[str, str]:
-    """(expected, actual); where both look alike, the diff may tell a string from a number."""
+    """(expected, actual); where both look alike, the diff may tell a string from a number. Vitest writes strings without
+    quotes: an empty one beside another value is no missing one.
+    """
     expected, actual = values_in(strip_escapes(one.diff)) if one.expected == one.actual else ("", "")
     if not (expected or actual):
         expected, actual = one.expected, one.actual
+    if expected or actual:
+        expected, actual = expected or EMPTY, actual or EMPTY
     return operated(one.operator, expected, actual)
 
 

@@ -20,6 +20,14 @@ function shown(value) {
   return cut(util.inspect(value, options));
 }
 
+// supertest leaves on the error what it parsed of a body, which is {} for anything but JSON; the text stands in its message.
+const BODY = [/^expected [\s\S]* response body, got ([\s\S]+)$/, /^expected body ([\s\S]+) to match \/[\s\S]*$/];
+
+function answered(error) {
+  const said = BODY.map((pattern) => pattern.exec(String(error.message))).find(Boolean);
+  return said ? cut(said[1]) : shown(error.actual);
+}
+
 // Assertion libraries leave both values on the error; what says that a call throws, or is no comparison, has none.
 function compared(error) {
   const nothing = { expected: '', actual: '', operator: '' };
@@ -28,7 +36,7 @@ function compared(error) {
     if (!('expected' in error && 'actual' in error) || /throw|reject|fail/i.test(String(error.operator || ''))) return nothing;
     told += 1;
     const operator = String(error.operator || '');
-    return { expected: shown(error.expected), actual: shown(error.actual), operator };
+    return { expected: shown(error.expected), actual: answered(error), operator };
   } catch {
     return nothing;
   }
