@@ -1,7 +1,7 @@
 """The oracle's edits, whatever their form, make of a file exactly what the commit made of it."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.fakes.rooms import room, shown_file
 
@@ -103,6 +103,26 @@ FILES = st.builds(
 )
 
 
+TWINS = "\n\n".join(
+    (
+        "LIMIT = 3\n",
+        *(
+            f"@staticmethod\ndef {name}(x):\n    value = [1, 2, 3]\n\n    return value\n"
+            for name in ("beta_two", "alpha_one")
+        ),
+        "def gamma_three(x):\n    return 1\n",
+    )
+)
+
+
+@example(
+    before=TWINS,
+    after=TWINS.replace(
+        "alpha_one(x):\n    value = [1, 2, 3]\n\n    return value", "beta_two(x):\n    return 1"
+    )
+    .replace("beta_two", "alpha_one", 1)
+    .replace("three(x):\n    return 1", "three(x):\n    value = [1, 2, 3]\n\n    return value"),
+)
 @given(before=FILES, after=FILES)
 def test_edits_of_all_forms_give_exactly_what_the_commit_made(before: str, after: str) -> None:
     edits = edits_for(gold(after, before), (whole(before),))

@@ -226,7 +226,9 @@ def _edit_for(
             search = "\n".join(now[start:end])
             if len(TELLING.findall(search)) < MIN_TELLING:
                 continue
-            places = sum(f"\n{text}\n".count(f"\n{search}\n") for text in texts)
+            # Ahead of each place, so that two that share a line's end both count.
+            place = re.compile(rf"(?=\n{re.escape(search)}\n)")
+            places = sum(len(place.findall(f"\n{text}\n")) for text in texts)
             if places != 1 or any(search in text for text in inserted):
                 continue
             replacement = "\n".join(now[start:i1] + new + now[i2:end])
