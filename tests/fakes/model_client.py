@@ -11,6 +11,7 @@ from clean_room_agent.llm.bias import BiasStore
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.llm.parroting import CopyMemory
 from clean_room_agent.llm.probe import ProofStore
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
@@ -104,6 +105,7 @@ def model_client(
     waits: Waits | None = None,
     proofs: ProofStore | None = None,
     biases: BiasStore | None = None,
+    copies: CopyMemory | None = None,
     now: str = NOW,
 ) -> ModelClient:
     """A client whose clock stands still."""
@@ -118,4 +120,5 @@ def model_client(
         jitter=lambda: 1.0,
         proofs=proofs,
         biases=biases,
+        copies=copies,
     )

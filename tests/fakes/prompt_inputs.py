@@ -96,7 +96,7 @@ INPUTS: dict[str, Any] = {
         unshown=(),
         failures=(),
         hint="",
-        editable=(PATH,),
+        edited=(PATH,),
     ),
     "adjustment": AdjustmentInputs(
         context=CONTEXT,

@@ -28,6 +28,8 @@ from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Sampling
 from clean_room_agent.llm.router import Window
 
 SKY = Note(text="sky")
+COPIED = '{"name": "quokka brown", "shades": [3]}'
+SHOWS_EXAMPLE = replace(COLOUR, example=COPIED, template=f"{COLOUR.template}\nExample: {{{{ example }}}}")
 
 
 def setup(*answers: str | RawAnswer, **config: Any) -> tuple[ModelClient, ScriptedTransport, MemorySink]:
@@ -118,14 +120,34 @@ def test_an_answer_that_stays_bad_is_a_value_and_not_an_exception() -> None:
 
 
 def test_after_an_answer_that_copied_the_example_the_repair_is_asked_for_without_it() -> None:
-    copied = '{"name": "quokka brown", "shades": [3]}'
-    prompt = replace(COLOUR, example=copied, template=f"{COLOUR.template}\nExample: {{{{ example }}}}")
-    client, transport, _ = setup(copied, '{"name": "blue", "shades": [1]}')
-    reply = client.ask(prompt, SKY, pass_id="t:p")
+    client, transport, _ = setup(COPIED, '{"name": "blue", "shades": [1]}')
+    reply = client.ask(SHOWS_EXAMPLE, SKY, pass_id="t:p")
     assert reply.value == Colour(name="blue", shades=(1,))
     first, repair = (request.prompt for request in transport.requests)
-    assert copied in first
+    assert COPIED in first
     assert "quokka" not in repair
+
+
+class Copies:
+    def copiers(self, pass_id: str) -> tuple[str, ...]:
+        return ("small",) if pass_id == "t:later" else ()
+
+
+def test_a_model_that_copied_is_shown_no_example_in_the_rest_of_the_pass() -> None:
+    answers = (COPIED, *['{"name": "blue", "shades": [1]}'] * 2)
+    client, transport, _ = setup(*answers, reasoning="small")
+    for pass_id in ("t:p", "t:p", "t:q"):
+        client.ask(SHOWS_EXAMPLE, SKY, pass_id=pass_id, repair=False)
+    assert ["quokka" in request.prompt for request in transport.requests] == [True, False, True]
+
+
+def test_a_model_that_copied_in_an_earlier_pass_is_shown_no_example() -> None:
+    transport, sink = ScriptedTransport(['{"name": "blue"}'] * 2), MemorySink()
+    config = models_config(reasoning="small")
+    client = model_client(transport, sink, config=config, copies=Copies())
+    for pass_id in ("t:first", "t:later"):
+        client.ask(SHOWS_EXAMPLE, SKY, pass_id=pass_id)
+    assert ["quokka" in request.prompt for request in transport.requests] == [True, False]
 
 
 def test_a_verdict_is_held_to_its_words_where_the_server_takes_a_grammar() -> None:

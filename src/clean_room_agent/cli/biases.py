@@ -1,8 +1,9 @@
-"""The record as the memory of what models answer when they are asked about nothing."""
+"""The record as the memory of how models answer: asked about nothing, and where they copied an example."""
 
+from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.cli.call_rows import recorded_call
 from clean_room_agent.db.raw import answer_biases
-from clean_room_agent.db.raw.calls import get_call
+from clean_room_agent.db.raw.calls import copying_models, get_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import Measured
@@ -44,3 +45,14 @@ class RecordedBiases:
             timestamp=self._record.now(),
         )
         self._record.write(answer_biases.append_bias, row)
+
+
+class RecordedCopies:
+    """Knows from the record of the repository."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+
+    def copiers(self, pass_id: str) -> tuple[str, ...]:
+        """The tags of the models that copied an example in other passes of this pass's task."""
+        return self._record.write(copying_models, task_of(pass_id), beside=pass_id)

@@ -11,7 +11,7 @@ from typing import Any
 
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import output
-from clean_room_agent.cli.biases import RecordedBiases
+from clean_room_agent.cli.biases import RecordedBiases, RecordedCopies
 from clean_room_agent.cli.call_rows import RecordSink, recorded_calls
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.gauges import gauges_for
@@ -266,6 +266,7 @@ def open_asking(
             utc_now,
             proofs=RecordedProofs(record),
             biases=RecordedBiases(record),
+            copies=RecordedCopies(record),
         )
         yield Asking(record=record, router=router, models=models, meter=meter)
 

@@ -101,14 +101,13 @@ def implement(
     kept = max_answer_tokens or usual_answer_tokens(models.window(IMPLEMENT))
 
     def build(carried: Load) -> ImplementInputs:
-        return replace(_inputs(instruction, carried), editable=editable)
+        return replace(_inputs(instruction, carried), edited=edited, created=created, deleted=deleted)
 
-    editable = tuple(
-        dict.fromkeys(
-            [target.path for target in instruction.step.target_files]
-            + [item.path for item in room.items if item.detail == "primary"]
-        )
-    )
+    targets = instruction.step.target_files
+    shown = tuple(item.path for item in room.items if item.detail == "primary")
+    edited = tuple(dict.fromkeys((*(target.path for target in targets), *shown)))
+    created = tuple(target.path for target in targets if target.role == "create")
+    deleted = tuple(target.path for target in targets if target.role == "delete")
     wanted = load(room, instruction.diff, _retries(instruction.failures))
     fitted = fit(models, IMPLEMENT, build, wanted, answer_tokens=kept)
     free = max(kept, min(MAX_ANSWER_TOKENS, fitted.window - fitted.need - REPAIR_TOKENS))

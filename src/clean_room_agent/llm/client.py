@@ -18,7 +18,7 @@ from clean_room_agent.llm.answers import (
 )
 from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
 from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
-from clean_room_agent.llm.parroting import COPIED
+from clean_room_agent.llm.parroting import COPIED, CopyMemory
 from clean_room_agent.llm.probe import PROBE_NAME, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.repair import repair_prompt
@@ -28,7 +28,7 @@ from clean_room_agent.llm.sink import CallSink
 from clean_room_agent.llm.wire import Exchanged, Place, Question, Timing, Wire, request_tokens
 
 EXAMPLE_LEFT_OUT = "(left out here: answer about the task below)"
-"""Stands for a prompt's example after an answer that copied it."""
+"""Stands for a prompt's example once the model has copied one in the task."""
 WARM_TOP_K = 40
 WARM_TOP_P = 0.95
 """Bounds on the draw where the configured temperature is above 0."""
@@ -67,9 +67,10 @@ class ModelClient:
         jitter: Callable[[], float] = random.random,  # noqa: S311 - spreads retries, guards nothing
         proofs: ProofStore | None = None,
         biases: BiasStore | None = None,
+        copies: CopyMemory | None = None,
     ) -> None:
         """`proofs` remembers which servers refuse too long prompts, `biases` what models answer about nothing; without
-        them, each client asks once.
+        them, each client asks once. `copies` knows of a task's passes that this client did not ask for.
         """
         self._router = router
         self._sink = sink
@@ -77,6 +78,8 @@ class ModelClient:
         self._biases = biases
         self._neutral: dict[tuple[str, str], Choice | None] = {}
         self._neutral_lock = threading.Lock()
+        self._copies = copies
+        self._copiers: dict[str, set[str]] = {}
         timing = Timing(clock=clock, timer=timer, sleep=sleep, jitter=jitter)
         self._wire = Wire(router.models, transport, sink, timing, proofs)
 
@@ -106,6 +109,8 @@ class ModelClient:
         model = self._router.resolve(prompt.role, prompt.name, stage)
         place = Place(pass_id=pass_id, stage=stage, item=item)
         question = _question(prompt, model, inputs, sampling, max_answer_tokens)
+        if model.tag in self._copiers_of(pass_id) and self._is_held(question):
+            question = _without_example(question, prompt, inputs)
         _require_fit(question)
         first = self._wire.exchange(question, place)
         read = _read(prompt, first.raw, question, asked=question.text)
@@ -113,6 +118,8 @@ class ModelClient:
         if not isinstance(value, BadAnswer):
             self._sink.reading(first.call_id, "parsed", note)
             return _reply(first, first.sent, value=value)
+        if value.kind == "parroted":
+            self._copiers_of(pass_id).add(model.tag)
         self._sink.reading(first.call_id, "unreadable", value.fault)
         again = self._repair(question, prompt, first.raw.text, value) if repair else None
         if again is None:
@@ -202,9 +209,7 @@ class ModelClient:
             shape, room = Shape(prompt.answer.repair_schema), max(room, VERDICT_SCHEMA_TOKENS)
             form = prompt.answer.repair_words
         asked = question.text
-        held = shape.schema is not None or (shape.grammar and self._router.models.grammar)
-        if bad.kind == "parroted" and held:
-            # The shape is held to without it, and a model that copied it once does so again.
+        if bad.kind == "parroted" and self._is_held(question):
             asked = asked.replace(prompt.example, EXAMPLE_LEFT_OUT)
         text = repair_prompt(asked, answer, bad, max_tokens=room) + form
         estimated = request_tokens(question.system, text, question.model)
@@ -217,6 +222,21 @@ class ModelClient:
             sampling=self.warm_sampling(),
         )
         return again if _fits(again) else None
+
+    def _is_held(self, question: Question) -> bool:
+        """Whether the server holds the answer to its form, so that no example need show it."""
+        shape = question.shape
+        return shape.schema is not None or bool(shape.grammar and self._router.models.grammar)
+
+    def _copiers_of(self, pass_id: str) -> set[str]:
+        """Tags of the models that copied an example before, in the pass or an earlier one: each would do so again.
+
+        A resumed or replayed pass asks as it did: what is known when it begins comes from the other passes alone.
+        """
+        if pass_id not in self._copiers:
+            known = () if self._copies is None else self._copies.copiers(pass_id)
+            self._copiers[pass_id] = set(known)
+        return self._copiers[pass_id]
 
     def warm_sampling(self) -> Sampling:
         """How an answer is drawn after one that could not be read: the likeliest tokens would be the same again."""
@@ -275,6 +295,13 @@ def _question(
         sampling=sampling or _configured_sampling(model),
         estimated=request_tokens(prompt.system, text, model),
     )
+
+
+def _without_example(
+    question: Question, prompt: Prompt[InputsT, AnswerT], inputs: InputsT
+) -> Question:
+    text = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
+    return replace(question, text=text, estimated=request_tokens(prompt.system, text, question.model))
 
 
 def _configured_sampling(model: ModelConfig) -> Sampling:

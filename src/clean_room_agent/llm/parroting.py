@@ -5,8 +5,8 @@ that word. A repository that has the word itself is not suspected: it stands in 
 """
 
 import dataclasses
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
@@ -19,6 +19,13 @@ repository's.
 """
 SHOWN = 3
 SHOWN_CHARS = 60
+
+
+class CopyMemory(Protocol):
+    """What is known of answers in a task's earlier passes."""
+
+    def copiers(self, pass_id: str) -> Collection[str]:
+        """The tags of the models that copied an example in other passes of this pass's task."""
 
 
 class Checked(NamedTuple):

@@ -48,11 +48,15 @@ class Prompt(Generic[InputsT, AnswerT]):
     grammar: Callable[[InputsT], str] | None = None
     """What free text is held to, in GBNF, in place of the answer's own; may be "" for some inputs."""
 
-    def render(self, inputs: InputsT) -> str:
-        """The user message: `# title`, then the filled template, without white space at its end."""
+    def render(self, inputs: InputsT, *, example: str | None = None) -> str:
+        """The user message: `# title`, then the filled template, without white space at its end. `example` takes the place of
+        the prompt's own.
+        """
         values: dict[str, object] = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
         schema = "" if self.schema is None else json.dumps(self.schema, separators=(",", ":"))
-        body = _compiled(self.template).render(values, schema=schema, example=self.example)
+        body = _compiled(self.template).render(
+            values, schema=schema, example=self.example if example is None else example
+        )
         return f"# {self.title}\n\n{body.strip()}"
 
     def parse(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:

@@ -148,3 +148,17 @@ def test_a_search_of_which_nothing_was_shown_is_counted(conn: sqlite3.Connection
     decided(conn, PASS, "scope", included=True)
     decided(conn, PASS, "assembly", included=True)
     assert counted(conn) == {("", Cause.NOTHING_IN_SCOPE): (1, 2)}
+
+
+def test_models_that_copied_are_known_by_the_faults_that_are_recorded(conn: sqlite3.Connection) -> None:
+    def answered(model: str, fault: str, task: str = PASS) -> None:
+        call_id = calls.append_call(conn, call(task_id=task, model=model))
+        row = calls.ReadingRow(call_id=call_id, reading="unreadable", fault=fault, timestamp=NOW)
+        calls.append_reading(conn, row)
+
+    answered("whole", fault_of_a_copy())
+    answered("another", fault_of_a_copy())
+    answered("other", "parts: Field required")
+    answered("elsewhere", fault_of_a_copy(), task="another-task")
+    answered("here", fault_of_a_copy(), task=f"{TASK}:here")
+    assert calls.copying_models(conn, TASK, beside=f"{TASK}:here") == ("another", "whole")

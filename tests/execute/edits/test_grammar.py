@@ -48,12 +48,36 @@ def accepts(pattern: re.Pattern[str], text: str) -> bool:
 
 def test_the_examples_of_the_prompt_are_accepted() -> None:
     assert accepts(ANY_FILE, EXAMPLE)
-    paths = ("quokka_zoo/pen.py", "quokka_zoo/food.py", "quokka_zoo/old_food.py")
-    assert accepts(as_pattern(edit_grammar(paths)), EXAMPLE)
+    grammar = edit_grammar(("quokka_zoo/pen.py",), ("quokka_zoo/food.py",), ("quokka_zoo/old_food.py",))
+    assert accepts(as_pattern(grammar), EXAMPLE)
 
 
 def test_other_files_than_the_steps_are_not() -> None:
     assert not accepts(as_pattern(edit_grammar(("quokka_zoo/pen.py", 'odd"name.py'))), EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("edited", "created", "deleted", "accepted"),
+    [
+        (("a.py",), (), (), {"edit", "insert"}),
+        (("a.py",), ("a.py",), (), {"edit", "insert", "create"}),
+        (("a.py",), (), ("a.py",), {"edit", "insert", "delete"}),
+        ((), ("a.py",), (), {"create"}),
+        (("b.py",), ("b.py",), ("b.py",), set()),
+        (("b.py",), ("a.py",), (), {"create"}),
+    ],
+)
+def test_what_the_plan_does_not_say_is_not_generated(
+    edited: tuple[str, ...], created: tuple[str, ...], deleted: tuple[str, ...], accepted: set[str]
+) -> None:
+    pattern = as_pattern(edit_grammar(edited, created, deleted))
+    answers = {
+        "edit": '<edit file="a.py" symbol="f">\n<replacement>\n</replacement>\n</edit>',
+        "insert": '<insert file="a.py" after="f">\nx\n</insert>',
+        "create": '<create file="a.py">\n</create>',
+        "delete": '<delete file="a.py"/>',
+    }
+    assert {form for form, answer in answers.items() if accepts(pattern, answer)} == accepted
 
 
 @pytest.mark.parametrize(
@@ -137,7 +161,7 @@ def test_what_is_accepted_is_one_edit_with_the_very_lines(content: str) -> None:
 
 
 def test_each_prompt_has_its_files_in_the_grammar() -> None:
-    assert 'path ::= "src/till.py"\n' in IMPLEMENT.shape(INPUTS["implement"]).grammar
+    assert 'edited ::= "src/till.py"\n' in IMPLEMENT.shape(INPUTS["implement"]).grammar
     held = [prompt.name for prompt in PROMPTS if "<edit" in prompt.shape(INPUTS[prompt.name]).grammar]
     assert held == ["implement"]
 

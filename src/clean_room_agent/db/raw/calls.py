@@ -68,6 +68,12 @@ SELECT count(*), coalesce(sum(CASE WHEN error = '' THEN coalesce(prompt_tokens, 
 FROM retrieval_llm_calls
 """
 READINGS = Table("call_readings", ReadingRow)
+COPIED = "the answer copies the example"
+"""How the fault of an answer begins that gave the prompt's example back."""
+COPYING = f"""
+SELECT DISTINCT model FROM retrieval_llm_calls WHERE {OF_TASK} AND task_id <> ?
+    AND id IN (SELECT call_id FROM call_readings WHERE fault LIKE ?) ORDER BY model
+"""  # noqa: S608 - a constant condition
 
 
 def append_call(conn: Connection, row: CallRow) -> int:
@@ -109,3 +115,9 @@ def list_readings(conn: Connection, task_id: str) -> tuple[ReadingRow, ...]:
     """All readings of the calls of a task and its passes, by id."""
     tail = f"WHERE call_id IN (SELECT id FROM retrieval_llm_calls WHERE {OF_TASK}) ORDER BY id"  # noqa: S608 - a constant condition
     return READINGS.select(conn, tail, task_range(task_id))
+
+
+def copying_models(conn: Connection, task_id: str, *, beside: str) -> tuple[str, ...]:
+    """The models whose answers in a task and its passes copied a prompt's example, but for the pass `beside`."""
+    parameters = (*task_range(task_id), beside, f"{COPIED}%")
+    return tuple(model for (model,) in conn.execute(COPYING, parameters))

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
+from clean_room_agent.db.raw.calls import COPIED
 from clean_room_agent.db.raw.passes import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection
 
@@ -59,8 +60,6 @@ FAILURES = {
 """By the end of a call; every other error is the server's."""
 ENDS = {"repeated": Cause.RUNAWAY, "length": Cause.LIMIT}
 """How a call with an unreadable answer ended."""
-COPIED = "the answer copies the example"
-"""How the fault of an answer begins that gave the prompt's example back."""
 OUTCOMES = {
     "refused": Cause.REFUSED,
     "no_edits": Cause.NO_EDITS,

@@ -1,6 +1,7 @@
 r"""The edit format as a grammar in GBNF, for servers that generate by one.
 
-It has the forms that the coder is asked for and nothing around them: at most `MAX_BLOCKS` blocks, of given files. A line
+It has the forms that the coder is asked for and nothing around them: at most `MAX_BLOCKS` blocks, of given files, each
+with the forms that its role allows: what would be refused is not generated. A line
 of a content is any that begins with no tag of the format, so that each content ends at the first closing tag and
 what is generated always parses. (That is why there is no grammar for a step whose code has such lines itself.) The rule
 of a line is a trie of the tags' names: at each character one alternative at most goes on, so a grammar's sampler keeps
@@ -23,25 +24,46 @@ TAGS = (*CONTENTS, *BLOCKS, *(f"/{name}" for name in (*CONTENTS, *BLOCKS)))
 """What no line of a content begins with, after its "<"."""
 FORMS = f"""\
 root ::= block ("\\n" block){{0,{MAX_BLOCKS - 1}}} "\\n"?
-block ::= edit | rewrite | insert | create | delete
-edit ::= "<edit" file ">\\n" change{{1,{MAX_CHANGES}}} "</edit>"
-change ::= "<search>\\n" line+ "</search>\\n" replacement
-rewrite ::= "<edit" file " symbol=" name ">\\n" replacement "</edit>"
-replacement ::= "<replacement>\\n" line* "</replacement>\\n"
-insert ::= "<insert" file " " ("after" | "before" | "in") "=" name ">\\n" line+ "</insert>"
-create ::= "<create" file ">\\n" line* "</create>"
-delete ::= "<delete" file "/>"
-file ::= " file=\\"" path "\\""
 name ::= "\\"" [^"\\n]{{1,{NAME_CHARS}}} "\\""
 rest ::= [^\\n]* "\\n"
 """
+EDITED = f"""\
+edit ::= "<edit file=\\"" edited "\\">\\n" change{{1,{MAX_CHANGES}}} "</edit>"
+change ::= "<search>\\n" line+ "</search>\\n" replacement
+rewrite ::= "<edit file=\\"" edited "\\" symbol=" name ">\\n" replacement "</edit>"
+replacement ::= "<replacement>\\n" line* "</replacement>\\n"
+insert ::= "<insert file=\\"" edited "\\" " ("after" | "before" | "in") "=" name ">\\n" line+ "</insert>"
+"""
+CREATED = """\
+create ::= "<create file=\\"" created "\\">\\n" line* "</create>"
+"""
+DELETED = """\
+delete ::= "<delete file=\\"" deleted "\\"/>"
+"""
 
 
-def edit_grammar(paths: Iterable[str]) -> str:
-    """A grammar of answers that edit only the files of these paths; of any, where there are none."""
-    known = dict.fromkeys(path for path in paths if '"' not in path and path.isprintable())
-    path = " | ".join(map(_literal, known)) or f'[^"\\n]{{1,{PATH_CHARS}}}'
-    return FORMS + f"path ::= {path}\n" + "".join(_line_rules())
+def edit_grammar(
+    edited: Iterable[str] = (), created: Iterable[str] = (), deleted: Iterable[str] = ()
+) -> str:
+    """A grammar of answers that edit, create and delete only the files of these paths; any, where there are none at all."""
+    forms = (
+        (("edit", "rewrite", "insert"), EDITED, "edited", _known(edited)),
+        (("create",), CREATED, "created", _known(created)),
+        (("delete",), DELETED, "deleted", _known(deleted)),
+    )
+    any_path = "" if any(paths for *_, paths in forms) else f'[^"\\n]{{1,{PATH_CHARS}}}'
+    blocks: list[str] = []
+    rules: list[str] = []
+    for names, rule, kind, paths in forms:
+        if path := " | ".join(map(_literal, paths)) or any_path:
+            blocks += names
+            rules += (rule, f"{kind} ::= {path}\n")
+    return FORMS + f"block ::= {' | '.join(blocks)}\n" + "".join((*rules, *_line_rules()))
+
+
+def _known(paths: Iterable[str]) -> list[str]:
+    """Those that can stand between quotation marks."""
+    return list(dict.fromkeys(path for path in paths if '"' not in path and path.isprintable()))
 
 
 def _line_rules() -> Iterator[str]:

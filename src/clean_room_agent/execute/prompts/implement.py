@@ -43,14 +43,18 @@ class ImplementInputs:
     failures: tuple[FailedAttempt, ...]
     """Oldest first; of all but the newest only the feedback is shown, which is a line."""
     hint: str
-    editable: tuple[str, ...] = ()
-    """Paths of the files that the step names or that are shown whole or in part; for the grammar, not for the text."""
+    edited: tuple[str, ...] = ()
+    """Paths of the files that an answer may edit, here and below for the grammar alone: what the step names or the context
+    shows.
+    """
+    created: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
 
 
 def edit_forms(inputs: ImplementInputs) -> str:
     """The grammar that the answer is held to; "" where the code has lines like those of the edit format."""
     shown = (inputs.context.code, inputs.context.tests, inputs.task, inputs.step)
-    return "" if any(map(holds_tags, shown)) else edit_grammar(inputs.editable)
+    return "" if any(map(holds_tags, shown)) else edit_grammar(inputs.edited, inputs.created, inputs.deleted)
 
 
 def read_edits(text: str) -> tuple[PatchEdit, ...] | BadAnswer:
