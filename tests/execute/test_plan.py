@@ -1,6 +1,7 @@
 import json
 from typing import Any
 
+import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client
 from tests.fakes.rooms import room, shown_file
@@ -17,6 +18,7 @@ from clean_room_agent.execute.plan import (
     make_meta_plan,
     make_part_plan,
 )
+from clean_room_agent.llm.exchange import Finish, RawAnswer
 
 ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")
 LIMITS = PlanLimits(max_parts=3, max_steps=3, max_lines=200)
@@ -150,6 +152,15 @@ def test_what_cannot_be_read_after_its_repair_is_asked_for_once_more() -> None:
     planned = meta_plan(transport)
     assert planned.value is not None
     assert "the answer holds no JSON object" in transport.requests[-1].prompt
+
+
+@pytest.mark.parametrize("finish", ["length", "repeated", "copied"])
+def test_who_finds_no_end_twice_is_not_asked_again(finish: Finish) -> None:
+    endless = RawAnswer(request_body="{}", text="{" * 9, finish=finish)
+    transport = ScriptedTransport([endless] * 2)
+    planned = part_plan(transport)
+    assert planned.value is None
+    assert len(transport.requests) == 2
 
 
 def test_supporting_items_that_do_not_fit_are_noted() -> None:

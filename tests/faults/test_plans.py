@@ -41,6 +41,23 @@ def test_a_part_whose_plan_names_the_wrong_file_is_planned_again_from_what_faile
     assert told.recorded.calls_of("implement")[-1].task_id.endswith(":impl:p1:s1-2")
 
 
+def test_who_could_not_plan_a_part_is_not_asked_again_where_no_test_says_anything_new(till: Project) -> None:
+    told = till.solve_scripted({PART_PLAN.title: ["No plan."] * 9, IMPLEMENT.title: ["I cannot."] * 6})
+    assert (told.code, told.traces) == (1, {})
+    assert not [call for call in told.recorded.calls if "replan" in call.task_id]
+    assert [event for event in told.recorded.events if event.kind == "replan"] == []
+
+
+def test_who_could_not_plan_a_part_is_asked_again_about_what_its_tests_said(till: Project) -> None:
+    def spoil(_: ChatCall, right: str) -> str:
+        before, word, after = right.rpartition("return")
+        return f"{before}{word} 1 or{after}"
+
+    told = till.solve_scripted({PART_PLAN.title: ["No plan."] * 4, IMPLEMENT.title: [spoil] * 3})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert [call for call in told.recorded.calls if call.task_id.endswith(":part_plan:p1:replan_1")]
+
+
 def test_a_step_whose_answers_are_too_long_is_planned_again_in_shorter_ones(till: Project) -> None:
     def cut(_: ChatCall, right: str) -> Answer:
         return Answer(text=right[: len(right) // 2], done_reason="length")

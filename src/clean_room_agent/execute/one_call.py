@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import is_plan_id
@@ -15,7 +15,7 @@ from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentIn
 from clean_room_agent.execute.prompts.answers import StepAnswer
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
-from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.exchange import Sampling
 
 PlanT = TypeVar("PlanT")
@@ -41,6 +41,8 @@ class Draft(Generic[PlanT]):
     notes: tuple[str, ...]
     """What the program put right or left out, for the record."""
     call_id: int
+    endless: bool = False
+    """Whether the answer, also when it was asked for again, copied the example, repeated itself or ran to its limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,7 @@ def draft_meta_plan(
     reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id, sampling=_sampling(models, rejected))
     notes = _dropped(fitted.dropped)
     if reply.value is None:
-        return _unreadable(reply.text, "" if reply.bad is None else reply.bad.fault, notes, reply.call_id)
+        return _unreadable(reply, notes)
     names, renamed = _renamed([part.id for part in reply.value.parts], "p")
     parts = tuple(
         Part(
@@ -163,7 +165,7 @@ def draft_part_plan(
     reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id, sampling=_sampling(models, rejected))
     notes = _dropped(fitted.dropped)
     if reply.value is None:
-        return _unreadable(reply.text, "" if reply.bad is None else reply.bad.fault, notes, reply.call_id)
+        return _unreadable(reply, notes)
     steps, renamed = _steps(reply.value.steps)
     plan = PartPlan(
         part_id=part.id, task_summary=reply.value.summary, steps=steps, rationale=reply.value.analysis
@@ -240,7 +242,7 @@ def draft_adjustment(
     reply = models.ask(ADJUSTMENT, fitted.inputs, pass_id=pass_id, sampling=_sampling(models, rejected))
     notes = _dropped(fitted.dropped)
     if reply.value is None:
-        return _unreadable(reply.text, "" if reply.bad is None else reply.bad.fault, notes, reply.call_id)
+        return _unreadable(reply, notes)
     steps, renamed = _steps(reply.value.steps)
     done = {outcome.step.id: outcome.step for outcome in outcomes if outcome.succeeded}
     repeated = tuple(step.id for step in steps if step.id in done and _same(step, done[step.id]))
@@ -322,5 +324,13 @@ def _dropped(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(f"did not fit the prompt: {name}" for name in names)
 
 
-def _unreadable(text: str, fault: str, notes: tuple[str, ...], call_id: int) -> Draft[PlanT]:
-    return Draft(value=None, text=text, fault=fault, notes=notes, call_id=call_id)
+def _unreadable(reply: Reply[Any], notes: tuple[str, ...]) -> Draft[PlanT]:
+    assert reply.bad is not None
+    return Draft(
+        value=None,
+        text=reply.text,
+        fault=reply.bad.fault,
+        notes=notes,
+        call_id=reply.call_id,
+        endless=reply.bad.kind in {"repeated", "parroted", "truncated"},
+    )

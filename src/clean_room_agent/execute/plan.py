@@ -193,8 +193,8 @@ def _settled(
     rejected: Rejected = Rejected(),  # noqa: B008 - frozen
     doubts_of: Callable[[PlanT], tuple[str, ...]] = lambda _: (),
 ) -> Planned[PlanT]:
-    """The first draft without faults; what is wrong with one goes back once, also that it cannot be read. What there is to
-    doubt counts against the first draft alone: who says it again means it.
+    """The first draft without faults; what is wrong with one goes back once, also that it cannot be read, unless the model
+    finds no end. What there is to doubt counts against the first draft alone: who says it again means it.
     """
     notes: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
@@ -209,6 +209,8 @@ def _settled(
             return Planned(value=drafted.value, faults=(), notes=notes, call_ids=calls)
         notes += tuple(f"refused: {fault}" for fault in faults)
         rejected = Rejected(text=drafted.text.strip() if drafted.value is not None else "", faults=faults)
+        if drafted.endless:
+            break
     return Planned(value=None, faults=rejected.faults, notes=notes, call_ids=calls)
 
 

@@ -297,9 +297,7 @@ def _question(
     )
 
 
-def _without_example(
-    question: Question, prompt: Prompt[InputsT, AnswerT], inputs: InputsT
-) -> Question:
+def _without_example(question: Question, prompt: Prompt[InputsT, AnswerT], inputs: InputsT) -> Question:
     text = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
     return replace(question, text=text, estimated=request_tokens(prompt.system, text, question.model))
 

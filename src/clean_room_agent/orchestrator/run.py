@@ -58,6 +58,8 @@ class StepFailed:
     why: str
     cut_off: bool = False
     """Whether an answer for it was."""
+    untested: bool = False
+    """Whether no attempt came as far as the tests."""
 
     @property
     def fault(self) -> str:

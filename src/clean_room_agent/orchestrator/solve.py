@@ -141,7 +141,7 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
 
 def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
     """Whether every step of the part's plan was accepted; one that failed is made again from what failed: once, and once
-    more for each hint of the user.
+    more for each hint of the user. Who could not plan the part, and learns nothing of it from tests, is not asked again.
     """
     failed: FailedPlan | None = None
     while True:
@@ -159,8 +159,10 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
         hinted = run.hints.by(part_plan_pass(run.task_id, part.id, number))
         if number > 1 + hinted or run.progress.stopped() or run.progress.replans >= MAX_REPLANS:
             return False
-        run.progress.replans += 1
         lost = [one for one in run.progress.failed if one.part_id == part.id]
+        if not hinted and all(one.untested and one.step.any_of_files for one in lost):
+            return False
+        run.progress.replans += 1
         failed = FailedPlan(
             plan=plan,
             faults=tuple(one.fault for one in lost),
@@ -210,7 +212,7 @@ def _try_step(run: Run, job: StepJob) -> bool:
         return False
     end = run_step(run, job)
     if end.accepted is None:
-        _give_up(run, job.part, job.step, end.why, cut_off=end.cut_off)
+        _give_up(run, job.part, job.step, end.why, cut_off=end.cut_off, untested=end.untested)
         if end.stop:
             run.progress.stop_reason = f"budget spent: {run.budget_spent()}"
         return False
@@ -224,8 +226,12 @@ def _try_step(run: Run, job: StepJob) -> bool:
     return True
 
 
-def _give_up(run: Run, part: Part, step: PlanStep, why: str, *, cut_off: bool = False) -> None:
-    run.progress.failed.append(StepFailed(part_id=part.id, step=step, why=why, cut_off=cut_off))
+def _give_up(
+    run: Run, part: Part, step: PlanStep, why: str, *, cut_off: bool = False, untested: bool = False
+) -> None:
+    run.progress.failed.append(
+        StepFailed(part_id=part.id, step=step, why=why, cut_off=cut_off, untested=untested)
+    )
     run.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": why})
 
 

@@ -40,6 +40,8 @@ class StepEnd:
     why: str = ""
     cut_off: bool = False
     """Whether an answer was."""
+    untested: bool = False
+    """Whether no attempt came as far as the tests."""
     stop: bool = False
     """Whether the whole run has to stop."""
 
@@ -91,6 +93,7 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
                 accepted=None,
                 why=f"{tried.outcome.value}: {tried.detail}",
                 cut_off=any(one.outcome is AttemptOutcome.TRUNCATED for one in seen),
+                untested=all(one.tests is None for one in tries),
                 stop=action.kind == "stop",
             )
 

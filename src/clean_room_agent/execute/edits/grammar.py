@@ -42,9 +42,7 @@ delete ::= "<delete file=\\"" deleted "\\"/>"
 """
 
 
-def edit_grammar(
-    edited: Iterable[str] = (), created: Iterable[str] = (), deleted: Iterable[str] = ()
-) -> str:
+def edit_grammar(edited: Iterable[str] = (), created: Iterable[str] = (), deleted: Iterable[str] = ()) -> str:
     """A grammar of answers that edit, create and delete only the files of these paths; any, where there are none at all."""
     forms = (
         (("edit", "rewrite", "insert"), EDITED, "edited", _known(edited)),

@@ -23,6 +23,8 @@ MAX_NEEDS = 8
 MAX_SYMBOLS = 12
 MAX_PARTS = 12
 MAX_STEPS = 12
+PART_ID_PATTERN = "^[a-z][a-z0-9-]{0,23}$"
+"""As the prompt asks for it."""
 
 ROLE_WORDS = {
     "add": "create",
@@ -71,7 +73,7 @@ class PartAnswer(_Answer):
 
     description: Sentences
     files: Annotated[tuple[PathText, ...], bounds(maxItems=MAX_FILES)] = ()
-    id: Identifier
+    id: Annotated[str, bounds(pattern=PART_ID_PATTERN)]
     needs: Needs = ()
 
 
