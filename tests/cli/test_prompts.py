@@ -1,7 +1,9 @@
 """The registry of prompts: what a server is asked to hold each answer to."""
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,6 +26,10 @@ def resolved(schema: Any, node: Any) -> Any:
 
 def nodes(schema: Any, node: Any) -> Iterator[Any]:
     node = resolved(schema, node)
+    if "anyOf" in node:
+        for way in node["anyOf"]:
+            yield from nodes(schema, way)
+        return
     yield node
     for child in (*node.get("properties", {}).values(), *([node["items"]] if "items" in node else [])):
         yield from nodes(schema, child)
@@ -100,6 +106,29 @@ def test_lists_of_parts_and_steps_end_with_what_the_prompt_allows(name: str) -> 
     prompt = next(prompt for prompt in SHAPED if prompt.name == name)
     key = "parts" if name == "meta_plan" else "steps"
     assert sent(prompt)["properties"][key]["maxItems"] == 4
+
+
+@pytest.mark.parametrize("name", ["meta_plan", "part_plan"])
+def test_paths_look_like_files_or_are_known(name: str) -> None:
+    prompt = next(prompt for prompt in SHAPED if prompt.name == name)
+    inputs = replace(INPUTS[name], known=("src/a.py", "gradlew", "bin/run"))
+    schema = prompt.shape(inputs).schema
+    assert schema is not None
+    path = (
+        schema["$defs"]["PartAnswer"]["properties"]["files"]["items"]
+        if name == "meta_plan"
+        else schema["$defs"]["FileAnswer"]["properties"]["path"]
+    )
+    listed, like = path["anyOf"]
+    assert listed["enum"] == ["gradlew", "bin/run"]
+    for text, fits in (
+        ("src/new.py", True),
+        ("Makefile", True),
+        (".gitignore", True),
+        ("1h30m", False),
+        ("a b", False),
+    ):
+        assert (re.fullmatch(like["pattern"], text) is not None) is fits, text
 
 
 @pytest.mark.parametrize("prompt", SHAPED, ids=lambda prompt: prompt.name)

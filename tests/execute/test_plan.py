@@ -134,6 +134,20 @@ def test_what_stands_alone_needs_nothing() -> None:
     assert steps.notes == ("s1 stands alone and needs nothing: s1",)
 
 
+def test_nothing_needs_itself() -> None:
+    planned = meta_plan(ScriptedTransport([meta_answer(part_of("p1"), part_of("p2", "p2", "p1"))]))
+    assert planned.value is not None
+    assert [part.depends_on for part in planned.value.parts] == [(), ("p1",)]
+    assert planned.notes == ("p2 does not need itself",)
+
+
+def test_what_is_written_twice_is_meant_once() -> None:
+    planned = part_plan(ScriptedTransport([steps_answer(*[step_of("s1", "s1")] * 3)]))
+    assert planned.value is not None
+    assert [(step.id, step.depends_on) for step in planned.value.steps] == [("s1", ())]
+    assert planned.notes == ("written twice: s1", "s1 stands alone and needs nothing: s1")
+
+
 def test_a_plan_that_stays_faulty_is_no_plan() -> None:
     circle = meta_answer(part_of("p1", "p2"), part_of("p2", "p1"))
     planned = meta_plan(ScriptedTransport([circle] * 2))

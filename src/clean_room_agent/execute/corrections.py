@@ -47,12 +47,25 @@ def corrected_steps(
 
 
 def corrected_needs(entries: Sequence[EntryT]) -> tuple[tuple[EntryT, ...], tuple[str, ...]]:
-    """The parts or steps without the needs of one that stands alone: there is nothing that it could need."""
-    if len(entries) != 1 or not entries[0].depends_on:
-        return tuple(entries), ()
-    (only,) = entries
-    note = f"{only.id} stands alone and needs nothing: {', '.join(only.depends_on)}"
-    return (only.model_copy(update={"depends_on": ()}),), (note,)
+    """The parts or steps, each once, without needs of themselves, and of anything where one stands alone."""
+    notes: list[str] = []
+    once = tuple(dict.fromkeys(entries))
+    if len(once) < len(entries):
+        notes.append(
+            f"written twice: {', '.join(sorted({one.id for one in entries if entries.count(one) > 1}))}"
+        )
+    kept: list[EntryT] = []
+    for one in once:
+        needs = () if len(once) == 1 else tuple(name for name in one.depends_on if name != one.id)
+        if needs != one.depends_on:
+            left = ", ".join(name for name in one.depends_on if name not in needs)
+            notes.append(
+                f"{one.id} stands alone and needs nothing: {left}"
+                if len(once) == 1
+                else f"{one.id} does not need itself"
+            )
+        kept.append(one.model_copy(update={"depends_on": needs}))
+    return tuple(kept), tuple(notes)
 
 
 def only_match(path: str, paths: Collection[str]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from clean_room_agent.artifacts.evidence import Evidence
@@ -75,6 +75,7 @@ def draft_meta_plan(
             task=room.task,
             rejected=carried.rejected,
             faults=rejected.faults,
+            known=_paths(room),
         )
 
     carried = planner_load(room, rejected=rejected.text)
@@ -144,7 +145,7 @@ def draft_part_plan(
     """A part in steps, as the model answers."""
 
     def build(carried: Load) -> PartPlanInputs:
-        return _part_inputs(
+        inputs = _part_inputs(
             carried,
             part,
             task=room.task,
@@ -154,6 +155,7 @@ def draft_part_plan(
             max_steps=max_steps,
             max_lines=max_lines,
         )
+        return replace(inputs, known=(*part.affected_files, *_paths(room)))
 
     fitted = fit(
         models,
@@ -310,6 +312,11 @@ def _told(outcome: StepOutcome) -> str:
     verdict = "done" if outcome.succeeded else "failed"
     detail = f" ({outcome.detail})" if outcome.detail else ""
     return f"- {outcome.step.id}, {verdict}: {outcome.step.description}{detail}"
+
+
+def _paths(room: ContextPackage) -> tuple[str, ...]:
+    """Those that the prompt shows or lists."""
+    return tuple(dict.fromkeys((*(item.path for item in room.items), *room.others)))
 
 
 def _same(step: PlanStep, other: PlanStep) -> bool:

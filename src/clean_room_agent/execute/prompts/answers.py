@@ -4,7 +4,9 @@ Keys stand in alphabetical order, because some servers sort them: what has to be
 What a server is sent has more bounds than what is read has (see `llm/schema.py`).
 """
 
-from typing import Annotated
+import re
+from collections.abc import Collection
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -15,16 +17,25 @@ from clean_room_agent.llm.schema import (
     PATH_CHARS,
     SENTENCE_CHARS,
     SENTENCES_CHARS,
+    JsonSchema,
+    at_most,
     bounds,
 )
 
-MAX_FILES = 12
-MAX_NEEDS = 8
-MAX_SYMBOLS = 12
+MAX_FILES = 8
+MAX_NEEDS = 4
+MAX_SYMBOLS = 8
 MAX_PARTS = 12
 MAX_STEPS = 12
+MAX_ODD = 100
+"""Paths that a schema lists, since they do not look like a file's."""
 PART_ID_PATTERN = "^[a-z][a-z0-9-]{0,23}$"
-"""As the prompt asks for it."""
+STEP_ID_PATTERN = "^s[1-9][0-9]?$"
+"""Both as the prompts ask for them."""
+NAMED = "[A-Za-z0-9_@+.-]"
+FILE_PATTERN = f"^({NAMED}{{1,60}}/){{0,9}}({NAMED}{{1,60}}[.][a-z][a-z0-9]{{0,7}}|[A-Z][A-Za-z]{{2,30}}|[.][a-z]{{2,30}})$"
+"""What looks like a file's path: `src/a.py`, `Makefile`, `.gitignore`."""
+FILE_PATH = re.compile(FILE_PATTERN)
 
 ROLE_WORDS = {
     "add": "create",
@@ -109,3 +120,32 @@ class AdjustmentAnswer(_Answer):
     analysis: Sentences
     changes: Annotated[tuple[Sentence, ...], bounds(maxItems=MAX_STEPS)] = ()
     steps: Annotated[tuple[StepAnswer, ...], bounds(maxItems=MAX_STEPS)]
+
+
+def parts_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
+    """The schema of at most so many parts, whose files are `known` or look like a file."""
+    files = {"items": _path_schema(known)}
+    return at_most(_with(schema, "PartAnswer", files=files), "parts", most)
+
+
+def steps_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
+    """The schema of at most so many steps, called s1, s2 and so on, whose files are `known` or look like a file."""
+    named = {"type": "string", "pattern": STEP_ID_PATTERN}
+    schema = _with(schema, "StepAnswer", id=named, needs={"items": named})
+    return at_most(_with(schema, "FileAnswer", path=_path_schema(known)), "steps", most)
+
+
+def _with(schema: JsonSchema, definition: str, **changes: JsonSchema) -> JsonSchema:
+    """The schema with other values of an answer's keys; what a change does not say of one stays."""
+    found = schema["$defs"][definition]
+    properties: dict[str, Any] = dict(found["properties"])
+    for key, change in changes.items():
+        properties[key] = {**properties[key], **change}
+    return {**schema, "$defs": {**schema["$defs"], definition: {**found, "properties": properties}}}
+
+
+def _path_schema(known: Collection[str]) -> JsonSchema:
+    """A path that looks like a file's, or one of those few known ones that do not."""
+    odd = [path for path in known if not FILE_PATH.fullmatch(path)][:MAX_ODD]
+    like = {"type": "string", "pattern": FILE_PATTERN, "maxLength": PATH_CHARS}
+    return {"anyOf": [{"type": "string", "enum": odd}, like]} if odd else like

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.package import SectionTexts
-from clean_room_agent.execute.prompts.answers import MetaPlanAnswer
+from clean_room_agent.execute.prompts.answers import MetaPlanAnswer, parts_schema
 from clean_room_agent.execute.prompts.texts import PLANNER, template
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.schema import at_most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +22,8 @@ class MetaPlanInputs:
     rejected: str
     """An earlier plan that had faults."""
     faults: tuple[str, ...]
+    known: tuple[str, ...] = ()
+    """Paths of files that there are, for the schema alone."""
 
 
 EXAMPLE = (
@@ -42,5 +43,5 @@ META_PLAN: Prompt[MetaPlanInputs, MetaPlanAnswer] = Prompt(
     answer=JsonAnswer(MetaPlanAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,
-    narrow=lambda schema, inputs: at_most(schema, "parts", inputs.max_parts),
+    narrow=lambda schema, inputs: parts_schema(schema, inputs.known, inputs.max_parts),
 )

@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.package import SectionTexts
-from clean_room_agent.execute.prompts.answers import PartPlanAnswer
+from clean_room_agent.execute.prompts.answers import PartPlanAnswer, steps_schema
 from clean_room_agent.execute.prompts.texts import PLANNER, template
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.schema import at_most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +30,8 @@ class PartPlanInputs:
     """Of the edits of one step."""
     rejected: str
     faults: tuple[str, ...]
+    known: tuple[str, ...] = ()
+    """Paths of files that there are, for the schema alone."""
 
 
 EXAMPLE = (
@@ -52,5 +53,5 @@ PART_PLAN: Prompt[PartPlanInputs, PartPlanAnswer] = Prompt(
     answer=JsonAnswer(PartPlanAnswer),
     max_answer_tokens=1200,
     example=EXAMPLE,
-    narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
+    narrow=lambda schema, inputs: steps_schema(schema, inputs.known, inputs.max_steps),
 )
