@@ -1,6 +1,8 @@
+from dataclasses import replace
+
 import pytest
 from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client
+from tests.fakes.model_client import model_client, models_config
 from tests.fakes.rooms import room, shown_file
 from tests.fakes.scripted_transport import Scripted, ScriptedTransport
 
@@ -75,6 +77,25 @@ def test_an_answer_that_is_no_edit_says_why(
     assert done.bad is not None
     assert (done.bad.kind, done.truncated) == (kind, truncated)
     assert done.step.error_info == done.bad.fault
+
+
+def test_an_answer_is_held_to_what_the_step_and_its_context_name() -> None:
+    shown = room(
+        shown_file("a.py", "def f():\n    pass\n\n\nclass A:\n    def b(self):\n        pass\n"),
+        replace(shown_file("c.py", "def d():\n    pass\n"), symbol="C.d"),
+        task="Make x two.",
+    )
+    targets = (TargetFile(path="a.py"), TargetFile(path="new.py", role="create"), TargetFile(path="e.py"))
+    step = STEP.model_copy(update={"target_files": targets})
+    transport = ScriptedTransport([ANSWER])
+    models = model_client(transport, MemorySink(), config=models_config(provider="openai", grammar=True))
+    implement(models, shown, replace(INSTRUCTION, step=step), pass_id="t:impl:p1:s1")
+    rules = dict(line.split(" ::= ", 1) for line in transport.requests[0].grammar.splitlines())
+    assert rules["edited"] == '"a.py" | "new.py" | "e.py" | "c.py"'
+    assert rules["created"] == '"new.py"'
+    assert "deleted" not in rules
+    assert '("f" | "A" | "A.b")' in rules["rewritten"]
+    assert '("C.d" | "C")' in rules["rewritten"]
 
 
 def test_the_newest_attempt_stands_whole_after_a_line_for_each_older_one() -> None:

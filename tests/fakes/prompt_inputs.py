@@ -6,6 +6,7 @@ from tests.fakes.rooms import shown_file
 
 from clean_room_agent.artifacts.package import section_texts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
+from clean_room_agent.execute.edits.grammar import Editable
 from clean_room_agent.execute.prompts.adjustment import AdjustmentInputs
 from clean_room_agent.execute.prompts.implement import ImplementInputs
 from clean_room_agent.execute.prompts.meta_plan import MetaPlanInputs
@@ -96,7 +97,7 @@ INPUTS: dict[str, Any] = {
         unshown=(),
         failures=(),
         hint="",
-        edited=(PATH,),
+        edited=(Editable(path=PATH, names=("total",)),),
     ),
     "adjustment": AdjustmentInputs(
         context=CONTEXT,

@@ -48,7 +48,7 @@ def test_a_text_that_repeats_itself_is_closed_soon(unit: str, size: int) -> None
     least = max(LEAST_CHARS, TIMES * len(unit))
     assert least <= fed(text, size) < least + LEAST_CHARS + size
     assert repeats(text)
-    assert "again and again" in describe_repetition(text)
+    assert text[-20:] not in describe_repetition(text)
 
 
 @pytest.mark.parametrize(

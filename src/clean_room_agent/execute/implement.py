@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
 from clean_room_agent.artifacts.package import ContextPackage, quoted
-from clean_room_agent.artifacts.plans import PlanStep
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
+from clean_room_agent.execute.edits.definitions import definitions
+from clean_room_agent.execute.edits.grammar import Editable
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edit
 from clean_room_agent.execute.fit import Load, Retry, fit, load
@@ -104,8 +108,7 @@ def implement(
         return replace(_inputs(instruction, carried), edited=edited, created=created, deleted=deleted)
 
     targets = instruction.step.target_files
-    shown = tuple(item.path for item in room.items if item.detail == "primary")
-    edited = tuple(dict.fromkeys((*(target.path for target in targets), *shown)))
+    edited = _editable(room, targets)
     created = tuple(target.path for target in targets if target.role == "create")
     deleted = tuple(target.path for target in targets if target.role == "delete")
     wanted = load(room, instruction.diff, _retries(instruction.failures))
@@ -132,6 +135,30 @@ def implement(
         latency_ms=reply.latency_ms,
         attempts=reply.attempts,
     )
+
+
+def _editable(room: ContextPackage, targets: Iterable[TargetFile]) -> tuple[Editable, ...]:
+    """The step's files, then the others that the context shows whole or in part; with the definitions that it shows of each,
+    and any of a file that it does not show.
+    """
+    shown = [item.path for item in room.primary()]
+    names: dict[str, list[str]] = defaultdict(list)
+    for item in room.items:
+        if item.symbol is not None:
+            names[item.path] += (item.symbol, *_holders(item.symbol))
+        elif item.detail == "primary":
+            names[item.path] += [one.symbol for one in definitions(item.path, item.text)]
+    return tuple(
+        Editable(path=path, names=tuple(dict.fromkeys(names[path])) if path in names else None)
+        for path in dict.fromkeys((*(target.path for target in targets), *shown))
+    )
+
+
+def _holders(symbol: str) -> Iterator[str]:
+    """The qualified names of what holds the symbol: of `A.B.c`, `A.B` and `A`."""
+    while "." in symbol:
+        symbol = symbol.rpartition(".")[0]
+        yield symbol
 
 
 def step_tokens(models: ModelClient, instruction: StepInstruction) -> int:

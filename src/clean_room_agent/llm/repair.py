@@ -4,19 +4,13 @@ from clean_room_agent.llm.answers import BadAnswer
 
 QUOTED_CHARS = 1500
 """At most so much of the faulty answer is shown, in whole lines."""
-REPEATED_CHARS = 200
-"""The same for one that repeats itself."""
 
 
 def repair_prompt(original: str, answer: str, bad: BadAnswer, *, max_tokens: int) -> str:
     """The original prompt, unchanged so that a server's prefix cache holds it, then the faulty answer and its fault."""
     parts = [original, "", "# An earlier answer to this could not be used", ""]
-    # What repeats itself or copies is not shown again at length: it is what the model takes up most easily.
-    quoted = (
-        ""
-        if bad.kind == "parroted"
-        else quote_lines(answer, limit=REPEATED_CHARS if bad.kind == "repeated" else QUOTED_CHARS)
-    )
+    # What repeats itself or copies is not shown again: it is what the model takes up most easily.
+    quoted = "" if bad.kind in {"parroted", "repeated"} else quote_lines(answer)
     if quoted:
         parts += ["The answer was:", "", quoted, ""]
     if bad.kind == "truncated":

@@ -13,7 +13,6 @@ TAIL_CHARS = TIMES * MOST_UNIT_CHARS
 PROBE_CHARS = 12
 CHECKED_EVERY = 64
 """Characters that come between two looks at the tail."""
-SHOWN_CHARS = 60
 
 
 class RepetitionGuard:
@@ -41,10 +40,8 @@ def repeats(text: str) -> bool:
 
 
 def describe_repetition(text: str) -> str:
-    """What was wrong with an answer that was closed, in words for the model."""
-    unit = _unit(text)
-    again = f" ({unit[:SHOWN_CHARS]!r} again and again)" if unit else ""
-    return f"the answer repeated itself and was stopped after {len(text)} characters{again}"
+    """What was wrong with an answer that was closed, in words for the model: without what it repeated, or it does so again."""
+    return f"the answer repeated itself and was stopped after {len(text)} characters"
 
 
 def _unit(text: str) -> str:

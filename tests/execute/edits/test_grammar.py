@@ -10,7 +10,7 @@ from tests.fakes.rooms import shown_file
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.package import section_texts
 from clean_room_agent.cli.prompts import PROMPTS
-from clean_room_agent.execute.edits.grammar import MAX_BLOCKS, TAGS, edit_grammar
+from clean_room_agent.execute.edits.grammar import MAX_BLOCKS, MAX_NAMES, TAGS, Editable, edit_grammar
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edit
 from clean_room_agent.execute.prompts.implement import EXAMPLE, IMPLEMENT
@@ -38,6 +38,10 @@ def as_pattern(grammar: str) -> re.Pattern[str]:
     return re.compile(expand("root"))
 
 
+def any_name(path: str) -> Editable:
+    return Editable(path=path)
+
+
 ANY_FILE = as_pattern(edit_grammar(()))
 """Of any file."""
 
@@ -48,12 +52,13 @@ def accepts(pattern: re.Pattern[str], text: str) -> bool:
 
 def test_the_examples_of_the_prompt_are_accepted() -> None:
     assert accepts(ANY_FILE, EXAMPLE)
-    grammar = edit_grammar(("quokka_zoo/pen.py",), ("quokka_zoo/food.py",), ("quokka_zoo/old_food.py",))
+    pen = Editable(path="quokka_zoo/pen.py", names=("QuokkaPen.open",))
+    grammar = edit_grammar((pen,), ("quokka_zoo/food.py",), ("quokka_zoo/old_food.py",))
     assert accepts(as_pattern(grammar), EXAMPLE)
 
 
 def test_other_files_than_the_steps_are_not() -> None:
-    assert not accepts(as_pattern(edit_grammar(("quokka_zoo/pen.py", 'odd"name.py'))), EXAMPLE)
+    assert not accepts(as_pattern(edit_grammar(map(any_name, ("quokka_zoo/pen.py", 'odd"name.py')))), EXAMPLE)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +75,7 @@ def test_other_files_than_the_steps_are_not() -> None:
 def test_what_the_plan_does_not_say_is_not_generated(
     edited: tuple[str, ...], created: tuple[str, ...], deleted: tuple[str, ...], accepted: set[str]
 ) -> None:
-    pattern = as_pattern(edit_grammar(edited, created, deleted))
+    pattern = as_pattern(edit_grammar(map(any_name, edited), created, deleted))
     answers = {
         "edit": '<edit file="a.py" symbol="f">\n<replacement>\n</replacement>\n</edit>',
         "insert": '<insert file="a.py" after="f">\nx\n</insert>',
@@ -78,6 +83,28 @@ def test_what_the_plan_does_not_say_is_not_generated(
         "delete": '<delete file="a.py"/>',
     }
     assert {form for form, answer in answers.items() if accepts(pattern, answer)} == accepted
+
+
+def test_only_definitions_that_are_known_are_named() -> None:
+    files = (
+        Editable(path="a.py", names=("f", "A.b")),
+        Editable(path="b.md", names=()),
+        Editable(path="c.py", names=("g",) * MAX_NAMES),
+        Editable(path="d.py", names=tuple(f"f{number}" for number in range(MAX_NAMES + 1))),
+    )
+    pattern = as_pattern(edit_grammar(files))
+
+    def named(path: str, name: str) -> set[bool]:
+        rewritten = f'<edit file="{path}" symbol="{name}">\n<replacement>\n</replacement>\n</edit>'
+        inserted = f'<insert file="{path}" after="{name}">\nx\n</insert>'
+        return {accepts(pattern, text) for text in (rewritten, inserted)}
+
+    assert [named("a.py", name) for name in ("f", "A.b", "A", "g")] == [{True}, {True}, {False}, {False}]
+    assert named("b.md", "f") == {False}
+    assert [named("c.py", name) for name in ("g", "f")] == [{True}, {False}]
+    assert named("d.py", "anything") == {True}
+    searched = '<edit file="b.md">\n<search>\nx\n</search>\n<replacement>\n</replacement>\n</edit>'
+    assert accepts(pattern, searched)
 
 
 @pytest.mark.parametrize(

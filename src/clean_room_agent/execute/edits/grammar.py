@@ -1,7 +1,7 @@
 r"""The edit format as a grammar in GBNF, for servers that generate by one.
 
 It has the forms that the coder is asked for and nothing around them: at most `MAX_BLOCKS` blocks, of given files, each
-with the forms that its role allows: what would be refused is not generated. A line
+with the forms that its role allows and the definitions that are known in it: what would be refused is not generated. A line
 of a content is any that begins with no tag of the format, so that each content ends at the first closing tag and
 what is generated always parses. (That is why there is no grammar for a step whose code has such lines itself.) The rule
 of a line is a trie of the tags' names: at each character one alternative at most goes on, so a grammar's sampler keeps
@@ -12,6 +12,7 @@ one state however long a content grows.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 MAX_BLOCKS = 16
 MAX_CHANGES = 8
@@ -24,44 +25,88 @@ TAGS = (*CONTENTS, *BLOCKS, *(f"/{name}" for name in (*CONTENTS, *BLOCKS)))
 """What no line of a content begins with, after its "<"."""
 FORMS = f"""\
 root ::= block ("\\n" block){{0,{MAX_BLOCKS - 1}}} "\\n"?
-name ::= "\\"" [^"\\n]{{1,{NAME_CHARS}}} "\\""
 rest ::= [^\\n]* "\\n"
 """
-EDITED = f"""\
+REPLACEMENT = """\
+replacement ::= "<replacement>\\n" line* "</replacement>\\n"
+"""
+EDIT = f"""\
 edit ::= "<edit file=\\"" edited "\\">\\n" change{{1,{MAX_CHANGES}}} "</edit>"
 change ::= "<search>\\n" line+ "</search>\\n" replacement
-rewrite ::= "<edit file=\\"" edited "\\" symbol=" name ">\\n" replacement "</edit>"
-replacement ::= "<replacement>\\n" line* "</replacement>\\n"
-insert ::= "<insert file=\\"" edited "\\" " ("after" | "before" | "in") "=" name ">\\n" line+ "</insert>"
+{REPLACEMENT}"""
+NAMED = """\
+rewrite ::= "<edit file=\\"" rewritten "\\">\\n" replacement "</edit>"
+insert ::= "<insert file=\\"" inserted "\\">\\n" line+ "</insert>"
+side ::= "after" | "before" | "in"
 """
-CREATED = """\
+CREATE = """\
 create ::= "<create file=\\"" created "\\">\\n" line* "</create>"
 """
-DELETED = """\
+DELETE = """\
 delete ::= "<delete file=\\"" deleted "\\"/>"
 """
+ANY_PATH = f'[^"\\n]{{1,{PATH_CHARS}}}'
+ANY_NAME = f'[^"\\n]{{1,{NAME_CHARS}}}'
+MAX_NAMES = 300
+"""Of one file."""
 
 
-def edit_grammar(edited: Iterable[str] = (), created: Iterable[str] = (), deleted: Iterable[str] = ()) -> str:
-    """A grammar of answers that edit, create and delete only the files of these paths; any, where there are none at all."""
-    forms = (
-        (("edit", "rewrite", "insert"), EDITED, "edited", _known(edited)),
-        (("create",), CREATED, "created", _known(created)),
-        (("delete",), DELETED, "deleted", _known(deleted)),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Editable:
+    """A file that an answer may edit."""
+
+    path: str
+    names: tuple[str, ...] | None = None
+    """Qualified names of the definitions that an edit may name in it; None for any."""
+
+
+ANY_FILE = Editable(path="")
+
+
+def edit_grammar(
+    edited: Iterable[Editable] = (), created: Iterable[str] = (), deleted: Iterable[str] = ()
+) -> str:
+    """A grammar of answers that edit, create and delete only these files; any, where there are none at all."""
+    files = [one for one in edited if _can_be_quoted(one.path)]
+    new = list(filter(_can_be_quoted, created))
+    gone = list(filter(_can_be_quoted, deleted))
+    if not (files or new or gone):
+        files, new, gone = [ANY_FILE], [""], [""]
+    named = [one for one in files if one.names is None or one.names]
+    rules = {
+        "edited": _either(_path(one.path) for one in files),
+        "rewritten": _either(f'{_path(one.path)} "\\" symbol=\\"" {_names(one)}' for one in named),
+        "inserted": _either(f'{_path(one.path)} "\\" " side "=\\"" {_names(one)}' for one in named),
+        "created": _either(map(_path, new)),
+        "deleted": _either(map(_path, gone)),
+    }
+    forms: tuple[tuple[str, tuple[str, ...], str], ...] = (
+        ("edited", ("edit",), EDIT),
+        ("rewritten", ("rewrite", "insert"), NAMED),
+        ("created", ("create",), CREATE),
+        ("deleted", ("delete",), DELETE),
     )
-    any_path = "" if any(paths for *_, paths in forms) else f'[^"\\n]{{1,{PATH_CHARS}}}'
-    blocks: list[str] = []
-    rules: list[str] = []
-    for names, rule, kind, paths in forms:
-        if path := " | ".join(map(_literal, paths)) or any_path:
-            blocks += names
-            rules += (rule, f"{kind} ::= {path}\n")
-    return FORMS + f"block ::= {' | '.join(blocks)}\n" + "".join((*rules, *_line_rules()))
+    blocks = _either(block for rule, names, _ in forms if rules[rule] for block in names)
+    texts = "".join(text for rule, _, text in forms if rules[rule])
+    written = "".join(f"{name} ::= {way}\n" for name, way in rules.items() if way)
+    return f"{FORMS}block ::= {blocks}\n{texts}{written}{''.join(_line_rules())}"
 
 
-def _known(paths: Iterable[str]) -> list[str]:
-    """Those that can stand between quotation marks."""
-    return list(dict.fromkeys(path for path in paths if '"' not in path and path.isprintable()))
+def _either(ways: Iterable[str]) -> str:
+    return " | ".join(dict.fromkeys(ways))
+
+
+def _can_be_quoted(text: str) -> bool:
+    return '"' not in text and text.isprintable()
+
+
+def _path(path: str) -> str:
+    return _literal(path) if path else ANY_PATH
+
+
+def _names(file: Editable) -> str:
+    known = [name for name in file.names or () if _can_be_quoted(name)]
+    return f"({_either(map(_literal, known))})" if 0 < len(known) <= MAX_NAMES else ANY_NAME
 
 
 def _line_rules() -> Iterator[str]:

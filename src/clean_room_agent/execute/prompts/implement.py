@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.package import SectionTexts
-from clean_room_agent.execute.edits.grammar import edit_grammar
+from clean_room_agent.execute.edits.grammar import Editable, edit_grammar
 from clean_room_agent.execute.edits.parse import ParseFault, parse_edits
 from clean_room_agent.execute.edits.tags import holds_tags
 from clean_room_agent.execute.prompts.texts import CODER, template
@@ -43,10 +43,8 @@ class ImplementInputs:
     failures: tuple[FailedAttempt, ...]
     """Oldest first; of all but the newest only the feedback is shown, which is a line."""
     hint: str
-    edited: tuple[str, ...] = ()
-    """Paths of the files that an answer may edit, here and below for the grammar alone: what the step names or the context
-    shows.
-    """
+    edited: tuple[Editable, ...] = ()
+    """The files that an answer may edit, here and below for the grammar alone: what the step names or the context shows."""
     created: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
 
