@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from tests.fakes.ollama_script import Answer, busy
@@ -146,27 +147,42 @@ def test_a_server_that_breaks_at_any_prompt_ends_the_run(till: Project, name: st
     assert "failed with status 500: model failed to load" in told.err
 
 
-def test_no_server_at_all_is_said_before_any_model_was_asked(till: Project) -> None:
+def test_no_server_at_all_is_said_before_anything_runs(till: Project) -> None:
     with OllamaServer(till.oracle) as server:
         till.configure(server.base_url)
     told = till.cra("solve", till.task)
     assert (told.code, told.traces, told.branches) == (3, {}, ())
     assert f"error: no model server answers at {server.base_url}: " in told.err
     assert "-> start it (Ollama: `ollama serve`), or mend base_url in [models]" in told.err
-    assert told.recorded.ending[0] == "failed"
-    assert [call.finish for call in told.recorded.probes] == ["error:ServerUnreachable"]
-    assert told.recorded.calls == ()
+    check_nothing_ran(told)
 
 
-@pytest.mark.parametrize("role", ["coding", "reasoning"])
-def test_a_wrong_model_name_lists_the_models_that_there_are(till: Project, role: str) -> None:
+def check_nothing_ran(told: Told) -> None:
+    assert "baseline" not in told.err
+    assert (told.recorded.run, told.recorded.probes, told.recorded.calls) == (None, (), ())
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        {"coding": "coder:7b"},
+        {"reasoning": "coder:7b"},
+        {"escalation": {"coding": ["coder:7b"]}},
+        {"overrides": {"part_plan": "coder:7b"}},
+    ],
+    ids=["coding", "reasoning", "escalation", "override"],
+)
+@pytest.mark.parametrize("command", ["solve", "plan"])
+def test_a_model_that_is_missing_is_said_before_anything_runs(
+    till: Project, command: str, models: dict[str, Any]
+) -> None:
     with serving(till) as server:
-        told = till.solve(server, models={role: "coder:7b"})
+        till.configure(server.base_url, models=models)
+        told = till.cra(command, till.task)
     assert (told.code, told.traces, told.branches) == (3, {}, ())
     assert f"error: {server.base_url} does not have the model 'coder:7b'" in told.err
     assert (
         "-> run `ollama pull coder:7b`, or name another one in [models]; it has: coder:3b, thinker:4b"
         in told.err
     )
-    assert told.recorded.ending[0] == "failed"
-    assert told.recorded.probes[-1].finish == "error:ModelNotFound"
+    check_nothing_ran(told)

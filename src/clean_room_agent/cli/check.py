@@ -16,11 +16,11 @@ from pydantic import BaseModel
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.model_server import open_server
+from clean_room_agent.cli.model_server import model_on, open_server
 from clean_room_agent.cli.reaping import reap
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.errors import CraError, ForwardingServer, ModelError, TruncatingServer, UsageError
+from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
 from clean_room_agent.git.command import git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
@@ -307,24 +307,16 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
     if server is None or not line.ok:
         return
     asked: ModelServer = server
-    tags = dict.fromkeys(
-        tag for tag in (settings.models.coding, settings.models.reasoning, settings.models.classifier) if tag
-    )
 
     def describe(tag: str) -> str:
-        details = asked.show(tag)
-        if details.forwards_to and not settings.models.allow_remote:
-            raise ForwardingServer(
-                f"{tag}: its prompts are sent on to {details.forwards_to}",
-                hint="name a model in [models] that runs on this machine, or set allow_remote = true there",
-            )
+        details = model_on(asked, tag, settings.models)
         told = [f"forwarded to {details.forwards_to}"] if details.forwards_to else []
         told += [f"served with a window of {details.served:,} tokens"] if details.served else []
         told += [f"trained for {details.context_length:,} tokens"] if details.context_length else []
         return ", ".join([tag, *told])
 
     missing = False
-    for tag in tags:
+    for tag in settings.models.tags():
         line = _attempt("model", lambda tag=tag: describe(tag))  # type: ignore[misc]
         missing = missing or not line.ok
         yield line

@@ -2,9 +2,11 @@
 
 import os
 
-from clean_room_agent.errors import ConfigError
+from clean_room_agent.errors import ConfigError, ForwardingServer
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import ModelServer
+from clean_room_agent.llm.exchange import ModelDetails, ModelServer
+from clean_room_agent.llm.probe import small_window_error
+from clean_room_agent.llm.router import ModelRouter
 
 
 def open_server(models: ModelsConfig) -> ModelServer:
@@ -25,3 +27,36 @@ def open_server(models: ModelsConfig) -> ModelServer:
             hint=f"set {name} to the server's key, or take api_key_env out of [models] where it wants none",
         )
     return connect(models, key=key)
+
+
+def model_on(server: ModelServer, tag: str, models: ModelsConfig) -> ModelDetails:
+    """What the server tells of the model.
+
+    Raises:
+        ModelNotFound: it does not have it.
+        ForwardingServer: it would send prompts on to another machine, and the configuration does not allow that.
+        ModelError: it cannot be asked.
+    """
+    details = server.show(tag)
+    if details.forwards_to and not models.allow_remote:
+        raise ForwardingServer(
+            f"{tag}: its prompts are sent on to {details.forwards_to}",
+            hint="name a model in [models] that runs on this machine, or set allow_remote = true there",
+        )
+    return details
+
+
+def require_all(server: ModelServer, router: ModelRouter) -> None:
+    """The server has every model that the configuration names, and gives it the configured window. No model answers for this,
+    so it takes milliseconds.
+
+    Raises:
+        ModelNotFound: it lacks one.
+        WindowExceeded: it gives one a smaller window.
+        ForwardingServer: it would send prompts on to another machine, and the configuration does not allow that.
+        ModelError: it cannot be asked.
+    """
+    for tag in router.tags():
+        served, window = model_on(server, tag, router.models).served, router.window_of(tag)
+        if served is not None and window is not None and served < window:
+            raise small_window_error(served, tag, window)

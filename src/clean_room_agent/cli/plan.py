@@ -174,6 +174,7 @@ def run_plan(
 ) -> tuple[int, PlanArtifact | None, str]:
     """The exit code, the plan, and why there is none."""
     settings.require(*NEEDED)
+    wiring.require_models(settings, transport)
     task_id = task_id or new_task_id()
     repo = open_repository(workspace.repo)
     with wiring.open_desk(workspace, settings, task_id, transport) as desk, contextlib.ExitStack() as stack:

@@ -227,6 +227,7 @@ def run_solve(
 ) -> tuple[int, RunSummary]:
     """The exit code and the last screen of one run."""
     settings.require(*NEEDED)
+    wiring.require_models(settings, transport)
     started = time.monotonic()
     task_id = task_id or new_task_id()
     repo = with_room(open_repository(workspace.repo), BRANCHES)

@@ -17,7 +17,7 @@ from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.gauges import gauges_for
 from clean_room_agent.cli.in_hand import in_hand
 from clean_room_agent.cli.indexing import index_recorded, processors
-from clean_room_agent.cli.model_server import open_server
+from clean_room_agent.cli.model_server import open_server, require_all
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.proofs import RecordedProofs
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
@@ -74,6 +74,17 @@ def worktrees_folder(workspace: Workspace, settings: Settings) -> Path:
 def live_transport(settings: Settings) -> Transport:
     """The way to the configured model server; nothing is sent yet."""
     return open_server(settings.models)
+
+
+def require_models(settings: Settings, transport: Callable[[Settings], Transport]) -> None:
+    """The server has every model that is configured, with its window: asked before anything that takes long. A recording has
+    what it has.
+
+    Raises:
+        ModelError: it does not, or cannot be asked.
+    """
+    if transport is live_transport:
+        require_all(open_server(settings.models), router_of(settings))
 
 
 class NoTransport:

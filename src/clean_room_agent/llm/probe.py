@@ -83,15 +83,15 @@ def read_probe(raw: RawAnswer, model: ModelConfig, text: str) -> WindowProbe:
         raise raw.error
     window = raw.refusal.window
     if window is not None and window < model.window:
-        raise small_window_error(window, model)
+        raise small_window_error(window, model.tag, model.window)
     return WindowProbe(refused=True, server_window=window)
 
 
-def small_window_error(window: int, model: ModelConfig) -> WindowExceeded:
+def small_window_error(served: int, tag: str, window: int) -> WindowExceeded:
     """The error for a server that gives the model a smaller window than configured."""
     return WindowExceeded(
-        f"the server runs {model.tag} with a window of {window} tokens, not the configured {model.window}",
-        hint=f"set context_window = {window} or less for this model in [budget], or give it more on the server",
+        f"the server runs {tag} with a window of {served} tokens, not the configured {window}",
+        hint=f"set context_window = {served} or less for this model in [budget], or give it more on the server",
     )
 
 

@@ -88,6 +88,10 @@ class ModelRouter:
         budget = self._role_budget(role)
         return Window(context=budget.context_window, reserved=budget.reserved_tokens)
 
+    def window_of(self, tag: str) -> int | None:
+        """The window of the model in tokens; None for one that has no role and answered no prompt yet."""
+        return self._windows[tag][0] if tag in self._windows else None
+
     def gauge(self, tag: str) -> Gauge:
         """What stands in for the model's tokeniser: fitted to its calls, or the start factor."""
         return self._gauges.get(tag, self._start)

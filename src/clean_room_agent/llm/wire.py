@@ -207,7 +207,7 @@ class Wire:
         """
         served = self._transport.window(model.tag)
         if served is not None and served < model.window:
-            raise small_window_error(served, model)
+            raise small_window_error(served, model.tag, model.window)
         return served
 
     def _probed_server(self, model: ModelConfig) -> ProbedServer | None:
