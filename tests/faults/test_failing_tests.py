@@ -159,13 +159,15 @@ def test_tests_that_hang_with_children_are_ended_with_all_of_them(till: Project,
     assert f"timed out: {said}" in told.err
 
 
-def test_tests_that_hang_before_any_edit_are_said_to(tmp_path: Path) -> None:
+def test_tests_that_hang_before_any_edit_are_said_before_a_model_is_asked(tmp_path: Path) -> None:
     files = {**TILL, "tests/test_wait.py": "import time\n\ntime.sleep(600)\n"}
     told = make_project(tmp_path, files).solve_scripted({}, testing={"timeout": 0.7})
-    assert (told.code, told.traces, told.branches) == (1, {}, ())
+    assert (told.code, told.traces, told.branches, told.recorded.calls) == (2, {}, (), ())
     assert told.recorded.tests("baseline").timed_out
-    assert "stopped after 0.7 s ([testing].timeout)" in told.err
-    assert told.recorded.outcomes == ["timed_out"] * 6
+    assert "error: [testing] test_command did not end within 0.7 s, before anything was changed" in told.err
+    assert (
+        "raise timeout in [testing] above that, or let step_test_command judge by a part of them" in told.err
+    )
 
 
 def test_a_flood_of_output_is_bounded_in_the_record_and_in_the_prompt(till: Project) -> None:
@@ -214,17 +216,26 @@ def test_pytest_that_leaves_no_report_does_not_pass(tmp_path: Path) -> None:
     )
 
 
+UNTESTED = {path: text for path, text in TILL.items() if not path.startswith("tests/")}
+
+
 @pytest.mark.parametrize("command", ["unittest", "pytest"])
-def test_a_repository_without_tests_gets_no_complete_result(tmp_path: Path, command: str) -> None:
-    files = {path: text for path, text in TILL.items() if not path.startswith("tests/")}
+def test_tests_that_are_not_found_are_said_before_a_model_is_asked(tmp_path: Path, command: str) -> None:
     test_command = PYTEST if command == "pytest" else f"{sys.executable} -m unittest discover -v"
-    told = make_project(tmp_path, files, test_command=test_command).solve_scripted({})
-    assert (told.code, told.traces, told.branches) == (1, {}, ())
+    told = make_project(tmp_path, UNTESTED, test_command=test_command).solve_scripted({})
+    assert (told.code, told.traces, told.branches) == (2, {}, ())
     assert told.recorded.tests("baseline").tests_run == 0
-    assert told.recorded.ending[0] == "failed"
-    assert "no tests were collected" in told.recorded.ending[1]
-    assert "no tests were collected" in told.out
-    assert "note: the test command found no tests, and no step is accepted before tests have run" in told.err
+    assert (told.recorded.ending[0], told.recorded.calls) == ("failed", ())
+    assert f"error: [testing] test_command finds no tests: {test_command!r}" in told.err
+    assert 'accept = "untested" says that nothing is tested' in told.err
+
+
+def test_a_repository_without_tests_gets_a_result_that_claims_nothing(tmp_path: Path) -> None:
+    till = make_project(tmp_path, UNTESTED, test_command=PYTEST)
+    told = till.solve_scripted({}, testing={"accept": "untested"})
+    assert (told.code, told.traces, len(told.branches)) == (0, {}, 1), told.err
+    assert "complete: nothing was tested" in told.out
+    assert "tests pass" not in told.out
 
 
 def test_an_edit_after_which_nothing_is_collected_does_not_pass(tmp_path: Path) -> None:

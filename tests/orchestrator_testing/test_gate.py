@@ -2,7 +2,15 @@ from dataclasses import replace
 
 import pytest
 
-from clean_room_agent.orchestrator.testing.gate import is_in, judge_final, judge_step, newly_failing
+from clean_room_agent.orchestrator.testing.config import Accept
+from clean_room_agent.orchestrator.testing.gate import (
+    FinalVerdict,
+    StepVerdict,
+    is_in,
+    judge_final,
+    judge_step,
+    newly_failing,
+)
 from clean_room_agent.orchestrator.testing.results import Outcome, Runner, TestRun, merge
 
 
@@ -48,6 +56,34 @@ def test_a_new_test_may_be_red_in_a_step_and_not_in_the_result() -> None:
     for accept in ("all-pass", "no-new-failures"):
         verdict = judge_final(before, after, accept)
         assert (verdict.complete, verdict.newly_failing) == (False, ("t.py::new",))
+
+
+@pytest.mark.parametrize("accept", ["all-pass", "no-new-failures"])
+def test_where_there_are_no_tests_nothing_passes(accept: Accept) -> None:
+    none = pytest_run(5)
+    assert not judge_step(none, none, accept).passed
+    assert not judge_final(none, none, accept).complete
+
+
+def test_where_the_user_says_that_there_are_no_tests_nothing_is_claimed() -> None:
+    none = pytest_run(5)
+    said = "nothing was tested: the test command finds no tests"
+    assert judge_step(none, none, "untested") == StepVerdict(passed=True, reason=said)
+    assert judge_final(none, none, "untested") == FinalVerdict(complete=True, reason=said)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "passes"),
+    [
+        (pytest_run(5), pytest_run(a="failed"), False),
+        (pytest_run(5), pytest_run(a="passed"), True),
+        (pytest_run(a="passed"), pytest_run(5), False),
+        (pytest_run(5), replace(pytest_run(5), whole=False), False),
+        (pytest_run(5), unread_run(0, timed_out=True), False),
+    ],
+)
+def test_where_there_are_tests_after_all_they_count(before: TestRun, after: TestRun, passes: bool) -> None:
+    assert judge_final(before, after, "untested").complete is passes
 
 
 @pytest.mark.parametrize("outcome", ["failed", "error", "skipped", "xfailed"])

@@ -286,6 +286,7 @@ def _summary(
         touched=touched_of(solved),
         before=counts(solved.baseline),
         after=counts(solved.final) if solved.final else None,
+        turned_green=turned_green(solved.baseline, solved.final) if solved.final else None,
         restored=counts(solved.restored) if solved.restored else None,
         calls=spent.calls,
         tokens=spent.tokens,
@@ -319,6 +320,15 @@ def counts(run: TestRun) -> TestCounts:
     )
 
 
+def turned_green(before: TestRun, after: TestRun) -> int | None:
+    """How many tests pass that did not before; None where the output cannot be read."""
+    if "unknown" in {before.runner, after.runner}:
+        return None
+    if before.named and after.named:
+        return len(after.green() - before.green())
+    return max(0, after.passed - before.passed)
+
+
 def as_object(summary: RunSummary) -> dict[str, Any]:
     """The run as `--json` answers it."""
     result = summary.result
@@ -332,6 +342,7 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "tests": {
             "before": output.plain(summary.before),
             "after": output.plain(summary.after),
+            "turned_green": summary.turned_green,
             "restored": output.plain(summary.restored),
             "touched": output.plain(summary.touched.files),
             "gone": summary.touched.gone,

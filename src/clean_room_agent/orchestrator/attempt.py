@@ -273,11 +273,11 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
         for one in changed_paths(run.repo, run.progress.head, tried.commit)
         if one.status == "D" or is_test_path(one.path)
     )
-    verdict = judge_step(before, tests, planned=planned)
+    verdict = judge_step(before, tests, run.bench.config.accept, planned=planned)
     if verdict.newly_failing:
         wobbling = unstable_tests(run, tests, verdict.newly_failing, tried.commit)
         if wobbling:
-            verdict = judge_step(before, tests, planned=planned, unstable=wobbling)
+            verdict = judge_step(before, tests, run.bench.config.accept, planned=planned, unstable=wobbling)
     unfinished = verdict.passed and job.last and _turned_nothing(run, tests)
     missing = None
     if unfinished or not verdict.passed:

@@ -25,10 +25,6 @@ MAX_REPLANS = 5
 PLAN_GIVEN = "plan_given"
 META_PLAN_GIVEN = "meta_plan_given"
 """Kinds of events under which the record keeps a plan that the user gave, as JSON."""
-NO_TESTS = (
-    "the test command found no tests, and no step is accepted before tests have run: "
-    "mend test_command in [testing], or let the task add tests"
-)
 NOT_STARTED = frozenset({126, 127})
 """What a shell exits with when it cannot start a program."""
 NO_RUNNER = re.compile(r"No module named '?(?:pytest|unittest)'?\s*\Z")
@@ -66,26 +62,29 @@ def _baseline(run: Run) -> TestRun:
     """The full tests before any edit; what fails here is evidence, and the standard for all that follows.
 
     Raises:
-        ConfigError: a test command cannot be started, so that nothing could be judged.
+        ConfigError: a test command cannot be started, does not end in time or finds no tests, so that nothing could be
+            judged.
     """
 
     def run_all() -> TestRun:
         found = run.bench.run_all("baseline")
-        if not _has_started(found):
+        try:
+            _require_started(run, found, "test_command")
+            _require_judging(run, found, "test_command")
+        except ConfigError:
             note_tests(run, found, "baseline", success=False)
-        _require_started(run, found, "test_command")
+            raise
         return found
 
     def run_step() -> TestRun:
         run.bench.checkout(run.base)
         found = run.bench.run_step()
         _require_started(run, found, "step_test_command")
+        _require_judging(run, found, "step_test_command")
         return found
 
     tests = run.journal.once(run.task_id, "baseline", TestRun, run_all)
     note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
-    if tests.runner != "unknown" and tests.whole and not tests.collected and not tests.outcomes:
-        tell(run.chronicle, run.observer, run.task_id, NO_TESTS)
     if not run.bench.step_is_full:
         # Attempts are judged by the quick command: they are compared with its own results at the base.
         tests_of_step = run.journal.once(run.task_id, "baseline_of_steps", TestRun, run_step)
@@ -249,3 +248,18 @@ def _in_order(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 def _steps_in_order(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
     by_id = {step.id: step for step in steps}
     return tuple(by_id[name] for name in in_order({step.id: step.depends_on for step in steps}))
+
+
+def _require_judging(run: Run, tests: TestRun, key: str) -> None:
+    config = run.bench.config
+    if tests.timed_out:
+        quicker = "" if key == "step_test_command" else ", or let step_test_command judge by a part of them"
+        raise ConfigError(
+            f"[testing] {key} did not end within {config.timeout:g} s, before anything was changed: {tests.command!r}",
+            hint=f"time it by itself and raise timeout in [testing] above that{quicker}",
+        )
+    if tests.is_empty and config.accept != "untested":
+        raise ConfigError(
+            f"[testing] {key} finds no tests: {tests.command!r}",
+            hint=f'mend {key} in [testing]; where there are none, accept = "untested" says that nothing is tested',
+        )

@@ -15,11 +15,14 @@ from clean_room_agent.report.touched import TestsTouched, touched_lines
 
 COLOURS = {RunStatus.COMPLETE: "green", RunStatus.PARTIAL: "yellow", RunStatus.FAILED: "red"}
 SHOWN_FILES = 12
+NONE_TURNED = "no test went from red to green: the tests do not show that the task is done"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestCounts:
     """What one test run came to."""
+
+    __test__ = False
 
     passed: int
     failed: int
@@ -41,6 +44,8 @@ class RunSummary:
     touched: TestsTouched
     before: TestCounts
     after: TestCounts | None
+    turned_green: int | None
+    """Tests that pass and did not before; None where no final run was read."""
     restored: TestCounts | None
     """Without the result's new tests and changed test configuration; None where there was no such run."""
     calls: int
@@ -58,16 +63,18 @@ class RunSummary:
     not_applied: str = ""
     """Why they could not be, where that was asked for."""
 
+    @property
+    def is_untested(self) -> bool:
+        """Whether the final run had no test."""
+        return self.after is not None and self.after.known and self.after.passed + self.after.failed == 0
+
 
 def render(summary: RunSummary) -> Group:
     """The screen."""
     result = summary.result
-    verdict = {
-        RunStatus.COMPLETE: "complete: the tests pass",
-        RunStatus.PARTIAL: "partial",
-        RunStatus.FAILED: "failed",
-    }
-    words = verdict.get(result.status, result.status.value)
+    words = result.status.value
+    if result.status is RunStatus.COMPLETE:
+        words += ": nothing was tested" if summary.is_untested else ": the tests pass"
     head = Text.assemble(
         "\n", (words, f"bold {COLOURS.get(result.status, 'white')}"), f"  {short_id(result.task_id)}"
     )
@@ -79,6 +86,8 @@ def render(summary: RunSummary) -> Group:
     if summary.restored:
         after += f"; with the tests restored {summary.restored.words()}"
     lines.append(Text(f"  tests   {summary.before.words()} -> {after}"))
+    if result.status is RunStatus.COMPLETE and summary.turned_green == 0 and not summary.is_untested:
+        lines.append(Text(f"  {NONE_TURNED}", style="yellow"))
     used, window = summary.fullest
     fill = f", fullest window {used:,} of {window:,} ({used / window:.0%})" if window else ""
     lines.append(

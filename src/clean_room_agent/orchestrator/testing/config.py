@@ -7,7 +7,7 @@ from pydantic import Field
 
 from clean_room_agent.config import ConfigSlice
 
-Accept = Literal["all-pass", "no-new-failures"]
+Accept = Literal["all-pass", "no-new-failures", "untested"]
 How = Literal["copy", "link"]
 HowInside = Literal["mount", "copy"]
 
@@ -35,7 +35,8 @@ class TestingConfig(ConfigSlice):
     )
     accept: Accept = Field(
         default="all-pass",
-        description='when a result is complete: "all-pass", or "no-new-failures" where the tests were red before',
+        description='when a result is complete: "all-pass", "no-new-failures" where the tests were red before, or "untested" '
+        "where there are none",
     )
 
 

@@ -16,6 +16,7 @@ from clean_room_agent.orchestrator.testing.guarding import newly_replaced
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 SHOWN_NAMES = 5
+UNTESTED = "nothing was tested: the test command finds no tests"
 HOLDER = re.compile(
     r"^[^:>]*\.(?:py|[cm]?[jt]sx?)\Z|\b_FailedTest\b|\.(?:setUp|tearDown)(?:Class|Module)\Z"
     r'|"(?:before|after) (?:all|each)" hook\b'
@@ -51,14 +52,22 @@ class FinalVerdict:
 
 
 def judge_step(
-    before: TestRun, after: TestRun, *, planned: Collection[str] = (), unstable: Collection[str] = ()
+    before: TestRun,
+    after: TestRun,
+    accept: Accept = "all-pass",
+    *,
+    planned: Collection[str] = (),
+    unstable: Collection[str] = (),
 ) -> StepVerdict:
     """Passed when `after` was whole and nothing fails that passed in `before`, the last accepted state's run.
 
     A test that was red before, or is new, may be red: the step that turns it green may come later. Both should be
     runs of the same command; when they are not, only the tests that both know are compared. For a runner that cannot
-    be read, the exit code decides, and with a red `before` only the final run does.
+    be read, the exit code decides, and with a red `before` only the final run does. Where `accept` is untested, runs
+    without a test pass.
     """
+    if _is_untested(before, after, accept):
+        return StepVerdict(passed=True, reason=UNTESTED)
     problem = _unfit(before, after)
     if problem:
         seen = tuple(name for name in newly_failing(before, after, planned) if name in after.outcomes)
@@ -86,9 +95,12 @@ def judge_final(
     """Complete by the rule that `[testing].accept` names.
 
     all-pass: the command exits 0, no test fails, and each that passed at the baseline passes. no-new-failures: nothing
-    fails that did not fail at the baseline, and at least as many tests ran. Failures of unstable tests alone, and the
-    exit code that they cause, do not count, but the reason names them. For a runner that cannot be read, exit 0.
+    fails that did not fail at the baseline, and at least as many tests ran. untested: no run had a test; where one had,
+    as all-pass. Failures of unstable tests alone, and the exit code that they cause, do not count, but the reason names
+    them. For a runner that cannot be read, exit 0.
     """
+    if _is_untested(baseline, final, accept):
+        return FinalVerdict(complete=True, reason=UNTESTED)
     red = final.red()
     newly = set(newly_failing(baseline, final, planned)) | (red - baseline.red() if final.named else set())
     newly -= set(unstable)
@@ -100,7 +112,7 @@ def judge_final(
     elif not reason and newly:
         reason = f"newly failing: {_some(sorted(newly))}"
     elif not reason:
-        fault = _all_pass_fault if accept == "all-pass" else _no_new_fault
+        fault = _no_new_fault if accept == "no-new-failures" else _all_pass_fault
         reason = fault(baseline, final, red - set(unstable), planned)
     wobbling = sorted(red & set(unstable))
     return FinalVerdict(
@@ -178,6 +190,10 @@ def is_in(name: str, files: Collection[str]) -> bool:
     return any(
         name.startswith(".".join(parts[start:]) + ".") for parts in modules for start in range(len(parts))
     )
+
+
+def _is_untested(before: TestRun, after: TestRun, accept: Accept) -> bool:
+    return accept == "untested" and before.is_empty and after.is_empty
 
 
 def _unfit(before: TestRun, after: TestRun) -> str:

@@ -87,6 +87,11 @@ class TestRun:
     """Of the failures, in their order, innermost first, each once; only files of the tree."""
     watched: Watched = field(default_factory=Watched)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the runner came to its end and found no test."""
+        return self.whole and self.runner != "unknown" and not self.collected and not self.outcomes
+
     def red(self) -> frozenset[str]:
         """The names that failed or broke."""
         return frozenset(name for name, outcome in self.outcomes.items() if outcome in RED)

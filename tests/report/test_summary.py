@@ -1,0 +1,55 @@
+"""The last screen: what it claims."""
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
+from clean_room_agent.report.summary import NONE_TURNED, RunSummary, TestCounts, render
+from clean_room_agent.report.touched import TestsTouched
+
+RED = TestCounts(passed=2, failed=1, known=True, returncode=1)
+GREEN = TestCounts(passed=3, failed=0, known=True, returncode=0)
+NONE = TestCounts(passed=0, failed=0, known=True, returncode=5)
+UNREAD = TestCounts(passed=0, failed=0, known=False, returncode=0)
+SUMMARY = RunSummary(
+    result=OrchestratorResult(task_id="0" * 32, status=RunStatus.COMPLETE, branch="cra/00000000"),
+    files=(),
+    touched=TestsTouched(),
+    before=RED,
+    after=GREEN,
+    turned_green=1,
+    restored=None,
+    calls=1,
+    tokens=1,
+    seconds=1.0,
+    fullest=(0, 0),
+    carries_uncommitted=False,
+)
+
+
+def shown(summary: RunSummary) -> str:
+    console = Console(file=io.StringIO(), width=120)
+    console.print(render(summary))
+    written = console.file
+    assert isinstance(written, io.StringIO)
+    return written.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("changes", "says", "warns"),
+    [
+        ({}, "complete: the tests pass", False),
+        ({"before": GREEN, "turned_green": 0}, "complete: the tests pass", True),
+        ({"before": UNREAD, "after": UNREAD, "turned_green": None}, "complete: the tests pass", False),
+        ({"before": NONE, "after": NONE, "turned_green": 0}, "complete: nothing was tested", False),
+        ({"before": NONE, "after": GREEN, "turned_green": 3}, "complete: the tests pass", False),
+    ],
+    ids=["goal reached", "nothing turned", "unread", "no tests", "first tests"],
+)
+def test_no_more_is_claimed_than_the_tests_show(changes: dict[str, object], says: str, warns: bool) -> None:
+    text = shown(replace(SUMMARY, **changes))  # type: ignore[arg-type]
+    assert says in text
+    assert (NONE_TURNED in text) is warns
