@@ -8,6 +8,7 @@ from clean_room_agent.artifacts.plans import Part, TargetFile
 from clean_room_agent.execute.fallback import MAX_FILES, MAX_WORDS, files_in_scope, whole_part, whole_task
 from clean_room_agent.execute.validate import meta_plan_faults, part_plan_faults
 
+TASK = "Make x two."
 PATHS = frozenset({"a.py", "b.py", "till/money.py"})
 
 
@@ -65,7 +66,7 @@ def test_a_long_task_stands_for_itself_by_its_beginning() -> None:
 
 def test_a_part_is_one_step_over_the_files_that_it_names() -> None:
     part = Part(id="p1", description="Change x.", affected_files=("money.py", "a.py", "new.py"))
-    plan = whole_part(part, ("b.py",), PATHS)
+    plan = whole_part(part, TASK, ("b.py",), PATHS)
     assert plan is not None
     assert part_plan_faults(plan, exists=PATHS.__contains__, max_steps=1) == ()
     (step,) = plan.steps
@@ -78,7 +79,7 @@ def test_a_part_is_one_step_over_the_files_that_it_names() -> None:
 
 
 def test_a_part_that_names_no_file_takes_those_in_scope() -> None:
-    plan = whole_part(Part(id="p1", description="Change x."), ("b.py",), PATHS)
+    plan = whole_part(Part(id="p1", description="Change x."), TASK, ("b.py",), PATHS)
     assert plan is not None
     (step,) = plan.steps
     assert (step.description, step.target_files) == ("Change x.", (TargetFile(path="b.py"),))
@@ -86,10 +87,18 @@ def test_a_part_that_names_no_file_takes_those_in_scope() -> None:
 
 def test_names_that_no_file_of_the_tree_is_like_are_not_created() -> None:
     files = ("finester", "1.1.2.1.0", "b.rs")
-    plan = whole_part(Part(id="p1", description="Change x.", affected_files=files), ("b.py",), PATHS)
+    plan = whole_part(Part(id="p1", description="Change x.", affected_files=files), TASK, ("b.py",), PATHS)
     assert plan is not None
     assert plan.steps[0].target_files == (TargetFile(path="b.py"),)
 
 
+@pytest.mark.parametrize(("task", "created"), [(TASK, False), ("Add tests/test_x.py.", True)])
+def test_a_test_file_is_created_only_where_the_task_names_it(task: str, created: bool) -> None:
+    part = Part(id="p1", description="Change x.", affected_files=("a.py", "tests/test_x.py"))
+    plan = whole_part(part, task, ("b.py",), PATHS)
+    assert plan is not None
+    assert (TargetFile(path="tests/test_x.py", role="create") in plan.steps[0].target_files) is created
+
+
 def test_where_there_is_no_file_there_is_no_step() -> None:
-    assert whole_part(Part(id="p1", description="Change x."), (), PATHS) is None
+    assert whole_part(Part(id="p1", description="Change x."), TASK, (), PATHS) is None

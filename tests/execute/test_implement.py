@@ -91,7 +91,7 @@ def test_an_answer_is_held_to_what_the_step_and_its_context_name() -> None:
     models = model_client(transport, MemorySink(), config=models_config(provider="openai", grammar=True))
     implement(models, shown, replace(INSTRUCTION, step=step), pass_id="t:impl:p1:s1")
     rules = dict(line.split(" ::= ", 1) for line in transport.requests[0].grammar.splitlines())
-    assert rules["edited"] == '"a.py" | "new.py" | "e.py" | "c.py"'
+    assert rules["edited"] == '"a.py" | "e.py" | "c.py"'
     assert rules["created"] == '"new.py"'
     assert "deleted" not in rules
     assert '("f" | "A" | "A.b")' in rules["rewritten"]

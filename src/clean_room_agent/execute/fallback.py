@@ -52,15 +52,19 @@ def whole_task(task: str, files: Iterable[str], why: str) -> MetaPlan:
     return MetaPlan(task_summary=words, parts=(part,), rationale=why)
 
 
-def whole_part(part: Part, scope: Iterable[str], paths: Collection[str]) -> PartPlan | None:
+def whole_part(part: Part, task: str, scope: Iterable[str], paths: Collection[str]) -> PartPlan | None:
     """One step: the part's words and the files that it names, else the first of `scope`; None where there are none.
 
     `paths` are in the tree: what is not among them is the one that ends so, else created where a file in the tree is of its
-    kind; a name without one is no file's.
+    kind, which no test file is that the task does not name; a name without a kind is no file's.
     """
     kinds = {PurePosixPath(path).suffix for path in paths} - {""}
     meant = (path if path in paths else ending_with(path, paths) or path for path in part.affected_files)
-    named = dict.fromkeys(path for path in meant if path in paths or PurePosixPath(path).suffix in kinds)
+    named = dict.fromkeys(
+        path
+        for path in meant
+        if path in paths or (PurePosixPath(path).suffix in kinds and (path in task or not is_test_path(path)))
+    )
     files = tuple(named or dict.fromkeys(tuple(scope)[:MAX_FILES]))
     if not files:
         return None

@@ -138,9 +138,10 @@ def implement(
 
 
 def _editable(room: ContextPackage, targets: Iterable[TargetFile]) -> tuple[Editable, ...]:
-    """The step's files, then the others that the context shows whole or in part; with the definitions that it shows of each,
+    """The step's files that there are, then the others that the context shows whole or in part; with the definitions that it shows of each,
     and any of a file that it does not show.
     """
+    there = [target.path for target in targets if target.role != "create"]
     shown = [item.path for item in room.primary()]
     names: dict[str, list[str]] = defaultdict(list)
     for item in room.items:
@@ -150,7 +151,7 @@ def _editable(room: ContextPackage, targets: Iterable[TargetFile]) -> tuple[Edit
             names[item.path] += [one.symbol for one in definitions(item.path, item.text)]
     return tuple(
         Editable(path=path, names=tuple(dict.fromkeys(names[path])) if path in names else None)
-        for path in dict.fromkeys((*(target.path for target in targets), *shown))
+        for path in dict.fromkeys((*there, *shown))
     )
 
 

@@ -157,7 +157,7 @@ def _instead_of_steps(
     why = f"no valid plan: {'; '.join(faults)}"
     if not run.limits.orchestrator.plan_fallback:
         return PassEnd(success=False, detail=why)
-    plan = whole_part(part, _editable_scope(run, room), run.tree().paths)
+    plan = whole_part(part, run.task, _editable_scope(run, room), run.tree().paths)
     if plan is None:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
     targets = plan.steps[0].target_files
