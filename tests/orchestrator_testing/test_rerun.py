@@ -1,8 +1,8 @@
-import itertools
+from collections.abc import Mapping
 
 import pytest
 
-from clean_room_agent.orchestrator.testing.rerun import passed_alone, rerun_command, unstable
+from clean_room_agent.orchestrator.testing.rerun import passed_again, rerun_command, unstable
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 
@@ -22,45 +22,63 @@ def run_of(command: str) -> TestRun:
         ("pytest 'unclosed", None),
     ],
 )
-def test_a_plain_pytest_command_is_narrowed_to_one_test(command: str, alone: str | None) -> None:
-    assert rerun_command(run_of(command), "t.py::a[x y]") == alone
+def test_a_plain_pytest_command_is_narrowed(command: str, alone: str | None) -> None:
+    assert rerun_command(run_of(command), ["t.py::a[x y]"]) == alone
+
+
+def test_several_tests_are_one_command() -> None:
+    assert rerun_command(run_of("pytest -q"), ["t.py::a", "t.py::b"]) == "pytest -q t.py::a t.py::b"
 
 
 def test_other_runners_are_not_run_again() -> None:
-    assert rerun_command(TestRun(command="pytest", returncode=1, runner="mocha"), "t.py::a") is None
+    assert rerun_command(TestRun(command="pytest", returncode=1, runner="mocha"), ["t.py::a"]) is None
 
 
-def test_the_outcome_alone_is_told_by_the_test_s_own_name() -> None:
+def test_the_outcome_is_told_by_the_test_s_own_name() -> None:
     run = TestRun(command="pytest t.py::a", returncode=1, runner="pytest", outcomes={"t.py::a": "skipped"})
-    assert passed_alone(run, "t.py::a") is True
-    assert passed_alone(run, "t.py::b") is None
-    assert passed_alone(TestRun(command="pytest", returncode=0, whole=False), "t.py::a") is None
+    assert passed_again(run, ["t.py::a", "t.py::b"]) == {"t.py::a": True}
+    assert passed_again(TestRun(command="pytest", returncode=0, whole=False), ["t.py::a"]) == {}
+
+
+class Again:
+    """Answers run after run, and keeps what was asked for."""
+
+    def __init__(self, *answers: Mapping[str, bool]) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self._answers = iter(answers)
+
+    def __call__(self, names: tuple[str, ...]) -> Mapping[str, bool]:
+        self.asked.append(names)
+        return next(self._answers)
+
+
+RED, GREEN = {"a": False, "b": False}, {"a": True, "b": True}
 
 
 def test_what_fails_each_time_here_and_passes_at_the_base_is_stable() -> None:
-    assert unstable(["b", "a"], here=lambda _: False, base=lambda _: True) == ()
+    here, base = Again(RED, RED), Again(GREEN, GREEN)
+    assert unstable(["b", "a"], here=here, base=base) == ()
+    assert [*here.asked, *base.asked] == [("a", "b")] * 4
 
 
 def test_what_passes_once_here_is_unstable() -> None:
-    answers = itertools.cycle([False, True])
-    assert unstable(["a"], here=lambda _: next(answers), base=lambda _: True) == ("a",)
+    here, base = Again({"a": False, "b": True}, {"a": True}), Again()
+    assert unstable(["a", "b"], here=here, base=base) == ("a", "b")
+    assert (here.asked, base.asked) == ([("a", "b"), ("a",)], [])
 
 
-def test_what_fails_alone_at_the_base_is_unstable() -> None:
-    assert unstable(["b", "a"], here=lambda _: False, base=lambda name: name != "a") == ("a",)
+def test_what_fails_at_the_base_is_unstable() -> None:
+    assert unstable(["b", "a"], here=Again(RED, RED), base=Again({"a": False, "b": True}, {"b": True})) == (
+        "a",
+    )
 
 
 def test_what_cannot_be_run_stays_in_the_gate() -> None:
-    assert unstable(["a"], here=lambda _: None, base=lambda _: True) == ()
-    assert unstable(["a"], here=lambda _: False, base=lambda _: None) == ()
+    assert unstable(["a"], here=Again({}), base=Again()) == ()
+    assert unstable(["a"], here=Again({"a": False}, {"a": False}), base=Again({})) == ()
 
 
 def test_many_failures_are_a_break_and_are_not_run_again() -> None:
-    asked: list[str] = []
-
-    def here(name: str) -> bool:
-        asked.append(name)
-        return True
-
+    here = Again()
     assert unstable([str(number) for number in range(11)], here=here, base=here) == ()
-    assert asked == []
+    assert here.asked == []

@@ -10,7 +10,7 @@ from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
-from clean_room_agent.orchestrator.testing.rerun import passed_alone, rerun_command
+from clean_room_agent.orchestrator.testing.rerun import passed_again, rerun_command
 
 EVERY_OUTCOME = """
 import unittest
@@ -94,11 +94,11 @@ def test_one_test_runs_again_alone_whatever_its_name(write: Write, run: Runner) 
     )
     first = run(PYTEST + " tests -k 'test_v or test_other'")
     for name in first.outcomes:
-        command = rerun_command(first, name)
+        command = rerun_command(first, [name])
         assert command is not None
         again = run(command)
         assert again.outcomes == {name: first.outcomes[name]}
-        assert passed_alone(again, name) is (first.outcomes[name] == "passed")
+        assert passed_again(again, [name]) == {name: first.outcomes[name] == "passed"}
 
 
 def test_a_file_that_cannot_be_imported_hides_no_other_results(write: Write, run: Runner) -> None:

@@ -14,7 +14,12 @@ from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.run import PlanGiven, Run
 from clean_room_agent.orchestrator.stability import unstable_tests
 from clean_room_agent.orchestrator.testing.commands import scripts_of
-from clean_room_agent.orchestrator.testing.gate import FinalVerdict, judge_final, judge_restored
+from clean_room_agent.orchestrator.testing.gate import (
+    FinalVerdict,
+    judge_final,
+    judge_restored,
+    newly_failing,
+)
 from clean_room_agent.orchestrator.testing.meddling import meddling
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.touched import Touched, restored_changes, touched_files
@@ -114,6 +119,9 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
     at, bench = run.progress, run.bench
 
     def run_all() -> TestRun:
+        newest = at.accepted if bench.step_is_full and at.head != run.base else None
+        if newest is not None and not newly_failing(baseline, newest):
+            return bench.count_as("final", newest)
         bench.checkout(at.head)
         return bench.run_all("final")
 

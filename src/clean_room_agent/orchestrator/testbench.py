@@ -1,6 +1,6 @@
 """Running the repository's own commands in the worktree, and what their results mean for the run."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
 from clean_room_agent.orchestrator.testing.links import Copies, copy_included
 from clean_room_agent.orchestrator.testing.normalise import normalise
-from clean_room_agent.orchestrator.testing.rerun import passed_alone, rerun_command
+from clean_room_agent.orchestrator.testing.rerun import rerun_command
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
 from clean_room_agent.sandbox.bubblewrap import Sandbox
@@ -77,10 +77,11 @@ class TestBench:
         """Whether attempts are judged by the full command."""
         return self.config.step_test_command in {None, self.config.test_command}
 
-    def run_one(self, run: TestRun, name: str) -> bool | None:
-        """Whether the test `name` of `run` passes when it is run alone; None where it cannot be run alone."""
-        command = rerun_command(run, name)
-        return None if command is None else passed_alone(self._run(command), name)
+    def run_some(self, run: TestRun, names: Collection[str]) -> TestRun | None:
+        """A run of these tests of `run` and no others; None where it cannot be told how."""
+        command = rerun_command(run, names)
+        what = f"{len(names)} newly failing again"
+        return None if command is None else self._observed(command, what)
 
     def inform(self) -> tuple[str | None, str | None]:
         """What the lint and type-check commands print; None where none is configured. They decide nothing."""
@@ -102,20 +103,15 @@ class TestBench:
         output = proc.marked(done.stdout, done.stdout_cut) + proc.marked(done.stderr, done.stderr_cut)
         return normalise(output.decode("utf-8", "replace"), (self.worktree.path, self.repo_top))
 
+    def count_as(self, what: str, run: TestRun) -> TestRun:
+        """The run, of the very tree that `what` is about; whoever watches is told that it counts."""
+        self.observer.notice(_finished(what, run, ran=False))
+        return run
+
     def _observed(self, command: str, what: str) -> TestRun:
         self.observer.notice(TestsStarted(what=what))
         run = self._run(command)
-        self.observer.notice(
-            TestsFinished(
-                what=what,
-                passed=run.passed,
-                failed=len(run.red()),
-                known=run.runner != "unknown",
-                success=run.whole and run.returncode == 0,
-                seconds=run.duration_ms / 1000,
-                detail=run.problem or ("" if run.runner != "unknown" else f"exit code {run.returncode}"),
-            )
-        )
+        self.observer.notice(_finished(what, run))
         return run
 
     def _run(self, command: str) -> TestRun:
@@ -148,6 +144,20 @@ class TestBench:
             self.report,
             node_tests=runs_node_tests(command, package),
         )
+
+
+def _finished(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
+    known = run.runner != "unknown"
+    detail = run.problem or ("" if known else f"exit code {run.returncode}")
+    return TestsFinished(
+        what=what,
+        passed=run.passed,
+        failed=len(run.red()),
+        known=known,
+        success=run.whole and run.returncode == 0,
+        seconds=run.duration_ms / 1000 if ran else 0.0,
+        detail=detail if ran else "as the last step ran them",
+    )
 
 
 def validation(run: TestRun, *, success: bool, newly_failing: tuple[str, ...] = ()) -> ValidationResult:

@@ -1,8 +1,8 @@
-"""Tests that come and go by themselves: each newly failing test is run alone, twice here and twice at the base."""
+"""Tests that come and go by themselves: what fails newly is run without the others, twice here and twice at the base."""
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping
 
 from clean_room_agent.orchestrator.testing.results import RED, TestRun
 
@@ -16,35 +16,33 @@ VALUED = re.compile(
 )
 """pytest's options whose value is the next word."""
 
-RunAlone = Callable[[str], bool | None]
-"""Runs one test alone: whether it passed; None when it could not be run."""
+RunAgain = Callable[[tuple[str, ...]], Mapping[str, bool]]
+"""Runs these tests and no others: which of them passed. What could not be run is missing."""
 
 
-def unstable(names: Sequence[str], here: RunAlone, base: RunAlone) -> tuple[str, ...]:
-    """Those of `names` (newly failing) that are unstable: alone, they do not fail each time here, or at the base,
+def unstable(names: Collection[str], here: RunAgain, base: RunAgain) -> tuple[str, ...]:
+    """Those of `names` (newly failing) that are unstable: run again, they do not fail each time here, or at the base,
     where they passed, they fail too. Sorted; empty for more than `MAX_NAMES` names. What could not be run is stable.
     """
-    if len(names) > MAX_NAMES:
+    if not 0 < len(names) <= MAX_NAMES:
         return ()
-    return tuple(name for name in sorted(names) if _is_unstable(name, here, base))
+    found: set[str] = set()
+    failing = tuple(sorted(names))
+    for again, counts in ((here, True), (base, False)):
+        for _ in range(TIMES):
+            if failing:
+                passed = again(failing)
+                found.update(name for name in failing if passed.get(name) is counts)
+                failing = tuple(name for name in failing if name in passed and name not in found)
+    return tuple(sorted(found))
 
 
-def _is_unstable(name: str, here: RunAlone, base: RunAlone) -> bool:
-    for _ in range(TIMES):
-        passed = here(name)
-        if passed is None:
-            return False
-        if passed:
-            return True
-    return any(base(name) is False for _ in range(TIMES))
-
-
-def rerun_command(run: TestRun, test_name: str) -> str | None:
-    """The command of `run` for one test alone, or None where it cannot be told how.
+def rerun_command(run: TestRun, names: Collection[str]) -> str | None:
+    """The command of `run` for these tests alone, or None where it cannot be told how.
 
     Only for a plain pytest command (no pipes, no make or tox around it), and only for names that are node ids.
     """
-    if run.runner != "pytest" or "…" in test_name or SHELL.search(run.command):
+    if run.runner != "pytest" or SHELL.search(run.command) or any("…" in name for name in names):
         return None
     try:
         words = shlex.split(run.command)
@@ -59,12 +57,11 @@ def rerun_command(run: TestRun, test_name: str) -> str | None:
     for previous, word in zip(words[start:], words[start + 1 :], strict=False):
         if word.startswith("-") or VALUED.fullmatch(previous):
             kept.append(word)
-    return shlex.join([*kept, test_name])
+    return shlex.join([*kept, *names])
 
 
-def passed_alone(run: TestRun, test_name: str) -> bool | None:
-    """What a run of `rerun_command` says of the test; None when the test is not among its outcomes."""
-    outcome = run.outcomes.get(test_name)
-    if not run.whole or outcome is None:
-        return None
-    return outcome not in RED
+def passed_again(run: TestRun, names: Collection[str]) -> dict[str, bool]:
+    """Which of the tests a run of `rerun_command` says to pass; without those that are not among its outcomes."""
+    if not run.whole:
+        return {}
+    return {name: run.outcomes[name] not in RED for name in names if name in run.outcomes}
