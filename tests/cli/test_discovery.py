@@ -1,6 +1,7 @@
 """What `cra init` finds in a repository and at a model server."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,29 @@ REPOSITORIES = {
     "nothing": ({"README": "hello"}, None),
     "a broken pyproject": ({"pyproject.toml": "[tool.pytest", "Makefile": "test:\n"}, "make test"),
 }
+
+
+@pytest.mark.parametrize(
+    "name", ["pyproject.toml", "setup.cfg", "package.json", "Makefile", "tests/test_a.py"]
+)
+@pytest.mark.parametrize("goal", ["/proc/self/mem", "/dev/zero", "fifo"])
+def test_links_and_devices_tell_nothing(name: str, goal: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    if goal == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(goal)
+    assert find_test_command(tmp_path) is None
+
+
+def test_a_folder_of_tests_elsewhere_tells_nothing(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "test_a.py").write_text("import pytest\n")
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "tests").symlink_to(elsewhere)
+    assert find_test_command(tmp_path / "repo") is None
 
 
 @pytest.mark.parametrize("name", REPOSITORIES)

@@ -52,7 +52,13 @@ def test_a_branch_where_results_would_stand_is_told_beforehand(repo: Repository)
     assert "git branch -m cra" in caught.value.hint
 
 
-@pytest.mark.parametrize("link", ["refs/cra", "refs/heads/cra", "logs/refs/cra", "refs/cra/t1", "refs/heads"])
+@pytest.mark.parametrize(
+    "link",
+    [
+        *("refs/cra", "refs/heads/cra", "logs/refs/cra", "refs/cra/t1", "refs/heads"),
+        *("refs", "logs", "logs/refs"),
+    ],
+)
 def test_no_ref_is_written_by_way_of_a_link(repo: Repository, link: str) -> None:
     path = repo.common_dir / link
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -131,3 +132,20 @@ def test_import_roots_are_the_worktree_s_and_come_first(trees: tuple[Path, Path]
     roots = [f"{worktree}/src", str(worktree), f"{worktree}/extra"]
     assert env["PYTHONPATH"].split(":") == [str(GUARD), *roots, f"{user}/extra", "/opt/site"]
     assert env["PATH"] == f"{user}/bin:/usr/bin", "what the worktree lacks stays"
+
+
+@pytest.mark.parametrize("goal", ["/dev/zero", "fifo", "link"])
+def test_only_regular_path_files_are_read(goal: str, tmp_path: Path) -> None:
+    packages = tmp_path / ".venv/lib/python3.11/site-packages"
+    packages.mkdir(parents=True)
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "other.pth").write_text(f"{tmp_path / 'lib'}\n")
+    if goal == "fifo":
+        os.mkfifo(packages / "x.pth")
+    else:
+        (packages / "x.pth").symlink_to(goal if goal.startswith("/") else tmp_path / "other.pth")
+    (packages / "y.pth").write_text(f"{tmp_path / 'own'}\n")
+    worktree = tmp_path / "worktree"
+    (worktree / "own").mkdir(parents=True)
+    (worktree / "lib").mkdir()
+    assert environment.import_roots({}, worktree, tmp_path) == (worktree, worktree / "own")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clean_room_agent import beneath
 from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.config import ModelsConfig, Provider
@@ -32,6 +33,8 @@ LOCKS = (("pnpm-lock.yaml", "pnpm test"), ("yarn.lock", "yarn test"), ("package.
 MAKE_TARGET = re.compile(r"^(test|check):", re.MULTILINE)
 LOOKED_AT = 40
 """Test files read to see which framework they use."""
+MAX_BYTES = 1 << 20
+"""Read of one file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,7 @@ def find_test_command(top: Path) -> str | None:
     if _has_npm_test(top):
         return next(command for name, command in LOCKS if (top / name).exists())
     makefile = top / "Makefile"
-    found = MAKE_TARGET.search(_text(makefile)) if makefile.is_file() else None
+    found = MAKE_TARGET.search(_text(makefile))
     return f"make {found[1]}" if found else None
 
 
@@ -149,17 +152,14 @@ def suggest_models(models: tuple[ServedModel, ...]) -> tuple[str, str] | None:
 def _uses_pytest(top: Path) -> bool:
     if (top / "pytest.ini").exists() or (top / "conftest.py").exists():
         return True
-    project = top / "pyproject.toml"
-    if project.is_file():
-        try:
-            data = tomllib.loads(_text(project))
-        except (ValueError, RecursionError):
-            data = {}
-        tools = data.get("tool")
-        if isinstance(tools, dict) and "pytest" in tools:
-            return True
-    setup = top / "setup.cfg"
-    if setup.is_file() and "[tool:pytest]" in _text(setup):
+    try:
+        data = tomllib.loads(_text(top / "pyproject.toml"))
+    except (ValueError, RecursionError):
+        data = {}
+    tools = data.get("tool")
+    if isinstance(tools, dict) and "pytest" in tools:
+        return True
+    if "[tool:pytest]" in _text(top / "setup.cfg"):
         return True
     tests = _python_tests(top)
     return any("import pytest" in _text(path) for path in tests) or (
@@ -175,18 +175,15 @@ def _python_tests(top: Path) -> list[Path]:
     found = [
         path
         for folder in (top / "tests", top / "test", top)
-        if folder.is_dir()
+        if folder.is_dir() and not folder.is_symlink()
         for path in sorted(folder.glob("test*.py"))
     ]
-    return [path for path in found if path.is_file()][:LOOKED_AT]
+    return [path for path in found if beneath.is_file(path.parent, path.name)][:LOOKED_AT]
 
 
 def _has_npm_test(top: Path) -> bool:
-    package = top / "package.json"
-    if not package.is_file():
-        return False
     try:
-        data = json.loads(_text(package))
+        data = json.loads(_text(top / "package.json"))
     except (ValueError, RecursionError):
         return False
     scripts = data.get("scripts") if isinstance(data, dict) else None
@@ -195,4 +192,8 @@ def _has_npm_test(top: Path) -> bool:
 
 
 def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
+    """Of the regular file at `path`, its beginning; "" where there is none."""
+    try:
+        return beneath.read_bytes(path.parent, path.name, max_bytes=MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""

@@ -51,9 +51,9 @@ def refuse_linked(repo: Repository, ref: str) -> None:
     Raises:
         RepositoryError: git would follow a link to some other ref, or out of its folder.
     """
-    for top in (repo.common_dir, repo.common_dir / "logs"):
-        path = top / "refs"
-        for name in ref.split("/")[1:]:
+    for kind in ("", "logs"):
+        path = repo.common_dir
+        for name in (*filter(None, (kind,)), *ref.split("/")):
             path /= name
             if path.is_symlink():
                 raise RepositoryError(

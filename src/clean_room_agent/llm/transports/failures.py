@@ -18,6 +18,7 @@ from clean_room_agent.llm.exchange import Refusal
 from clean_room_agent.llm.transports.overflow import read_refusal
 
 SHOWN_CHARS = 300
+SHOWN_MODELS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +188,8 @@ def _is_missing(status: int, message: str) -> bool:
 
 def no_model(target: Target, known: tuple[str, ...]) -> ModelNotFound:
     """The server has other models than this one; `known` are the ones that it has."""
-    have = f"; it has: {', '.join(known)}" if known else ""
+    more = f" and {len(known) - SHOWN_MODELS} more" if len(known) > SHOWN_MODELS else ""
+    have = f"; it has: {', '.join(known[:SHOWN_MODELS])}{more}" if known else ""
     return ModelNotFound(
         f"{target.server} does not have the model {target.tag!r}",
         hint=target.dialect.missing.format(tag=target.tag) + have,

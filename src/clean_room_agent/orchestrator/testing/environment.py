@@ -1,14 +1,19 @@
 """The environment that tests run in: the worktree's code is imported, not the user's, and nothing of git leaks in."""
 
+import contextlib
 import json
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from clean_room_agent import beneath
 from clean_room_agent.orchestrator.testing.guarding import FOLDER, GUARD, guard_folder
 
 SOURCE_FOLDERS = ("src", "lib")
 VENV_FOLDERS = (".venv", "venv")
+MAX_PATH_FILES = 200
+MAX_PATH_BYTES = 64 * 1024
+"""Of one `.pth` file."""
 DROPPED = ("GIT_", "CRA_TEST_", "PYTEST_XDIST_", "PYTEST_CURRENT_TEST", "PYTEST_VERSION")
 """Beginnings of names: git's own variables, and those of a pytest that we may ourselves be running under."""
 
@@ -77,10 +82,13 @@ def _editable(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
     homes = [Path(active)] if active else []
     homes.extend(repo_top / name for name in VENV_FOLDERS)
     for home in homes:
-        for file in sorted(home.glob("lib/python3*/site-packages/*.pth")):
-            for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-                if line.startswith("/"):
-                    yield line.rstrip()
+        for file in sorted(home.glob("lib/python3*/site-packages/*.pth"))[:MAX_PATH_FILES]:
+            # A repository can bring such a folder, and a link to a device in it.
+            with contextlib.suppress(OSError):
+                text = beneath.read_bytes(file.parent, file.name, max_bytes=MAX_PATH_BYTES)
+                for line in text.decode("utf-8", "replace").splitlines():
+                    if line.startswith("/"):
+                        yield line.rstrip()
 
 
 def _moved(entry: str, worktree: Path, repo_top: Path) -> str:
