@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.config import ModelsConfig, Timeouts, is_loopback, is_loopback_address
 from clean_room_agent.llm.transports import failures
+from clean_room_agent.llm.transports.deadline import CONNECTED, Deadline, within
 from clean_room_agent.llm.transports.failures import Target
 from clean_room_agent.llm.transports.ndjson import LineSplitter, LineTooLongError
 
@@ -81,11 +82,20 @@ class ServerDoor:
         waits = {"connect": limits.connect, "write": first, "read": first, "pool": None}
         answered = False
         deadline = self._timer() + limits.total
+        cut: Deadline | None = None
         try:
-            with self._http.stream(
-                "POST", path, content=body, headers=STREAM_HEADERS, extensions={"timeout": waits}
-            ) as response:
+            with (
+                within(limits.connect + first) as cut,
+                self._http.stream(
+                    "POST",
+                    path,
+                    content=body,
+                    headers=STREAM_HEADERS,
+                    extensions={"timeout": waits, "trace": cut.trace},
+                ) as response,
+            ):
                 answered = True
+                cut.set(deadline - self._timer())
                 waits["read"] = min(limits.idle, limits.total)
                 if response.status_code != httpx.codes.OK:
                     return receiver.refused(response.status_code, self._clean(_bounded_text(response)))
@@ -95,10 +105,13 @@ class ServerDoor:
         except httpx.HTTPError as exc:
             if receiver.complete:
                 return None
-            if not isinstance(exc, httpx.TimeoutException):
+            passed = cut is not None and cut.passed
+            if not passed and not isinstance(exc, httpx.TimeoutException):
                 return failures.broken_off(target, str(exc) or type(exc).__name__, begun=receiver.begun)
             key, limit = ("idle", limits.idle) if answered else ("first_byte", limits.first_byte)
-            return failures.late(target, key if limit <= limits.total else "total", min(limit, limits.total))
+            if limit > limits.total or (answered and passed):
+                key, limit = "total", limits.total
+            return failures.late(target, key, limit)
 
     def ask(
         self,
@@ -157,8 +170,19 @@ class ServerDoor:
         """
         deadline = self._timer() + seconds
         body = bytearray()
+        cut: Deadline | None = None
         try:
-            with self._http.stream(method, path, headers=PLAIN_BYTES, timeout=seconds, **sent) as response:
+            with (
+                within(seconds) as cut,
+                self._http.stream(
+                    method,
+                    path,
+                    headers=PLAIN_BYTES,
+                    timeout=seconds,
+                    extensions={"trace": cut.trace},
+                    **sent,
+                ) as response,
+            ):
                 if _packed(response):
                     raise failures.not_the_protocol(target, f"{path} answered with compressed bytes")
                 for data in response.iter_bytes():
@@ -171,7 +195,8 @@ class ServerDoor:
                         )
                 return response.status_code, bytes(body)
         except httpx.TransportError as exc:
-            raise failures.refused_connection(target, str(exc) or type(exc).__name__) from exc
+            late = f"{path} was not answered within {seconds:g} s" if cut is not None and cut.passed else ""
+            raise failures.refused_connection(target, late or str(exc) or type(exc).__name__) from exc
 
     def _read(
         self, response: httpx.Response, receiver: Receiver, target: Target, deadline: float
@@ -225,12 +250,19 @@ class LoopbackTransport(httpx.HTTPTransport):
         Raises:
             ConnectError: the connection was to another machine; it was closed before a byte was sent.
         """
-        request.extensions["trace"] = _stay_here
+        asked = request.extensions.get("trace")
+
+        def trace(event: str, info: Mapping[str, Any]) -> None:
+            _stay_here(event, info)
+            if asked is not None:
+                asked(event, info)
+
+        request.extensions["trace"] = trace
         return super().handle_request(request)
 
 
 def _stay_here(event: str, info: Mapping[str, Any]) -> None:
-    if event != "connection.connect_tcp.complete":
+    if event != CONNECTED:
         return
     stream = info["return_value"]
     address = str(stream.get_extra_info("server_addr")[0])
