@@ -185,6 +185,13 @@ def test_the_author_is_the_users_or_an_announced_default(top: Path, monkeypatch:
     assert author_of(open_repository(top)) == DEFAULT_AUTHOR
 
 
+@pytest.mark.parametrize("key", ["user.name", "user.email"])
+@pytest.mark.parametrize("value", ["<>", " ", "'\".,:;\\"])
+def test_an_author_of_whom_git_would_leave_nothing_is_the_default(top: Path, key: str, value: str) -> None:
+    git(top, "config", key, value)
+    assert author_of(open_repository(top)) == DEFAULT_AUTHOR
+
+
 @pytest.mark.parametrize(
     ("configured", "told"),
     [

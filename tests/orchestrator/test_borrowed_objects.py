@@ -67,7 +67,7 @@ def test_borrowed_are_the_folders_that_git_would_use(home: Path) -> None:
     assert alternate_folders(open_repository(home / "sour ce")) == ()
     listed = home / "project/.git/objects/info/alternates"
     listed.write_text(
-        '# a remark\n\n../../../middle/.git/objects\n"../../../sour\\040ce/.git/objects"\n/gone\n'
+        '# a remark\n\n../../../middle/.git/objects\n"../../../sour\\040ce/.git/objects"\n/gone\n"a\\"\n"\\x"\n'
     )
     assert alternate_folders(open_repository(home / "project")) == expected
 

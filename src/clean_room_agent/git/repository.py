@@ -14,6 +14,8 @@ from clean_room_agent.git.command import Named, git, named_programs, names, one_
 from clean_room_agent.git.generated import Generated, split_generated
 
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
+DROPPED = re.compile(r"""[\x00-\x20.,:;<>"'\\]*""")
+"""What git drops from both ends of a name; it takes none of which nothing is left."""
 UNTRACKED = "?"
 """As `git ls-files -t` marks it."""
 HEX = re.compile(r"[0-9a-f]{40,64}")
@@ -180,11 +182,13 @@ def current_branch(repo: Repository) -> str | None:
 
 
 def author_of(repo: Repository) -> tuple[str, str]:
-    """The user's name and address as git would write them; `DEFAULT_AUTHOR` where either is not configured."""
+    """The user's name and address as git would write them; `DEFAULT_AUTHOR` where either is not configured, or nothing of it
+    would be left.
+    """
     name, mail = (
         one_line(repo.git("config", "--get", "--", key, ok=(0, 1))) for key in ("user.name", "user.email")
     )
-    return (name, mail) if name and mail else DEFAULT_AUTHOR
+    return DEFAULT_AUTHOR if DROPPED.fullmatch(name) or DROPPED.fullmatch(mail) else (name, mail)
 
 
 def remote_url(top: Path) -> str | None:

@@ -5,6 +5,7 @@ whatever somebody put there. So it is made anew: objects as a folder, all else a
 """
 
 import codecs
+import contextlib
 import os
 import re
 import stat
@@ -127,9 +128,15 @@ def _named(objects: Path) -> Iterator[Path]:
         return
     for line in file.read_bytes().split(b"\n"):
         if line and not line.startswith(b"#"):
-            quoted = line.startswith(b'"') and line.endswith(b'"') and len(line) > 1
-            name = codecs.escape_decode(line[1:-1])[0] if quoted else line
-            yield Path(os.path.normpath(objects / os.fsdecode(name)))
+            yield Path(os.path.normpath(objects / os.fsdecode(_unquoted(line))))
+
+
+def _unquoted(line: bytes) -> bytes:
+    """The name that a line means; one whose quotation cannot be read is a name as it stands, as git has it."""
+    if line.startswith(b'"') and line.endswith(b'"') and len(line) > 1:
+        with contextlib.suppress(ValueError):
+            return codecs.escape_decode(line[1:-1])[0]
+    return line
 
 
 def _below(folder: Path, depth: int) -> Iterator[tuple[os.DirEntry[str], int]]:
