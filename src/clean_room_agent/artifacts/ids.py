@@ -11,6 +11,8 @@ import uuid
 ID_LENGTH = 32
 ID_PATTERN = re.compile(rf"[a-z0-9_-]{{1,{ID_LENGTH}}}\Z")
 SHORT_LENGTH = 8
+NEWEST_RUN = "@"
+"""In place of an id; `@~1` is the run before."""
 
 
 def new_task_id() -> str:

@@ -18,11 +18,11 @@ from clean_room_agent.git.repository import Repository, open_repository
 
 
 @click.command()
-@click.argument("run")
+@options.run_argument
 @options.repo_option
 @options.json_option
 def command(run: str, repo: Path, as_json: bool) -> int:
-    """Bring the result of RUN into the working tree; refused where a file it touches has changed since."""
+    """Bring the result of RUN (by default the newest; `@~1`: the one before) into the working tree; refused where a file it touches has changed since."""
     workspace = wiring.workspace_of(repo)
     options.require_record(workspace)
     with Record.open(workspace.repo, clock=utc_now) as record:

@@ -18,11 +18,11 @@ from clean_room_agent.git.repository import current_branch, open_repository
 
 
 @click.command()
-@click.argument("run")
+@options.run_argument
 @options.repo_option
 @options.json_option
 def command(run: str, repo: Path, as_json: bool) -> int:
-    """Delete the branch, the snapshot and the attempts of RUN. Its record stays."""
+    """Delete the branch, the snapshot and the attempts of RUN (by default the newest; `@~1`: the one before). Its record stays."""
     workspace = wiring.workspace_of(repo)
     options.require_record(workspace)
     with Record.open(workspace.repo, clock=utc_now) as record:

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from clean_room_agent.artifacts.ids import NEWEST_RUN
 from clean_room_agent.cli.display import Display
 from clean_room_agent.errors import UsageError
 from clean_room_agent.workspace import Workspace
@@ -43,6 +44,8 @@ exact_option = click.option(
 )
 verbose_option = click.option("-v", "--verbose", count=True, help="-v: decisions; -vv: requests.")
 task_argument = click.argument("task", required=False)
+run_argument = click.argument("run", metavar="[RUN]", default=NEWEST_RUN)
+"""The beginning of a run's id; the newest one by default."""
 issue_option = click.option(
     "--issue",
     type=click.File(encoding="utf-8"),

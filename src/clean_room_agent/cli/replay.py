@@ -39,7 +39,8 @@ from clean_room_agent.report.summary import RunSummary
 from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
-HELP = """Run RUN again with its recorded answers and no model server. Leaves no branch.
+HELP = """Run RUN again with its recorded answers and no model server. Leaves no branch. By default the newest run; @~1 is the
+one before.
 
 \b
 cra replay RUN                        the same bytes, or the first line that differs
@@ -66,7 +67,7 @@ class Recording:
 
 
 @click.command(help=HELP)
-@click.argument("run")
+@options.run_argument
 @click.option("--from", "from_pass", metavar="PASS", help="Ask the configured server from this pass on.")
 @click.option("--stage", metavar="NAME", help="Ask the recorded questions of this stage or prompt again.")
 @click.option("--model", metavar="TAG", help="The model that is asked them, at the configured server.")

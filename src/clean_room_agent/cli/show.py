@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 import click
 from rich.console import RenderableType
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.gauges import read_gauges
@@ -52,7 +52,8 @@ UNFINISHED = frozenset({RunStatus.FAILED, RunStatus.PARTIAL, RunStatus.NEEDS_HUM
 HELP = """Look into RUN, or into one PLACE of it.
 
 \b
-RUN    any beginning of a run's id that no other run has
+RUN    any beginning of a run's id that no other run has; @ for the newest (also where nothing is given), @~1 for the
+       one before
 PLACE  meta_plan    the pass that divides the task
        part         all passes of a part
        part/step    a step: its attempts, and what came after
@@ -91,7 +92,7 @@ class Section(Generic[DataT]):
 
 
 @click.command(help=HELP)
-@click.argument("where", metavar="RUN[/PLACE]")
+@click.argument("where", metavar="[RUN[/PLACE]]", default=NEWEST_RUN)
 @options.repo_option
 @click.option("--prompt", is_flag=True, help="What the model read, call by call.")
 @click.option("--response", is_flag=True, help="What the model answered, and how it was read.")

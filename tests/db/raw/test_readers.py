@@ -230,3 +230,25 @@ def test_a_beginning_that_no_task_has_is_an_error(conn: sqlite3.Connection, pref
     with pytest.raises(UsageError, match="no task begins") as caught:
         runs.find_task(conn, prefix)
     assert "cra runs" in caught.value.hint
+
+
+def test_a_run_is_named_by_its_place_from_the_newest(conn: sqlite3.Connection) -> None:
+    with pytest.raises(UsageError, match="there are no runs here"):
+        runs.find_task(conn, "@")
+    for name, timestamp in (
+        ("old", NOW),
+        ("new", NOW.replace("20", "21", 1)),
+        ("newer", NOW.replace("20", "21", 1)),
+    ):
+        orchestrator_runs.append_orchestrator_run(conn, run(name, timestamp))
+    assert [runs.find_task(conn, text) for text in ("@", "@~0", "@~1", "@~2")] == [
+        "newer",
+        "newer",
+        "new",
+        "old",
+    ]
+    with pytest.raises(UsageError, match="there are 3 runs here"):
+        runs.find_task(conn, "@~3")
+    for text in ("@~", "@~-1", "@1", "@~1x"):
+        with pytest.raises(UsageError, match="no task begins with"):
+            runs.find_task(conn, text)

@@ -1,5 +1,6 @@
-"""What `cra runs` lists, and how a task is named by the beginning of its id."""
+"""What `cra runs` lists, and how a task is named: by the beginning of its id, or by how long ago it was."""
 
+import re
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.outcomes import RunStatus
@@ -7,6 +8,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 
 SHOWN_CANDIDATES = 10
+BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
 
 # A pass's task is what stands before its first colon; passes of an orchestrated run are not listed by themselves.
 LIST_RUNS = """
@@ -29,6 +31,7 @@ SELECT substr(task_id, 1, instr(task_id || ':', ':') - 1) FROM retrieval_llm_cal
 WHERE substr(task_id, 1, length(?1)) = ?1
 ORDER BY 1
 """
+COUNTED_BACK = "SELECT task_id FROM orchestrator_runs ORDER BY timestamp DESC, id DESC LIMIT 1 OFFSET ?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +64,15 @@ def list_runs(conn: Connection, *, limit: int = 100) -> tuple[RunListing, ...]:
 
 
 def find_task(conn: Connection, prefix: str) -> str:
-    """The id of the one task that begins with `prefix`; a whole id wins over longer ones.
+    """The id of the one task that begins with `prefix`; a whole id wins over longer ones. `@` is the newest solve, plan or
+    replay, `@~1` the one before.
 
     Raises:
-        UsageError: no task begins so, or several do; then the message names them.
+        UsageError: no task begins so, or several do; then the message names them. Or there are not so many.
     """
+    back = BACK.fullmatch(prefix)
+    if back is not None:
+        return _counted_back(conn, int(back[1] or 0))
     found = [str(row[0]) for row in conn.execute(FIND_TASKS, (prefix,))]
     if not found or not prefix:
         raise UsageError(
@@ -75,3 +82,14 @@ def find_task(conn: Connection, prefix: str) -> str:
         return prefix if prefix in found else found[0]
     shown = ", ".join(found[:SHOWN_CANDIDATES]) + (", ..." if len(found) > SHOWN_CANDIDATES else "")
     raise UsageError(f"{len(found)} tasks begin with {prefix!r}: {shown}", hint="give more of the id")
+
+
+def _counted_back(conn: Connection, number: int) -> str:
+    found = conn.execute(COUNTED_BACK, (number,)).fetchone()
+    if found is None:
+        (count,) = conn.execute("SELECT count(*) FROM orchestrator_runs").fetchone()
+        raise UsageError(
+            f"there {'is' if count == 1 else 'are'} {count or 'no'} run{'' if count == 1 else 's'} here",
+            hint="`cra runs` lists the tasks of this repository",
+        )
+    return str(found[0])
