@@ -128,6 +128,8 @@ def test_a_broken_server_ends_the_run_with_its_words_and_a_remedy(till: Project,
     check_ended(told, fault.error)
     assert f"error: {fault.said.format(url=server.base_url)}" in told.err or fault.said in told.err
     assert fault.hint in told.err.rsplit("->", 1)[1]
+    assert told.recorded.run is not None
+    assert f"then cra solve --resume {told.recorded.run.task_id[:8]}" in told.err
     asked = told.recorded.calls_of("implement")
     assert len(asked) == len(fault.answers)
     assert [call.attempt for call in asked] == list(range(len(asked)))

@@ -53,3 +53,29 @@ def test_no_more_is_claimed_than_the_tests_show(changes: dict[str, object], says
     text = shown(replace(SUMMARY, **changes))  # type: ignore[arg-type]
     assert says in text
     assert (NONE_TURNED in text) is warns
+
+
+@pytest.mark.parametrize(
+    ("changes", "told", "not_told"),
+    [
+        ({}, ["cra apply 00000000", "git merge cra/00000000"], ["--resume"]),
+        ({"carries_uncommitted": True}, ["cra apply 00000000"], ["git merge"]),
+        (
+            {"result": replace(SUMMARY.result, status=RunStatus.FAILED, branch="")},
+            ["cra solve --resume 00000000 --hint TEXT  try again"],
+            ["cra apply", "git merge"],
+        ),
+        (
+            {"result": replace(SUMMARY.result, status=RunStatus.PARTIAL)},
+            ["cra solve --resume 00000000  ", "--hint TEXT", "git merge"],
+            [],
+        ),
+    ],
+    ids=["complete", "with uncommitted work", "failed", "partial"],
+)
+def test_the_next_commands_are_those_that_fit(
+    changes: dict[str, object], told: list[str], not_told: list[str]
+) -> None:
+    text = shown(replace(SUMMARY, **changes))  # type: ignore[arg-type]
+    assert [line for line in told if line not in text] == []
+    assert [line for line in not_told if line in text] == []

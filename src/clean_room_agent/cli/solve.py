@@ -9,7 +9,7 @@ from typing import IO, Any
 
 import click
 
-from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cli import options, output, wiring
@@ -27,7 +27,7 @@ from clean_room_agent.cli.verbose import RecordView
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.runs import find_task
-from clean_room_agent.errors import ArtifactError, RepositoryError, UsageError
+from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
 from clean_room_agent.execute.plan_artifact import plan_from_artifact
 from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.git.generated import generated_in
@@ -40,10 +40,9 @@ from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.run import PlanGiven
 from clean_room_agent.orchestrator.solve import solve
-from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
-from clean_room_agent.report.summary import RunSummary, TestCounts, render
+from clean_room_agent.report.summary import RunSummary, TestCounts, render, turned_green
 from clean_room_agent.report.touched import touched_of
 from clean_room_agent.workspace import Workspace
 
@@ -257,7 +256,13 @@ def run_solve(
                     interrupts=interrupts,
                 )
             )
-            solved = solve(task_id, request.task, parts, given)
+            try:
+                solved = solve(task_id, request.task, parts, given)
+            except ModelError as error:
+                error.hint = "; ".join(
+                    filter(None, (error.hint, f"then cra solve --resume {short_id(task_id)}"))
+                )
+                raise
         code = EXIT_CODES.get(solved.result.status, 1)
         applied: tuple[str, ...] | None = None
         not_applied = ""
@@ -284,10 +289,10 @@ def _summary(
         result=solved.result,
         files=files,
         touched=touched_of(solved),
-        before=counts(solved.baseline),
-        after=counts(solved.final) if solved.final else None,
+        before=TestCounts.of(solved.baseline),
+        after=TestCounts.of(solved.final) if solved.final else None,
         turned_green=turned_green(solved.baseline, solved.final) if solved.final else None,
-        restored=counts(solved.restored) if solved.restored else None,
+        restored=TestCounts.of(solved.restored) if solved.restored else None,
         calls=spent.calls,
         tokens=spent.tokens,
         seconds=seconds,
@@ -311,22 +316,6 @@ def _apply(repo: Repository, desk: wiring.Desk, solved: Solved) -> tuple[str, ..
     if result.status is not RunStatus.COMPLETE or not solved.result_commit:
         return None
     return bring(repo, desk.record, result.task_id, base=solved.base_commit, commit=solved.result_commit)
-
-
-def counts(run: TestRun) -> TestCounts:
-    """A test run in numbers."""
-    return TestCounts(
-        passed=run.passed, failed=len(run.red()), known=run.runner != "unknown", returncode=run.returncode
-    )
-
-
-def turned_green(before: TestRun, after: TestRun) -> int | None:
-    """How many tests pass that did not before; None where the output cannot be read."""
-    if "unknown" in {before.runner, after.runner}:
-        return None
-    if before.named and after.named:
-        return len(after.green() - before.green())
-    return max(0, after.passed - before.passed)
 
 
 def as_object(summary: RunSummary) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from rich.console import Group
 from rich.text import Text
@@ -10,11 +11,13 @@ from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat
+from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.report.causes import Ending, ending_lines
 from clean_room_agent.report.touched import TestsTouched, touched_lines
 
 COLOURS = {RunStatus.COMPLETE: "green", RunStatus.PARTIAL: "yellow", RunStatus.FAILED: "red"}
 SHOWN_FILES = 12
+COMMAND_WIDTH = 32
 NONE_TURNED = "no test went from red to green: the tests do not show that the task is done"
 
 
@@ -29,6 +32,12 @@ class TestCounts:
     known: bool
     """Whether the runner's report could be read."""
     returncode: int
+
+    @classmethod
+    def of(cls, run: TestRun) -> Self:
+        """A test run in numbers."""
+        known = run.runner != "unknown"
+        return cls(passed=run.passed, failed=len(run.red()), known=known, returncode=run.returncode)
 
     def words(self) -> str:
         """Counts, or the exit code where there are none."""
@@ -67,6 +76,15 @@ class RunSummary:
     def is_untested(self) -> bool:
         """Whether the final run had no test."""
         return self.after is not None and self.after.known and self.after.passed + self.after.failed == 0
+
+
+def turned_green(before: TestRun, after: TestRun) -> int | None:
+    """How many tests pass that did not before; None where the output cannot be read."""
+    if "unknown" in {before.runner, after.runner}:
+        return None
+    if before.named and after.named:
+        return len(after.green() - before.green())
+    return max(0, after.passed - before.passed)
 
 
 def render(summary: RunSummary) -> Group:
@@ -130,14 +148,19 @@ def _next_commands(summary: RunSummary) -> list[Text]:
     rows = []
     if result.status is RunStatus.PARTIAL:
         rows.append((f"cra solve --resume {run}", "go on where it stopped"))
+    if result.status in {RunStatus.PARTIAL, RunStatus.FAILED}:
+        rows.append((f"cra solve --resume {run} --hint TEXT", "try again, told more"))
     if result.branch:
         rows.append((f"cra show {run} --diff", "look at it"))
         if summary.applied is None:
             rows.append((f"cra apply {run}", "bring it into your working tree"))
-        rows.append((f"git merge {result.branch}", "merge it"))
+        # Merged, the user's own uncommitted work would come as a commit.
+        if not summary.carries_uncommitted:
+            rows.append((f"git merge {result.branch}", "merge it"))
     rows.append((f"cra show {run}", "see how it came about"))
     rows.append((f"cra discard {run}", "throw it away"))
-    lines.extend(Text.assemble("  ", (f"{command:<32}", "bold"), what) for command, what in rows)
+    width = max(COMMAND_WIDTH, *(len(command) + 2 for command, _ in rows))
+    lines.extend(Text.assemble("  ", (f"{command:<{width}}", "bold"), what) for command, what in rows)
     return lines
 
 
