@@ -56,9 +56,10 @@ class OpenAiServer(OllamaServer):
         key: str = "",
         counts: bool = True,
         adapters: Sequence[str] = (),
+        failing: Sequence[int] = (),
         registers: bool = True,
     ) -> None:
-        """`adapters`: files that llama-server has loaded, in order; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants."""
+        """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants."""
         super().__init__(script, models=models, logprobs=logprobs)
         self.kind = kind
         self.own_window = window
@@ -67,6 +68,7 @@ class OpenAiServer(OllamaServer):
         self.key = key
         self.counts = counts
         self.adapters = tuple(adapters)
+        self.failing = list(failing)
         self.registers = registers
         self._http.RequestHandlerClass = _OpenAiHandler
 
@@ -93,6 +95,10 @@ class _OpenAiHandler(_Handler):
             settings = {"n_ctx": owner.own_window}
             pages["/props"] = {"default_generation_settings": settings, "build_info": "b1-0"}
             listed = [{"id": n, "path": path, "scale": 0.0} for n, path in enumerate(owner.adapters)]
+            if self.path.startswith("/lora-adapters") and owner.failing:
+                status = owner.failing.pop(0)
+                self._json(status, {"error": {"code": status, "message": "Loading", "type": "unavailable"}})
+                return
             if self.path.startswith("/lora-adapters"):
                 self._plain(200, json.dumps(listed), kind="application/json")
                 return

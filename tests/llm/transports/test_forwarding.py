@@ -77,7 +77,7 @@ def test_ollama_is_asked_behind_openais_api_too(*, allowed: bool) -> None:
         asked.append(sent.url.path)
         if sent.url.path == "/api/show":
             return httpx.Response(200, json={"remote_host": HOST, "remote_model": "coder"})
-        return httpx.Response(500, json={"error": "stop"})
+        return httpx.Response(404 if sent.url.path == "/v1/models" else 500, json={"error": "stop"})
 
     config = models_config(provider="openai", allow_remote=allowed)
     client = httpx.Client(base_url=config.base_url, transport=httpx.MockTransport(handler))

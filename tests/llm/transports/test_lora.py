@@ -8,7 +8,7 @@ from tests.fakes.model_client import models_config
 from tests.fakes.openai_server import Kind, OpenAiServer
 from tests.llm.transports.test_openai import MODEL, request
 
-from clean_room_agent.errors import ModelNotFound, ServerUnreachable
+from clean_room_agent.errors import ModelError, ModelNotFound, ServerBusy, ServerFailed, ServerUnreachable
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect
 
 FILES = ("/a/scope-1.gguf", "/a/task-2.gguf")
@@ -96,3 +96,23 @@ def test_a_server_that_is_away_is_said_to_be_away() -> None:
     with OpenAiServer([]) as server:
         transport = connected(server)
     assert isinstance(transport.send(request(model=_model("coder:3b+scope-1"))).error, ServerUnreachable)
+
+
+@pytest.mark.parametrize(("status", "kind"), [(503, ServerBusy), (500, ServerFailed)])
+def test_a_question_for_adapters_that_failed_is_asked_again(status: int, kind: type[ModelError]) -> None:
+    with OpenAiServer(["hi"], adapters=FILES, failing=[status]) as server:
+        transport = connected(server)
+        base = request(model=_model("coder:3b"))
+        assert isinstance(transport.send(base).error, kind)
+        assert server.requests == []
+        assert transport.send(base).error is None
+        assert [each.get("lora") for each in server.requests] == [NONE]
+
+
+def test_a_server_too_old_for_adapters_is_asked_for_them_once() -> None:
+    with OpenAiServer(["hi", "hi"], failing=[404]) as server:
+        transport = connected(server)
+        for _ in range(2):
+            assert transport.send(request(model=_model("coder:3b"))).error is None
+        assert [each.get("lora") for each in server.requests] == [None, None]
+        assert sum(path.startswith("/lora-adapters") for path in server.state.paths) == 1

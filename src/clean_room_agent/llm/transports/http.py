@@ -138,6 +138,21 @@ class ServerDoor:
         except ValidationError as exc:
             raise failures.not_the_protocol(target, f"{path} answered {text[:200]!r}") from exc
 
+    def ask_if_there(self, path: str, kind: type[ReplyT], target: Target) -> ReplyT | None:
+        """The answer to a small question; None where the server has no such path, or something else there than `kind`.
+
+        Raises:
+            ModelError: nobody answers, or the server is busy or failed: what it has is not known.
+        """
+        status, content = self._small("GET", path, target, INFO_SECONDS)
+        if httpx.codes.is_server_error(status) or status == httpx.codes.TOO_MANY_REQUESTS:
+            said = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
+            raise failures.reported(target, status, self._clean(said))[0]
+        try:
+            return kind.model_validate_json(content) if status == httpx.codes.OK else None
+        except ValidationError:
+            return None
+
     def tell(
         self,
         method: str,

@@ -19,7 +19,7 @@ from typing import Any
 
 from pydantic import BaseModel, RootModel
 
-from clean_room_agent.errors import ModelError, ModelNotFound, ServerUnreachable
+from clean_room_agent.errors import ModelNotFound
 
 MARK = "+"
 
@@ -53,8 +53,8 @@ class LoraTags:
     """What requests must say of adapters. Usable by several threads."""
 
     def __init__(self, ask: Callable[[str], tuple[str, AdapterList] | None], *, parallel: bool) -> None:
-        """`ask` tells a tag's model, as the server lists it, and its adapters, or None of a server that loads none;
-        `parallel`: whether requests overlap.
+        """`ask` tells a tag's model, as the server lists it, and its adapters, or None of a server that loads none, and
+        raises where that cannot be known now; `parallel`: whether requests overlap.
         """
         self._ask = ask
         self._parallel = parallel
@@ -97,12 +97,7 @@ class LoraTags:
         return self._known[tag]
 
     def _find(self, tag: str) -> _Found | None:
-        try:
-            answer = self._ask(tag)
-        except ServerUnreachable:
-            raise
-        except ModelError:
-            return None  # no llama-server, or one too old for adapters
+        answer = self._ask(tag)
         if answer is None:
             return None
         model, loaded = answer

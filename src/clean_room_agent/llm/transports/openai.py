@@ -187,8 +187,13 @@ class OpenAiTransport:
 
     def _models(self) -> list[_Served]:
         models = self._door.ask("GET", "/v1/models", _Models, self._target("")).data
-        self._owners = frozenset(model.owned_by for model in models)
+        self._owned(models)
         return models
+
+    def _owned(self, models: list[_Served]) -> frozenset[str]:
+        """Who they belong to, which is remembered."""
+        self._owners = frozenset(model.owned_by for model in models)
+        return self._owners
 
     def _studio(self) -> list[_Served]:
         """The models as LM Studio's own interface tells them; none from another server."""
@@ -213,12 +218,12 @@ class OpenAiTransport:
 
     def _adapters(self, tag: str) -> tuple[str, AdapterList] | None:
         """The tag's model as llama-server lists it, and its adapters: one that routes lists a model for each adapter."""
-        served = {model.id for model in self._models()}
-        if "llamacpp" not in self._owners:
+        listed = self._door.ask_if_there("/v1/models", _Models, self._target(""))
+        if listed is None or "llamacpp" not in self._owned(listed.data):
             return None
-        name = tag if tag in served else tag.partition(MARK)[0]
-        path = f"/lora-adapters?model={quote(name)}"
-        return name, self._door.ask("GET", path, AdapterList, self._target(tag))
+        name = tag if tag in {model.id for model in listed.data} else tag.partition(MARK)[0]
+        found = self._door.ask_if_there(f"/lora-adapters?model={quote(name)}", AdapterList, self._target(tag))
+        return None if found is None else (name, found)
 
     def _counted(self, tag: str, messages: list[dict[str, str]]) -> int | None:
         asked = {
