@@ -28,7 +28,9 @@ SPLIT_RULE = (
 SEED = 20260101
 
 
-def loop_rows(mined: Path, held_out: Path, plan: TrainingPlan, *, rows: int, test_rows: int) -> list[Entry]:
+def loop_rows(
+    mined: Path, held_out: Path, plan: TrainingPlan, *, rows: int, test_rows: int, validation_rows: int
+) -> list[Entry]:
     """The rows of a dataset for the plan's prompt, from what was mined of both groups of repositories.
 
     Training rows have as many of each answer; validation and test keep up to the plan's ratio, as their prompts come.
@@ -41,7 +43,7 @@ def loop_rows(mined: Path, held_out: Path, plan: TrainingPlan, *, rows: int, tes
     parts = {
         "train": train,
         "validation": _whole_tasks(
-            _balanced(sorted(validation, key=_place), plan.criteria.max_ratio), test_rows
+            _balanced(sorted(validation, key=_place), plan.criteria.max_ratio), validation_rows
         ),
         "test": _whole_tasks(test, test_rows),
     }

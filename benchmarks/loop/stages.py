@@ -19,6 +19,8 @@ class Stage:
     seconds: float
     processor_seconds: float
     peak_mb: float
+    load: float
+    """Processes that wanted a processor, mean of the last 5 minutes of the stage."""
     out: str
     said: str
     """On standard error, its end."""
@@ -33,6 +35,10 @@ class Stages:
         self._environment = {**os.environ, **environment}
         folder.mkdir(parents=True, exist_ok=True)
 
+    def known(self, name: str) -> Stage:
+        """The stage, of an earlier run."""
+        return Stage(**json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8")))
+
     def cra(self, name: str, *command: str, cwd: Path, accept: tuple[int, ...] = (0,)) -> Stage:
         """The stage, from an earlier run or run now.
 
@@ -41,7 +47,7 @@ class Stages:
         """
         kept = self._folder / f"{name}.json"
         if kept.exists():
-            return Stage(**json.loads(kept.read_text(encoding="utf-8")))
+            return self.known(name)
         stage = self._run(name, command, cwd)
         if stage.code not in accept:
             raise SystemExit(f"{name} ended with {stage.code}:\n{stage.out}\n{stage.said}")
@@ -68,6 +74,7 @@ class Stages:
             seconds=time.monotonic() - begun,
             processor_seconds=usage.ru_utime + usage.ru_stime,
             peak_mb=usage.ru_maxrss / 1024,
+            load=os.getloadavg()[1],
             out=out.read_text(encoding="utf-8"),
             said=said.read_text(encoding="utf-8")[-2000:],
         )

@@ -14,6 +14,7 @@ from tests.training.test_train import FAKE, dataset_at
 
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import append_dataset, get_dataset, list_adapters
+from clean_room_agent.training.versions import held_version
 from clean_room_agent.workspace import Workspace
 
 
@@ -27,18 +28,23 @@ def shop(tmp_path: Path) -> Project:
 def dataset_in(project: Project, folder: Path) -> int:
     """The number of a dataset in the record whose rows stand in the folder."""
     with Record.open(project.top, clock=lambda: NOW) as record:
-        known = record.write(get_dataset, trained(record, "unused").dataset_id)
+        known = record.write(get_dataset, trained(record, "m:scope_judgment-v1").dataset_id)
         assert known is not None
         return record.write(append_dataset, replace(known, id=0, dataset_path=str(folder)))
 
 
-def test_an_adapter_has_a_number_a_tag_and_a_folder(shop: Project, tmp_path: Path) -> None:
+def trainable(shop: Project, tmp_path: Path) -> tuple[str, ...]:
+    """A training that is sure to work, as it is typed."""
     python = tmp_path / "python"
     python.write_text(FAKE.format(python=sys.executable, mode="works"))
     python.chmod(python.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "base.gguf").write_text("weights")
     number = dataset_in(shop, dataset_at(tmp_path / "data"))
-    given = ("train", str(number), "--base", str(tmp_path / "base.gguf"), "--python", str(python), "--json")
+    return ("train", str(number), "--base", str(tmp_path / "base.gguf"), "--python", str(python), "--json")
+
+
+def test_an_adapter_has_a_number_a_tag_and_a_folder(shop: Project, tmp_path: Path) -> None:
+    given = trainable(shop, tmp_path)
     code, out, err = shop.run_here(*given)
     assert code == 0, err
     told = json.loads(out)
@@ -47,6 +53,16 @@ def test_an_adapter_has_a_number_a_tag_and_a_folder(shop: Project, tmp_path: Pat
     assert (Path(told["folder"]) / "cra.json").exists()
     with Record.open(shop.top, clock=lambda: NOW) as record:
         assert "m:scope_judgment-v2" in [each.model_tag for each in record.write(list_adapters)]
+
+
+def test_two_trainings_at_a_time_make_two_adapters(shop: Project, tmp_path: Path) -> None:
+    given = trainable(shop, tmp_path)
+    workspace = Workspace(repo=shop.top)
+    workspace.adapters.mkdir()
+    with held_version(workspace.adapters, "scope_judgment", lambda: {1}) as other:
+        code, out, err = shop.run_here(*given)
+    assert code == 0, err
+    assert (other, json.loads(out)["adapter"]["model_tag"]) == (2, "m:scope_judgment-v3")
 
 
 def test_a_dataset_that_there_is_not_is_said(shop: Project, tmp_path: Path) -> None:

@@ -118,6 +118,7 @@ def _train(
     from clean_room_agent.training.plan import plan_of
     from clean_room_agent.training.serving import tag_for
     from clean_room_agent.training.train import job_for, train
+    from clean_room_agent.training.versions import WORK, held_version
 
     with Record.open(workspace.repo, clock=utc_now) as record:
         row = record.write(get_dataset, dataset)
@@ -128,30 +129,34 @@ def _train(
         stored = record.write(get_training_plan, row.training_plan_id)
         assert stored is not None
         plan = plan_of(stored)
-        version = 1 + sum(each.stage_name == plan.target for each in record.write(list_adapters))
-        folder = (place or private_folder(workspace.adapters) / f"{plan.target}-v{version}").absolute()
-        bar = output.ProgressBar("training")
-        try:
-            return train(
-                record,
-                row,
-                plan,
-                job_for(
+        top = private_folder(workspace.adapters)
+        with held_version(top, plan.target, lambda: _versions(record, plan.target)) as version:
+            folder = (place or top / f"{plan.target}-v{version}").absolute()
+            work = folder.with_name(f"{folder.name}{WORK}")
+            bar = output.ProgressBar("training")
+            try:
+                return train(
+                    record,
+                    row,
                     plan,
-                    Path(row.dataset_path),
-                    base,
-                    folder.with_name(f"{folder.name}.training"),
+                    job_for(plan, Path(row.dataset_path), base, work, machine, **more),
+                    folder,
                     machine,
-                    **more,
-                ),
-                folder,
-                machine,
-                model_tag=tag_for(settings.models.provider, plan.base_model, plan.target, version),
-                resume=resume,
-                progress=lambda done, total, loss: bar.show(done, total, f"  loss {loss:.3f}"),
-            )
-        finally:
-            bar.close()
+                    model_tag=tag_for(settings.models.provider, plan.base_model, plan.target, version),
+                    resume=resume,
+                    progress=lambda done, total, loss: bar.show(done, total, f"  loss {loss:.3f}"),
+                )
+            finally:
+                bar.close()
+
+
+def _versions(record: Record, prompt: str) -> set[int]:
+    """The numbers of the prompt's adapters in the registry."""
+    from clean_room_agent.training.serving import name_of
+
+    names = (name_of(each) for each in record.write(list_adapters) if each.stage_name == prompt)
+    numbers = (name.removeprefix(f"{prompt}-v") for name in names)
+    return {int(number) for number in numbers if number.isdecimal()}
 
 
 def _machine(

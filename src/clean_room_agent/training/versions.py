@@ -1,0 +1,42 @@
+"""The number of a new adapter: each has its own, though several of a prompt may be trained at a time."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from itertools import chain, count
+from pathlib import Path
+
+from clean_room_agent.errors import RecordError
+from clean_room_agent.workspace import hold
+
+WORK = ".training"
+"""Ends the name of a training's folder, which goes when the adapter stands."""
+
+
+@contextlib.contextmanager
+def held_version(adapters: Path, prompt: str, taken: Callable[[], AbstractSet[int]]) -> Iterator[int]:
+    """A number for the prompt's next adapter that no other process has or takes meanwhile.
+
+    A training below `adapters` that was broken off has its number still, and comes first; one that runs is passed over.
+    `taken` tells the numbers in the registry, which may grow at any time.
+    """
+    place = f"{prompt}-v"
+    broken_off = sorted(
+        int(number) for path in adapters.glob(f"{place}*{WORK}")
+        if (number := path.name.removeprefix(place).removesuffix(WORK)).isdecimal()
+    )  # fmt: skip
+    newer = count(1 + max(taken(), default=0))
+    for version in chain(broken_off, newer):
+        folder, lock = adapters / f"{place}{version}", adapters / f"{place}{version}.lock"
+        begun = folder.with_name(folder.name + WORK).exists()
+        if folder.exists() and not begun:
+            continue
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(hold(lock, timeout=0))
+            except RecordError:
+                continue
+            stack.callback(lock.unlink)
+            if version not in taken():
+                yield version
+                return
