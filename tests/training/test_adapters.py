@@ -36,7 +36,8 @@ def asked(prompt: Prompt[Any, Any], answers: list[str], base: Any, candidate: An
         ]
         return questions_of(prompt, rows).questions
 
-    material = Material(test=made("test"), validation=made("validation"), test_hash=prompt.name, left_out={})
+    parts = (made("test"), made("validation"))
+    material = Material(test=parts[0], validation=parts[1], test_hash=prompt.name, left_out={}, limited={})
     return Asked(
         prompt=prompt,
         material=material,

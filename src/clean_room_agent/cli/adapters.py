@@ -14,6 +14,7 @@ from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.call_rows import RecordSink
 from clean_room_agent.cli.clock import utc_now
+from clean_room_agent.cli.edit_metrics import edit_metrics
 from clean_room_agent.cli.model_server import open_server
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.proofs import RecordedProofs
@@ -58,6 +59,16 @@ base_option = click.option(
     "--base-gguf",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     help="The GGUF file that the base model is served from, where one must be made of it.",
+)
+
+
+clone_option = click.option(
+    "--clone",
+    "clones",
+    multiple=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="A clone that rows of edits come from, beside this repository; several times. Its tests are run where its own "
+    "configuration names a test_command.",
 )
 
 
@@ -204,6 +215,7 @@ def _brief(row: Any) -> dict[str, Any]:
 @adapter_argument
 @also_option
 @dataset_option
+@clone_option
 @base_option
 @options.repo_option
 @options.json_option
@@ -212,6 +224,7 @@ def evaluate(
     adapter: str,
     also: tuple[str, ...],
     dataset: Path | None,
+    clones: tuple[Path, ...],
     base_gguf: Path | None,
     repo: Path,
     as_json: bool,
@@ -223,12 +236,14 @@ def evaluate(
     """
     from clean_room_agent.training.adapters import Asked, evaluate_adapter, material_of
 
-    with _opened(repo) as parts:
+    with contextlib.ExitStack() as stack:
+        parts = stack.enter_context(_opened(repo))
         row = parts.adapter(adapter)
         parts.settings.require("models", "budget")
         folder = parts.dataset(row, dataset)
         prompts = [parts.prompt(row), *parts.other_prompts(row, also)]
-        materials = [material_of(folder, prompt) for prompt in prompts]
+        metrics = edit_metrics(stack, prompts, (parts.workspace.repo, *clones))
+        materials = [material_of(folder, prompt, metrics.get(prompt.name)) for prompt in prompts]
         served = parts.serve(row, base_gguf)
         transport = open_server(parts.settings.models)
         bar = output.ProgressBar("asking")
@@ -265,6 +280,7 @@ def _tell_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> No
                 "adapter_id": row.id,
                 "finding": made.finding,
                 "left_out": made.left_out,
+                "limited": made.limited,
                 "spread": made.spread,
             }
         )
@@ -275,6 +291,8 @@ def _tell_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> No
             output.answer(f"  gains of adapters of the same dataset: {gains}")
         for reason, number in made.left_out.items():
             output.answer(f"  {number:>7,}  left out: {reason}")
+        for reason, number in made.limited.items():
+            output.answer(f"  {number:>7,}  {reason}")
         output.answer(
             f"evaluation {made.id}" + (f"; next: cra adapters deploy {row.id}" if made.finding.passed else "")
         )

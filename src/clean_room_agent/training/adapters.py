@@ -35,6 +35,7 @@ from clean_room_agent.training.gate import (
     before_spending,
     judge_candidate,
 )
+from clean_room_agent.training.metrics import Metric
 from clean_room_agent.training.statistics import LEVEL, holm
 
 
@@ -48,6 +49,8 @@ class Material:
     test_hash: str
     """SHA-256 of the test file: candidates that share it are compared with one another."""
     left_out: Mapping[str, int]
+    limited: Mapping[str, int]
+    """Questions of the test of whose answers a part cannot be scored here, by what it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,14 +70,16 @@ class Evaluated:
     id: int
     finding: Finding
     left_out: Mapping[str, int]
+    limited: Mapping[str, int]
+    """As in `Material`."""
     spread: Mapping[str, float]
     """The gain of each adapter that was trained on the same dataset and met the same test, this one included, by tag: what
     differs is the seed, or how it was trained.
     """
 
 
-def material_of(folder: Path, prompt: Prompt[Any, Any]) -> Material:
-    """What an adapter for the prompt is tested on.
+def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = None) -> Material:
+    """What an adapter for the prompt is tested on; `metric`: in place of the prompt's usual one.
 
     Raises:
         UsageError: there is no test split.
@@ -85,7 +90,7 @@ def material_of(folder: Path, prompt: Prompt[Any, Any]) -> Material:
         raise UsageError(
             f"{folder} holds no {prompt.name}/test.jsonl", hint="name the dataset's folder with --dataset"
         )
-    test = questions_of(prompt, read_split(folder, prompt.name, "test"))
+    test = questions_of(prompt, read_split(folder, prompt.name, "test"), metric)
     needs = words_of(prompt) is not None
     validation = _questions(folder, prompt, "validation") if needs else ()
     if not test.questions:
@@ -103,6 +108,7 @@ def material_of(folder: Path, prompt: Prompt[Any, Any]) -> Material:
         validation=validation,
         test_hash=hashlib.sha256(path.read_bytes()).hexdigest(),
         left_out=dict(sorted(test.left_out.items())),
+        limited=dict(sorted(test.limited.items())),
     )
 
 
@@ -153,6 +159,7 @@ def evaluate_adapter(
         "fingerprints": compared.fingerprints,
         "candidate_tag": asked.candidate.tag,
         "left_out": dict(material.left_out),
+        "limited": dict(material.limited),
     }
     row = EvaluationRow(
         task_id=task_id,
@@ -167,6 +174,7 @@ def evaluate_adapter(
         id=record.write(append_evaluation, row),
         finding=finding,
         left_out=material.left_out,
+        limited=material.limited,
         spread=_spread(record, adapter, material.test_hash),
     )
 

@@ -16,7 +16,7 @@ from clean_room_agent.llm.exchange import Sampling
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.training.dataset import Row
 from clean_room_agent.training.gate import Pair, Scored
-from clean_room_agent.training.metrics import METRICS
+from clean_room_agent.training.metrics import METRICS, Metric
 
 FINGERPRINTS = 5
 """Answers by which the deployed model is recognised as the evaluated one."""
@@ -38,6 +38,8 @@ class Question:
     """The right answer, read."""
     truth: bool | None
     """Of a verdict: whether its first word is right."""
+    metric: Metric | None = None
+    """What scores its answers; None for a verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,8 @@ class Heldout:
 
     questions: tuple[Question, ...]
     left_out: Counter[str]
+    limited: Counter[str]
+    """Questions of whose answers a part cannot be scored here, by what it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,31 +70,36 @@ class Compared:
     """Row id -> answer."""
 
 
-def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row]) -> Heldout:
-    """The rows that can be asked again as they were and whose right answer can be read.
+def questions_of(prompt: Prompt[Any, Any], rows: Iterable[Row], metric: Metric | None = None) -> Heldout:
+    """The rows that can be asked again as they were and whose right answer can be read. `metric`: in place of the prompt's
+    usual one; verdicts have none.
 
     Raises:
         ArtifactError: there is no metric for the prompt.
     """
     words = words_of(prompt)
-    if words is None and prompt.name not in METRICS:
+    metric = None if words else metric or METRICS.get(prompt.name)
+    if words is None and metric is None:
         raise ArtifactError(
             f"answers to {prompt.name} cannot be scored",
             hint=f"verdicts can, and {', '.join(sorted(METRICS))}",
         )
     kept: list[Question] = []
     left_out: Counter[str] = Counter()
+    limited: Counter[str] = Counter()
     for row in rows:
         wanted = prompt.parse(row.completion[-1].content)
         if isinstance(wanted, BadAnswer):
             left_out["its right answer cannot be read"] += 1
         elif _body(prompt, row) is None:
             left_out["its prompt is not one of this program's"] += 1
-        elif words is None and (fault := METRICS[prompt.name].fault(row, wanted)):
+        elif metric is not None and (fault := metric.fault(row, wanted)):
             left_out[fault] += 1
         else:
-            kept.append(Question(row=row, wanted=wanted, truth=_truth(wanted, words)))
-    return Heldout(questions=tuple(kept), left_out=left_out)
+            kept.append(Question(row=row, wanted=wanted, truth=_truth(wanted, words), metric=metric))
+            if metric is not None and (limit := metric.limit(row)):
+                limited[limit] += 1
+    return Heldout(questions=tuple(kept), left_out=left_out, limited=limited)
 
 
 def compare(
@@ -196,7 +205,8 @@ def _ask(
         return Scored(readable=False, latency_ms=latency), reply.text
     words = words_of(prompt)
     if words is None:
-        value = METRICS[prompt.name].score(row, question.wanted, reply.value)
+        assert question.metric is not None
+        value = question.metric.score(row, question.wanted, reply.value)
         return Scored(value=value, latency_ms=latency), reply.text
     said = float(_first(reply.value, words))
     return Scored(yes=dict(reply.value.shares).get(words[0], said), latency_ms=latency), reply.text

@@ -4,22 +4,11 @@ Never the loss, and never how many answers can be read: in a trial both improved
 """
 
 from collections.abc import Iterable, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, Protocol
 
-from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.artifacts.package import BudgetAccount, ContextPackage
-from clean_room_agent.artifacts.plans import FileRole, TargetFile
-from clean_room_agent.errors import CraError
-from clean_room_agent.execute.edits.apply import apply_edits, paths_named
-from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.prompts.answers import AdjustmentAnswer, MetaPlanAnswer, PartPlanAnswer
-from clean_room_agent.git.history import has_commit, read_blob
-from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.syntax import parses_cleanly
-from clean_room_agent.textfile import decode
 from clean_room_agent.training.dataset import Row
+from clean_room_agent.training.edit_steps import EditSteps
 
 
 class Metric(Protocol):
@@ -28,11 +17,15 @@ class Metric(Protocol):
     def fault(self, row: Row, wanted: Any) -> str:
         """Why no answer to this row can be scored; "" where it can."""
 
+    def limit(self, row: Row) -> str:  # noqa: ARG002 - of most metrics
+        """What of an answer to this row cannot be scored here; "" where all can. Asked after `fault`."""
+        return ""
+
     def score(self, row: Row, wanted: Any, answer: Any) -> float:
         """What the answer is worth."""
 
 
-class NamesFound:
+class NamesFound(Metric):
     """The share of the files and definitions of the right analysis that the answer names."""
 
     def fault(self, row: Row, wanted: Any) -> str:  # noqa: ARG002 - as the protocol says
@@ -44,7 +37,7 @@ class NamesFound:
         return _recall([*wanted.areas, *wanted.symbols], [*answer.areas, *answer.symbols])
 
 
-class FilesNamed:
+class FilesNamed(Metric):
     """The share of the files of the right plan that the answer's plan names."""
 
     def fault(self, row: Row, wanted: Any) -> str:  # noqa: ARG002
@@ -54,50 +47,6 @@ class FilesNamed:
     def score(self, row: Row, wanted: Any, answer: Any) -> float:  # noqa: ARG002
         """The recall of files."""
         return _recall(_files(wanted), _files(answer))
-
-
-class EditsApply:
-    """1 where the edits apply to the files that the prompt was made from and what comes of them parses, else 0."""
-
-    def fault(self, row: Row, wanted: Any) -> str:
-        """The files must be there, and the right answer must be worth 1."""
-        if self._repository(row) is None:
-            return "the files that its prompt was made from are not here"
-        return "" if self.score(row, wanted, wanted) else "its right answer does not apply"
-
-    def score(self, row: Row, wanted: tuple[PatchEdit, ...], answer: tuple[PatchEdit, ...]) -> float:
-        """Whether they apply within the files that the right answer edits, and parse."""
-        repository = self._repository(row)
-        assert repository is not None
-        roles: dict[str, FileRole] = {
-            edit.file_path: edit.kind if edit.kind in {"create", "delete"} else "modify" for edit in wanted
-        }
-        targets = tuple(TargetFile(path=path, role=role) for path, role in roles.items())
-        texts = {}
-        for path in paths_named(answer):
-            blob = read_blob(repository, row.origin.commit, path)
-            if blob is not None:
-                texts[path] = decode(blob).text
-        nothing = ContextPackage(pass_id="", task="", items=(), budget=NO_BUDGET)
-        applied = apply_edits(answer, texts, nothing, EditRules(targets=targets))
-        parses = (
-            parses_cleanly(text.encode(), path) is not False
-            for path, text in applied.texts.items()
-            if text is not None
-        )
-        return float(applied.result.success and all(parses))
-
-    def _repository(self, row: Row) -> Repository | None:
-        found = _opened(row.origin.repo)
-        return found if found and row.origin.commit and has_commit(found, row.origin.commit) else None
-
-
-@cache
-def _opened(repo: str) -> Repository | None:
-    try:
-        return open_repository(Path(repo))
-    except CraError:
-        return None
 
 
 def _files(plan: MetaPlanAnswer | PartPlanAnswer | AdjustmentAnswer) -> tuple[str, ...]:
@@ -111,11 +60,10 @@ def _recall(wanted: Iterable[str], named: Iterable[str]) -> float:
     return len(due & set(named)) / len(due)
 
 
-NO_BUDGET = BudgetAccount(context_window=0, reserved_tokens=0, used_tokens=0)
 METRICS: Mapping[str, Metric] = {
     "task_analysis": NamesFound(),
     "meta_plan": FilesNamed(),
     "part_plan": FilesNamed(),
     "adjustment": FilesNamed(),
-    "implement": EditsApply(),
+    "implement": EditSteps(),
 }

@@ -1,0 +1,142 @@
+"""What edits are worth, step by step: they apply, what comes of them parses, its tests pass.
+
+The files are those of the commit that a prompt was made from, out of whatever clone has it. Tests are run where that clone
+says how. They pass where none fails that passes with the right answer: what the repository fails itself counts for nobody.
+Example, with tests: 0 does not apply, 1/3 does not parse, 2/3 fails, 1 passes. Without: 0, 1/2, 1.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.artifacts.edits import EditCode, EditReport, PatchEdit
+from clean_room_agent.artifacts.package import BudgetAccount, ContextPackage
+from clean_room_agent.artifacts.plans import FileRole, TargetFile
+from clean_room_agent.errors import CraError
+from clean_room_agent.execute.edits.apply import apply_edits, paths_named
+from clean_room_agent.execute.edits.rules import EditRules
+from clean_room_agent.git.commits import FileChange
+from clean_room_agent.git.history import has_commit
+from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.tree import Tree
+from clean_room_agent.training.dataset import Row
+
+APPLIES, PARSES, PASSES = 1, 2, 3
+"""Steps that an answer has come to; 0 is none."""
+Changes = Mapping[str, FileChange | None]
+RunTests = Callable[[str, Changes], TestRun]
+"""The run of a clone's test command on a commit with these files changed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clone:
+    """A repository on this machine that rows may come from."""
+
+    repo: Repository
+    run_tests: RunTests | None = None
+    why_untested: str = ""
+    """Why there is no `run_tests`."""
+
+
+class EditSteps:
+    """The metric of edits; a clone's tests are run once for the right answer and once for each other result."""
+
+    def __init__(self, clones: Iterable[Clone] = ()) -> None:
+        """`clones` are looked through in order; a row whose `repo` is the path of a repository finds its files there too."""
+        self._clones = tuple(clones)
+        self._right: dict[str, TestRun | str] = {}
+        """Of each row, its right answer's tests, or why they tell nothing."""
+        self._runs: dict[tuple[str, str, str], TestRun] = {}
+
+    def fault(self, row: Row, wanted: tuple[PatchEdit, ...]) -> str:
+        """Why no answer can be scored; "" where one can. The right answer's tests are run."""
+        clone = self._clone(row)
+        if clone is None:
+            return "no clone here has the commit that its prompt was made from"
+        changes = _result(clone, row, wanted, wanted)
+        if isinstance(changes, int):
+            return "its right answer does not apply"
+        self._right[row.id] = self._judged(clone, row, changes)
+        return ""
+
+    def limit(self, row: Row) -> str:
+        """Why tests are no part of the row's score; "" where they are."""
+        found = self._right[row.id]
+        return f"tests not run: {found}" if isinstance(found, str) else ""
+
+    def score(self, row: Row, wanted: tuple[PatchEdit, ...], answer: tuple[PatchEdit, ...]) -> float:
+        """The share of the steps that the answer comes to."""
+        clone, right = self._clone(row), self._right[row.id]
+        assert clone is not None
+        steps = PARSES if isinstance(right, str) else PASSES
+        changes = _result(clone, row, wanted, answer)
+        if isinstance(changes, int):
+            return changes / steps
+        if isinstance(right, str) or _as_good(self._run(clone, row, changes), right):
+            return 1.0
+        return PARSES / steps
+
+    def _judged(self, clone: Clone, row: Row, changes: Changes) -> TestRun | str:
+        if clone.run_tests is None:
+            return clone.why_untested
+        run = self._run(clone, row, changes)
+        if not run.whole:
+            return f"with the right answer, {run.problem or 'they do not come to their end'}"
+        if not run.named and run.returncode != 0:
+            return "they fail with the right answer, and which of them is not told"
+        return run
+
+    def _run(self, clone: Clone, row: Row, changes: Changes) -> TestRun:
+        assert clone.run_tests is not None
+        key = (str(clone.repo.top), row.origin.commit, repr(sorted(changes.items())))
+        if key not in self._runs:
+            self._runs[key] = clone.run_tests(row.origin.commit, changes)
+        return self._runs[key]
+
+    def _clone(self, row: Row) -> Clone | None:
+        commit = row.origin.commit
+        if not commit:
+            return None
+        for clone in self._clones:
+            if has_commit(clone.repo, commit):
+                return clone
+        try:
+            repo = open_repository(Path(row.origin.repo))
+        except CraError:
+            return None
+        why = "name its clone with --clone, and a test_command in that clone's configuration"
+        return Clone(repo=repo, why_untested=why) if has_commit(repo, commit) else None
+
+
+def _result(
+    clone: Clone, row: Row, wanted: tuple[PatchEdit, ...], answer: tuple[PatchEdit, ...]
+) -> Changes | int:
+    """The files after the answer's edits, which must keep to those that the right answer edits; the step that it came to
+    where these cannot be had.
+    """
+    tree = Tree(repo=clone.repo, commit=row.origin.commit)
+    roles: dict[str, FileRole] = {
+        edit.file_path: edit.kind if edit.kind in {"create", "delete"} else "modify" for edit in wanted
+    }
+    targets = tuple(TargetFile(path=path, role=role) for path, role in roles.items())
+    texts, _ = tree.texts(paths_named(answer))
+    nothing = ContextPackage(pass_id="", task="", items=(), budget=NO_BUDGET)
+    applied = apply_edits(answer, texts, nothing, EditRules(targets=targets))
+    if not applied.result.success:
+        refused = {report.code for report in applied.result.reports if not report.code.accepted}
+        return APPLIES if refused == {EditCode.SYNTAX} else 0
+    changes = tree.encode(applied.texts)
+    return 0 if isinstance(changes, EditReport) else changes
+
+
+def _as_good(run: TestRun, right: TestRun) -> bool:
+    """Whether nothing fails that passes with the right answer."""
+    if not run.whole:
+        return False
+    if run.named and right.named:
+        return run.red() <= right.red() and right.green() <= run.green()
+    return run.returncode == 0
+
+
+NO_BUDGET = BudgetAccount(context_window=0, reserved_tokens=0, used_tokens=0)
