@@ -143,15 +143,17 @@ class Loop:
         return numbers
 
     def train(self, numbers: Sequence[int]) -> list[Path]:
-        """The adapters' folders, in the order of `KINDS`."""
-        for kind, number in zip(KINDS, numbers, strict=True):
+        """The adapters' folders, in the order of `KINDS`; a training that was broken off goes on."""
+        top = self.project / ".clean_room" / "adapters"
+        folders = [top / f"{self.settings.prompt}-v{place}" for place in range(1, len(KINDS) + 1)]
+        for kind, number, folder in zip(KINDS, numbers, folders, strict=True):
+            begun = folder.with_name(f"{folder.name}.training").exists()
             self.stages.cra(
                 f"train {kind}", "train", str(number), "--base", self.weights, "--cpu",
-                "--micro-batch", str(self.settings.micro_batch), "--json",
+                "--micro-batch", str(self.settings.micro_batch), "--json", *(("--resume",) if begun else ()),
                 cwd=self.project,
             )  # fmt: skip
-        top = self.project / ".clean_room" / "adapters"
-        return [top / f"{self.settings.prompt}-v{place}" for place in (1, 2)]
+        return folders
 
     def judge(self, folders: Sequence[Path]) -> None:
         """Both adapters are converted and proven (`evaluate` ends there: the server has not loaded them), then compared with

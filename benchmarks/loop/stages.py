@@ -32,7 +32,7 @@ class Stages:
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         """`environment` is added to this process's."""
         self._folder = folder
-        self._environment = {**os.environ, **environment}
+        self.environment = {**os.environ, **environment}
         folder.mkdir(parents=True, exist_ok=True)
 
     def known(self, name: str) -> Stage:
@@ -61,7 +61,7 @@ class Stages:
             process = subprocess.Popen(
                 (sys.executable, "-m", "clean_room_agent", *command),
                 cwd=cwd,
-                env=self._environment,
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=answers,
                 stderr=talk,
