@@ -65,6 +65,17 @@ def test_a_history_becomes_a_dataset_with_its_rows_in_the_record(history: Path, 
     assert ranks["task_analysis"] == 16
 
 
+def test_what_was_made_is_told_in_a_line_a_prompt(history: Path, home: Project) -> None:
+    flags = ("-o", str(home.home / "data"), "--jobs", "1", *BUDGET)
+    code, out, _ = home.run_here("bootstrap", str(history), *flags)
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert ["number", "prompt", "train", "validation", "test"] in lines
+    (scope,) = [line for line in lines if line[1:2] == ["scope_judgment"]]
+    rows = (home.home / "data/scope_judgment/train.jsonl").read_text().count("\n")
+    assert (scope[0].isdecimal(), int(scope[2])) == (True, rows)
+
+
 def test_two_processes_and_two_shards_give_the_same_rows_as_one(history: Path, home: Project) -> None:
     def made(name: str, *flags: str) -> tuple[int, str, str]:
         place = ("--work", str(home.home / f"work-{name}"), "-o", str(home.home / name))

@@ -5,6 +5,7 @@ and the second line says so. The cluster ends with standard input.
 """
 
 import importlib
+import os
 import sys
 import threading
 import time
@@ -16,6 +17,9 @@ MEMORY = 100_000_000
 
 def main(shards: Path) -> None:
     """Until standard input ends."""
+    os.environ["RAY_worker_niceness"] = (
+        "0"  # as the others here: by default a worker yields to every other process
+    )
     utils: Any = importlib.import_module("ray.cluster_utils")  # the extra `cluster`
     cluster = utils.Cluster(
         initialize_head=True, head_node_args={"num_cpus": 0, "object_store_memory": MEMORY}

@@ -236,9 +236,8 @@ def test_twenty_steps_of_a_tiny_model_make_the_loss_fall_and_the_adapter_loads(
     assert [step for step, _, _ in bench.steps] == list(range(1, 21))
     assert made.first_loss is not None
     assert made.last_loss is not None
-    if kind == "sft":
-        # 2.38 -> 2.04, step by step; the frozen head, of weights of .02, lets it fall to about 2.0 and no further
-        assert made.last_loss < 0.9 * made.first_loss
+    # sft: 2.38 -> 2.04, step by step; the frozen head, of weights of .02, lets it fall to about 2.0 and no further
+    assert made.last_loss < (0.9 if kind == "sft" else 1.0) * made.first_loss
     assert json.loads(ask(RELOAD, str(bench.top / "base"), str(made.folder)).splitlines()[-1]) > 0
 
 

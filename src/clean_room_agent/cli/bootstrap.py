@@ -380,11 +380,23 @@ def _answer(
         }
         output.answer_json(answer)
         return
-    lines = [f"{mined.seen} commits seen, {assembled.commits} used, {len(assembled.entries)} pairs"]
-    lines += [f"  {file['path']}: {file['rows']}" for file in files]
-    lines += ["left out:"] + [f"  {count:>7}  {reason}" for reason, count in assembled.left_out.items()]
+    lines = [f"{mined.seen:,} commits seen, {assembled.commits:,} used, {len(assembled.entries):,} pairs"]
+    lines += ["left out:"] + [f"  {count:>7,}  {reason}" for reason, count in assembled.left_out.items()]
     lines += [f"  repository excluded by list: {name}" for name in excluded]
     lines.append("no pair is left" if written is None else f"dataset: {written.folder}")
-    lines += [f"  dataset {number}: {stage}" for stage, number in numbers.items()]
+    lines += _rows_of(written, numbers) if written is not None else []
     lines += ["next: cra train NUMBER --base MODEL"] if numbers else []
     output.answer("\n".join(lines))
+
+
+def _rows_of(written: "Written", numbers: Mapping[str, int]) -> list[str]:
+    """A line for each prompt: its dataset's number, and the rows of each split."""
+    from clean_room_agent.training.dataset import SPLITS
+
+    rows = {(file.stage, file.split): file.rows for file in written.files}
+    lines = [f"{'number':>8}  {'prompt':<16}" + "".join(f"{split:>12}" for split in SPLITS)]
+    lines += [
+        f"{number:>8}  {stage:<16}" + "".join(f"{rows.get((stage, split), 0):>12,}" for split in SPLITS)
+        for stage, number in numbers.items()
+    ]
+    return lines

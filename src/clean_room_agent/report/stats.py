@@ -66,12 +66,15 @@ def _waterfall(waterfall: Waterfall, *, counterfactual: bool) -> Iterable[Table 
                 cells += [f"{headroom.at_most:,}", f"{headroom.expected:.1f}"]
             table.add_row(*cells, Text(WHAT_IS_LOST[stage], style="dim"))
         yield table
+    elif counterfactual:
+        yield Text("nothing to win: no task failed", style="dim")
     for why, count in waterfall.unattributed.items():
         yield Text(f"charged to nothing: {count:,} ({why})", style="dim")
-    yield Text(
-        f"files to change that came into scope: {_share(waterfall.required_recall)}; "
-        f"of the other files that a solved run showed: {_share(waterfall.context_recall)}"
+    came = (
+        ("files to change that came into scope", waterfall.required_recall),
+        ("of the other files that a solved run showed", waterfall.context_recall),
     )
+    yield Text("; ".join(f"{what}: {_share(share)}" for what, share in came if share is not None))
 
 
 def _table(*columns: tuple[str, str]) -> Table:

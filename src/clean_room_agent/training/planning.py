@@ -13,6 +13,7 @@ from clean_room_agent.retrieval.stage import StageContext
 from clean_room_agent.training.credit import Waterfall
 from clean_room_agent.training.pipeline import Pipeline
 from clean_room_agent.training.plan import (
+    MIN_FAILURES,
     VERDICT_RANK,
     DataCriteria,
     Hyperparameters,
@@ -23,7 +24,7 @@ from clean_room_agent.training.plan import (
 )
 from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN, TrainPlanAnswer, TrainPlanInputs
 from clean_room_agent.training.source import LogSource, TrainingStageConfig
-from clean_room_agent.training.stages.log_analysis import refusal
+from clean_room_agent.training.stages.log_analysis import OTHERWISE
 
 TASK = "Choose the prompt whose adapter would win the most tasks, and plan its training."
 TRIES = 2
@@ -67,7 +68,7 @@ def make_training_plan(
         )
         waterfall = source.waterfall
         refused = _refused(context, waterfall)
-        plan, raw, reason = None, "", why_none(waterfall, targets, refused)
+        plan, raw, reason = None, "", why_none(waterfall, refused)
         if context.files:
             plan, raw, reason = _write(pipeline, source, router, pipeline.pack(context).items)
         outcome.detail = reason
@@ -88,13 +89,11 @@ def _refused(context: StageContext, waterfall: Waterfall) -> tuple[tuple[str, st
     return tuple((name, reasons[name]) for name in ordered if name not in chosen)
 
 
-def why_none(waterfall: Waterfall, targets: Sequence[str], refused: Sequence[tuple[str, str]]) -> str:
+def why_none(waterfall: Waterfall, refused: Sequence[tuple[str, str]]) -> str:
     """In one line, what is missing for a plan."""
     if not waterfall.charges:
-        return (
-            f"of {waterfall.tasks} ended tasks in the record no failed one can be charged to a prompt: "
-            f"{refusal(waterfall, targets[0])}"
-        )
+        ended = "1 ended task" if waterfall.tasks == 1 else f"{waterfall.tasks:,} ended tasks"
+        return f"of {ended} in the record none failed at a prompt: {MIN_FAILURES} are missing for a plan; {OTHERWISE}"
     name, why = refused[0]
     return f"{name}: {why}"
 

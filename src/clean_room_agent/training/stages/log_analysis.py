@@ -10,6 +10,7 @@ from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
 from clean_room_agent.training.source import LogSource, TrainingStageConfig
 
 TRAIN = "yes"
+OTHERWISE = "`cra bootstrap` makes examples from other repositories' histories"
 
 
 class LogAnalysisStage:
@@ -79,7 +80,7 @@ def refusal(waterfall: Waterfall, prompt: str) -> str:
     if charged < MIN_FAILURES:
         return (
             f"{charged} failed tasks are charged to it, {MIN_FAILURES} are needed: {MIN_FAILURES - charged} are missing; "
-            "`cra bootstrap` makes examples from other repositories' histories"
+            f"{OTHERWISE}"
         )
     lost = waterfall.by_stage["retrieval"]
     if lost >= charged:
