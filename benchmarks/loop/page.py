@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,16 +12,17 @@ from benchmarks.loop.stages import Stage, Stages
 from benchmarks.report import table
 
 KINDS = ("pairs", "shuffled")
-"""The adapters, in the order of their numbers."""
+"""What adapters are trained on."""
 SETTINGS = "settings.json"
-"""Stands in a prompt's folder when its run has come to the end."""
+"""Stands in an adapter's folder when its run has come to the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How one prompt's adapters were trained and tested."""
+    """How one adapter was trained and tested."""
 
     prompt: str
+    kind: str
     rows: int
     test_rows: int
     validation_rows: int
@@ -36,19 +37,29 @@ class Settings:
         (folder / SETTINGS).write_text(json.dumps(asdict(self), indent=1), encoding="utf-8")
 
 
-def finding_of(stages: Stages, kind: str) -> dict[str, Any]:
-    """What the gate found of an adapter."""
-    found: dict[str, Any] = json.loads(stages.known(f"evaluate {kind}").out)["finding"]
+def folder_of(top: Path, prompt: str, kind: str) -> Path:
+    """Where all of one adapter stands."""
+    return top / prompt / kind
+
+
+def finding_of(stages: Stages) -> dict[str, Any]:
+    """What the gate found of the adapter."""
+    found: dict[str, Any] = json.loads(stages.known("evaluate").out)["finding"]
     return found
 
 
 def page_of(top: Path) -> str:
-    """The results as Markdown: of each prompt whose run came to its end."""
-    lines = [_about()]
+    """The results as Markdown: of each adapter whose run came to its end."""
+    about = (
+        f"SmolLM2-135M-Instruct (Q4_1) on llama-server; trained on commits before {UNTIL} of {', '.join(TRAIN)}, tested on "
+        f"newer ones of {', '.join(TEST)}. `shuffled` is the control: the same rows, their answers dealt out anew."
+    )
+    lines = [about]
     mining = Stages(top / "stages", {})
-    for path in sorted(top.glob(f"*/{SETTINGS}"), reverse=True):
-        lines += _prompt(path.parent, Settings(**json.loads(path.read_text(encoding="utf-8"))))
-    lines += ["### Mining", _spent([mining.known(f"bootstrap {name}") for name in ("train", "test")])]
+    for prompt in sorted({path.parent.parent.name for path in top.glob(f"*/*/{SETTINGS}")}, reverse=True):
+        done = [kind for kind in KINDS if (folder_of(top, prompt, kind) / SETTINGS).exists()]
+        lines += _prompt(prompt, {kind: folder_of(top, prompt, kind) for kind in done})
+    lines += ["### Mining", _spent([("", mining.known(f"bootstrap {name}")) for name in ("train", "test")])]
     lines.append(
         f"Load: processes that wanted one of {os.cpu_count()} processors, mean of a stage's last five minutes; other programs "
         "ran beside, before ours. Processor seconds of `evaluate` are without the server's."
@@ -56,23 +67,9 @@ def page_of(top: Path) -> str:
     return "\n\n".join(lines)
 
 
-def _about() -> str:
-    return (
-        f"SmolLM2-135M-Instruct (Q4_1) on llama-server; trained on commits before {UNTIL} of {', '.join(TRAIN)}, tested on "
-        f"newer ones of {', '.join(TEST)}. `shuffled` is the control: the same rows, their answers dealt out anew."
-    )
-
-
-def _prompt(folder: Path, settings: Settings) -> list[str]:
-    """One prompt's part."""
-    stages = Stages(folder / "stages", {})
-    adapters = [
-        folder / f"project/.clean_room/adapters/{settings.prompt}-v{place}"
-        for place in range(1, len(KINDS) + 1)
-    ]
-    proofs = [_read(each / "conversion.json") for each in adapters]
-    trained = [_read(each / "cra.json")["result"] for each in adapters]
-    names = [f"{what} {kind}" for what in ("train", "convert", "evaluate") for kind in KINDS]
+def _prompt(prompt: str, folders: Mapping[str, Path]) -> list[str]:
+    """One prompt's part; `folders`: of its adapters, by kind."""
+    stages = {kind: Stages(folder / "stages", {}) for kind, folder in folders.items()}
     head = (
         "trained on",
         "gate",
@@ -84,25 +81,24 @@ def _prompt(folder: Path, settings: Settings) -> list[str]:
         "p",
         "does not hold",
     )
-    return [
-        f"### `{settings.prompt}`",
-        table(head, [(kind, *_found(finding_of(stages, kind))) for kind in KINDS]),
-        f"Rank 8, rate {settings.rate:g}, batch {settings.batch}, {settings.epochs:g} epochs. Training: "
-        + "; ".join(
-            f"{kind} {each['rows']} rows, {each['tokens']:,} tokens, {each['steps']} steps, "
-            f"{each['tokens'] * settings.epochs / each['seconds']:.0f} tokens a second on {settings.threads} "
-            f"thread{'s' * (settings.threads > 1)}, loss {each['first_loss']:.3f} -> {each['last_loss']:.3f}"
-            for kind, each in zip(KINDS, trained, strict=True)
-        )
-        + ".",
-        "Largest difference of a logit between the converted adapter and PEFT's, and what the adapter changes: "
-        + "; ".join(
-            f"{kind} {proof['difference']:.4f} of {proof['effect']:.2f}"
-            for kind, proof in zip(KINDS, proofs, strict=True)
-        )
-        + ".",
-        _spent([stages.known(name) for name in (*names, "deploy", "retrieve", "retire")]),
+    lines = [
+        f"### `{prompt}`",
+        table(head, [(kind, *_found(finding_of(each))) for kind, each in stages.items()]),
     ]
+    for kind, folder in folders.items():
+        settings = Settings(**_read(folder / SETTINGS))
+        adapter = folder / f"project/.clean_room/adapters/{prompt}-v1"
+        trained, proof = _read(adapter / "cra.json")["result"], _read(adapter / "conversion.json")
+        lines.append(
+            f"`{kind}`: {trained['rows']} rows, {trained['tokens']:,} tokens, {trained['steps']} steps of {settings.batch}, rank 8, "
+            f"rate {settings.rate:g}; {trained['tokens'] * settings.epochs / trained['seconds']:.0f} tokens a second on "
+            f"{settings.threads} thread{'s' * (settings.threads > 1)}, loss {trained['first_loss']:.3f} -> "
+            f"{trained['last_loss']:.3f}. Converted, its logits differ from PEFT's by at most {proof['difference']:.4f}, where "
+            f"the adapter changes them by up to {proof['effect']:.2f}."
+        )
+    names = ("train", "convert", "evaluate", "deploy", "retrieve", "retire")
+    spent = [(kind, each.known(name)) for name in names for kind, each in stages.items() if each.has(name)]
+    return [*lines, _spent(spent)]
 
 
 def _found(finding: Mapping[str, Any]) -> tuple[object, ...]:
@@ -122,17 +118,12 @@ def _found(finding: Mapping[str, Any]) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-def _spent(stages: list[Stage]) -> str:
+def _spent(stages: Sequence[tuple[str, Stage]]) -> str:
     rows = [
-        (
-            each.name,
-            f"{each.seconds:,.0f}",
-            f"{each.processor_seconds:,.0f}",
-            f"{each.peak_mb:,.0f}",
-            f"{each.load:.1f}",
-        )
-        for each in stages
-    ]
+        (f"{each.name} {kind}".strip(), f"{each.seconds:,.0f}", f"{each.processor_seconds:,.0f}", f"{each.peak_mb:,.0f}",
+         f"{each.load:.1f}")
+        for kind, each in stages
+    ]  # fmt: skip
     return table(("stage", "s", "processor s", "peak MB of the largest process", "load"), rows)
 
 

@@ -35,6 +35,10 @@ class Stages:
         self.environment = {**os.environ, **environment}
         folder.mkdir(parents=True, exist_ok=True)
 
+    def has(self, name: str) -> bool:
+        """Whether the stage has ended."""
+        return (self._folder / f"{name}.json").exists()
+
     def known(self, name: str) -> Stage:
         """The stage, of an earlier run."""
         return Stage(**json.loads((self._folder / f"{name}.json").read_text(encoding="utf-8")))
