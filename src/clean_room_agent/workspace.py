@@ -20,6 +20,7 @@ FOLDER = ".clean_room"
 LOCK_TIMEOUT = 10.0
 LOCK_POLL = 0.001
 PID_WIDTH = 20
+CACHE_HINT = "work trees stand in your cache folder: let XDG_CACHE_HOME name one that can be written"
 KEY_BYTES = 32
 TASK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
@@ -157,10 +158,19 @@ def close_files(folder: Path) -> None:
 
 
 def private_folder(folder: Path) -> Path:
-    """The folder, made with what leads to it where it is missing; others cannot look into one that was made here."""
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        make_private(folder)
+    """The folder, made with what leads to it where it is missing; others cannot look into one that was made here.
+
+    Raises:
+        UsageError: it cannot be made.
+    """
+    try:
+        if not folder.exists():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
+    except OSError as exc:
+        if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
+            raise
+        raise UsageError(f"cannot make {folder}: {exc.strerror}", hint=CACHE_HINT) from exc
     return folder
 
 

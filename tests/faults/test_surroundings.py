@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from tests.fakes import repositories
+from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import git
 from tests.fakes.solving import MENDED_MONEY, MONEY_TESTS, TASK, TILL, Project, edit, make_project, serving
 
+from clean_room_agent import proc
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.workspace import Workspace
 
@@ -20,6 +22,26 @@ def test_the_command_in_a_process_of_its_own_gives_the_same(till: Project) -> No
         told = till.cra_process("solve", TASK)
     assert (told.code, told.traces, told.recorded.ending) == (0, {}, ("complete", "")), told.err
     assert "complete: the tests pass" in told.out
+
+
+DEAF = """\
+import os, signal, sys
+if sys.argv[1] == "ignored":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+else:
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+os.execv(sys.executable, [sys.executable, "-m", "clean_room_agent", *sys.argv[2:]])
+"""
+
+
+@pytest.mark.parametrize("how", ["ignored", "blocked"])
+def test_a_parent_that_left_the_signal_of_children_off_is_no_hindrance(till: Project, how: str) -> None:
+    with serving(till) as server:
+        till.configure(server.base_url)
+        command = (sys.executable, "-c", DEAF, how, "solve", TASK)
+        done = proc.run(command, cwd=till.top, env=till.environment(), timeout=PATIENCE, check=False)
+    assert (done.returncode, done.timed_out) == (0, False), done.stderr
+    assert b"complete: the tests pass" in done.stdout
 
 
 @pytest.mark.parametrize(("answers", "code", "status"), [([], 0, "complete"), (["No."] * 12, 1, "failed")])

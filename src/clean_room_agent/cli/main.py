@@ -4,6 +4,7 @@ import errno
 import gc
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -110,6 +111,9 @@ def _import_quickly(name: str) -> ModuleType:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with a documented exit code."""
+    # Whoever started us may have left it ignored or blocked: how a child ended would then be lost.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     sys.exit(run(args))
 
 

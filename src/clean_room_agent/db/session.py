@@ -11,6 +11,7 @@ from typing import Self, TypeAlias
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.db.connection import connect_file, connect_memory, database_path, remove_database
+from clean_room_agent.db.in_place import OpenFiles
 from clean_room_agent.db.raw.archives import ArchiveRow, append_archive, get_archive
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.room import BROKEN, code_of, file_of, room_hint
@@ -34,9 +35,15 @@ class States:
     """The keys below one prefix. Each change is committed when its call returns, and outlives the process."""
 
     def __init__(
-        self, conn: Connection, mutex: threading.Lock, clock: Callable[[], str], prefix: str
+        self,
+        conn: Connection,
+        mutex: threading.Lock,
+        clock: Callable[[], str],
+        prefix: str,
+        files: OpenFiles | None,
     ) -> None:
         self._conn = conn
+        self._files = files
         self._mutex = mutex
         self._clock = clock
         self._prefix = prefix
@@ -63,6 +70,8 @@ class States:
 
     def _execute(self, statement: str, parameters: tuple[str, ...]) -> list[tuple[str, ...]]:
         with self._mutex:
+            if self._files is not None:
+                self._files.require()
             try:
                 return self._conn.execute(statement, parameters).fetchall()
             except sqlite3.Error as exc:
@@ -73,8 +82,16 @@ class States:
 class Session(States):
     """A task's session, open. Usable by any number of threads."""
 
-    def __init__(self, conn: Connection, *, path: Path, task_id: str, clock: Callable[[], str]) -> None:
-        super().__init__(conn, threading.Lock(), clock, "")
+    def __init__(
+        self,
+        conn: Connection,
+        *,
+        path: Path,
+        task_id: str,
+        clock: Callable[[], str],
+        files: OpenFiles | None = None,
+    ) -> None:
+        super().__init__(conn, threading.Lock(), clock, "", files)
         self._path = path
         self.task_id = task_id
 
@@ -90,7 +107,7 @@ class Session(States):
         path = database_path("session", repo_path, task)
         Workspace(repo=repo_path).create()
         conn = connect_file("session", path, any_thread=True)
-        return cls(conn, path=path, task_id=task, clock=clock)
+        return cls(conn, path=path, task_id=task, clock=clock, files=OpenFiles(path))
 
     @classmethod
     def in_memory(cls, task_id: str, *, clock: Callable[[], str]) -> Self:
@@ -100,7 +117,7 @@ class Session(States):
     def for_pass(self, pass_id: str) -> States:
         """The keys of one pass: they stand under its id; those of the task itself have no prefix."""
         prefix = "" if pass_id == self.task_id else f"{pass_id}/"
-        return States(self._conn, self._mutex, self._clock, prefix)
+        return States(self._conn, self._mutex, self._clock, prefix, self._files)
 
     def archive(self, record: Record) -> int:
         """The session is in the record and its file is gone; the archive's id. The session is closed.

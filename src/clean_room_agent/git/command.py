@@ -90,6 +90,10 @@ class Named:
 
 REMEDIES = (
     (
+        "not a git repository: |there is no folder",
+        "git's folder was removed or damaged while it was in use; bring it back, then start again",
+    ),
+    (
         "promisor remote",
         "this clone lacks objects, and nothing is fetched here; fetch them: git fetch --refetch --no-filter",
     ),
@@ -135,7 +139,7 @@ def git(
             contain=False,
         )
     except CommandError as exc:
-        raise GitError(exc.message, hint=exc.hint) from exc
+        raise GitError(exc.message, hint=exc.hint or _remedy(exc.message)) from exc
     if done.returncode not in ok:
         words = _words(done.stderr)
         raise GitError(f"git {_verb(arguments)} (exit {done.returncode}): {words}", hint=_remedy(words))

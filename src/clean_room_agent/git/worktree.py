@@ -17,6 +17,9 @@ from clean_room_agent.git.snapshot import GITLINK
 
 ADD = ("worktree", "add", "-q", "--detach", "--no-checkout", "--lock", "--reason")
 READ_TREE = ("-c", "core.trustctime=true", "-c", "core.checkStat=default", "read-tree", "--reset", "-u")
+REMOVED = (
+    "somebody removed it while the run used it; start again, and let the folder be until the run has ended"
+)
 GLOB = str.maketrans({character: f"\\{character}" for character in "\\*?[ !#"})
 
 
@@ -99,23 +102,32 @@ def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = (
     What ran in it may have replaced its `.git` file, its index or its permissions: all that is undone first.
 
     Raises:
-        GitError: it cannot be brought back, in git's own words.
+        GitError: it cannot be brought back, in git's own words, or it is gone.
     """
     require_hex(commit)
+    _require_folders(worktree)
     _restore_link(worktree)
     _restore_index(worktree)
     try:
         _restore_files(worktree, commit, keep)
     except GitError:
         # A broken index or folders without permissions; both are ours to mend, once.
+        _require_folders(worktree)
         (worktree.git_dir / "index").unlink(missing_ok=True)
         _open_folders(worktree.path)
         _restore_files(worktree, commit, keep)
 
 
+def _require_folders(worktree: Worktree) -> None:
+    for folder in (worktree.repo.common_dir, worktree.git_dir, worktree.path):
+        if not folder.is_dir():
+            raise GitError(f"the work tree is gone: there is no folder {folder}", hint=REMOVED)
+
+
 def remove_worktree(worktree: Worktree) -> None:
     """Neither the work tree nor git's notes about it are left; whether they were whole does not matter."""
-    with _one_at_a_time(worktree.repo):
+    there = worktree.repo.common_dir.is_dir()
+    with _one_at_a_time(worktree.repo) if there else contextlib.nullcontext():
         for folder in (worktree.path, worktree.git_dir):
             if folder.is_dir() and not folder.is_symlink():
                 _open_folders(folder)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.beneath import NOT_A_FILE, read_bytes
-from clean_room_agent.errors import RepositoryError
+from clean_room_agent.errors import GitError, RepositoryError
+from clean_room_agent.git.worktree import REMOVED
 from clean_room_agent.secrets_names import is_secret_name
 from clean_room_agent.textfile import NotTextError, decode
 
@@ -46,6 +47,7 @@ class RoomFiles:
         """The file at `path` (relative, forward slashes), which the index knows with `indexed_hash`.
 
         Raises:
+            GitError: the whole work tree is gone.
             RepositoryError: it is gone, or it is not the file that was indexed (its symbols' lines would be wrong).
         """
         known = self._read.get(path)
@@ -59,6 +61,10 @@ class RoomFiles:
         try:
             data = read_bytes(self._root, path)
         except FileNotFoundError as exc:
+            if not self._root.is_dir():
+                raise GitError(
+                    f"the work tree is gone: there is no folder {self._root}", hint=REMOVED
+                ) from exc
             raise RepositoryError(f"{path} was indexed and is gone", hint=REFRESH) from exc
         except OSError as exc:
             if exc.errno in NOT_A_FILE:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from clean_room_agent.db.connection import connect_file, connect_memory, transaction
+from clean_room_agent.db.in_place import OpenFiles
 from clean_room_agent.db.room import room_hint
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
@@ -43,8 +44,17 @@ class Record:
     Each stands in a savepoint: one that fails leaves nothing behind and does not disturb the others.
     """
 
-    def __init__(self, conn: Connection, *, lock: Path, clock: Callable[[], str], patience: float) -> None:
+    def __init__(
+        self,
+        conn: Connection,
+        *,
+        lock: Path,
+        clock: Callable[[], str],
+        patience: float,
+        files: OpenFiles | None = None,
+    ) -> None:
         self._conn = conn
+        self._files = files
         self._lock = lock
         self._patience = patience
         self._clock = clock
@@ -74,7 +84,8 @@ class Record:
         workspace = Workspace(repo=repo_path)
         workspace.create()
         conn = connect_file("raw", workspace.raw, any_thread=True)
-        return cls(conn, lock=workspace.raw_lock, clock=clock, patience=patience)
+        files = OpenFiles(workspace.raw)
+        return cls(conn, lock=workspace.raw_lock, clock=clock, patience=patience, files=files)
 
     @classmethod
     def in_memory(cls, lock: Path, *, clock: Callable[[], str]) -> Self:
@@ -110,7 +121,7 @@ class Record:
         """Everything submitted is committed and the file is closed; closing twice is closing once.
 
         Raises:
-            RecordError: a posted event was lost.
+            RecordError: a posted event was lost, or the record is not where it was.
         """
         with self._changed:
             self._closing = True
@@ -158,9 +169,11 @@ class Record:
     def _carry_out(self, group: list[_Item]) -> None:
         """Every item has its result or its error, and what has a result is committed."""
         try:
+            self._require_files()
             with hold(self._lock, timeout=self._patience, what="the record"), transaction(self._conn):
                 for item in group:
                     self._carry_out_one(item)
+            self._require_files()
         except (sqlite3.Error, OSError, RecordError) as exc:
             for item in group:
                 if item.error is None:
@@ -200,7 +213,15 @@ class Record:
         else:
             item.done.set_result(item.result)
 
+    def _require_files(self) -> None:
+        if self._files is not None:
+            self._files.require()
+
     def _shut(self) -> None:
+        try:
+            self._require_files()
+        except RecordError as exc:
+            self._lost = self._lost or exc
         try:
             # The last connection moves the journal into the file, which is a write as well.
             with hold(self._lock, timeout=self._patience, what="the record"):
