@@ -139,6 +139,29 @@ def test_what_tests_do_to_the_worktree_reaches_neither_result_nor_repository(
     assert held == {**repositories.read_tree(told_by.top, "HEAD"), "till/money.py": MENDED_MONEY.encode()}
 
 
+PLANT = """\
+    import os
+    os.makedirs({folder!r}, exist_ok=True)
+    with open({folder!r} + "/planted.py", "w") as file:
+        file.write("def split(cents, people):\\n    return [cents] + [0] * (people - 1) if cents % people else [cents // people] * people\\n")
+    return []"""
+USE = """\
+    import sys
+    sys.path.insert(0, {folder!r})
+    import planted
+    return planted.split(cents, people)"""
+
+
+@pytest.mark.parametrize(
+    "folder", ["node_modules", ".venv/lib", "venv", "till/.git", "left", "tests/__pycache__"]
+)
+def test_what_one_attempt_left_decides_no_later_one(till: Project, folder: str) -> None:
+    before = "    share = cents // people\n    return [share] * people"
+    plant, use = (edit(before, text.format(folder=folder)) for text in (PLANT, USE))
+    told = till.solve_scripted({IMPLEMENT.title: [plant, *[use] * 20]})
+    assert (told.code, told.branches, told.traces) == (1, (), {}), told.out
+
+
 RED = "import unittest\n\n\nclass RedTest(unittest.TestCase):\n    def test_red(self):\n        self.assertEqual(1, 2)\n"
 
 

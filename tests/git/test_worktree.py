@@ -1,5 +1,8 @@
 import os
 import shutil
+import stat
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,14 @@ from tests.fakes.repositories import fingerprint, git, make_repository, write
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.git.worktree import Worktree, add_worktree, remove_worktree, reset_worktree, stand_on
+from clean_room_agent.git.worktree import (
+    Worktree,
+    add_worktree,
+    remove_worktree,
+    reset_worktree,
+    stand_on,
+    tasks_of_worktrees,
+)
 
 FILES = {"a.py": "a = 1\n", "pkg/b.py": "b = 1\n", ".gitignore": "*.log\nnode_modules\n.venv\n"}
 
@@ -227,3 +237,90 @@ def test_removal_works_on_a_wrecked_worktree(tree: Worktree) -> None:
     assert fingerprint(tree.repo.top) == before
     assert not tree.path.exists()
     assert not tree.git_dir.exists()
+
+
+@pytest.mark.parametrize("line", ["text eol=crlf", "working-tree-encoding=UTF-16", "ident"])
+def test_an_attributes_file_that_a_test_left_steers_no_reset(tree: Worktree, line: str) -> None:
+    for number in range(2):
+        write(tree.path, {"pkg/.gitattributes": f"b.py {line}\n", "pkg/b.py": f"# $Id$ {number}\n"})
+        reset(tree)
+        assert (tree.path / "pkg/b.py").read_bytes() == b"b = 1\n"
+
+
+@pytest.mark.parametrize("place", ["pkg/.git", "pkg/.git/deep", ".GIT", "new/.git"])
+def test_a_folder_with_gits_name_is_no_place_to_hide(tree: Worktree, place: str) -> None:
+    write(tree.path, {f"{place}/calc.py": "x = 1\n", f"{place}/HEAD": "ref: refs/heads/main\n"})
+    reset(tree)
+    assert [str(path.relative_to(tree.path)) for path in tree.path.rglob("calc.py")] == []
+
+
+def dig(folder: Path, depth: int, name: str = "a") -> None:
+    """Folders in folders, deeper than a path can name."""
+    before = Path.cwd()
+    os.chdir(folder)
+    for _ in range(depth):
+        os.mkdir(name)  # noqa: PTH102 - relative to where we are
+        os.chdir(name)
+    Path("file").write_text("x")
+    os.chdir(before)
+
+
+@pytest.mark.parametrize(("depth", "name"), [(1100, "a"), (60, "a" * 200)])
+def test_folders_of_any_depth_go_with_a_reset_and_with_the_work_tree(
+    tree: Worktree, depth: int, name: str
+) -> None:
+    dig(tree.path / "pkg", depth, name)
+    reset(tree)
+    assert [path.name for path in (tree.path / "pkg").iterdir()] == ["b.py"]
+    (tree.path / ".git").unlink()
+    (tree.path / ".git").mkdir()
+    dig(tree.path / ".git", depth, name)
+    remove_worktree(tree)
+    assert not tree.path.exists()
+
+
+def test_work_trees_tell_their_tasks(tree: Worktree, tmp_path: Path) -> None:
+    assert tasks_of_worktrees(tree.repo, tree.path.parent) == ("t1",)
+    git(tree.repo.top, "worktree", "add", "-q", "--detach", str(tree.path.parent / "users"))
+    assert tasks_of_worktrees(tree.repo, tree.path.parent) == ("t1",)
+    assert tasks_of_worktrees(tree.repo, tmp_path) == ()
+
+
+def leave_a_mode(folder: Path) -> None:
+    folder.chmod(0o711)
+
+
+def leave_an_attribute(folder: Path) -> None:
+    try:
+        os.setxattr(folder, "user.flag", b"1")
+    except OSError:
+        pytest.skip("the file system has no attributes of users")
+
+
+def leave_a_time(folder: Path) -> None:
+    os.utime(folder, ns=(1, 1))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="attributes of users")
+@pytest.mark.parametrize("leave", [leave_a_mode, leave_an_attribute, leave_a_time])
+@pytest.mark.parametrize("place", ["", "pkg"])
+def test_a_folder_carries_nothing_over_a_reset(
+    tree: Worktree, place: str, leave: Callable[[Path], None]
+) -> None:
+    reset(tree)
+    folder = tree.path / place
+    before = stat.S_IMODE(folder.stat().st_mode)
+    for _ in range(2):
+        leave(folder)
+        reset(tree)
+        assert stat.S_IMODE(folder.stat().st_mode) == before
+        assert [name for name in os.listxattr(folder) if name.startswith("user.")] == []
+        assert folder.stat().st_mtime_ns != 1 or not place
+
+
+def test_a_reset_without_a_change_makes_no_folder_anew(tree: Worktree) -> None:
+    reset(tree)
+    before = (tree.path / "pkg").stat().st_ino, (tree.path / "pkg/b.py").stat().st_ino
+    write(tree.path, {"new.txt": "", "a.py": "changed"})
+    reset(tree)
+    assert ((tree.path / "pkg").stat().st_ino, (tree.path / "pkg/b.py").stat().st_ino) == before

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.patience import PATIENCE
+from tests.fakes.repositories import write
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.orchestrator.testing.config import How
@@ -155,12 +156,34 @@ def test_what_an_attempt_left_in_a_copied_folder_is_gone_for_the_next(what: str,
     (top / packages).mkdir(parents=True)
     (top / packages / "tool.py").write_text("A = 1\n")
     tree.mkdir()
-    prepare_links(tree, top, (".venv", "venv"), how="copy")
-    copies = Copies(worktree=tree, repo_top=top, names=(".venv", "venv"), turn=True)
-    copies.hold()
+    copies = Copies(worktree=tree, repo_top=top, names=(".venv", "venv"), how="copy", turn=True)
+    copies.bring()
     assert copies.renew() == ()
     leave(tree / ".venv", what)
     assert copies.renew() == (".venv",)
     assert [path.name for path in (tree / packages).iterdir()] == ["tool.py"]
     assert (tree / packages / "tool.py").read_text() == "A = 1\n"
     assert copies.renew() == ()
+
+
+@pytest.mark.parametrize("how", ["copy", "link"])
+def test_only_what_was_brought_is_kept_at_a_reset(how: How, tmp_path: Path) -> None:
+    top, tree = tmp_path / "project", tmp_path / "tree"
+    write(top, {".venv/lib/a.py": "mine\n", "vendored/b.py": "mine\n"})
+    write(tree, {"vendored/b.py": "committed\n"})
+    copies = Copies(worktree=tree, repo_top=top, names=(".venv", "vendored", "absent"), how=how, turn=False)
+    copies.bring()
+    assert copies.brought == (".venv",)
+
+
+def test_a_folder_that_an_attempt_puts_in_place_of_a_link_is_gone_for_the_next(tmp_path: Path) -> None:
+    top, tree = tmp_path / "project", tmp_path / "tree"
+    write(top, {"node_modules/a.js": "mine\n"})
+    tree.mkdir()
+    copies = Copies(worktree=tree, repo_top=top, names=("node_modules",), how="link", turn=False)
+    copies.bring()
+    (tree / "node_modules").unlink()
+    write(tree, {"node_modules/a.js": "planted\n"})
+    assert copies.renew() == ("node_modules",)
+    assert (tree / "node_modules").readlink() == top / "node_modules"
+    assert (top / "node_modules/a.js").read_text() == "mine\n"

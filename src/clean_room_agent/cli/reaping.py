@@ -1,7 +1,6 @@
 """What processes that died left behind: found by the locks that nobody holds, and put away or made ready to go on."""
 
 import re
-import shutil
 from pathlib import Path
 
 from clean_room_agent.artifacts.ids import short_id
@@ -22,8 +21,9 @@ from clean_room_agent.db.session import Session, archived_states, has_session
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.landing import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.git.worktree import remove_leftovers
-from clean_room_agent.workspace import Workspace
+from clean_room_agent.git.worktree import remove_leftovers, tasks_of_worktrees
+from clean_room_agent.removal import remove_tree
+from clean_room_agent.workspace import TASK_ID, Workspace
 
 OURS = re.compile(
     r"(?:session|curated|task)_(?P<task>[A-Za-z0-9_-]{1,64})\.(?:sqlite|lock)(?:-\w+|\.part)?\Z"
@@ -44,6 +44,7 @@ def reap(workspace: Workspace, repo: Repository, worktrees: Path) -> tuple[str, 
     with Record.open(workspace.repo, clock=utc_now) as record:
         tasks = {match["task"] for path in workspace.sessions.iterdir() if (match := OURS.match(path.name))}
         tasks.update(row.task_id for row in record.write(list_running))
+        tasks.update(task for task in tasks_of_worktrees(repo, worktrees) if TASK_ID.match(task))
         for task_id in sorted(tasks):
             try:
                 with in_hand(workspace, task_id, patience=0):
@@ -64,7 +65,7 @@ def _put_away(
     trees = (worktrees / short, worktrees / f"{short}-index")
     done += [f"removed the work tree {tree}" for tree in trees if remove_leftovers(repo, task_id, tree)]
     if (worktrees / f"{short}-reports").is_dir():
-        shutil.rmtree(worktrees / f"{short}-reports")
+        remove_tree(worktrees / f"{short}-reports")
         done.append(f"removed the folder {worktrees / f'{short}-reports'}")
     if run is not None and run.command == "solve" and run.status not in OVER:
         return done

@@ -4,8 +4,6 @@ import contextlib
 import dataclasses
 import fcntl
 import os
-import shutil
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,21 +12,25 @@ from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import named_programs, names, require_hex
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.snapshot import GITLINK
+from clean_room_agent.removal import FolderState, folder_states, remove_all_but, remove_tree
 
 ADD = ("worktree", "add", "-q", "--detach", "--no-checkout", "--lock", "--reason")
 READ_TREE = ("-c", "core.trustctime=true", "-c", "core.checkStat=default", "read-tree", "--reset", "-u")
+LOCK_WORD = "cra "
+"""Before the task's id, in the reason for which git keeps the work tree locked."""
+CHECK = "check the folder and the space that is left there"
 REMOVED = (
     "somebody removed it while the run used it; start again, and let the folder be until the run has ended"
 )
-GLOB = str.maketrans({character: f"\\{character}" for character in "\\*?[ !#"})
 
 
 @dataclass(slots=True)
 class HeldIndex:
-    """A work tree's index as git left it after the last reset, and its time in nanoseconds."""
+    """A work tree's index as git left it after the last reset, its time in nanoseconds, and the folders that were there."""
 
     data: bytes = b""
     written: int = 0
+    folders: dict[str, FolderState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,18 +66,19 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
     require_hex(commit)
     try:
         with _one_at_a_time(repo):
-            repo.git(*ADD, f"cra {task_id}", "--", str(where), commit)
+            repo.git(*ADD, f"{LOCK_WORD}{task_id}", "--", str(where), commit)
         worktree = _known_in_place(repo, where, commit)
         try:
             # Only now: a filter that the configuration names for this place alone is known.
             _read_tree(worktree, commit)
+            worktree.index.folders = folder_states(where, _list_files(worktree, commit))
         except BaseException:
             remove_worktree(worktree)
             raise
     except GitError as exc:
         raise GitError(
             f"no work tree at {where}: {exc.message}",
-            hint="check the folder and the space that is left there",
+            hint=CHECK,
         ) from exc
     return worktree
 
@@ -111,11 +114,12 @@ def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = (
     try:
         _restore_files(worktree, commit, keep)
     except GitError:
-        # A broken index or folders without permissions; both are ours to mend, once.
+        # A broken index is ours to mend, once.
         _require_folders(worktree)
         (worktree.git_dir / "index").unlink(missing_ok=True)
-        _open_folders(worktree.path)
         _restore_files(worktree, commit, keep)
+    except OSError as exc:
+        raise GitError(f"the work tree at {worktree.path} cannot be reset: {exc}", hint=CHECK) from exc
 
 
 def _require_folders(worktree: Worktree) -> None:
@@ -125,13 +129,21 @@ def _require_folders(worktree: Worktree) -> None:
 
 
 def remove_worktree(worktree: Worktree) -> None:
-    """Neither the work tree nor git's notes about it are left; whether they were whole does not matter."""
+    """Neither the work tree nor git's notes about it are left; whether they were whole does not matter.
+
+    Raises:
+        GitError: something in it cannot be removed.
+    """
     there = worktree.repo.common_dir.is_dir()
     with _one_at_a_time(worktree.repo) if there else contextlib.nullcontext():
-        for folder in (worktree.path, worktree.git_dir):
-            if folder.is_dir() and not folder.is_symlink():
-                _open_folders(folder)
-                shutil.rmtree(folder)
+        try:
+            for folder in (worktree.path, worktree.git_dir):
+                remove_tree(folder)
+        except OSError as exc:
+            raise GitError(
+                f"the work tree at {worktree.path} cannot be removed: {exc}",
+                hint="remove the folder yourself, then say: git worktree prune",
+            ) from exc
         with contextlib.suppress(OSError):
             worktree.git_dir.parent.rmdir()
 
@@ -148,6 +160,20 @@ def remove_leftovers(repo: Repository, task_id: str, where: Path) -> bool:
     for folder in notes or ((where / ".git-notes",) if where.exists() else ()):
         remove_worktree(Worktree(path=where, git_dir=folder, repo=repo, submodules=()))
     return was_there
+
+
+def tasks_of_worktrees(repo: Repository, folder: Path) -> tuple[str, ...]:
+    """The tasks whose work trees stand in `folder`, as git's notes have them."""
+    found = []
+    for notes in _notes(repo):
+        try:
+            reason = (notes / "locked").read_text(encoding="utf-8", errors="replace").strip()
+            link = Path(os.fsdecode((notes / "gitdir").read_bytes()).rstrip("\n"))
+        except OSError:
+            continue
+        if reason.startswith(LOCK_WORD) and link.parent.parent.resolve() == folder.resolve():
+            found.append(reason.removeprefix(LOCK_WORD))
+    return tuple(sorted({*found}))
 
 
 def _notes(repo: Repository) -> tuple[Path, ...]:
@@ -170,7 +196,7 @@ def _is_of(folder: Path, task_id: str) -> bool:
         reason = (folder / "locked").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return not (folder / "gitdir").exists()
-    return reason == f"cra {task_id}"
+    return reason == f"{LOCK_WORD}{task_id}"
 
 
 @contextlib.contextmanager
@@ -189,16 +215,8 @@ def _restore_link(worktree: Worktree) -> None:
     content = b"gitdir: " + os.fsencode(worktree.git_dir) + b"\n"
     if link.is_file() and not link.is_symlink() and link.read_bytes() == content:
         return
-    _clear(link)
+    remove_tree(link)
     link.write_bytes(content)
-
-
-def _clear(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        _open_folders(path)
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _hold_index(worktree: Worktree) -> None:
@@ -207,7 +225,7 @@ def _hold_index(worktree: Worktree) -> None:
 
 
 def _restore_index(worktree: Worktree) -> None:
-    _clear(worktree.git_dir / "index.lock")
+    remove_tree(worktree.git_dir / "index.lock")
     file, held = worktree.git_dir / "index", worktree.index
     if not held.data:
         return
@@ -216,42 +234,32 @@ def _restore_index(worktree: Worktree) -> None:
             return
     except OSError:
         pass
-    _clear(file)
+    remove_tree(file)
     file.write_bytes(held.data)
     # With a younger time than when git wrote it, git would trust entries that are racily clean.
     os.utime(file, ns=(held.written, held.written))
 
 
 def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> None:
-    git, pins = worktree.repo.git, worktree.pins
+    # First of all, what git does not know goes: an attributes file that a test left would steer how files are checked
+    # out. `git clean` would leave folders called `.git`, and take long over deep ones. Nor does git know of a folder's
+    # mode and attributes: one that changed since the last reset is made anew.
+    files = _list_files(worktree, commit)
+    kept = frozenset(path.rstrip("/") for path in keep)
+    hollow = frozenset(worktree.submodules) - kept
+    remove_all_but(
+        worktree.path, files - hollow, folders=hollow, kept=kept | {".git"}, known=worktree.index.folders
+    )
     _read_tree(worktree, commit)
-    for name in worktree.submodules:
-        if name not in {path.rstrip("/") for path in keep}:
-            _empty(worktree.path, name)
-    git("update-ref", "--no-deref", "HEAD", require_hex(commit), pins=pins)
-    kept = (part for path in keep for part in ("-e", "/" + path.rstrip("/").translate(GLOB)))
-    git("clean", "-ffdxq", *kept, pins=pins)
+    worktree.index.folders = folder_states(worktree.path, files)
+    worktree.repo.git("update-ref", "--no-deref", "HEAD", commit, pins=worktree.pins)
+
+
+def _list_files(worktree: Worktree, commit: str) -> frozenset[str]:
+    listed = worktree.repo.git("ls-tree", "-r", "-z", "--name-only", "--full-tree", "--", require_hex(commit))
+    return frozenset(names(listed))
 
 
 def _read_tree(worktree: Worktree, commit: str) -> None:
     worktree.repo.git(*READ_TREE, "--end-of-options", commit, pins=worktree.pins)
     _hold_index(worktree)
-
-
-def _empty(top: Path, name: str) -> None:
-    folder = top / name
-    # Through a link that a test has put in its way, this would reach other folders.
-    if folder.is_dir() and folder.resolve() == top.resolve() / name and any(folder.iterdir()):
-        _open_folders(folder)
-        shutil.rmtree(folder)
-        folder.mkdir()
-
-
-def _open_folders(top: Path) -> None:
-    """Every folder below `top`, itself included, lets its owner in; links are not followed."""
-    top.chmod(top.stat().st_mode | stat.S_IRWXU)
-    for folder, folders, _ in os.walk(top):
-        for name in folders:
-            path = Path(folder) / name
-            if not path.is_symlink():
-                path.chmod(path.stat().st_mode | stat.S_IRWXU)

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +29,7 @@ from clean_room_agent.orchestrator.run import Progress, Run, RunLimits
 from clean_room_agent.orchestrator.shelter import Ground, make_shelter
 from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.links import copy_included
+from clean_room_agent.removal import remove_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,8 @@ def opened_run(task_id: str, task: str, parts: RunParts) -> Iterator[Run]:
 def _remove(worktree: Worktree, parts: RunParts) -> None:
     with parts.interrupts.closing():
         remove_worktree(worktree)
-        shutil.rmtree(parts.report.parent, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(parts.report.parent)
 
 
 def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
@@ -235,7 +236,7 @@ def _bench(task_id: str, parts: RunParts, worktree: Worktree, commit: str) -> Te
         repo_top=parts.repo.top,
         inherited=parts.environment,
         report=parts.report,
-        keep=parts.ground.worktree.link,
+        keep=shelter.copies.brought if shelter.copies else (),
         observer=parts.observer,
         sandbox=shelter.sandbox,
         included=included,

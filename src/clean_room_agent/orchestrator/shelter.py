@@ -11,7 +11,7 @@ from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
 from clean_room_agent.orchestrator.testing.guarding import GUARD
-from clean_room_agent.orchestrator.testing.links import Copies, links_to_mount, prepare_links, strange_links
+from clean_room_agent.orchestrator.testing.links import Copies, links_to_mount, strange_links
 from clean_room_agent.sandbox.bubblewrap import MIB, OTHER_REMEDY, Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
 from clean_room_agent.sandbox.places import interpreter_places, tool_places
@@ -40,7 +40,7 @@ class Shelter:
     sandbox: Sandbox | None
     told: tuple[str, ...]
     copies: Copies | None = None
-    """The linked folders that were copied into the worktree; None where they are mounted, or are the user's own."""
+    """The linked folders that were brought into the worktree; None where they are mounted."""
 
 
 def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path) -> Shelter:
@@ -66,8 +66,8 @@ def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, s
         copied: tuple[str, ...] = ()
         copies = None
         if ground.worktree.in_sandbox == "copy":
-            copied = prepare_links(worktree.path, top, links, how="copy", turn=False)
-            copies = _copies(worktree, links, turn=False)
+            copies = Copies(worktree=worktree.path, repo_top=top, names=links, how="copy", turn=False)
+            copied = copies.bring()
         left_out = (f"{name}: left out ({why})" for name, why in strange_links(top, links))
         return Shelter(sandbox=sandbox, told=(text, *left_out, *copied), copies=copies)
     if ground.config.mode == "bwrap":
@@ -75,16 +75,11 @@ def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, s
             f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
         )
     because = f" ({found.reason}; {found.remedy})" if found.reason else ""
-    done = prepare_links(worktree.path, top, links, how=ground.worktree.without_sandbox)
-    return Shelter(
-        sandbox=None, told=(NO_SANDBOX + because, *done), copies=_copies(worktree, links, turn=True)
+    copies = Copies(
+        worktree=worktree.path, repo_top=top, names=links, how=ground.worktree.without_sandbox, turn=True
     )
-
-
-def _copies(worktree: Worktree, links: tuple[str, ...], *, turn: bool) -> Copies:
-    copies = Copies(worktree=worktree.path, repo_top=worktree.repo.top, names=links, turn=turn)
-    copies.hold()
-    return copies
+    done = copies.bring()
+    return Shelter(sandbox=None, told=(NO_SANDBOX + because, *done), copies=copies)
 
 
 def _tried(

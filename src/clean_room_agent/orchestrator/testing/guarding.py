@@ -1,12 +1,12 @@
 """What stands watch in the processes of a test command, and what it saw."""
 
 import json
-import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent import beneath
+from clean_room_agent.removal import remove_tree
 
 GUARD = Path(__file__).parent / "guard"
 """Holds what the processes load: shown to them read-only."""
@@ -33,9 +33,7 @@ def guard_folder(report: Path) -> Path:
 def clear(report: Path) -> None:
     """Nothing is left of an earlier command, and the folder is there."""
     folder = guard_folder(report)
-    if folder.is_symlink() or folder.is_file():
-        folder.unlink()
-    shutil.rmtree(folder, ignore_errors=True)
+    remove_tree(folder)
     folder.mkdir(parents=True, exist_ok=True)
 
 

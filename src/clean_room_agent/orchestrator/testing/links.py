@@ -25,6 +25,7 @@ from clean_room_agent.beneath import (
 )
 from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.orchestrator.testing.config import How
+from clean_room_agent.removal import remove_tree
 
 COPY_TIMEOUT_S = 600.0
 MAX_SCRIPT_BYTES = 1_000_000
@@ -75,9 +76,9 @@ def prepare_links(
 
 @dataclass(slots=True)
 class Copies:
-    """Linked folders that a worktree has copies of, and each as it was when the copy was made.
+    """Linked folders that were brought into a worktree, and each as it was then.
 
-    Tests may write there, and what one attempt left must not decide the next: a copy in which anything changed is made
+    Tests may write there, and what one attempt left must not decide the next: one in which anything changed is brought
     anew before the next command. Whether it changed is told by times and sizes that a user cannot set (`ctime`), without
     reading a file.
     """
@@ -85,14 +86,28 @@ class Copies:
     worktree: Path
     repo_top: Path
     names: tuple[str, ...]
+    how: How
     turn: bool
     states: dict[str, bytes] = field(default_factory=dict)
+    """By name of what was brought: the commit may have some of `names` itself, the user's tree may not have them."""
 
-    def hold(self) -> None:
-        """The copies are as they shall stay."""
-        for name in self.names:
-            if is_copy(self.worktree / name):
-                self.states[name] = state_of(self.worktree / name)
+    def bring(self) -> tuple[str, ...]:
+        """What the user's tree has and the worktree has not is there; what was done, in words.
+
+        Raises:
+            RepositoryError: a name leads out of the repository.
+            CommandError: a copy failed.
+        """
+        before = {name: state_of(self.worktree / name) for name in self.names}
+        told = prepare_links(self.worktree, self.repo_top, self.names, how=self.how, turn=self.turn)
+        after = {name: state_of(self.worktree / name) for name in self.names}
+        self.states = {name: state for name, state in after.items() if state != before[name]}
+        return told
+
+    @property
+    def brought(self) -> tuple[str, ...]:
+        """What a reset must leave alone, relative to the worktree."""
+        return tuple(self.states)
 
     def renew(self) -> tuple[str, ...]:
         """Each copy is as it was; the names of those that were made anew.
@@ -105,7 +120,7 @@ class Copies:
         )
         for name in changed:
             _remove(self.worktree, name)
-            prepare_links(self.worktree, self.repo_top, (name,), how="copy", turn=self.turn)
+            prepare_links(self.worktree, self.repo_top, (name,), how=self.how, turn=self.turn)
             self.states[name] = state_of(self.worktree / name)
         return changed
 
@@ -114,24 +129,19 @@ def _remove(worktree: Path, name: str) -> None:
     """Nothing stands at `name` any more, whatever its permissions were; what a link there leads to stays."""
     try:
         with hold_parent(worktree, name) as parent:
-            place = parent / Path(name).name
-            if is_copy(place):
-                opened = ("chmod", "-R", "-f", "u+rwX", "--", str(place))
-                proc.run(opened, cwd=worktree, timeout=COPY_TIMEOUT_S, contain=False, check=False)
-            removed = ("rm", "-rf", "--", str(place))
-            proc.run(removed, cwd=worktree, timeout=COPY_TIMEOUT_S, contain=False)
+            remove_tree(parent / Path(name).name)
     except OSError as exc:
         raise CommandError(f"cannot make the copy of {name} anew: {exc.strerror}") from exc
 
 
-def is_copy(folder: Path) -> bool:
-    """Whether a folder of the worktree's own stands there, and no link."""
-    return folder.is_dir() and not folder.is_symlink()
-
-
 def state_of(folder: Path) -> bytes:
-    """What changes as soon as a file below the folder is written, made, removed, moved or given another mode."""
+    """What changes as soon as a file below the folder is written, made, removed, moved or given another mode; of what is
+    no folder, what changes when something else stands there.
+    """
     state = hashlib.blake2b(digest_size=16)
+    if folder.is_symlink():
+        state.update(b"link " + os.fsencode(folder.readlink()))
+        return state.digest()
     waiting = [os.fspath(folder)]
     while waiting:
         at = waiting.pop()

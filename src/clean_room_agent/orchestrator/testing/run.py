@@ -2,7 +2,6 @@
 
 import dataclasses
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -31,6 +30,7 @@ from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, RED, Fa
 from clean_room_agent.orchestrator.testing.script_report import read_script_reports
 from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 from clean_room_agent.orchestrator.testing.unittest_output import read_unittest
+from clean_room_agent.removal import remove_tree
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)
@@ -69,7 +69,7 @@ def run_tests(
         CommandError: the shell could not be started, or the sandbox not be set up.
     """
     report.parent.mkdir(parents=True, exist_ok=True)
-    _remove(report)
+    remove_tree(report)
     clear(report)
     asked = naming(command)
     if sandbox is None:
@@ -99,14 +99,6 @@ def naming(command: str) -> str:
     if len(UNITTEST_WORD.findall(command)) != 1 or VERBOSITY.search(command):
         return command
     return UNITTEST_WORD.sub("-m unittest -v", command)
-
-
-def _remove(report: Path) -> None:
-    """Nothing is left of what an earlier run put there, file or not."""
-    if report.is_dir() and not report.is_symlink():
-        shutil.rmtree(report)
-    else:
-        report.unlink(missing_ok=True)
 
 
 def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:

@@ -1,0 +1,202 @@
+"""Taking away what others made: folders of any depth, names of any length, whatever their permissions.
+
+A folder's folders are moved up to where the removal began before they are emptied, so that there is neither recursion nor
+a path that grows, and the time is linear in what there is. Killed in between, all that is left stands below where it began.
+"""
+
+import contextlib
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+NOTHING: Mapping[str, tuple[int, int, int]] = MappingProxyType({})
+
+
+def remove_tree(place: Path) -> None:
+    """Nothing stands at `place`, whether something did or not; what links lead to stays.
+
+    Raises:
+        OSError: something below it cannot be removed.
+    """
+    try:
+        parent = os.open(place.parent, FOLDER & ~os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return
+    try:
+        remove_at(parent, place.name)
+    finally:
+        os.close(parent)
+
+
+def remove_at(parent: int, name: str) -> None:
+    """Nothing is called `name` in the open folder `parent`.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    try:
+        os.unlink(name, dir_fd=parent)
+    except FileNotFoundError:
+        return
+    except (IsADirectoryError, PermissionError):  # of a folder, Linux says the one and macOS the other
+        with _opened(name, parent) as folder:
+            _empty(folder)
+        os.rmdir(name, dir_fd=parent)
+
+
+FolderState = tuple[int, int, int]
+"""Inode, time of the last change to entries or attributes (which no user can set), mode."""
+
+
+def remove_all_but(
+    top: Path,
+    files: Collection[str],
+    *,
+    folders: Collection[str] = (),
+    kept: Collection[str] = (),
+    known: Mapping[str, FolderState] = NOTHING,
+) -> None:
+    """Below `top` stand at most `files`, the folders that they stand in, `folders`, which are empty, and whatever is `kept`.
+
+    A file of theirs may hold anything, but a folder is none. Every folder that stays lets its owner in. A folder that is
+    not as it is `known` to have been goes with all that is in it, but for one that leads to what is kept; `top` itself
+    gets its mode back, and loses attributes of users. All are paths relative to `top`, with forward slashes.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    leading = _parents_of(kept)
+    wanted = _Wanted(
+        files=files,
+        folders=_parents_of((*files, *folders)) | leading | {*folders},
+        leading=leading,
+        known=known,
+    )
+    waiting = [""]
+    with _opened(os.fspath(top), None) as root:
+        _bare(root, known.get(""))
+        while waiting:
+            at = waiting.pop()
+            with _opened(at or ".", root) as folder, os.scandir(folder) as entries:
+                found = {f"{at}/{entry.name}" if at else entry.name: entry for entry in entries}
+                strange = {
+                    path: entry
+                    for path, entry in found.items()
+                    if path not in kept and not wanted.has(path, entry)
+                }
+                for entry in strange.values():
+                    remove_at(folder, entry.name)
+                waiting += [
+                    path
+                    for path in found
+                    if path in wanted.folders and path not in kept and path not in strange
+                ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    files: Collection[str]
+    folders: Collection[str]
+    leading: Collection[str]
+    """Folders that lead to what is kept."""
+    known: Mapping[str, FolderState]
+
+    def has(self, path: str, entry: "os.DirEntry[str]") -> bool:
+        """Whether what was found at the path may stay."""
+        if not entry.is_dir(follow_symlinks=False):
+            return path in self.files
+        if path not in self.folders:
+            return False
+        known = self.known.get(path)
+        return path in self.leading or known is None or _state(entry.stat(follow_symlinks=False)) == known
+
+
+def folder_states(top: Path, files: Collection[str]) -> dict[str, FolderState]:
+    """What `remove_all_but` knows folders by: `top` itself, as "", and those that `files` stand in, as they are now."""
+    found = {}
+    for path in ("", *_parents_of(files)):
+        with contextlib.suppress(OSError):
+            found[path] = _state((top / path).lstat())
+    return found
+
+
+def _state(about: os.stat_result) -> FolderState:
+    return about.st_ino, about.st_ctime_ns, stat.S_IMODE(about.st_mode)
+
+
+def _bare(folder: int, known: FolderState | None) -> None:
+    """The open folder has the mode that is known, and no attributes of users or lists of who may do what."""
+    if known is not None:
+        os.fchmod(folder, known[2])
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            for name in os.listxattr(folder):
+                if name.startswith(("user.", "system.")):
+                    os.removexattr(folder, name)
+
+
+def _parents_of(paths: Collection[str]) -> set[str]:
+    """The folders that the paths stand in."""
+    found: set[str] = set()
+    for path in paths:
+        above = path.rpartition("/")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition("/")[0]
+    return found
+
+
+def _empty(top: int) -> None:
+    """Nothing is left in the open folder."""
+    mark, count = secrets.token_hex(8), 0
+    waiting = _remove_files(top)
+    while waiting:
+        name = waiting.pop()
+        with _opened(name, top) as folder:
+            for inner in _remove_files(folder):
+                count += 1
+                fresh = f"{mark}-{count}"
+                _move(inner, folder, fresh, top)
+                waiting.append(fresh)
+        os.rmdir(name, dir_fd=top)
+
+
+def _remove_files(folder: int) -> list[str]:
+    """All but folders is gone from the open folder; the names of these."""
+    with os.scandir(folder) as entries:
+        found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for name, is_folder in found:
+        if not is_folder:
+            os.unlink(name, dir_fd=folder)
+    return [name for name, is_folder in found if is_folder]
+
+
+def _move(name: str, source: int, fresh: str, target: int) -> None:
+    try:
+        os.rename(name, fresh, src_dir_fd=source, dst_dir_fd=target)
+    except PermissionError:  # who moves a folder must be able to write in it
+        with _opened(name, source):
+            os.rename(name, fresh, src_dir_fd=source, dst_dir_fd=target)
+
+
+@contextlib.contextmanager
+def _opened(path: str, at: int | None) -> Iterator[int]:
+    """A handle of the folder, into which its owner may look and write now."""
+    try:
+        handle = os.open(path, FOLDER, dir_fd=at)
+    except PermissionError:
+        os.chmod(path, stat.S_IRWXU, dir_fd=at)
+        handle = os.open(path, FOLDER, dir_fd=at)
+    try:
+        mode = stat.S_IMODE(os.fstat(handle).st_mode)
+        if mode & stat.S_IRWXU != stat.S_IRWXU:
+            os.fchmod(handle, mode | stat.S_IRWXU)
+        yield handle
+    finally:
+        os.close(handle)
