@@ -8,6 +8,7 @@ import pytest
 from clean_room_agent.db.connection import connect_file, get_connection
 from clean_room_agent.db.curated.load import Draft, new_draft, remove_draft
 from clean_room_agent.db.curated.state import get_state, put_state, seen_changes
+from clean_room_agent.errors import RecordError
 
 ADAPTER = """
 INSERT INTO adapter_metadata (stage_name, base_model, model_tag, version, active, deployed_at)
@@ -130,10 +131,29 @@ def test_a_draft_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_of_a_draft_is_removed(tmp_path: Path) -> None:
-    for name in ("index.sqlite.new", "index.sqlite.new.lock", "index.sqlite"):
+    for name in (
+        "index.sqlite.new",
+        "index.sqlite.new.lock",
+        "index.sqlite.1a2b.new-journal",
+        "index.sqlite",
+    ):
         (tmp_path / name).touch()
     remove_draft(tmp_path / "index.sqlite")
     assert [one.name for one in tmp_path.iterdir()] == ["index.sqlite"]
+
+
+def test_a_worker_that_outlived_its_run_writes_into_no_other_draft(tmp_path: Path) -> None:
+    path = tmp_path / "index.sqlite"
+    with new_draft(path) as first:
+        first.create()
+        remove_draft(path)  # as the next run does, when the first was killed
+        with new_draft(path) as second:
+            fill(second, "2")
+            with pytest.raises(RecordError, match="gone"):
+                first.connect()
+            second.publish(path)
+    assert [one.name for one in tmp_path.iterdir()] == ["index.sqlite"]
+    assert state_of(path) == "2"
 
 
 def test_state_is_kept_by_key(tmp_path: Path) -> None:

@@ -122,8 +122,17 @@ def connect_memory(role: Role) -> sqlite3.Connection:
 
 
 def connect_bare(path: Path) -> sqlite3.Connection:
-    """A connection in autocommit mode to a database in the making (0600): nothing is checked, made or set up."""
-    return _open(path, read_only=False, any_thread=False)
+    """A connection in autocommit mode to a database in the making: nothing is checked, made or set up.
+
+    Raises:
+        RecordError: there is none.
+    """
+    try:
+        return sqlite3.connect(_uri(path, "rw"), uri=True, timeout=BUSY_TIMEOUT, isolation_level=None)
+    except sqlite3.OperationalError as exc:
+        if path.exists():
+            raise
+        raise RecordError(f"{path} is gone: another process makes the index now", hint="start again") from exc
 
 
 def backup(source: sqlite3.Connection, target_path: Path) -> None:
@@ -205,10 +214,17 @@ def _open(path: Path, *, read_only: bool, any_thread: bool) -> sqlite3.Connectio
             os.close(handle)
     elif path.is_symlink():
         raise RecordError(f"{path} is a link", hint="remove it: no link is followed there")
-    uri = f"file:{quote(os.fspath(path))}?mode={'ro' if read_only else 'rw'}"
     return sqlite3.connect(
-        uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=not any_thread
+        _uri(path, "ro" if read_only else "rw"),
+        uri=True,
+        timeout=BUSY_TIMEOUT,
+        isolation_level=None,
+        check_same_thread=not any_thread,
     )
+
+
+def _uri(path: Path, mode: str) -> str:
+    return f"file:{quote(os.fspath(path))}?mode={mode}"
 
 
 def _set_up(conn: sqlite3.Connection, role: Role, *, read_only: bool) -> None:

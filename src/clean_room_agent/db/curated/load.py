@@ -2,7 +2,10 @@
 
 import contextlib
 import fcntl
+import glob
 import os
+import re
+import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -25,6 +28,7 @@ BULK = (
     "temp_store = MEMORY",
 )
 
+DRAFT = re.compile(r"\.new(-journal|-wal|-shm|\.lock)?\Z")
 CARRY = (
     "INSERT INTO adapter_metadata SELECT * FROM old.adapter_metadata",
     """
@@ -42,6 +46,7 @@ class Draft:
     """A database in the making. The object crosses a fork; connections do not: each process opens its own."""
 
     def __init__(self, path: Path) -> None:
+        """`path`: of nobody else's draft, before or after: a worker that outlived its run must not find another there."""
         self._path = path
         self._lock = path.with_name(f"{path.name}.lock")
         self._indexes: dict[str, str] = {}
@@ -55,7 +60,11 @@ class Draft:
                 conn.execute(f'DROP INDEX "{name}"')
 
     def connect(self) -> sqlite3.Connection:
-        """A connection of this process, for bulk writing inside `writing`; the draft has been created."""
+        """A connection of this process, for bulk writing inside `writing`; the draft has been created.
+
+        Raises:
+            RecordError: it is gone: another run has begun since.
+        """
         conn = connect_bare(self._path)
         for pragma in BULK:
             conn.execute(f"PRAGMA {pragma}")
@@ -112,23 +121,20 @@ class Draft:
 
 
 def remove_draft(path: Path) -> None:
-    """Nothing is left of a draft of the database at `path` whose process was killed."""
-    Draft(_beside(path)).remove()
+    """Nothing is left of drafts of the database at `path` whose processes were killed; the caller holds its lock."""
+    for left in path.parent.glob(f"{glob.escape(path.name)}.*"):
+        if DRAFT.search(left.name):
+            left.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def new_draft(path: Path) -> Iterator[Draft]:
     """A draft of the database at `path`, still to be created; what is not published by the end of the block is gone."""
-    draft = Draft(_beside(path))
-    draft.remove()
+    draft = Draft(path.with_name(f"{path.name}.{secrets.token_hex(4)}.new"))
     try:
         yield draft
     finally:
         draft.remove()
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(f"{path.name}.new")
 
 
 def _sync(path: Path) -> None:
