@@ -192,6 +192,11 @@ def test_an_author_of_whom_git_would_leave_nothing_is_the_default(top: Path, key
     assert author_of(open_repository(top)) == DEFAULT_AUTHOR
 
 
+def test_a_remote_that_is_no_address_is_not_told(top: Path) -> None:
+    git(top, "config", "remote.origin.url", "http://[bad")
+    assert remote_url(top) is None
+
+
 @pytest.mark.parametrize(
     ("configured", "told"),
     [

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, make_repository
+from tests.fakes.repositories import commit, git, make_repository
 from tests.indexer.dump import index
 
 from clean_room_agent.db.connection import get_connection
@@ -69,3 +69,19 @@ def test_a_repository_without_history_says_nothing(tmp_path: Path) -> None:
         assert past.is_empty
         assert past.votes({"a": 1.0}) == past.companions({1: 1.0}) == {}
         assert past.mean_length(0) == past.length(1) == 0
+
+
+@pytest.mark.parametrize("when", [str(2**63), "9" * 26, "1" * 5000])
+def test_one_commit_with_an_absurd_date_breaks_nothing(tmp_path: Path, when: str) -> None:
+    top = make_repository(tmp_path / "repo", {"a.py": "a = 1\n", "b.py": "b = 1\n"})
+    commit(top, {"a.py": "a = 2\n", "b.py": "b = 2\n"}, "Both")
+    tree, parent = git(top, "rev-parse", "HEAD^{tree}").strip(), git(top, "rev-parse", "HEAD").strip()
+    text = f"tree {tree}\nparent {parent}\nauthor a <a@b> 1 +0000\ncommitter a <a@b> {when} +0000\n\nx\n"
+    (tmp_path / "commit").write_text(text)
+    made = git(top, "hash-object", "-t", "commit", "-w", "--literally", str(tmp_path / "commit")).strip()
+    git(top, "update-ref", "HEAD", made)
+    index(top)
+    with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
+        ids = {file.path: file.id for file in files.list_files(conn)}
+        votes = Past(conn).companions({ids["a.py"]: 1.0})
+    assert {file_id: vote.source for file_id, vote in votes.items()} == {ids["b.py"]: ids["a.py"]}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.git.command import git, one_line, require_hex, stream_git
+from clean_room_agent.git.log import seconds_of
 
 # Every field is non-empty, so that two NULs in a row stand between commits and nowhere else.
 FORMAT = "%x00%H%x00p%P%x00t%ct%x00a%an <%ae>%x00m%B"
@@ -84,7 +85,7 @@ def _entry(record: str) -> CommitChange:
     return CommitChange(
         hash=name,
         parents=above,
-        timestamp=int(when[1:] or 0),
+        timestamp=seconds_of(when[1:]),
         author=author[1:],
         message=message[1:].strip("\n"),
         files=_files(rest) if len(above) == 1 else (),

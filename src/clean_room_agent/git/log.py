@@ -26,6 +26,8 @@ NO_CONTEXT = ("-c", "diff.context=0")
 PLAIN_DIFF = ("--no-textconv", "--no-ext-diff")
 SUBMODULE = b"160000"
 ONE_PATH = frozenset("ADMTUX")
+LATEST = 1 << 40
+"""What a later time counts as: some 35,000 years from now."""
 LINES = re.compile(rb" (\d+) (insertion|deletion)")
 
 
@@ -144,7 +146,7 @@ def read_log(records: Iterable[bytes]) -> list[LogEntry]:
             LogEntry(
                 name,
                 parents[1:],
-                int(when[1:] or 0),
+                seconds_of(when[1:]),
                 author[1:],
                 message[1:].strip("\n"),
                 changed,
@@ -153,6 +155,11 @@ def read_log(records: Iterable[bytes]) -> list[LogEntry]:
             )
         )
     return entries
+
+
+def seconds_of(text: str) -> int:
+    """A commit's time in seconds since 1970, by the digits that stand in the commit: who wrote it may have made them up."""
+    return min(max(int(text[:20] or 0), 0), LATEST)
 
 
 def ask_line_counts(top: Path, *revisions: str, limit: int) -> Answer:

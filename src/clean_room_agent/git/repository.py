@@ -192,7 +192,8 @@ def author_of(repo: Repository) -> tuple[str, str]:
 
 
 def remote_url(top: Path) -> str | None:
-    """Where `origin`, or else the first remote, points to, without any user name or password."""
+    """Where `origin`, or else the first remote, points to, without any user name or password; None where that cannot be
+    told apart."""
     found = names(git("config", "-z", "--get-regexp", r"^remote\..*\.url$", cwd=top, ok=(0, 1)))
     urls: dict[str, str] = {}
     for entry in found:
@@ -201,7 +202,10 @@ def remote_url(top: Path) -> str | None:
     if not urls:
         return None
     url = urls["origin"] if "origin" in urls else urls[min(urls)]
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
     if parts.scheme in {"http", "https"}:
         url = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
     return url or None

@@ -40,7 +40,7 @@ class Vote:
         """One voice more."""
         self.weight += weight
         self.voices += 1
-        if weight > self.strongest:
+        if weight > self.strongest or self.voices == 1:
             self.strongest, self.source = weight, source
 
 
