@@ -6,8 +6,16 @@ from pathlib import Path
 import pytest
 from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
 
+from clean_room_agent.orchestrator.testing import python_record, script_report
 from clean_room_agent.orchestrator.testing.gate import judge_step
-from clean_room_agent.orchestrator.testing.guarding import Watched
+from clean_room_agent.orchestrator.testing.guarding import (
+    MAX_BYTES,
+    MAX_FILES,
+    Watched,
+    clear,
+    guard_folder,
+    read_watched,
+)
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import naming
 
@@ -176,3 +184,31 @@ def test_what_an_earlier_command_left_is_gone(tmp_path: Path, write: Write, run:
     write({"test_a.py": "def test_a(): pass\n"})
     assert run(PYTEST).watched.ended
     assert run("true").watched == Watched()
+
+
+def test_of_what_lies_in_the_guards_folder_a_bounded_part_is_read(tmp_path: Path) -> None:
+    report = tmp_path / "results.xml"
+    clear(report)
+    folder = guard_folder(report)
+    for number in range(3):
+        (folder / f"python-{number}.started").touch()
+        (folder / f"python-{number}.ended").write_text(f"[{' ' * (MAX_BYTES // 2)}]")
+        (folder / f"node-{number}.started").touch()
+        (folder / f"node-{number}.json").write_text('{"tests": []}' + " " * (script_report.MAX_BYTES // 2))
+        (folder / f"python-{number}.failures").write_text("x" * (python_record.MAX_BYTES // 2))
+    assert read_watched(report) == Watched(ended=False)
+    told = script_report.read_script_reports(report)
+    assert told is not None
+    assert (told.whole, told.problem) == (False, script_report.TOO_MUCH)
+
+
+def test_only_so_many_files_of_the_guards_folder_are_looked_at(tmp_path: Path) -> None:
+    report = tmp_path / "results.xml"
+    clear(report)
+    for number in range(MAX_FILES + 1):
+        for runner in ("python", "node"):
+            (guard_folder(report) / f"{runner}-{number}.started").touch()
+    assert read_watched(report) == Watched(ended=False)
+    told = script_report.read_script_reports(report)
+    assert told is not None
+    assert (told.whole, told.problem) == (False, script_report.TOO_MUCH)

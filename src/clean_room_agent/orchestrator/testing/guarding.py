@@ -1,5 +1,6 @@
 """What stands watch in the processes of a test command, and what it saw."""
 
+import itertools
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +14,9 @@ GUARD = Path(__file__).parent / "guard"
 FOLDER = "CRA_TEST_REPORTS"
 """The variable that names the folder in which it leaves what it saw."""
 MAX_BYTES = 10_000_000
+"""Read of what it left for one command, all its files together."""
+MAX_FILES = 4_000
+"""Of one kind: one for each process in which a runner started."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,42 @@ class Watched:
     """Whether each came to its end by itself; None where none was seen to start."""
     replaced: tuple[tuple[str, str], ...] = ()
     """(function of the runner, file of the code that stands in its place), sorted."""
+
+
+class Reader:
+    """Reads what was left in one folder until there were too many bytes: code under test can write there as well."""
+
+    def __init__(self, folder: Path, *, max_bytes: int) -> None:
+        self._folder = folder
+        self._room = max_bytes
+
+    def names(self, pattern: str) -> list[str]:
+        """The files' names, sorted.
+
+        Raises:
+            TooMuchError: there are more than `MAX_FILES`.
+        """
+        found = list(itertools.islice(self._folder.glob(pattern), MAX_FILES + 1))
+        if len(found) > MAX_FILES:
+            raise TooMuchError
+        return sorted(place.name for place in found)
+
+    def read(self, name: str) -> bytes:
+        """The file's bytes.
+
+        Raises:
+            OSError: there is none, or something else stands there.
+            TooMuchError: with those read before, there are too many bytes.
+        """
+        data = beneath.read_bytes(self._folder, name, max_bytes=self._room + 1)
+        self._room -= len(data)
+        if self._room < 0:
+            raise TooMuchError
+        return data
+
+
+class TooMuchError(Exception):
+    """More was left than is read."""
 
 
 def guard_folder(report: Path) -> Path:
@@ -39,12 +79,15 @@ def clear(report: Path) -> None:
 
 def read_watched(report: Path) -> Watched:
     """What the guard saw of the runners in Python."""
-    folder = guard_folder(report)
-    started = sorted(folder.glob("python-*.started"))
-    if not started:
-        return Watched()
-    ends = [_end(folder, f"{place.stem}.ended") for place in started]
-    workers = [_end(folder, place.name) for place in sorted(folder.glob("python-*.replaced"))]
+    reader = Reader(guard_folder(report), max_bytes=MAX_BYTES)
+    try:
+        started = reader.names("python-*.started")
+        if not started:
+            return Watched()
+        ends = [_end(reader, f"{name.removesuffix('.started')}.ended") for name in started]
+        workers = [_end(reader, name) for name in reader.names("python-*.replaced")]
+    except TooMuchError:
+        return Watched(ended=False)
     replaced = {pair for end in (*ends, *workers) if end is not None for pair in end}
     return Watched(ended=all(end is not None for end in ends), replaced=tuple(sorted(replaced)))
 
@@ -55,10 +98,10 @@ def newly_replaced(before: Iterable[tuple[str, str]], after: Iterable[tuple[str,
     return tuple(f"{name} by {file}" for name, file in sorted(set(after) - had))
 
 
-def _end(folder: Path, name: str) -> list[tuple[str, str]] | None:
+def _end(reader: Reader, name: str) -> list[tuple[str, str]] | None:
     """What a runner left at its end; None where it left nothing that can be read."""
     try:
-        pairs = json.loads(beneath.read_bytes(folder, name, max_bytes=MAX_BYTES))
+        pairs = json.loads(reader.read(name))
     except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(pairs, list):

@@ -1,5 +1,6 @@
 """What the guard recorded of failing tests in Python: the compared values, and the frames."""
 
+import contextlib
 import dataclasses
 from collections import defaultdict, deque
 from collections.abc import Iterable
@@ -7,14 +8,14 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from clean_room_agent import beneath
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.orchestrator.testing.guarding import guard_folder
+from clean_room_agent.orchestrator.testing.guarding import Reader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.results import Failure, Reading
 
 PROPERTY = "cra_failure"
 """Of a test case in pytest's report."""
-MAX_BYTES = 100_000_000
+MAX_BYTES = 30_000_000
+"""Of all that one command left; failures beyond have no record."""
 
 
 class Record(BaseModel):
@@ -72,9 +73,9 @@ def with_records_of_unittest(reading: Reading, report: Path) -> Reading:
 
 def _left_by_unittest(folder: Path) -> tuple[Record, ...]:
     lines: list[bytes] = []
-    for place in sorted(folder.glob("python-*.failures")):
-        try:
-            lines += beneath.read_bytes(folder, place.name, max_bytes=MAX_BYTES).splitlines()
-        except OSError:
-            continue
+    reader = Reader(folder, max_bytes=MAX_BYTES)
+    with contextlib.suppress(TooMuchError):
+        for name in reader.names("python-*.failures"):
+            with contextlib.suppress(OSError):
+                lines += reader.read(name).splitlines()
     return read_records(lines)

@@ -8,8 +8,7 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from clean_room_agent import beneath
-from clean_room_agent.orchestrator.testing.guarding import guard_folder
+from clean_room_agent.orchestrator.testing.guarding import Reader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.normalise import strip_escapes
 from clean_room_agent.orchestrator.testing.results import SEVERITY, Failure, Outcome, Reading, Runner
 from clean_room_agent.orchestrator.testing.values import values_in
@@ -17,8 +16,10 @@ from clean_room_agent.orchestrator.testing.values import values_in
 SEPARATOR = " > "
 EMPTY = "''"
 """An empty string, as it is written."""
+TOO_MUCH = "the runners left more reports than are read"
 RUNNERS: tuple[Runner, ...] = ("jest", "vitest", "mocha", "node")
-MAX_BYTES = 100_000_000
+MAX_BYTES = 50_000_000
+"""Read of what one command left, all its files together."""
 
 
 class _Foreign(BaseModel):
@@ -97,16 +98,21 @@ def read_script_reports(report: Path) -> Reading | None:
     Names are `file > suite > test`; a file that broke is its path. Equal names are numbered, the worst first. Not
     whole when a runner started and left no report that can be read, or says that it was interrupted.
     """
-    folder = guard_folder(report)
-    started = [
-        (runner, place.stem) for runner in RUNNERS for place in sorted(folder.glob(f"{runner}-*.started"))
-    ]
+    reader = Reader(guard_folder(report), max_bytes=MAX_BYTES)
+    try:
+        started = [
+            (runner, name.removesuffix(".started"))
+            for runner in RUNNERS
+            for name in reader.names(f"{runner}-*.started")
+        ]
+    except TooMuchError:
+        return Reading(runner="node", whole=False, problem=TOO_MUCH)
     if not started:
         return None
     told: list[_Told] = []
     problem = ""
     for runner, stem in started:
-        found = _read(folder, f"{stem}.json", runner)
+        found = _read(reader, f"{stem}.json", runner)
         if isinstance(found, str):
             problem = problem or found
         else:
@@ -135,27 +141,29 @@ def read_script_reports(report: Path) -> Reading | None:
     )
 
 
-def _read(folder: Path, name: str, runner: Runner) -> list[_Told] | str:
+def _read(reader: Reader, name: str, runner: Runner) -> list[_Told] | str:
     """The tests, or why the run cannot be judged."""
     try:
-        data = beneath.read_bytes(folder, name, max_bytes=MAX_BYTES)
+        data = reader.read(name)
         if runner in {"jest", "vitest"}:
             answer = _Jest.model_validate_json(data)
             if answer.interrupted:
                 return f"{runner} was interrupted"
-            compared = _compared(folder, name)
+            compared = _compared(reader, name)
             return [one for file in answer.files for one in _of_file(file, compared)]
         return list(_of_guard(_Guards.model_validate_json(data)))
     except OSError:
         return f"{runner} left no report: its process ended before the tests did"
+    except TooMuchError:
+        return TOO_MUCH
     except (ValidationError, json.JSONDecodeError):
         return f"{runner}'s report is cut short, or not one that it writes"
 
 
-def _compared(folder: Path, name: str) -> dict[str, _Compared]:
+def _compared(reader: Reader, name: str) -> dict[str, _Compared]:
     """By name of a failing test, what the guard's reporter left beside vitest's own report."""
     try:
-        data = beneath.read_bytes(folder, name.removesuffix(".json") + ".values", max_bytes=MAX_BYTES)
+        data = reader.read(name.removesuffix(".json") + ".values")
         told = _AllCompared.model_validate_json(data)
     except (OSError, ValidationError):
         return {}
