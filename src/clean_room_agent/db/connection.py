@@ -128,10 +128,8 @@ def connect_bare(path: Path) -> sqlite3.Connection:
         RecordError: there is none.
     """
     try:
-        return sqlite3.connect(_uri(path, "rw"), uri=True, timeout=BUSY_TIMEOUT, isolation_level=None)
-    except sqlite3.OperationalError as exc:
-        if path.exists():
-            raise
+        return _open(path, read_only=False, any_thread=False, make=False)
+    except FileNotFoundError as exc:
         raise RecordError(f"{path} is gone: another process makes the index now", hint="start again") from exc
 
 
@@ -203,10 +201,11 @@ def transaction(conn: sqlite3.Connection) -> Iterator[None]:
             conn.execute("ROLLBACK")
 
 
-def _open(path: Path, *, read_only: bool, any_thread: bool) -> sqlite3.Connection:
+def _open(path: Path, *, read_only: bool, any_thread: bool, make: bool = True) -> sqlite3.Connection:
     if not read_only:
         # SQLite would make it by the umask; its journals inherit the file's mode, and it follows no link to them.
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if make else 0)
+        handle = os.open(path, flags, 0o600)
         try:
             if os.fstat(handle).st_mode & 0o077:
                 os.fchmod(handle, 0o600)
@@ -214,17 +213,10 @@ def _open(path: Path, *, read_only: bool, any_thread: bool) -> sqlite3.Connectio
             os.close(handle)
     elif path.is_symlink():
         raise RecordError(f"{path} is a link", hint="remove it: no link is followed there")
+    uri = f"file:{quote(os.fspath(path))}?mode={'ro' if read_only else 'rw'}"
     return sqlite3.connect(
-        _uri(path, "ro" if read_only else "rw"),
-        uri=True,
-        timeout=BUSY_TIMEOUT,
-        isolation_level=None,
-        check_same_thread=not any_thread,
+        uri, uri=True, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=not any_thread
     )
-
-
-def _uri(path: Path, mode: str) -> str:
-    return f"file:{quote(os.fspath(path))}?mode={mode}"
 
 
 def _set_up(conn: sqlite3.Connection, role: Role, *, read_only: bool) -> None:
