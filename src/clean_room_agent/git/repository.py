@@ -193,7 +193,8 @@ def author_of(repo: Repository) -> tuple[str, str]:
 
 def remote_url(top: Path) -> str | None:
     """Where `origin`, or else the first remote, points to, without any user name or password; None where that cannot be
-    told apart."""
+    told apart.
+    """
     found = names(git("config", "-z", "--get-regexp", r"^remote\..*\.url$", cwd=top, ok=(0, 1)))
     urls: dict[str, str] = {}
     for entry in found:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from clean_room_agent.artifacts.package import quoted
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
 from clean_room_agent.llm.parroting import COPIED, MARK, describe, mentions, opening_of, without_parroted
@@ -37,7 +38,8 @@ class Prompt(Generic[InputsT, AnswerT]):
     system: str
     template: str
     """jinja2 over the fields of the inputs, and `schema` (the answer's JSON schema, or "") and `example`.
-    Rules first, then what calls share, the question last. An undefined variable raises.
+    Rules first, then what calls share, the question last. An undefined variable raises. A name that the repository or
+    its tests gave goes through the filter `line`.
     """
     answer: AnswerReader[AnswerT]
     max_answer_tokens: int
@@ -107,6 +109,12 @@ class Prompt(Generic[InputsT, AnswerT]):
 
 @functools.cache
 def _compiled(template: str) -> "jinja2.Template":
+    return prompt_environment().from_string(template)
+
+
+@functools.cache
+def prompt_environment() -> "jinja2.Environment":
+    """What templates are read in. Its filter `line` holds a name to one line, so that none can write a heading."""
     import jinja2  # noqa: PLC0415 - 40 ms, which a command that asks no model must not pay
 
     environment = jinja2.Environment(
@@ -115,4 +123,5 @@ def _compiled(template: str) -> "jinja2.Template":
         lstrip_blocks=True,
         autoescape=False,  # noqa: S701 - prompts are plain text; escaping would falsify shown code
     )
-    return environment.from_string(template)
+    environment.filters["line"] = lambda name: quoted(str(name))
+    return environment

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from clean_room_agent.artifacts.package import fence_for, frame
+from clean_room_agent.artifacts.package import fence_for, frame, quoted
 from clean_room_agent.db.session import States
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import NOTHING, Weighed, lets_in, needs_leaning, weigh
@@ -59,7 +59,7 @@ class ModelJudge:
         def inputs(batch: Sequence[Option]) -> BatchInputs:
             fence = fence_for(option.text for option in batch)
             shown = tuple(
-                frame(f"candidate {number}: {option.name}", option.text, fence)
+                frame(f"candidate {number}: {quoted(option.name)}", option.text, fence)
                 for number, option in enumerate(batch, 1)
             )
             return BatchInputs(question=self._question, options=shown, chosen=chosen, remark=remark)
@@ -159,7 +159,7 @@ class ModelJudge:
 
 def frame_option(option: Option) -> str:
     """The option as a question about it alone shows it."""
-    return frame(f"candidate: {option.name}", option.text, fence_for((option.text,)))
+    return frame(f"candidate: {quoted(option.name)}", option.text, fence_for((option.text,)))
 
 
 class RememberingJudge:

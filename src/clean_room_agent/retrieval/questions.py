@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
+from clean_room_agent.artifacts.package import quoted
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 
 MAX_LISTED = 6
@@ -46,7 +47,7 @@ def evidence_text(evidence: Evidence) -> str:
 
 def _group_lines(group: Sequence[FailingTest]) -> list[str]:
     test = group[0]
-    lines = [f"failing test: {test.name}"]
+    lines = [f"failing test: {quoted(test.name)}"]
     if test.statement:
         lines.append(f"  line: {_short(test.statement)}")
     if test.expected or test.actual:

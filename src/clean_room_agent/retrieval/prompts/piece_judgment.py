@@ -21,13 +21,13 @@ Answer with one word:
 
 ## Already chosen
 {% for name in chosen %}
-- {{ name }}
+- {{ name | line }}
 {% endfor %}
 {% endif %}
 
 ## Code to choose from
 {% for other in others %}
-- {{ other }}
+- {{ other | line }}
 {% endfor %}
 
 ## Code

@@ -39,7 +39,7 @@ Example answer (the numbers of another list):
 
 ## Already chosen
 {% for name in chosen %}
-- {{ name }}
+- {{ name | line }}
 {% endfor %}
 {% endif %}
 

@@ -38,7 +38,7 @@ Example answer (the numbers of another list):
 
 ## Already chosen
 {% for name in chosen %}
-- {{ name }}
+- {{ name | line }}
 {% endfor %}
 {% endif %}
 

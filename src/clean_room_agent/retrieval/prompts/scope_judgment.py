@@ -19,13 +19,13 @@ Rules:
 
 ## Already chosen
 {% for name in chosen %}
-- {{ name }}
+- {{ name | line }}
 {% endfor %}
 {% endif %}
 
 ## Files to choose from
 {% for other in others %}
-- {{ other }}
+- {{ other | line }}
 {% endfor %}
 
 ## File

@@ -53,12 +53,12 @@ Example answer:
 
 ## Files found
 {% for file in files %}
-- {{ file }}
+- {{ file | line }}
 {% endfor %}
 
 ## Definitions found
 {% for symbol in symbols %}
-- {{ symbol }}
+- {{ symbol | line }}
 {% endfor %}
 {% if tests %}
 

@@ -18,7 +18,7 @@ Rules:
 
 ## Questions that may be trained
 {% for other in others %}
-- {{ other }}
+- {{ other | line }}
 {% endfor %}
 
 ## Figures
