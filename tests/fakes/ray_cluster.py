@@ -17,7 +17,7 @@ MEMORY = 100_000_000
 
 def main(shards: Path) -> None:
     """Until standard input ends."""
-    os.environ["RAY_worker_niceness"] = (
+    os.environ["RAY_worker_niceness"] = (  # noqa: SIM112 - Ray's own name
         "0"  # as the others here: by default a worker yields to every other process
     )
     utils: Any = importlib.import_module("ray.cluster_utils")  # the extra `cluster`
