@@ -40,6 +40,8 @@ IN_CONTEXT = {
     "url with signs": ("https://me:{}@git.example.org/a.git", "p%40ss-w0rd!"),
     "header": ("Authorization: Bearer {}", MIXED[:32]),
     "header in code": ('headers = {{"Authorization": "Basic {}"}}', MIXED[:24] + "=="),
+    "header of Kerberos": ("Proxy-Authorization: Negotiate {}", MIXED[:32]),
+    "password of mysql": ("mysqldump -h db -u root -p{} shop", "s3cr3tPa55w"),
     "header of curl": ("curl -H 'authorization: token {}' https://x", MIXED[:20]),
     "assigned": ('password = "{}"', "Tr0ub4dor&3"),
     "annotated": ('api_key: str = "{}"', MIXED[:24]),
@@ -244,6 +246,34 @@ def test_values_of_secret_variables_are_secrets_wherever_they_stand() -> None:
     assert redactor(*values).redact("it said plain-words-42.") == redactor("plain-words-42").redact(
         "it said plain-words-42."
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "PGPASSWORD",
+            "MYSQL_PWD",
+            "SSHPASS",
+            "APITOKEN",
+            "GITHUBTOKEN",
+            "DB_PW",
+            "GH_PAT",
+            "NPM_AUTH",
+            "REDISCLI_AUTH",
+        ),
+        *("SESSION_KEY", "FERNET_KEY", "DOCKER_AUTH_CONFIG", "MY_PASS", "apikey"),
+    ],
+)
+def test_names_of_secrets_are_known(name: str) -> None:
+    assert secret_values({name: "s3cret-words"}) == ("s3cret-words",)
+
+
+@pytest.mark.parametrize(
+    "name", ["PWD", "OLDPWD", "COMPASS", "PATH", "XAUTHORITY", "AUTHOR", "KEYBOARD", "SPW"]
+)
+def test_other_names_are_none(name: str) -> None:
+    assert secret_values({name: "/usr/bin:/bin" if "PWD" in name else "s3cret-words"}) == ()
 
 
 @given(st.text(alphabet=st.sampled_from("ab1A=:\"' \n\\-+/_.@#[]{}tokenpassword"), max_size=200))

@@ -137,7 +137,7 @@ def _in_header(name: str) -> Rule:
     """What a header gives, whose name ends in `name`."""
     pattern = (
         rf"(?i:{name})\\{{0,3}}[\"']?\]?\s{{0,3}}[:=,]\s{{0,3}}\\{{0,3}}[\"']?"
-        r"(?i:(?:basic|bearer|(?:api-?)?token|digest|apikey)\s{1,3})?(?P<secret>[A-Za-z0-9._~+/=-]{8,2000})"
+        r"(?i:(?:basic|bearer|(?:api-?)?token|digest|apikey|negotiate|ntlm|hawk|sso-key)\s{1,3})?(?P<secret>[A-Za-z0-9._~+/=-]{8,2000})"
     )
     return Rule(
         marks=tuple(dict.fromkeys((name, name.title(), name.upper()))), pattern=pattern, accept=is_basic
@@ -280,6 +280,15 @@ RULES = (
         pattern=(
             r"(?<![\w-])(?:-u|--user|--proxy-user)(?:=|[^\S\n]{0,5})[\"']?[^\s:\"'$<{]{0,100}[\"']?:[\"']?"
             r"(?P<secret>[^\s\"'$<{][^\s\"'<{]{2,199})"
+        ),
+        accept=is_login,
+    ),
+    # mysql -ppassword
+    Rule(
+        marks=("mysql", "mariadb"),
+        pattern=(
+            r"\b(?:mysql|mariadb)[a-z-]{0,12}[^\S\n](?:[^\n|;&]{0,200}[^\S\n])?-p"
+            r"(?P<secret>[^\s\"'$<{][^\s\"'<{]{4,199})"
         ),
         accept=is_login,
     ),

@@ -376,6 +376,8 @@ ATTEMPTS: dict[str, Callable[[], object]] = {
     "load a program into the kernel": lambda: call(321, 280, 0, BUFFER, 72),
     "ask for a key": lambda: call(250, 219, 0, -3, 0),
     "add a key": lambda: call(248, 217, b"user", b"cra", b"x", 1, -3),
+    "take all asynchronous reads": lambda: call(206, 0, 60000, ctypes.create_string_buffer(8)),
+    "watch the kernel's pressure": lambda: open("/proc/pressure/memory", "r+").write("some 150000 1000000"),
     "set up io_uring": lambda: call(425, 425, 1, ctypes.create_string_buffer(120)),
     "handle page faults": lambda: call(323, 282, 1),
     "count events": lambda: call(298, 241, BUFFER, 0, -1, -1, 0),

@@ -42,7 +42,7 @@ ETC = (
 )
 """Of `/etc`: no names, no keys, no settings that hold passwords."""
 ETC_PATTERNS = ("java-*", "python3*")
-READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr")
+READ_ONLY_PROC = ("sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr", "pressure")
 """Root's files there may be written by root without any capability."""
 HIDDEN_PROC = ("kcore", "keys", "timer_list", "latency_stats")
 VARIABLES = frozenset(

@@ -132,6 +132,7 @@ CONDITIONAL: tuple[Rule, ...] = (
         tests=tuple(Test(argument=0, value=family, how="differs") for family in FAMILIES),
         error=errno.EAFNOSUPPORT,
     ),  # socket
+    Rule(numbers=(206, 0), error=errno.ENOSYS),  # io_setup: one such call can take all that the machine has
     # Memory that no process holds, and that is not counted therefore; libraries then take /dev/shm, which is bounded.
     Rule(numbers=(319, 279), error=errno.ENOSYS),  # memfd_create
     Rule(numbers=(447, 447), error=errno.ENOSYS),  # memfd_secret

@@ -33,22 +33,24 @@ TEST_MODULE = re.compile(
     r"|(?:^|/)(?:tests?|__tests__|specs?)/(?:.*/)?[^/]*\.[cm]?[jt]sx?\Z"
 )
 SHADOW = re.compile(
-    r"^(?:src/|lib/)?(?:pytest|_pytest|unittest|pluggy|doctest|nose2?|xdist)(?:\.py|/__init__\.py)\Z"
+    r"^(?:src/|lib/)?(?:pytest|_pytest|unittest|pluggy|doctest|nose2?|xdist"
+    r"|iniconfig|packaging|pygments|exceptiongroup|py)(?:\.py|/__init__\.py)\Z"
 )
 TEST_CONFIGURATION = re.compile(
     r"(?:^|/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|tox\.(?:ini|toml)|setup\.cfg|noxfile\.py|\.coveragerc"
-    r"|sitecustomize\.py|usercustomize\.py|[^/]*\.pth"
-    r"|(?:jest|vitest|vite|karma|babel|playwright|cypress)\.(?:conf|config)\.[cm]?[jt]sx?|jest\.config\.json"
+    r"|(?:conftest|sitecustomize|usercustomize)/__init__\.py|sitecustomize\.py|usercustomize\.py|[^/]*\.pth"
+    r"|(?:jest|vitest|vite|karma|babel|playwright|cypress|ava)\.(?:conf|config)\.[cm]?[jt]sx?|jest\.config\.json"
     r"|(?:jest|vitest|mocha|test)[.-]?(?:setup|preset|workspace|environment)\.(?:[cm]?[jt]sx?|json)"
     r"|setup-?tests?\.[cm]?[jt]sx?"
-    r"|\.mocharc(?:\.[a-z]+)?|\.babelrc(?:\.[a-z]+)?|\.swcrc|\.npmrc|\.yarnrc(?:\.yml)?)\Z"
+    r"|\.mocharc(?:\.[a-z]+)?|\.babelrc(?:\.[a-z]+)?|\.swcrc|\.nycrc(?:\.json)?|\.taprc|bunfig\.toml|\.npmrc|\.yarnrc(?:\.yml)?)\Z"
     r"|(?:^|/)(?:node_modules|site-packages|\.?venv)/"
     r"|(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/(?:.*/)?__init__\.pyi?\Z"
 )
 CI = re.compile(
-    r"^\.github/(?:workflows|actions)/|^\.gitlab-ci[^/]*\Z|^\.gitlab/ci/|^\.circleci/|^azure-pipelines[^/]*\Z"
-    r"|^jenkinsfile\Z|^\.travis\.yml\Z|^bitbucket-pipelines\.yml\Z|^\.(?:drone|woodpecker|appveyor)\.ya?ml\Z"
-    r"|^\.buildkite/|^\.ci/"
+    r"^\.(?:github|forgejo|gitea)/(?:workflows|actions)/|^\.gitlab-ci[^/]*\Z|^\.gitlab/ci/|^\.circleci/|^azure-pipelines[^/]*\Z"
+    r"|(?:^|/)jenkinsfile\Z|^\.travis\.yml\Z|^bitbucket-pipelines\.yml\Z|^\.(?:drone|woodpecker|appveyor|cirrus|mergify)\.ya?ml\Z"
+    r"|^cloudbuild\.ya?ml\Z|^\.pre-commit-config\.yaml\Z|^\.?lefthook\.ya?ml\Z"
+    r"|^\.(?:buildkite|ci|tekton|woodpecker|husky|devcontainer)/"
 )
 
 
@@ -89,7 +91,7 @@ def is_test_configuration(path: str) -> bool:
 
 
 def is_ci(path: str) -> bool:
-    """Whether the file is read by continuous integration alone."""
+    """Whether the file is read by continuous integration, hooks or development containers alone."""
     return CI.search(path.lower()) is not None
 
 
