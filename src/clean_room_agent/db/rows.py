@@ -3,9 +3,12 @@
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import fields
+from datetime import datetime
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, get_args, get_type_hints
+
+from clean_room_agent.errors import RecordError
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -15,6 +18,7 @@ Connection = sqlite3.Connection
 
 RowT = TypeVar("RowT")
 SqlValue = int | float | str | bytes | None
+SHOWN_CHARS = 40
 PLAIN = frozenset({int, float, str, bytes, type(None)})
 
 
@@ -84,16 +88,45 @@ class Table(Generic[RowT]):
         return codec.dump_json(value).decode()
 
     def _decode(self, row: tuple[Any, ...]) -> RowT:
-        values = {}
-        for name, value in zip(self.columns, row, strict=True):
-            codec = self._codecs[name]
-            if value is None or codec is None:
-                values[name] = value
-            elif isinstance(value, str) and value[:1] in {"[", "{"}:
-                values[name] = codec.validate_json(value)
-            else:
-                values[name] = codec.validate_python(value)
-        return self.kind(**values)
+        """The row, typed.
+
+        Raises:
+            RecordError: a column holds what no row of ours does.
+        """
+        return self.kind(
+            **{name: self._read(name, value) for name, value in zip(self.columns, row, strict=True)}
+        )
+
+    def _read(self, name: str, value: Any) -> Any:
+        codec = self._codecs[name]
+        if value is None or codec is None:
+            return value
+        try:
+            if isinstance(value, str) and value[:1] in {"[", "{"}:
+                return codec.validate_json(value)
+            return codec.validate_python(value)
+        except ValueError as exc:
+            raise strange_value(f"{self.name}.{name}", value) from exc
+
+
+def strange_value(place: str, value: object) -> RecordError:
+    """The error for what stands at `place` and was not written by this program."""
+    return RecordError(
+        f"{place} holds {str(value)[:SHOWN_CHARS]!r}, which no cra writes",
+        hint="another program has changed the record: take it back from a copy, or move .clean_room/raw.sqlite away",
+    )
+
+
+def moment(timestamp: str) -> datetime:
+    """When that was, of a timestamp of the record.
+
+    Raises:
+        RecordError: it is none of ours.
+    """
+    try:
+        return datetime.fromisoformat(timestamp)
+    except ValueError as exc:
+        raise strange_value("a timestamp", timestamp) from exc
 
 
 def _storable(text: str) -> str:

@@ -1,7 +1,6 @@
 """The runs of a repository, newest first."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from rich.console import Group
 from rich.table import Table
@@ -9,6 +8,7 @@ from rich.text import Text
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.trace import RunOverview
+from clean_room_agent.db.rows import moment
 
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 CONTEXT_PACKAGE = "(a context package)"
@@ -66,7 +66,7 @@ def lone_command(mode: str) -> str:
 
 def age(timestamp: str, now: str) -> str:
     """How long before `now`, in its largest whole unit: `3 min`."""
-    left = max(int((datetime.fromisoformat(now) - datetime.fromisoformat(timestamp)).total_seconds()), 0)
+    left = max(int((moment(now) - moment(timestamp)).total_seconds()), 0)
     for unit, size in UNITS:
         if left < size:
             return f"{left} {unit}"

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.artifacts.outcomes import PassType
@@ -23,7 +22,7 @@ from clean_room_agent.db.raw.refinements import (
 )
 from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
 from clean_room_agent.db.raw.trace import CallHead, list_call_heads
-from clean_room_agent.db.rows import Connection
+from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.probe import PROBE_NAME
 from clean_room_agent.orchestrator.run import CONTEXT_OF
@@ -162,10 +161,12 @@ def room_passes(trace: RunTrace, entry: PassTrace) -> tuple[PassTrace, ...]:
 
 
 def seconds_between(start: str, end: str | None) -> float | None:
-    """Seconds between two of the record's timestamps; None while there is no end."""
-    return (
-        None if end is None else (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-    )
+    """Seconds between two of the record's timestamps; None while there is no end.
+
+    Raises:
+        RecordError: one of them is none of ours.
+    """
+    return None if end is None else (moment(end) - moment(start)).total_seconds()
 
 
 def tokens_of(calls: Iterable[CallHead]) -> int:

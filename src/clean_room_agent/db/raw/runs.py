@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.db.rows import Connection
+from clean_room_agent.db.rows import Connection, strange_value
 from clean_room_agent.errors import UsageError
 
 SHOWN_CANDIDATES = 10
@@ -49,18 +49,29 @@ class RunListing:
 
 
 def list_runs(conn: Connection, *, limit: int = 100) -> tuple[RunListing, ...]:
-    """The newest runs, newest first."""
+    """The newest runs, newest first.
+
+    Raises:
+        RecordError: a column holds what no row of ours does.
+    """
     return tuple(
         RunListing(
             task_id=row[0],
             command=row[1],
-            status=RunStatus(row[2]),
+            status=_status(row[2]),
             task_description=row[3],
             timestamp=row[4],
             completed_at=row[5],
         )
         for row in conn.execute(LIST_RUNS, (limit,))
     )
+
+
+def _status(value: str) -> RunStatus:
+    try:
+        return RunStatus(value)
+    except ValueError as exc:
+        raise strange_value("orchestrator_runs.status", value) from exc
 
 
 def find_task(conn: Connection, prefix: str) -> str:

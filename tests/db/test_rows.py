@@ -1,0 +1,46 @@
+"""Rows that another program has changed."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.db.raw.samples import run, task_run
+
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw import orchestrator_runs, runs, task_runs
+from clean_room_agent.db.rows import moment
+from clean_room_agent.errors import RecordError
+
+
+@pytest.fixture
+def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(connect_file("raw", tmp_path / "raw.sqlite")) as opened:
+        orchestrator_runs.append_orchestrator_run(opened, run())
+        task_runs.append_task_run(opened, task_run())
+        for (name,) in opened.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+            opened.execute(f'DROP TRIGGER "{name}"')
+        yield opened
+
+
+@pytest.mark.parametrize("value", ["\x1b[2J" * 99, 2**62, "[" * 100_000, '{"a":[1,'])
+def test_a_value_that_we_never_write_is_named_with_a_remedy(conn: sqlite3.Connection, value: object) -> None:
+    conn.execute("PRAGMA ignore_check_constraints = ON")
+    conn.execute("UPDATE orchestrator_runs SET status = ?", (value,))
+    reads = (
+        lambda: runs.list_runs(conn),
+        lambda: orchestrator_runs.get_orchestrator_run(conn, run().task_id),
+    )
+    for read in reads:
+        with pytest.raises(RecordError, match="which no cra writes") as caught:
+            read()
+        assert "orchestrator_runs.status holds" in caught.value.message
+        assert len(caught.value.message) < 200
+        assert "take it back from a copy" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "\x1b[2J", "yesterday", "9" * 5000])
+def test_a_time_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(RecordError, match="a timestamp holds"):
+        moment(text)
