@@ -36,6 +36,8 @@ from clean_room_agent.sandbox.bubblewrap import Sandbox
 READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)
 """Tried in this order on the output; the first that finds its own summary counts."""
 
+OWN = 0o700
+"""Mode of the folder of reports."""
 PYTEST_WORD = re.compile(r"(?:^|[\s/;&|(])(?:py\.test|pytest)(?=\s|$|[;&|)])")
 UNITTEST_WORD = re.compile(r"-m unittest(?=\s|$)")
 VERBOSITY = re.compile(r"(?<=\s)(?:-[a-z]*[vq][a-z]*|--verbose|--quiet)(?=\s|$)")
@@ -69,6 +71,7 @@ def run_tests(
         CommandError: the shell could not be started, or the sandbox not be set up.
     """
     report.parent.mkdir(parents=True, exist_ok=True)
+    report.parent.chmod(OWN)
     remove_tree(report)
     clear(report)
     asked = naming(command)
@@ -76,6 +79,7 @@ def run_tests(
         done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound)
     else:
         done = sandbox.run(asked, env=env, timeout=timeout, bound=bound)
+    report.parent.chmod(OWN)  # the command may have shut us out
     streams = [proc.marked(done.stdout, done.stdout_cut), proc.marked(done.stderr, done.stderr_cut)]
     output = "\n".join(stream.decode("utf-8", "replace") for stream in streams if stream)
     reading = _read(command, done.returncode, strip_escapes(output), report, cwd)
