@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.errors import UsageError
-from clean_room_agent.whole_file import write_whole
+from clean_room_agent.whole_file import read_given, write_whole
 
 
 def mode_of(path: Path) -> int:
@@ -70,3 +70,8 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
 def test_a_missing_folder_is_an_error_of_ours(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file or directory"):
         write_whole(tmp_path / "no" / "plan.json", "x")
+
+
+def test_a_file_without_an_end_is_not_read_to_its_end() -> None:
+    with pytest.raises(ValueError, match="more than 64,000,000 bytes"):
+        read_given(Path("/dev/zero"))

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from clean_room_agent.errors import UsageError
 
+MAX_GIVEN_BYTES = 64_000_000
+"""Of a file that the user names: a plan, a manifest."""
+
 
 def write_whole(path: Path, data: str | bytes, *, private: bool = False) -> None:
     """The file holds `data`, synced with its name; what was there before is there until then.
@@ -69,3 +72,17 @@ def _replace(place: Path, content: bytes, *, mode: int | None, wanted: int) -> N
             temporary.unlink()
         raise
     sync_folder(place.parent)
+
+
+def read_given(path: Path) -> str:
+    """The text of a file that the user named.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is too large, or no UTF-8.
+    """
+    with path.open("rb") as file:
+        data = file.read(MAX_GIVEN_BYTES + 1)
+    if len(data) > MAX_GIVEN_BYTES:
+        raise ValueError(f"it has more than {MAX_GIVEN_BYTES:,} bytes")
+    return data.decode("utf-8")

@@ -32,6 +32,22 @@ def test_a_manifest_that_cannot_be_used_is_named(tmp_path: Path, text: str) -> N
         read_manifest(path)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[" * 100_000,
+        '{"source": "a", "revision": "HEAD\\u0000x"}',
+        '{"source": "a", "revision": "\\ud800"}',
+        '{"source": "\\u001b"}',
+    ],
+)
+def test_no_manifest_is_a_bug(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "list.jsonl"
+    path.write_text(line + "\n")
+    with pytest.raises(ArtifactError, match=r"list\.jsonl"):
+        read_manifest(path)
+
+
 def test_a_url_is_cloned_once_with_progress(tmp_path: Path) -> None:
     make_history(tmp_path / "till")
     head = git(tmp_path / "till", "rev-parse", "HEAD")

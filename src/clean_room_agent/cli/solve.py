@@ -44,6 +44,7 @@ from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
 from clean_room_agent.report.summary import RunSummary, TestCounts, render, turned_green
 from clean_room_agent.report.touched import touched_of
+from clean_room_agent.whole_file import read_given
 from clean_room_agent.workspace import Workspace
 
 EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, RunStatus.NEEDS_HUMAN: 4}
@@ -211,8 +212,8 @@ def read_text(path: Path) -> str:
         UsageError: it cannot be read.
     """
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as exc:
+        return read_given(path)
+    except (OSError, ValueError) as exc:
         raise UsageError(f"cannot read {path}: {exc}") from exc
 
 

@@ -7,17 +7,28 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from clean_room_agent.errors import ArtifactError, GitError, UsageError
 from clean_room_agent.git.changes import resolve_commit
 from clean_room_agent.git.command import git, one_line
 from clean_room_agent.git.repository import remote_url
+from clean_room_agent.whole_file import read_given
 
 HASH = re.compile(r"[0-9a-f]{40}")
 URL = re.compile(r"[a-z][a-z+.-]*://|[\w.-]+@[\w.-]+:")
+
+
+def _plain(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("it holds a character that no name has")
+    return text
+
+
+Word = Annotated[str, AfterValidator(_plain)]
 
 
 class Listed(BaseModel):
@@ -25,10 +36,10 @@ class Listed(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    source: str
+    source: Word
     """A path, relative to the manifest, or a URL."""
-    revision: str = "HEAD"
-    name: str = ""
+    revision: Word = "HEAD"
+    name: Word = ""
     """As rows name it; the address of its origin, or its folder, where nothing is said."""
 
 
@@ -61,12 +72,12 @@ def read_manifest(path: Path) -> tuple[Listed, ...]:
         ArtifactError: it cannot be read, or says something else; the message names the entry.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_given(path)
         if path.suffix == ".toml":
             entries = tomllib.loads(text).get("repository", [])
         else:
             entries = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except (OSError, ValueError) as exc:
+    except (OSError, ValueError, RecursionError) as exc:
         raise ArtifactError(f"{path} cannot be read: {exc}") from exc
     listed = []
     for number, entry in enumerate(entries if isinstance(entries, list) else [], 1):
@@ -92,7 +103,7 @@ def read_exclusions(path: Path) -> Exclusions:
         UsageError: it cannot be read.
     """
     try:
-        lines = [line.partition("#")[0].strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        lines = [line.partition("#")[0].strip() for line in read_given(path).splitlines()]
     except (OSError, ValueError) as exc:
         raise UsageError(f"{path} cannot be read: {exc}") from exc
     commits = frozenset(line for line in lines if HASH.fullmatch(line))
