@@ -185,6 +185,15 @@ def test_the_author_is_the_users_or_an_announced_default(top: Path, monkeypatch:
     assert author_of(open_repository(top)) == DEFAULT_AUTHOR
 
 
+@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", ".git/info/exclude"])
+def test_a_pipe_that_git_would_wait_for_is_named(top: Path, name: str) -> None:
+    (top / name).unlink(missing_ok=True)
+    os.mkfifo(top / name)
+    with pytest.raises(RepositoryError, match="is a pipe") as caught:
+        find_top(top)
+    assert caught.value.hint == f"remove it: rm {name}"
+
+
 @pytest.mark.parametrize("key", ["user.name", "user.email"])
 @pytest.mark.parametrize("value", ["<>", " ", "'\".,:;\\"])
 def test_an_author_of_whom_git_would_leave_nothing_is_the_default(top: Path, key: str, value: str) -> None:

@@ -1,5 +1,6 @@
 """The user's repository as it was found: where it stands, whether it is fit for a run, what it lists."""
 
+import contextlib
 import dataclasses
 import os
 import re
@@ -13,6 +14,10 @@ from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import Named, git, named_programs, names, one_line
 from clean_room_agent.git.generated import Generated, split_generated
 
+READ_BY_GIT = (
+    *(".gitignore", ".gitattributes", ".gitmodules", ".git/info/exclude", ".git/info/attributes"),
+    *(".git/info/sparse-checkout", ".git/objects/info/alternates", ".git/shallow", ".git/packed-refs"),
+)
 DEFAULT_AUTHOR = ("cra", "cra@localhost")
 DROPPED = re.compile(r"""[\x00-\x20.,:;<>"'\\]*""")
 """What git drops from both ends of a name; it takes none of which nothing is left."""
@@ -129,13 +134,25 @@ def find_top(path: Path) -> Path:
     if not path.is_dir():
         raise RepositoryError(f"no folder {path}", hint="give the path of a git repository")
     try:
-        return _nameable(Path(one_line(git("rev-parse", "--show-toplevel", cwd=path))))
+        top = _nameable(Path(one_line(git("rev-parse", "--show-toplevel", cwd=path))))
     except GitError as exc:
         if _is_bare(path):
             raise RepositoryError(
                 f"{path} is a bare repository: it has no files to work on", hint="clone it first"
             ) from exc
         raise _unfit(path, exc) from exc
+    _refuse_pipes(top)
+    return top
+
+
+def _refuse_pipes(top: Path) -> None:
+    """Git reads what stands in these places, and of a pipe it waits for ever."""
+    for name in READ_BY_GIT:
+        with contextlib.suppress(OSError):  # there is none
+            if stat.S_ISFIFO((top / name).stat().st_mode):
+                raise RepositoryError(
+                    f"{top / name} is a pipe: git would wait for it for ever", hint=f"remove it: rm {name}"
+                )
 
 
 def list_work_tree(path: Path) -> Listing:
