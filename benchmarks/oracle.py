@@ -1,7 +1,7 @@
 """What the harness can do with a perfect model: real commits, repeated by `cra solve` with the oracle as the model.
 
 python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...]
-    [--noise | --distractible | --shifted | --pairs] [--route each|batch] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
+    [--noise | --distractible | --shifted | --pairs] [--route each|batch] [--decomposed] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
 
 Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
 its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with
@@ -79,14 +79,19 @@ MINDS: Mapping[str, Mind] = {
 """By the word for it in a setting's name."""
 
 
-def settings_of(windows: Sequence[int], routes: Sequence[str], mind: str) -> tuple[Setting, ...]:
+def settings_of(
+    windows: Sequence[int], routes: Sequence[str], mind: str, *, decomposed: bool = False
+) -> tuple[Setting, ...]:
     """Each window with each route."""
     return tuple(
         Setting(
-            name="-".join(filter(None, (f"{window // 1024}k", mind, route))),
+            name="-".join(
+                filter(None, (f"{window // 1024}k", mind, route, "decomposed" if decomposed else ""))
+            ),
             window=window,
             route=route,
             mind=MINDS[mind],
+            decomposed=decomposed,
         )
         for window in windows
         for route in routes or ("",)
@@ -236,6 +241,11 @@ def main() -> int:
         help="the same, with an order that is right in 70 of 100 pairs",
     )
     parser.add_argument("--route", action="append", choices=("each", "batch"), help="of the judgments")
+    parser.add_argument(
+        "--decomposed",
+        action="store_true",
+        help="plans and adjustments from small questions, not in one call",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="commits at a time")
     parser.add_argument("--resume", action="store_true", help="keep the rows that the work folder has")
     parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/RESULTS.md")
@@ -243,7 +253,12 @@ def main() -> int:
     arguments.work = arguments.work.resolve()
     arguments.work.mkdir(parents=True, exist_ok=True)
     listed = read_list(arguments.list)
-    settings = settings_of(arguments.window or WINDOWS, arguments.route or (), arguments.mind)
+    settings = settings_of(
+        arguments.window or WINDOWS,
+        arguments.route or (),
+        arguments.mind,
+        decomposed=arguments.decomposed,
+    )
     entries = [
         entry
         for entry in listed.commits[:: arguments.every]

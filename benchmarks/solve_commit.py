@@ -75,6 +75,8 @@ class Setting:
     route: str = ""
     """Of the judgments; the program's default where it is empty."""
     mind: Mind = perfect
+    decomposed: bool = False
+    """Whether plans and adjustments are put together from small questions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +169,8 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, set
         }
         if setting.route:
             values["judgments"] = {"route": setting.route}
+        if setting.decomposed:
+            values["orchestrator"] = {"planning": "decomposed", "adjusting": "decomposed"}
         write_config(Workspace(repo=top), values)
         if not Workspace(repo=top).curated.exists():  # later runs bring it up to date themselves
             subprocess.run((*CRA, "index"), cwd=top, env=variables, capture_output=True, check=True)

@@ -25,13 +25,13 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanStep
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Overrides, load_settings
 from clean_room_agent.errors import ModelError
+from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.edits.apply import apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe as feedback
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.paths import is_control_path, matches_any, path_fault
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.implement import AttemptSummary, StepInstruction, implement
-from clean_room_agent.execute.one_call import StepOutcome
 from clean_room_agent.execute.plan import PlanLimits, adjust, make_meta_plan, make_part_plan
 from clean_room_agent.execute.plan_artifact import plan_from_artifact
 from clean_room_agent.execute.plan_file import load_plan

@@ -55,6 +55,7 @@ CONTRACT: dict[Role, dict[str, str]] = {
         "session_archives": "id task_id session_blob archived_at",
         "refinements": "id task_id request evidence added timestamp",
         "recovery_decisions": "id task_id state rule action timestamp",
+        "plan_decisions": "id task_id question item yes reason call_id confidence probability neutral calibrated timestamp",
         "token_calibrations": "id model model_digest pairs newest_call_id margin weights words timestamp",
         "task_gauges": "id task_id model calibration_id start_factor timestamp",
         "answer_biases": "id base_url model model_digest prompt prompt_hash shares call_id timestamp",

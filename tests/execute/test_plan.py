@@ -10,7 +10,7 @@ from tests.fakes.scripted_transport import ScriptedTransport
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
-from clean_room_agent.execute.one_call import StepOutcome
+from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.plan import (
     PlanLimits,
     Planned,
@@ -222,6 +222,9 @@ def test_a_plan_beside_its_part_is_doubted_once_and_may_be_meant_so() -> None:
     assert unreadable.value is None
 
 
+NONE_REMAINS = '{"analysis": "All done.", "changes": ["s3: done"], "steps": []}'
+
+
 def adjusted(transport: ScriptedTransport, *remaining: PlanStep) -> Planned[Any]:
     outcomes = (
         StepOutcome(step=step("s1"), succeeded=True),
@@ -261,12 +264,57 @@ def test_remaining_steps_are_revised_and_done_ones_left_out() -> None:
 
 
 def test_an_adjustment_may_be_empty() -> None:
-    planned = adjusted(
-        ScriptedTransport(['{"analysis": "All done.", "changes": ["s3: done"], "steps": []}']), step("s3")
-    )
+    planned = adjusted(ScriptedTransport([NONE_REMAINS, "yes"]), step("s3"))
     assert planned.value is not None
     assert planned.value.revised_steps == ()
     assert planned.value.changes_made == ("s3: done",)
+    (verdict,) = planned.verdicts
+    assert (verdict.question, verdict.item, verdict.yes) == ("goal_check", "s3 to nothing", True)
+
+
+def test_an_adjustment_that_drops_what_the_task_asks_for_goes_back_once() -> None:
+    kept = json.dumps({"analysis": "", "changes": [], "steps": [step_of("s3")]})
+    transport = ScriptedTransport([NONE_REMAINS, "no", kept])
+    planned = adjusted(transport, step("s3"))
+    assert planned.value is not None
+    assert [one.id for one in planned.value.revised_steps] == ["s3"]
+    assert (
+        "not all that the task asks for is done; keep what these steps were for: s3"
+        in transport.requests[2].prompt
+    )
+    assert "Make x two." in transport.requests[1].prompt
+    again = adjusted(ScriptedTransport([NONE_REMAINS, "no", NONE_REMAINS]), step("s3"))
+    assert again.value is None
+    assert again.faults[0].startswith("with this plan, not all that the task asks for is done")
+
+
+def test_a_goal_check_that_cannot_be_read_refuses_nothing_and_says_so() -> None:
+    planned = adjusted(ScriptedTransport([NONE_REMAINS, "Well.", "Perhaps."]), step("s3"))
+    assert planned.value is not None
+    (verdict,) = planned.verdicts
+    assert (verdict.yes, verdict.readable) == (True, False)
+    assert "what cannot be read refuses no plan" in verdict.reason
+
+
+def test_a_part_planned_again_is_compared_with_the_goal() -> None:
+    failed = (PartPlan(part_id="p1", task_summary="", steps=(step("s1"),)), ("step s1 failed: refused",))
+    transport = ScriptedTransport([steps_answer(step_of("s1")), "no", steps_answer(step_of("s2")), "yes"])
+    planned = make_part_plan(
+        model_client(transport, MemorySink()),
+        ROOM,
+        PART,
+        META,
+        pass_id="t:part_plan:p1:replan_1",
+        paths=PATHS,
+        diff="",
+        limits=LIMITS,
+        evidence=Evidence(),
+        failed=failed,
+    )
+    assert planned.value is not None
+    assert [one.id for one in planned.value.steps] == ["s2"]
+    assert [verdict.yes for verdict in planned.verdicts] == [False, True]
+    assert "step s1 failed: refused" in transport.requests[1].prompt
 
 
 def test_an_adjustment_that_builds_on_failure_is_refused() -> None:

@@ -14,9 +14,16 @@ from tests.fakes.ollama_script import Answer, ChatCall
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
+from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.same_part import SAME_PART
+from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY
+from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
+from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.prompts.refilter import REFILTER
@@ -33,6 +40,8 @@ LINES_AROUND = 10
 """Tags and unchanged lines of an edit."""
 SMALLER = 4
 """By so much shorter are the steps of a plan after one whose step could not be done."""
+MOST_NAMED = re.compile(r"Name at most (\d+)\.")
+PLACE = re.compile(r"^(\d+)\. (?:modify|create|delete) (?:(\S+) in )?(\S+)$", re.MULTILINE)
 SOME_CHANGES = re.compile(r": change ((?:\d+, )*\d+) of (\S+)")
 PROSE = (".md", ".rst", ".txt", ".adoc")
 
@@ -52,6 +61,13 @@ class Oracle:
             REFILTER.title: self._keep_pieces,
             META_PLAN.title: self.plan_parts,
             PART_PLAN.title: self.plan_steps,
+            CHANGE_POINTS.title: self._name_points,
+            SAME_PART.title: lambda _: "yes",  # it is one commit
+            PART_DEPENDENCY.title: lambda _: "no",
+            SYMBOL_TARGETS.title: self._name_targets,
+            STEP_DESIGN.title: self._design_steps,
+            STEP_DEPENDENCY.title: lambda _: "no",
+            GOAL_CHECK.title: self._keeps_goal,
             IMPLEMENT.title: self._write_edits,
             ADJUSTMENT.title: self._adjust,
         }
@@ -124,6 +140,58 @@ class Oracle:
             }
             steps.append(step)
         return json.dumps({"analysis": "as the task says", "steps": steps, "summary": summary_of(prompt)})
+
+    def _name_points(self, prompt: str) -> str:
+        """The places that the commit changes."""
+        points = [
+            {"change": summary_of(prompt), "file": path, "symbol": symbol}
+            for path, symbol in self._places(self._nameable(prompt), int(MOST_NAMED.search(prompt)[1]))  # type: ignore[index]
+        ]
+        return json.dumps({"analysis": "as the task says", "points": points, "summary": summary_of(prompt)})
+
+    def _name_targets(self, prompt: str) -> str:
+        """The same, of what is not done yet."""
+        made = frozenset(section(prompt, "Changes made so far").split("\n"))
+        left = [path for path in self._nameable(prompt) if self._left(path, made) is not None]
+        targets = [
+            {"file": path, "role": self.files[path].role, "symbol": symbol}
+            for path, symbol in self._places(left, int(MOST_NAMED.search(prompt)[1]))  # type: ignore[index]
+        ]
+        return json.dumps({"analysis": "as the task says", "targets": targets})
+
+    def _places(self, paths: Sequence[str], most: int) -> list[tuple[str, str]]:
+        """Path and name of what the commit changes; whole files where that is too many."""
+        found = []
+        for path in paths:
+            file = self.files[path]
+            named = (
+                self._changed_symbols(file, range(len(edit_groups(file)))) if file.role == "modify" else []
+            )
+            found += [(path, symbol) for symbol in named] or [(path, "")]
+        return found if len(found) <= most else [(path, "") for path in paths]
+
+    def _design_steps(self, prompt: str) -> str:
+        """The steps of `plan_steps`, over the places that the prompt numbers."""
+        numbered = PLACE.findall(section(prompt, "Places that it changes"))
+        made = "Changes made so far (the code above already has them)"
+        planned = json.loads(self.plan_steps(prompt.replace(made, "Changes made so far")))
+        steps = []
+        for step in planned["steps"]:
+            own = {file["path"] for file in step["files"]}
+            inside = [
+                int(number)
+                for number, symbol, path in numbered
+                if path in own and (not symbol or symbol in step["symbols"])
+            ]
+            whole = [int(number) for number, _, path in numbered if path in own]
+            steps.append({"description": step["description"], "targets": inside or whole})
+        return json.dumps({"steps": steps, "summary": summary_of(prompt)})
+
+    def _keeps_goal(self, prompt: str) -> str:
+        """Whether each file that is to be changed is in the revised steps, or in a diff."""
+        seen = section(prompt, "Revised steps") + section(prompt, "Changes made so far")
+        before = section(prompt, "Steps before")
+        return "yes" if all(path in seen for path in self.files if path in before) else "no"
 
     def _left(self, path: str, made: frozenset[str]) -> list[int] | None:
         """Which of the file's changes (0-based places in `edit_groups`) are not in the diff; None if all its work is."""

@@ -22,11 +22,16 @@ from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
+from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 
-PLANS = frozenset({META_PLAN.title, PART_PLAN.title, ADJUSTMENT.title})
+PLANS = frozenset(
+    prompt.title for prompt in (META_PLAN, PART_PLAN, ADJUSTMENT, CHANGE_POINTS, SYMBOL_TARGETS, STEP_DESIGN)
+)
 OPPOSITES = (
     (" == ", " != "), (" != ", " == "), (" is not ", " is "), (" is None", " is not None"), ("True", "False"),
     ("False", "True"), (" and ", " or "), (" or ", " and "), (" < ", " >= "), (" > ", " <= "), ("if not ", "if "),
@@ -36,6 +41,8 @@ OPPOSITES = (
 
 CODE = re.compile(r"^\s*(?![#*\"']|//|/\*)\S*\w")
 """A line that is more than a comment or the beginning of a string."""
+REFERENCE = "===== reference: "
+"""Begins the code of a place in a question about a plan."""
 BESIDE = 0.5
 """Of wrong edits, how many go into a function beside, where one is shown."""
 
@@ -115,10 +122,7 @@ class DistractibleOracle:
             return answer
         prompt = call.prompt
         if answer in TURNED:
-            path, name = piece_of(judged(prompt))
-            chance = self._draw(call.title, f"{path} :: {name}")
-            wrong = chance.random() < self.verdict_rate(prompt, path, name)
-            return TURNED[answer] if wrong else answer
+            return self._judge(call.title, prompt, answer)
         if is_choice(answer) and options(prompt):
             return self._choose(call.title, prompt, answer)
         if call.title in PLANS:
@@ -131,6 +135,19 @@ class DistractibleOracle:
             wrong = chance.random() < self.edit_rate(self._reader.attention(prompt))
             return self._wrong_edits(prompt, answer, chance) if wrong else answer
         return answer
+
+    def _judge(self, title: str, prompt: str, answer: str) -> str:
+        """The verdict, turned over as often as one about what the prompt shows is."""
+        if options(prompt):
+            path, name = piece_of(judged(prompt))
+            chance, rate = (
+                self._draw(title, f"{path} :: {name}"),
+                self.verdict_rate(prompt, path, name),
+            )
+        else:  # about a plan: two of its entries, or the whole
+            chance = self._draw(title, "")
+            rate = self._weak.seen if REFERENCE in prompt else self._weak.unseen
+        return TURNED[answer] if chance.random() < rate else answer
 
     def edit_rate(self, attention: Attention) -> float:
         """How likely an edit is wrong."""

@@ -128,12 +128,13 @@ def _wrong_plan(prompt: str, answer: str, chance: random.Random) -> str:
 def wrong_plan(answer: str, paths: Sequence[str], chance: random.Random) -> str:
     """The plan, with one of these paths in the place of one of its own; other JSON, without one of its entries."""
     data: dict[str, Any] = json.loads(answer)
-    named = [
+    named: list[tuple[Any, Any]] = [
         (files, place)
         for entry in (*data.get("parts", ()), *data.get("steps", ()))
-        for files in (entry["files"],)
+        for files in (entry.get("files", ()),)
         for place in range(len(files))
     ]
+    named += [(entry, "file") for entry in (*data.get("points", ()), *data.get("targets", ()))]
     if not named or not paths:
         data.pop(chance.choice(sorted(data)))
         return json.dumps(data)

@@ -8,9 +8,16 @@ from clean_room_agent.artifacts.package import section_texts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
 from clean_room_agent.execute.edits.grammar import Editable
 from clean_room_agent.execute.prompts.adjustment import AdjustmentInputs
+from clean_room_agent.execute.prompts.change_points import ChangePointsInputs
+from clean_room_agent.execute.prompts.goal_check import GoalCheckInputs
 from clean_room_agent.execute.prompts.implement import ImplementInputs
 from clean_room_agent.execute.prompts.meta_plan import MetaPlanInputs
+from clean_room_agent.execute.prompts.part_dependency import PartDependencyInputs
 from clean_room_agent.execute.prompts.part_plan import PartPlanInputs
+from clean_room_agent.execute.prompts.same_part import SamePartInputs
+from clean_room_agent.execute.prompts.step_dependency import StepDependencyInputs
+from clean_room_agent.execute.prompts.step_design import StepDesignInputs
+from clean_room_agent.execute.prompts.symbol_targets import SymbolTargetsInputs
 from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 from clean_room_agent.training.prompts.train_plan import TrainPlanInputs
@@ -27,6 +34,8 @@ OPTIONS = (
 )
 SINGLE = SingleInputs(question=QUESTION, option=f"{PATH}\n{CODE}", others=(PATH, "src/menu.py"))
 BATCH = BatchInputs(question=QUESTION, options=OPTIONS, remark="At most 300 tokens are left.")
+FIRST = f"total in {PATH}: Add all prices."
+SECOND = "src/menu.py: Show the total below the dishes."
 
 
 INPUTS: dict[str, Any] = {
@@ -83,6 +92,56 @@ INPUTS: dict[str, Any] = {
         max_lines=60,
         rejected="",
         faults=(),
+    ),
+    "change_points": ChangePointsInputs(
+        context=CONTEXT,
+        others=("src/menu.py",),
+        evidence="",
+        max_points=8,
+        task=TASK,
+        rejected="",
+        faults=(),
+    ),
+    "same_part": SamePartInputs(task=TASK, changes=(FIRST, SECOND), first=f"{FIRST}\n{CODE}", second=SECOND),
+    "part_dependency": PartDependencyInputs(
+        task=TASK, parts=(f"p1: {FIRST}", f"p2: {SECOND}"), part=SECOND, other=FIRST
+    ),
+    "symbol_targets": SymbolTargetsInputs(
+        context=CONTEXT,
+        others=(),
+        diff="",
+        evidence="",
+        task=TASK,
+        goal="Add all prices.",
+        part="Let total() add all prices.",
+        files=(PATH,),
+        known=(f"total in {PATH}",),
+        max_targets=8,
+        rejected="",
+        faults=(),
+    ),
+    "step_design": StepDesignInputs(
+        context=CONTEXT,
+        diff="",
+        evidence="",
+        task=TASK,
+        part="Let total() add all prices.",
+        targets=(f"modify total in {PATH}",),
+        max_steps=4,
+        max_lines=60,
+        rejected="",
+        faults=(),
+    ),
+    "step_dependency": StepDependencyInputs(
+        task=TASK, steps=(f"s1: {FIRST}", f"s2: {SECOND}"), step=SECOND, other=FIRST
+    ),
+    "goal_check": GoalCheckInputs(
+        task=TASK,
+        part="Let total() add all prices.",
+        diff="",
+        done=("- s1, done: Sum all prices.",),
+        before=(f"- s2: Export total. ({PATH})",),
+        after=(),
     ),
     "implement": ImplementInputs(
         context=CONTEXT,

@@ -4,9 +4,16 @@ from typing import Any
 
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
+from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.same_part import SAME_PART
+from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY
+from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
+from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 from clean_room_agent.llm.answers import OneWord
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
@@ -28,9 +35,16 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     PRECISION_BATCH,
     REFILTER,
     META_PLAN,
+    CHANGE_POINTS,
+    SAME_PART,
+    PART_DEPENDENCY,
     PART_PLAN,
+    SYMBOL_TARGETS,
+    STEP_DESIGN,
+    STEP_DEPENDENCY,
     IMPLEMENT,
     ADJUSTMENT,
+    GOAL_CHECK,
     TARGET_JUDGMENT,
     TRAIN_PLAN,
     CURATE_DATA,

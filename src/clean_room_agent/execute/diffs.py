@@ -49,5 +49,15 @@ def join_hunks(hunks: tuple[Hunk, ...]) -> str:
     return "".join(pieces)
 
 
+def newest_hunks(diff: str, most: int) -> str:
+    """The last whole hunks of the diff that have at most so many characters together."""
+    kept: tuple[Hunk, ...] = ()
+    for hunk in reversed(split_hunks(diff)):
+        if len(join_hunks((hunk, *kept))) > most:
+            break
+        kept = (hunk, *kept)
+    return join_hunks(kept)
+
+
 def _hunk(header: list[str], body: list[str]) -> list[Hunk]:
     return [Hunk(header="".join(header), body="".join(body))] if header or body else []

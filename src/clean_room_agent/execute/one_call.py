@@ -1,58 +1,28 @@
 """The one-call route to plans: the model is asked for the whole of it."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from dataclasses import replace
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import is_plan_id
 from clean_room_agent.artifacts.package import ContextPackage, section_texts
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
-from clean_room_agent.execute.evidence import describe_evidence, evidence_bound
+from clean_room_agent.execute.drafts import (
+    Draft,
+    Rejected,
+    StepOutcome,
+    left_out,
+    sampling_after,
+    shown_evidence,
+    steps_as_json,
+    unreadable_draft,
+)
 from clean_room_agent.execute.fit import Load, fit, load, planner_load
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.answers import StepAnswer
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
-from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.llm.exchange import Sampling
-
-PlanT = TypeVar("PlanT")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
-    """An earlier draft and what was wrong with it; both empty for the first."""
-
-    text: str = ""
-    faults: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft(Generic[PlanT]):
-    """A plan as it was answered, before it is validated."""
-
-    value: PlanT | None
-    text: str
-    """The answer."""
-    fault: str
-    """Why there is no value."""
-    notes: tuple[str, ...]
-    """What the program put right or left out, for the record."""
-    call_id: int
-    endless: bool = False
-    """Whether the answer, also when it was asked for again, copied the example, repeated itself or ran to its limit."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepOutcome:
-    """What became of a step that was tried."""
-
-    step: PlanStep
-    succeeded: bool
-    detail: str = ""
-    """Why it failed, or what its tests said."""
+from clean_room_agent.llm.client import ModelClient
 
 
 def draft_meta_plan(
@@ -70,7 +40,7 @@ def draft_meta_plan(
         return MetaPlanInputs(
             context=carried.sections,
             others=carried.others,
-            evidence=_evidence(models, evidence),
+            evidence=shown_evidence(models, evidence),
             max_parts=max_parts,
             task=room.task,
             rejected=carried.rejected,
@@ -80,10 +50,10 @@ def draft_meta_plan(
 
     carried = planner_load(room, rejected=rejected.text)
     fitted = fit(models, META_PLAN, build, carried, answer_tokens=META_PLAN.max_answer_tokens)
-    reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id, sampling=_sampling(models, rejected))
-    notes = _dropped(fitted.dropped)
+    reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id, sampling=sampling_after(models, rejected))
+    notes = left_out(fitted.dropped)
     if reply.value is None:
-        return _unreadable(reply, notes)
+        return unreadable_draft(reply, notes)
     names, renamed = _renamed([part.id for part in reply.value.parts], "p")
     parts = tuple(
         Part(
@@ -95,7 +65,9 @@ def draft_meta_plan(
         for name, part in zip(names, reply.value.parts, strict=True)
     )
     plan = MetaPlan(task_summary=reply.value.summary, parts=parts, rationale=reply.value.analysis)
-    return Draft(value=plan, text=reply.text, fault="", notes=notes + _notes(renamed), call_id=reply.call_id)
+    return Draft(
+        value=plan, text=reply.text, fault="", notes=notes + renamed_notes(renamed), call_ids=(reply.call_id,)
+    )
 
 
 def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence) -> int:
@@ -103,7 +75,7 @@ def meta_plan_tokens(models: ModelClient, task: str, evidence: Evidence) -> int:
     inputs = MetaPlanInputs(
         context=section_texts(()),
         others=(),
-        evidence=_evidence(models, evidence),
+        evidence=shown_evidence(models, evidence),
         max_parts=1,
         task=task,
         rejected="",
@@ -121,7 +93,7 @@ def part_plan_tokens(
         part,
         task=task,
         goal=goal,
-        evidence=_evidence(models, evidence),
+        evidence=shown_evidence(models, evidence),
         faults=rejected.faults,
         max_steps=1,
         max_lines=1,
@@ -150,7 +122,7 @@ def draft_part_plan(
             part,
             task=room.task,
             goal=goal,
-            evidence=_evidence(models, evidence),
+            evidence=shown_evidence(models, evidence),
             faults=rejected.faults,
             max_steps=max_steps,
             max_lines=max_lines,
@@ -164,15 +136,17 @@ def draft_part_plan(
         planner_load(room, diff, rejected.text),
         answer_tokens=PART_PLAN.max_answer_tokens,
     )
-    reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id, sampling=_sampling(models, rejected))
-    notes = _dropped(fitted.dropped)
+    reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id, sampling=sampling_after(models, rejected))
+    notes = left_out(fitted.dropped)
     if reply.value is None:
-        return _unreadable(reply, notes)
-    steps, renamed = _steps(reply.value.steps)
+        return unreadable_draft(reply, notes)
+    steps, renamed = steps_from(reply.value.steps)
     plan = PartPlan(
         part_id=part.id, task_summary=reply.value.summary, steps=steps, rationale=reply.value.analysis
     )
-    return Draft(value=plan, text=reply.text, fault="", notes=notes + _notes(renamed), call_id=reply.call_id)
+    return Draft(
+        value=plan, text=reply.text, fault="", notes=notes + renamed_notes(renamed), call_ids=(reply.call_id,)
+    )
 
 
 def _part_inputs(
@@ -202,15 +176,6 @@ def _part_inputs(
     )
 
 
-def _sampling(models: ModelClient, rejected: Rejected) -> Sampling | None:
-    """Warm after a draft that could not be read: asked again for the likeliest words, the model gives it again."""
-    return models.warm_sampling() if rejected.faults and not rejected.text else None
-
-
-def _evidence(models: ModelClient, evidence: Evidence) -> str:
-    return describe_evidence(evidence, bound=evidence_bound(models.window("reasoning").context))
-
-
 def draft_adjustment(
     models: ModelClient,
     room: ContextPackage | None,
@@ -232,7 +197,7 @@ def draft_adjustment(
             diff=carried.diff,
             task=task,
             part=part.description,
-            done=tuple(map(_told, outcomes)),
+            done=tuple(map(told, outcomes)),
             remaining=steps_as_json(remaining),
             max_steps=max_steps,
             rejected=carried.rejected,
@@ -241,11 +206,11 @@ def draft_adjustment(
 
     carried = load(room, diff, rejected=rejected.text)
     fitted = fit(models, ADJUSTMENT, build, carried, answer_tokens=ADJUSTMENT.max_answer_tokens)
-    reply = models.ask(ADJUSTMENT, fitted.inputs, pass_id=pass_id, sampling=_sampling(models, rejected))
-    notes = _dropped(fitted.dropped)
+    reply = models.ask(ADJUSTMENT, fitted.inputs, pass_id=pass_id, sampling=sampling_after(models, rejected))
+    notes = left_out(fitted.dropped)
     if reply.value is None:
-        return _unreadable(reply, notes)
-    steps, renamed = _steps(reply.value.steps)
+        return unreadable_draft(reply, notes)
+    steps, renamed = steps_from(reply.value.steps)
     done = {outcome.step.id: outcome.step for outcome in outcomes if outcome.succeeded}
     repeated = tuple(step.id for step in steps if step.id in done and _same(step, done[step.id]))
     plan = PlanAdjustment(
@@ -253,26 +218,14 @@ def draft_adjustment(
         rationale=reply.value.analysis,
         changes_made=reply.value.changes,
     )
-    notes += _notes(renamed) + tuple(f"left out again: step {name}, which is done" for name in repeated)
-    return Draft(value=plan, text=reply.text, fault="", notes=notes, call_id=reply.call_id)
+    notes += renamed_notes(renamed) + tuple(
+        f"left out again: step {name}, which is done" for name in repeated
+    )
+    return Draft(value=plan, text=reply.text, fault="", notes=notes, call_ids=(reply.call_id,))
 
 
-def steps_as_json(steps: Sequence[PlanStep]) -> str:
-    """The steps in the shape in which a model answers them, one a line."""
-    shaped = [
-        {
-            "description": step.description,
-            "files": [{"path": target.path, "role": target.role} for target in step.target_files],
-            "id": step.id,
-            "needs": list(step.depends_on),
-            "symbols": list(step.target_symbols),
-        }
-        for step in steps
-    ]
-    return "\n".join(json.dumps(step, ensure_ascii=False) for step in shaped)
-
-
-def _steps(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], dict[str, str]]:
+def steps_from(answers: Sequence[StepAnswer]) -> tuple[tuple[PlanStep, ...], dict[str, str]]:
+    """The steps as answered, and which ids became which."""
     names, renamed = _renamed([step.id for step in answers], "s")
     steps = tuple(
         PlanStep(
@@ -308,7 +261,8 @@ def _needs(names: Sequence[str], renamed: dict[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(renamed.get(name, name) for name in names))
 
 
-def _told(outcome: StepOutcome) -> str:
+def told(outcome: StepOutcome) -> str:
+    """What became of a step, in a line."""
     verdict = "done" if outcome.succeeded else "failed"
     detail = f" ({outcome.detail})" if outcome.detail else ""
     return f"- {outcome.step.id}, {verdict}: {outcome.step.description}{detail}"
@@ -323,21 +277,6 @@ def _same(step: PlanStep, other: PlanStep) -> bool:
     return step.description == other.description and step.target_files == other.target_files
 
 
-def _notes(renamed: dict[str, str]) -> tuple[str, ...]:
+def renamed_notes(renamed: dict[str, str]) -> tuple[str, ...]:
+    """A note on each id that became another."""
     return tuple(f"id {old!r} became {new}" for old, new in renamed.items())
-
-
-def _dropped(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"did not fit the prompt: {name}" for name in names)
-
-
-def _unreadable(reply: Reply[Any], notes: tuple[str, ...]) -> Draft[PlanT]:
-    assert reply.bad is not None
-    return Draft(
-        value=None,
-        text=reply.text,
-        fault=reply.bad.fault,
-        notes=notes,
-        call_id=reply.call_id,
-        endless=reply.bad.kind in {"repeated", "parroted", "truncated"},
-    )

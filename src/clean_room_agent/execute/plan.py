@@ -1,25 +1,23 @@
 """Plans: asked for, validated, sent back once with their faults.
 
-Each `make_...` takes its drafts from a route (`one_call`); what is promised here holds for every route.
+Each `make_...` takes its drafts from a route (`one_call`, or `decomposed_parts`, `decomposed_steps` and
+`decomposed_adjustment`); what is promised here holds for every route.
 """
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Artifact, MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep
+from clean_room_agent.artifacts.verdicts import PlanVerdict
 from clean_room_agent.execute.corrections import corrected_needs, corrected_steps
-from clean_room_agent.execute.one_call import (
-    Draft,
-    Rejected,
-    StepOutcome,
-    draft_adjustment,
-    draft_meta_plan,
-    draft_part_plan,
-    steps_as_json,
-)
+from clean_room_agent.execute.decomposed_parts import DecomposedParts
+from clean_room_agent.execute.decomposed_steps import DecomposedSteps, PartAsked
+from clean_room_agent.execute.drafts import Draft, Rejected, StepOutcome, steps_as_json
+from clean_room_agent.execute.goal import GoalCheck, Revision
+from clean_room_agent.execute.one_call import draft_adjustment, draft_meta_plan, draft_part_plan, told
 from clean_room_agent.execute.validate import (
     adjustment_faults,
     meta_plan_faults,
@@ -29,6 +27,8 @@ from clean_room_agent.execute.validate import (
 from clean_room_agent.llm.client import ModelClient
 
 MAX_DRAFTS = 2
+Route = Literal["one-call", "decomposed"]
+"""How a plan comes about: the model is asked for all of it, or small questions that a program puts together."""
 
 PlanT = TypeVar("PlanT", bound=Artifact)
 
@@ -42,6 +42,10 @@ class PlanLimits:
     """Of one part."""
     max_lines: int
     """Of the edits of one step, old and new together."""
+    max_points: int = 8
+    """Places that a task, or a part, changes: each two of them may be a question."""
+    max_failures: int = 3
+    """Failures of a step that are looked into: each with each step may be a question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +58,10 @@ class Planned(Generic[PlanT]):
     notes: tuple[str, ...]
     """What the program put right or left out of a prompt, for the record."""
     call_ids: tuple[int, ...]
+    verdicts: tuple[PlanVerdict, ...] = ()
+    """All that was decided on the way, each once."""
+    items: tuple[tuple[str, str], ...] = ()
+    """Id and words of what the last draft's verdicts are about."""
 
 
 def make_meta_plan(
@@ -63,6 +71,7 @@ def make_meta_plan(
     pass_id: str,
     evidence: Evidence,
     limits: PlanLimits,
+    route: Route = "one-call",
 ) -> Planned[MetaPlan]:
     """The room's task divided into parts.
 
@@ -70,10 +79,22 @@ def make_meta_plan(
         WindowExceeded: the room's primary items do not fit.
         ModelError: the server failed.
     """
+    parts_route = DecomposedParts(
+        models,
+        room,
+        evidence,
+        pass_id=pass_id,
+        max_parts=limits.max_parts,
+        max_points=limits.max_points,
+    )
 
     def draft(rejected: Rejected) -> Draft[MetaPlan]:
-        drafted = draft_meta_plan(
-            models, room, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts
+        drafted = (
+            parts_route.draft(rejected)
+            if route == "decomposed"
+            else draft_meta_plan(
+                models, room, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts
+            )
         )
         if drafted.value is None:
             return drafted
@@ -96,28 +117,49 @@ def make_part_plan(
     limits: PlanLimits,
     evidence: Evidence,
     failed: tuple[PartPlan, tuple[str, ...]] | None = None,
+    route: Route = "one-call",
 ) -> Planned[PartPlan]:
     """`part` divided into steps. `paths` are the files in the tree now; `diff` is what the run changed.
 
-    `failed` is an earlier plan of the part, and what became of those of its steps that were given up.
+    `failed` is an earlier plan of the part, and what became of those of its steps that were given up: the new one is
+    refused where it no longer does what the task asks for.
 
     Raises:
         WindowExceeded: the room's primary items do not fit.
         ModelError: the server failed.
     """
+    asked = PartAsked(
+        part=part,
+        goal=meta_plan.task_summary,
+        diff=diff,
+        evidence=evidence,
+        paths=paths,
+        max_targets=limits.max_points,
+        max_steps=limits.max_steps,
+        max_lines=limits.max_lines,
+    )
+    steps_route = DecomposedSteps(models, room, asked, pass_id=pass_id)
+    goal = None
+    if failed is not None:
+        revision = Revision(task=room.task, part=part, before=failed[0].steps, done=failed[1], diff=diff)
+        goal = GoalCheck(models, revision, pass_id=pass_id)
 
     def draft(rejected: Rejected) -> Draft[PartPlan]:
-        drafted = draft_part_plan(
-            models,
-            room,
-            part,
-            goal=meta_plan.task_summary,
-            evidence=evidence,
-            rejected=rejected,
-            pass_id=pass_id,
-            diff=diff,
-            max_steps=limits.max_steps,
-            max_lines=limits.max_lines,
+        drafted = (
+            steps_route.draft(rejected)
+            if route == "decomposed"
+            else draft_part_plan(
+                models,
+                room,
+                part,
+                goal=meta_plan.task_summary,
+                evidence=evidence,
+                rejected=rejected,
+                pass_id=pass_id,
+                diff=diff,
+                max_steps=limits.max_steps,
+                max_lines=limits.max_lines,
+            )
         )
         if drafted.value is None:
             return drafted
@@ -130,7 +172,7 @@ def make_part_plan(
     def doubts(plan: PartPlan) -> tuple[str, ...]:
         return part_plan_doubts(plan, part, exists=paths.__contains__)
 
-    return _settled(draft, faults, refused(failed), doubts)
+    return _settled(draft, faults, refused(failed), doubts, goal, lambda plan: plan.steps)
 
 
 def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
@@ -152,6 +194,8 @@ def adjust(
     limits: PlanLimits,
 ) -> Planned[PlanAdjustment]:
     """What remains of `part` after the steps in `outcomes`; nothing is asked, and nothing remains, where nothing did.
+
+    An adjustment that drops a step is refused where the plan then no longer does what the task asks for.
 
     Raises:
         WindowExceeded: the room's primary items do not fit.
@@ -184,7 +228,15 @@ def adjust(
             plan, completed=completed, failed=failed, exists=paths.__contains__, max_steps=room_for_steps
         )
 
-    return _settled(draft, faults)
+    revision = Revision(task=task, part=part, before=remaining, done=tuple(map(told, outcomes)), diff=diff)
+    goal = GoalCheck(models, revision, pass_id=pass_id)
+    return _settled(draft, faults, goal=goal, steps_of=lambda plan: _where_some_went(plan, remaining))
+
+
+def _where_some_went(plan: PlanAdjustment, remaining: tuple[PlanStep, ...]) -> tuple[PlanStep, ...] | None:
+    """The revised steps, where one of those before is not among them; else None."""
+    kept = {step.id for step in plan.revised_steps}
+    return None if kept.issuperset(step.id for step in remaining) else plan.revised_steps
 
 
 def _settled(
@@ -192,26 +244,48 @@ def _settled(
     faults_of: Callable[[PlanT], tuple[str, ...]],
     rejected: Rejected = Rejected(),  # noqa: B008 - frozen
     doubts_of: Callable[[PlanT], tuple[str, ...]] = lambda _: (),
+    goal: GoalCheck | None = None,
+    steps_of: Callable[[PlanT], tuple[PlanStep, ...] | None] = lambda _: None,
 ) -> Planned[PlanT]:
     """The first draft without faults; what is wrong with one goes back once, also that it cannot be read, unless the model
-    finds no end. What there is to doubt counts against the first draft alone: who says it again means it.
+    finds no end. What there is to doubt counts against the first draft alone: who says it again means it. A draft in which
+    nothing else is wrong is compared with its `goal` by `steps_of` it; None has nothing to compare.
     """
     notes: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
+    verdicts: dict[PlanVerdict, None] = {}
+    items: tuple[tuple[str, str], ...] = ()
+    value: PlanT | None = None
     for number in range(MAX_DRAFTS):
         drafted = draft(rejected)
         notes += drafted.notes
-        calls += (drafted.call_id,)
+        calls += drafted.call_ids
+        verdicts |= dict.fromkeys(drafted.verdicts)
+        items = drafted.items
         faults = (drafted.fault,) if drafted.value is None else faults_of(drafted.value)
         if drafted.value is not None and not faults and number == 0:
             faults = doubts_of(drafted.value)
+        steps = steps_of(drafted.value) if drafted.value is not None and not faults else None
+        if goal is not None and steps is not None:
+            faults = goal.faults(steps)
         if not faults:
-            return Planned(value=drafted.value, faults=(), notes=notes, call_ids=calls)
+            value, rejected = drafted.value, Rejected()
+            break
         notes += tuple(f"refused: {fault}" for fault in faults)
         rejected = Rejected(text=drafted.text.strip() if drafted.value is not None else "", faults=faults)
         if drafted.endless:
             break
-    return Planned(value=None, faults=rejected.faults, notes=notes, call_ids=calls)
+    if goal is not None:
+        verdicts |= dict.fromkeys(goal.verdicts)
+    asked = (verdict.call_id for verdict in verdicts if verdict.call_id is not None)
+    return Planned(
+        value=value,
+        faults=rejected.faults,
+        notes=notes,
+        call_ids=tuple(dict.fromkeys((*calls, *asked))),
+        verdicts=tuple(verdicts),
+        items=items,
+    )
 
 
 def _corrected(

@@ -9,7 +9,7 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
 from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.one_call import StepOutcome
+from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.plan import Planned, adjust
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.chronicle import PassEnd

@@ -6,7 +6,16 @@ from dataclasses import asdict, dataclass
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.plans import Artifact
 from clean_room_agent.artifacts.tasks import Mode, RefinementRequest, Role
-from clean_room_agent.db.raw import attempts, calls, events, orchestrator_runs, refinements, task_runs
+from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.db.raw import (
+    attempts,
+    calls,
+    events,
+    orchestrator_runs,
+    plan_decisions,
+    refinements,
+    task_runs,
+)
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.events import Observer, PassFinished, PassStarted
@@ -309,6 +318,26 @@ class Chronicle:
                 timestamp=self._record.now(),
             ),
         )
+
+    def plan_decisions(self, pass_id: str, verdicts: tuple[PlanVerdict, ...]) -> None:
+        """The record knows what was decided on the way to a plan."""
+        rows = tuple(
+            plan_decisions.PlanDecisionRow(
+                task_id=pass_id,
+                question=verdict.question,
+                item=verdict.item,
+                yes=verdict.yes,
+                reason=verdict.reason,
+                call_id=verdict.call_id,
+                confidence=verdict.confidence,
+                probability=verdict.probability,
+                neutral=verdict.neutral,
+                calibrated=verdict.calibrated,
+                timestamp=self._record.now(),
+            )
+            for verdict in verdicts
+        )
+        self._record.write(plan_decisions.append_plan_decisions, rows)
 
     def event(self, pass_id: str, kind: str, detail: str) -> None:
         """The record knows something that happened beside the passes."""

@@ -1,5 +1,7 @@
 """The slices of `config.toml` that steer a run."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from clean_room_agent.config import ConfigSlice
@@ -21,6 +23,24 @@ class OrchestratorConfig(ConfigSlice):
     max_steps_per_part: int = Field(default=15, ge=1, description="steps of a part")
     max_adjustment_rounds: int = Field(
         default=1, ge=0, description="times that what remains of a part may be revised after one step"
+    )
+    planning: Literal["one-call", "decomposed"] = Field(
+        default="one-call",
+        description="one-call: the model writes a plan whole; decomposed: small questions, put together by the program",
+    )
+    adjusting: Literal["one-call", "decomposed"] = Field(
+        default="one-call", description="the same for what remains of a part after a step"
+    )
+    max_change_points: int = Field(
+        default=8,
+        ge=1,
+        le=12,
+        description="decomposed: places that a task or a part changes; each two of them may be a question",
+    )
+    max_failure_signals: int = Field(
+        default=3,
+        ge=1,
+        description="decomposed: failures of a step that are looked into; each with each step may be a question",
     )
     plan_fallback: bool = Field(
         default=True,

@@ -12,10 +12,21 @@ from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import RoomRequest
+from clean_room_agent.artifacts.verdicts import PlanVerdicts
+from clean_room_agent.execute.decomposed_parts import change_points_tokens
+from clean_room_agent.execute.decomposed_steps import symbol_targets_tokens
+from clean_room_agent.execute.drafts import Rejected
 from clean_room_agent.execute.fallback import files_in_scope, whole_part, whole_task
 from clean_room_agent.execute.implement import lines_of_an_answer
-from clean_room_agent.execute.one_call import Rejected, meta_plan_tokens, part_plan_tokens
-from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan, make_part_plan, refused
+from clean_room_agent.execute.one_call import meta_plan_tokens, part_plan_tokens
+from clean_room_agent.execute.plan import (
+    PlanLimits,
+    Planned,
+    Route,
+    make_meta_plan,
+    make_part_plan,
+    refused,
+)
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.history import diff
 from clean_room_agent.llm.client import ModelClient
@@ -41,7 +52,8 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
 
 
 def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
-    room = _room(run, meta_plan_request(run.models, pass_id, run.words, evidence))
+    route = run.limits.orchestrator.planning
+    room = _room(run, meta_plan_request(run.models, pass_id, run.words, evidence, route))
     run.observer.notice(PassProgress(doing="dividing the task into parts"))
     planned = make_meta_plan(
         run.models,
@@ -49,13 +61,14 @@ def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
         pass_id=pass_id,
         evidence=evidence,
         limits=plan_limits(run.models, run.limits.orchestrator),
+        route=route,
     )
-    _note(run, pass_id, planned)
+    note_planned(run, pass_id, planned)
     plan = planned.value
     if plan is None:
         return _instead_of_parts(run, room, planned.faults)
     names = ", ".join(part.id for part in plan.parts)
-    detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}"
+    detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}{_how(route, planned)}"
     return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
 
 
@@ -109,6 +122,7 @@ def _plan_part(
         evidence=evidence,
         known=known,
         rejected=refused(earlier),
+        route=run.limits.orchestrator.planning,
     )
     shared = _shared_room(run, meta, request) if failed is None else None
     room = shared or _room(run, request)
@@ -124,14 +138,16 @@ def _plan_part(
         limits=plan_limits(run.models, run.limits.orchestrator, short=failed is not None and failed.cut_off),
         evidence=evidence,
         failed=earlier,
+        route=run.limits.orchestrator.planning,
     )
-    _note(run, pass_id, planned)
+    note_planned(run, pass_id, planned)
     plan = planned.value
     if plan is None:
         return _instead_of_steps(run, room, part, planned.faults, failed)
     if failed is not None:
         plan = _with_own_names(plan, f"-{failed.number + 1}")
-    detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}"
+    how = _how(run.limits.orchestrator.planning, planned)
+    detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}{how}"
     return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
 
 
@@ -211,15 +227,18 @@ def serves_part(models: ModelClient, room: ContextPackage, meta: MetaPlan, reque
     )
 
 
-def meta_plan_request(models: ModelClient, pass_id: str, words: str, evidence: Evidence) -> RoomRequest:
+def meta_plan_request(
+    models: ModelClient, pass_id: str, words: str, evidence: Evidence, route: Route = "one-call"
+) -> RoomRequest:
     """What the meta-plan asks of retrieval."""
+    tokens_of = change_points_tokens if route == "decomposed" else meta_plan_tokens
     return RoomRequest(
         pass_id=pass_id,
         mode="plan",
         role="reasoning",
         task=words,
         evidence=evidence,
-        extra_reserved=_beyond_reserve(models, meta_plan_tokens(models, words, evidence)),
+        extra_reserved=_beyond_reserve(models, tokens_of(models, words, evidence)),
     )
 
 
@@ -233,9 +252,11 @@ def part_plan_request(
     evidence: Evidence,
     known: Container[str],
     rejected: Rejected,
+    route: Route = "one-call",
 ) -> RoomRequest:
     """What the plan of a part asks of retrieval; `known` are the files that there are."""
-    need = part_plan_tokens(models, words, part, goal=goal, evidence=evidence, rejected=rejected)
+    tokens_of = symbol_targets_tokens if route == "decomposed" else part_plan_tokens
+    need = tokens_of(models, words, part, goal=goal, evidence=evidence, rejected=rejected)
     return RoomRequest(
         pass_id=pass_id,
         mode="plan",
@@ -273,10 +294,29 @@ def _room(run: Run, request: RoomRequest) -> ContextPackage:
 def plan_limits(models: ModelClient, bounds: OrchestratorConfig, *, short: bool = False) -> PlanLimits:
     """The bounds of a plan: the configured ones, and what an answer can hold, for which code goes unless it is `short`."""
     lines = lines_of_an_answer(models.window(IMPLEMENT), raised=not short)
-    return PlanLimits(max_parts=bounds.max_parts, max_steps=bounds.max_steps_per_part, max_lines=lines)
+    return PlanLimits(
+        max_parts=bounds.max_parts,
+        max_steps=bounds.max_steps_per_part,
+        max_lines=lines,
+        max_points=bounds.max_change_points,
+        max_failures=bounds.max_failure_signals,
+    )
 
 
-def _note(run: Run, pass_id: str, planned: Planned[MetaPlan] | Planned[PartPlan]) -> None:
+def _how(route: Route, planned: Planned[MetaPlan] | Planned[PartPlan]) -> str:
+    """How the plan came about, where it was not asked for as a whole."""
+    if route == "one-call":
+        return ""
+    asked = sum(verdict.call_id is not None for verdict in planned.verdicts)
+    return f" (decomposed: {len(planned.verdicts)} decisions, {asked} by the model)"
+
+
+def note_planned(run: Run, pass_id: str, planned: Planned[MetaPlan] | Planned[PartPlan]) -> None:
+    """The record has what was decided for the plan, and what was put right in it; the session has the decisions."""
+    if planned.verdicts:
+        run.chronicle.plan_decisions(pass_id, planned.verdicts)
+        made = PlanVerdicts(items=planned.items, verdicts=planned.verdicts)
+        run.session.for_pass(pass_id).set_state("plan_verdicts", made.model_dump(mode="json"))
     for note in planned.notes:
         run.chronicle.event(pass_id, "plan_note", note)
     for fault in planned.faults:

@@ -6,7 +6,7 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import part_plan_pass
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.errors import ConfigError, ModelError
-from clean_room_agent.execute.one_call import StepOutcome
+from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.validate import in_order
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.adjusting import adjust_part

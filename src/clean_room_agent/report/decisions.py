@@ -6,6 +6,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
 from clean_room_agent.report.trace import Chosen
 
 
@@ -15,6 +16,9 @@ class PassVerdicts:
 
     place: str
     decisions: tuple[DecisionRow, ...]
+    """About candidates for the context."""
+    plan_decisions: tuple[PlanDecisionRow, ...] = ()
+    """On the way to its plan."""
 
 
 def verdicts(chosen: Chosen) -> tuple[PassVerdicts, ...]:
@@ -24,20 +28,28 @@ def verdicts(chosen: Chosen) -> tuple[PassVerdicts, ...]:
         PassVerdicts(
             place=entry.place,
             decisions=tuple(row for row in entry.decisions if call_id is None or row.call_id == call_id),
+            plan_decisions=tuple(
+                row for row in entry.plan_decisions if call_id is None or row.call_id == call_id
+            ),
         )
         for entry in chosen.passes
     )
-    return tuple(entry for entry in found if entry.decisions)
+    return tuple(entry for entry in found if entry.decisions or entry.plan_decisions)
 
 
 def render_verdicts(found: tuple[PassVerdicts, ...]) -> Group:
     """Pass by pass, stage by stage, two lines a decision."""
     lines: list[Text] = []
     for entry in found:
-        counted = sum(row.included for row in entry.decisions)
-        head = f"{entry.place or 'the task'}: {len(entry.decisions)} decisions, {counted} of them in"
-        lines.append(Text(head, style="bold"))
-        lines += [line for row in entry.decisions for line in decision_lines(row, indent=2)]
+        place = entry.place or "the task"
+        if entry.decisions:
+            counted = sum(row.included for row in entry.decisions)
+            head = f"{place}: {len(entry.decisions)} decisions, {counted} of them in"
+            lines.append(Text(head, style="bold"))
+            lines += [line for row in entry.decisions for line in decision_lines(row, indent=2)]
+        if entry.plan_decisions:
+            lines.append(Text(f"{place}: {len(entry.plan_decisions)} decisions about its plan", style="bold"))
+            lines += [line for row in entry.plan_decisions for line in plan_decision_lines(row, indent=2)]
     return Group(*(lines or [Text("no decision is recorded here")]))
 
 
@@ -50,6 +62,24 @@ def decision_lines(row: DecisionRow, *, indent: int) -> list[Text]:
         facts.append(f"score {row.score:.2f}")
     if row.detail:
         facts.append(row.detail.replace("_", " "))
+    facts += _weights(row)
+    pad = " " * indent
+    head = Text.assemble(pad, verdict, f" {row.stage:<10} {name}".rstrip(), (f"  {', '.join(facts)}", "cyan"))
+    return [head, Text(f"{pad}    {row.reason}", style="dim")]
+
+
+def plan_decision_lines(row: PlanDecisionRow, *, indent: int) -> list[Text]:
+    """The same of a decision about a plan."""
+    verdict = ("yes", "green") if row.yes else ("no ", "red")
+    pad = " " * indent
+    facts = ", ".join(_weights(row))
+    head = Text.assemble(pad, verdict, f" {row.question} {row.item}", (f"  {facts}" if facts else "", "cyan"))
+    return [head, Text(f"{pad}    {row.reason}", style="dim")]
+
+
+def _weights(row: DecisionRow | PlanDecisionRow) -> list[str]:
+    """What a model's verdict was weighed by, and the call that gave it."""
+    facts = []
     if row.probability is not None:
         facts.append(f"probability {row.probability:.2f}")
     if row.neutral is not None:
@@ -58,6 +88,4 @@ def decision_lines(row: DecisionRow, *, indent: int) -> list[Text]:
         facts.append(f"calibrated {row.calibrated:+.2f}")
     if row.call_id is not None:
         facts.append(f"judged by call {row.call_id}")
-    pad = " " * indent
-    head = Text.assemble(pad, verdict, f" {row.stage:<10} {name}".rstrip(), (f"  {', '.join(facts)}", "cyan"))
-    return [head, Text(f"{pad}    {row.reason}", style="dim")]
+    return facts

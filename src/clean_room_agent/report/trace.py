@@ -14,6 +14,7 @@ from clean_room_agent.db.raw.orchestrator_runs import (
     get_orchestrator_run,
     list_passes,
 )
+from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow, list_plan_decisions
 from clean_room_agent.db.raw.refinements import (
     RecoveryRow,
     RefinementRow,
@@ -45,6 +46,7 @@ class PassTrace:
     tests: tuple[ValidationRow, ...]
     refinements: tuple[RefinementRow, ...]
     recoveries: tuple[RecoveryRow, ...]
+    plan_decisions: tuple[PlanDecisionRow, ...] = ()
     context_of: str = ""
     """The pass, without its task, whose context it was shown; "" where it had its own, or that of an earlier attempt."""
 
@@ -100,7 +102,7 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
     calls, decisions = list_call_heads(conn, task_id), list_decisions(conn, task_id)
     attempts, tests = list_attempts(conn, task_id), list_validations(conn, task_id)
     refinements, recoveries = list_refinements(conn, task_id), list_recovery_decisions(conn, task_id)
-    events = list_events(conn, task_id)
+    events, planned = list_events(conn, task_id), list_plan_decisions(conn, task_id)
     shared = {event.task_id: event.detail for event in events if event.kind == CONTEXT_OF}
     passes = []
     for row in list_task_runs(conn, task_id):
@@ -116,6 +118,7 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
                 tests=tuple(entry for entry in tests if entry.task_id == row.task_id),
                 refinements=tuple(entry for entry in refinements if entry.task_id == row.task_id),
                 recoveries=tuple(entry for entry in recoveries if entry.task_id == row.task_id),
+                plan_decisions=tuple(entry for entry in planned if entry.task_id == row.task_id),
                 context_of=shared.get(row.task_id, ""),
             )
         )

@@ -16,6 +16,7 @@ from clean_room_agent.db.raw import (
     events,
     index_runs,
     orchestrator_runs,
+    plan_decisions,
     refinements,
     task_runs,
     training,
@@ -181,6 +182,22 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         calibrations.TASK_GAUGES,
         calibrations.TaskGaugeRow(
             task_id=TASK, model="coder:3b", calibration_id=1, start_factor=1.3, timestamp=NOW
+        ),
+    ),
+    (
+        plan_decisions.PLAN_DECISIONS,
+        plan_decisions.PlanDecisionRow(
+            task_id="t:meta_plan",
+            question="same_part",
+            item="c1 c2",
+            yes=True,
+            reason="judged yes (0.80)",
+            call_id=1,
+            confidence=0.8,
+            probability=0.8,
+            neutral=0.4,
+            calibrated=1.8,
+            timestamp=NOW,
         ),
     ),
     (

@@ -29,6 +29,8 @@ MAX_PARTS = 12
 MAX_STEPS = 12
 MAX_ODD = 100
 """Paths that a schema lists, since they do not look like a file's."""
+MAX_POINTS = 12
+MAX_TARGETS = 12
 PART_ID_PATTERN = "^[a-z][a-z0-9-]{0,23}$"
 STEP_ID_PATTERN = "^s[1-9][0-9]?$"
 """Both as the prompts ask for them."""
@@ -96,6 +98,54 @@ class StepAnswer(_Answer):
     id: Identifier
     needs: Needs = ()
     symbols: Annotated[tuple[SymbolName, ...], bounds(maxItems=MAX_SYMBOLS)] = ()
+
+
+class PointAnswer(_Answer):
+    """A place that the task changes."""
+
+    change: Sentence
+    file: PathText
+    symbol: SymbolName = ""
+
+
+class ChangePointsAnswer(_Answer):
+    """The places that the task changes."""
+
+    analysis: Sentences
+    points: Annotated[tuple[PointAnswer, ...], bounds(maxItems=MAX_POINTS)] = Field(min_length=1)
+    summary: Sentence
+
+
+class TargetAnswer(_Answer):
+    """A place that a part changes."""
+
+    file: PathText
+    role: Annotated[FileRole, BeforeValidator(_role)] = "modify"
+    symbol: SymbolName = ""
+
+
+class SymbolTargetsAnswer(_Answer):
+    """The places that a part changes."""
+
+    analysis: Sentences
+    targets: Annotated[tuple[TargetAnswer, ...], bounds(maxItems=MAX_TARGETS)] = Field(min_length=1)
+
+
+TargetNumber = Annotated[int, bounds(minimum=1, maximum=MAX_TARGETS)]
+
+
+class DesignedStepAnswer(_Answer):
+    """A step over numbered places."""
+
+    description: Sentences
+    targets: Annotated[tuple[TargetNumber, ...], bounds(maxItems=MAX_TARGETS)] = ()
+
+
+class StepDesignAnswer(_Answer):
+    """The steps that change given places."""
+
+    steps: Annotated[tuple[DesignedStepAnswer, ...], bounds(maxItems=MAX_STEPS)] = Field(min_length=1)
+    summary: Sentence
 
 
 class MetaPlanAnswer(_Answer):

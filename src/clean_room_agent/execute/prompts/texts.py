@@ -10,6 +10,7 @@ CODER = (
     "You are a careful programmer. You change exactly what is asked for and nothing else. "
     "You answer with edit blocks and nothing else."
 )
+JUDGE = "You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it."
 
 
 def template(name: str) -> str:

@@ -1,0 +1,304 @@
+"""The decomposed route to a meta-plan: the places that change, which of them belong together, which part comes first.
+
+    c1 split in till/money.py     c1 c2: another file, other folder, neither uses the other: no    p1 = c1
+    c2 page in web/view.py        c2 c3: the same file: yes                                       p2 = c2, c3
+    c3 link in web/view.py        p2 p1: page uses split: yes                                     p2 needs p1
+
+The context decides where it can (`relations.py`), a model is asked for the rest. What cannot be read counts as "together",
+and as "not needed": parts that are too large are divided into steps, and parts stand in the order of their places anyway.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.package import ContextPackage, fence_for, frame, section_texts
+from clean_room_agent.artifacts.plans import MetaPlan, Part
+from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.execute.corrections import only_match
+from clean_room_agent.execute.drafts import (
+    Draft,
+    Rejected,
+    left_out,
+    sampling_after,
+    shown_evidence,
+    unreadable_draft,
+)
+from clean_room_agent.execute.fit import Load, fit, planner_load
+from clean_room_agent.execute.grouping import at_most, groups, needs_of
+from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.prompts.answers import ChangePointsAnswer
+from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS, ChangePointsInputs
+from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY, PartDependencyInputs
+from clean_room_agent.execute.prompts.same_part import SAME_PART, SamePartInputs
+from clean_room_agent.execute.relations import Place, ShownCode, folder
+from clean_room_agent.llm.bias import NOTHING
+from clean_room_agent.llm.client import ModelClient
+
+TOGETHER = "what cannot be read stays in one part"
+NOT_NEEDED = "what cannot be read makes nobody wait"
+NO_PAIR = SamePartInputs(task=NOTHING, changes=(NOTHING,), first=NOTHING, second=NOTHING)
+NO_PARTS = PartDependencyInputs(task=NOTHING, parts=(NOTHING,), part=NOTHING, other=NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePoint:
+    """A place that the task changes, and how."""
+
+    id: str
+    place: Place
+    change: str
+
+    @property
+    def words(self) -> str:
+        """The change in a line."""
+        return f"{self.place}: {self.change}" if self.change else str(self.place)
+
+
+class DecomposedParts:
+    """Drafts of one meta-plan; what was judged for one of them holds for the next."""
+
+    def __init__(
+        self,
+        models: ModelClient,
+        room: ContextPackage,
+        evidence: Evidence,
+        *,
+        pass_id: str,
+        max_parts: int,
+        max_points: int,
+    ) -> None:
+        self._models = models
+        self._room = room
+        self._evidence = shown_evidence(models, evidence)
+        self._pass_id = pass_id
+        self._max_parts = max_parts
+        self._max_points = max_points
+        self._shown = ShownCode(room)
+        self._same = YesNo(
+            models, SAME_PART, pass_id=pass_id, nothing=NO_PAIR, unreadable=True, rule=TOGETHER
+        )
+        self._first = YesNo(
+            models, PART_DEPENDENCY, pass_id=pass_id, nothing=NO_PARTS, unreadable=False, rule=NOT_NEEDED
+        )
+
+    def draft(self, rejected: Rejected) -> Draft[MetaPlan]:
+        """The task in parts.
+
+        Raises:
+            WindowExceeded: the primary items of the context do not fit.
+            ModelError: the server failed.
+        """
+
+        def build(carried: Load) -> ChangePointsInputs:
+            return ChangePointsInputs(
+                context=carried.sections,
+                others=carried.others,
+                evidence=self._evidence,
+                max_points=self._max_points,
+                task=self._room.task,
+                rejected=carried.rejected,
+                faults=rejected.faults,
+            )
+
+        carried = planner_load(self._room, rejected=rejected.text)
+        room = CHANGE_POINTS.max_answer_tokens
+        fitted = fit(self._models, CHANGE_POINTS, build, carried, answer_tokens=room)
+        sampling = sampling_after(self._models, rejected)
+        reply = self._models.ask(CHANGE_POINTS, fitted.inputs, pass_id=self._pass_id, sampling=sampling)
+        notes = left_out(fitted.dropped)
+        if reply.value is None:
+            return unreadable_draft(reply, notes)
+        points, corrected = self._points(reply.value)
+        together = self._together(points)
+        joined = (
+            (int(a[1:]) - 1, int(b[1:]) - 1) for a, b in (one.item.split(" ") for one in together if one.yes)
+        )
+        grouped = groups(len(points), joined)
+        fewer = at_most(grouped, self._max_parts)
+        if len(fewer) < len(grouped):
+            notes += (f"{len(grouped)} parts are too many: the last {len(grouped) - len(fewer) + 1} are one",)
+        parts = {f"p{number}": [points[place] for place in group] for number, group in enumerate(fewer, 1)}
+        ordered = self._ordered(parts)
+        needs, circles = needs_of(tuple(parts), ordered)
+        plan = MetaPlan(
+            task_summary=reply.value.summary,
+            parts=tuple(_part(name, own, needs[name]) for name, own in parts.items()),
+            rationale=reply.value.analysis,
+        )
+        asked = dict.fromkeys(one.call_id for one in (*together, *ordered) if one.call_id is not None)
+        return Draft(
+            value=plan,
+            text=reply.text,
+            fault="",
+            notes=notes + corrected + circles,
+            call_ids=(reply.call_id, *asked),
+            verdicts=(*together, *ordered),
+            items=(
+                *((one.id, one.words) for one in points),
+                *((one.id, one.description) for one in plan.parts),
+            ),
+        )
+
+    def _points(self, answer: ChangePointsAnswer) -> tuple[tuple[ChangePoint, ...], tuple[str, ...]]:
+        """The places, each once, with the path that can only be meant."""
+        known = {*(item.path for item in self._room.items), *self._room.others}
+        found: dict[Place, list[str]] = {}
+        notes = []
+        for point in answer.points:
+            path = point.file if point.file in known else only_match(point.file, known) or point.file
+            if path != point.file:
+                notes.append(f"{point.file} can only be {path}")
+            place = Place(path=path, symbol=point.symbol.strip())
+            found.setdefault(place, []).append(point.change.strip())
+        points = tuple(
+            ChangePoint(id=f"c{number}", place=place, change=" ".join(dict.fromkeys(filter(None, changes))))
+            for number, (place, changes) in enumerate(found.items(), 1)
+        )
+        return points, tuple(dict.fromkeys(notes))
+
+    def _together(self, points: Sequence[ChangePoint]) -> tuple[PlanVerdict, ...]:
+        """Whether each two of the points belong into one part."""
+        pairs = list(combinations(points, 2))
+        told = {(one.id, other.id): self._told_together(one, other, points) for one, other in pairs}
+        open_pairs = [(one, other) for one, other in pairs if told[one.id, other.id] is None]
+        words = tuple(point.words for point in points)
+        asked = self._same.ask(
+            [(f"{one.id} {other.id}", self._pair_inputs(one, other, words)) for one, other in open_pairs]
+        )
+        answers = {verdict.item: verdict for verdict in asked}
+        return tuple(told[one.id, other.id] or answers[f"{one.id} {other.id}"] for one, other in pairs)
+
+    def _told_together(
+        self, one: ChangePoint, other: ChangePoint, points: Sequence[ChangePoint]
+    ) -> PlanVerdict | None:
+        """The verdict on two points that needs no model; None where there is none."""
+        item = f"{one.id} {other.id}"
+        if one.place.path == other.place.path:
+            return self._same.told(item, yes=True, reason="the same file")
+        if points.index(other) >= self._max_points:
+            last = points[self._max_points - 1]
+            reason = f"beyond max_change_points = {self._max_points}: with {last.id}"
+            return self._same.told(item, yes=one is last, reason=reason)
+        test = self._shown.tested_together(one.place, other.place)
+        if test:
+            return self._same.told(item, yes=True, reason=f"the failing test {test} uses both")
+        related = (self._shown.uses(one.place, other.place), self._shown.uses(other.place, one.place))
+        if related == (False, False) and folder(one.place.path) != folder(other.place.path):
+            return self._same.told(item, yes=False, reason="other folders, and neither uses the other")
+        return None
+
+    def _pair_inputs(
+        self, one: ChangePoint, other: ChangePoint, words: tuple[str, ...]
+    ) -> tuple[SamePartInputs, ...]:
+        return tuple(
+            SamePartInputs(task=self._room.task, changes=words, first=first, second=second)
+            for first, second in _with_code(self._shown, (one.words, [one]), (other.words, [other]))
+        )
+
+    def _ordered(self, parts: dict[str, list[ChangePoint]]) -> tuple[PlanVerdict, ...]:
+        """Of each two parts, whether the first needs the second to be done before."""
+        pairs = list(permutations(parts, 2))
+        told = {(name, other): self._told_first(name, other, parts) for name, other in pairs}
+        open_pairs = [pair for pair in pairs if told[pair] is None]
+        words = tuple(f"{name}: {_words(own)}" for name, own in parts.items())
+        asked = self._first.ask(
+            [
+                (
+                    f"{name} {other}",
+                    [
+                        PartDependencyInputs(task=self._room.task, parts=words, part=part, other=second)
+                        for part, second in _with_code(
+                            self._shown,
+                            (_words(parts[name]), parts[name]),
+                            (_words(parts[other]), parts[other]),
+                        )
+                    ],
+                )
+                for name, other in open_pairs
+            ]
+        )
+        answers = {verdict.item: verdict for verdict in asked}
+        return tuple(told[pair] or answers[f"{pair[0]} {pair[1]}"] for pair in pairs)
+
+    def _told_first(self, name: str, other: str, parts: dict[str, list[ChangePoint]]) -> PlanVerdict | None:
+        item = f"{name} {other}"
+        used = use_between(
+            self._shown, [one.place for one in parts[name]], [one.place for one in parts[other]]
+        )
+        if used is None:
+            return None
+        return self._first.told(item, yes=used[0], reason=used[1])
+
+
+def use_between(
+    shown: ShownCode, places: Sequence[Place], others: Sequence[Place]
+) -> tuple[bool, str] | None:
+    """Whether what is done at `places` waits for `others`, and why: it uses what is changed there, and not the other way
+    round. None where the context does not tell.
+    """
+    there = {(one, two): shown.uses(one, two) for one in places for two in others}
+    back = [shown.uses(two, one) for one in places for two in others]
+    used = next((pair for pair, uses in there.items() if uses), None)
+    if used and not any(back):
+        return True, f"{used[0]} uses {used[1].symbol or used[1].path}"
+    if any(back) and not used and None not in there.values():
+        return False, "only the other uses what is changed here"
+    if None in there.values() or used:
+        return None
+    return False, "it uses nothing that is changed there"
+
+
+def change_points_tokens(models: ModelClient, task: str, evidence: Evidence) -> int:
+    """What the prompt needs beside its code, paths and an earlier draft, with the answer."""
+    inputs = ChangePointsInputs(
+        context=section_texts(()),
+        others=(),
+        evidence=shown_evidence(models, evidence),
+        max_points=1,
+        task=task,
+        rejected="",
+        faults=(),
+    )
+    return models.measure(CHANGE_POINTS, inputs) + CHANGE_POINTS.max_answer_tokens
+
+
+def _part(name: str, points: Sequence[ChangePoint], needs: tuple[str, ...]) -> Part:
+    return Part(
+        id=name,
+        description=_words(points),
+        affected_files=tuple(dict.fromkeys(point.place.path for point in points)),
+        depends_on=needs,
+    )
+
+
+def _words(points: Sequence[ChangePoint]) -> str:
+    return "; ".join(point.words for point in points)
+
+
+def _with_code(
+    shown: ShownCode, one: tuple[str, Sequence[ChangePoint]], other: tuple[str, Sequence[ChangePoint]]
+) -> tuple[tuple[str, str], ...]:
+    """Both in words with their code, and without it."""
+    return pair_with_code(
+        shown, (one[0], [point.place for point in one[1]]), (other[0], [point.place for point in other[1]])
+    )
+
+
+def pair_with_code(
+    shown: ShownCode, one: tuple[str, Sequence[Place]], other: tuple[str, Sequence[Place]]
+) -> tuple[tuple[str, str], ...]:
+    """The words of both with the beginning of their places' code, and without it."""
+    fence = fence_for(shown.excerpt(place) for place in (*one[1], *other[1]))
+
+    def text(words: str, places: Sequence[Place]) -> str:
+        frames = [_frame(shown, place, fence) for place in dict.fromkeys(places) if shown.code(place)]
+        return "\n".join((words, *frames)).rstrip("\n")
+
+    return (text(*one), text(*other)), (one[0], other[0])
+
+
+def _frame(shown: ShownCode, place: Place, fence: str) -> str:
+    name = f"{place.path} :: {place.symbol}" if place.symbol else place.path
+    return frame(f"reference: {name}", shown.excerpt(place), fence)

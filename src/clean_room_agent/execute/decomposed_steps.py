@@ -1,0 +1,343 @@
+"""The decomposed route to a part's plan: the places that it changes, the steps that do, which step comes first.
+
+Where one definition is all that changes, the part is one step, and its words are the step's. Of two steps at the same file, the
+first as written comes first; else the context decides where it can (`relations.py`), and a model is asked for the rest.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.package import ContextPackage, section_texts
+from clean_room_agent.artifacts.plans import FileRole, Part, PartPlan, PlanStep, TargetFile
+from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.execute.corrections import only_match
+from clean_room_agent.execute.decomposed_parts import NOT_NEEDED, pair_with_code, use_between
+from clean_room_agent.execute.drafts import (
+    Draft,
+    Rejected,
+    left_out,
+    sampling_after,
+    shown_evidence,
+    steps_as_json,
+    unreadable_draft,
+)
+from clean_room_agent.execute.fit import Load, fit, load, planner_load
+from clean_room_agent.execute.grouping import needs_of
+from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.prompts.answers import StepDesignAnswer, SymbolTargetsAnswer
+from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY, StepDependencyInputs
+from clean_room_agent.execute.prompts.step_design import STEP_DESIGN, StepDesignInputs
+from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS, SymbolTargetsInputs
+from clean_room_agent.execute.relations import Place, ShownCode
+from clean_room_agent.llm.bias import NOTHING
+from clean_room_agent.llm.client import ModelClient, Reply
+
+MAX_KNOWN = 40
+"""Definitions listed: more are no choice but a search."""
+NO_STEPS = StepDependencyInputs(task=NOTHING, steps=(NOTHING,), step=NOTHING, other=NOTHING)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A place that a part changes, and what is done with its file."""
+
+    place: Place
+    role: FileRole
+
+    def __str__(self) -> str:
+        return f"{self.role} {self.place}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartAsked:
+    """What a part's plan is made for."""
+
+    part: Part
+    goal: str
+    diff: str
+    evidence: Evidence
+    paths: Collection[str]
+    """The files in the tree now."""
+    max_targets: int
+    max_steps: int
+    max_lines: int
+
+
+class DecomposedSteps:
+    """Drafts of one part's plan; what was judged for one of them holds for the next."""
+
+    def __init__(self, models: ModelClient, room: ContextPackage, asked: PartAsked, *, pass_id: str) -> None:
+        self._models = models
+        self._room = room
+        self._asked = asked
+        self._evidence = shown_evidence(models, asked.evidence)
+        self._pass_id = pass_id
+        self._shown = ShownCode(room)
+        self._first = YesNo(
+            models, STEP_DEPENDENCY, pass_id=pass_id, nothing=NO_STEPS, unreadable=False, rule=NOT_NEEDED
+        )
+
+    def draft(self, rejected: Rejected) -> Draft[PartPlan]:
+        """The part in steps.
+
+        Raises:
+            WindowExceeded: the primary items of the context do not fit.
+            ModelError: the server failed.
+        """
+        chosen, notes = self._choose(rejected)
+        if chosen.value is None:
+            return unreadable_draft(chosen, notes)
+        targets, corrected = self._targets(chosen.value)
+        notes += corrected
+        part = self._asked.part
+        if len(targets) == 1 and targets[0].place.symbol and not rejected.faults:
+            step = PlanStep(
+                id="s1",
+                description=part.description,
+                target_files=(TargetFile(path=targets[0].place.path, role=targets[0].role),),
+                target_symbols=(targets[0].place.symbol,),
+            )
+            notes += ("one definition changes: the part is one step",)
+            return self._made((step,), part.description, chosen, (chosen.call_id,), notes, ())
+        designed, dropped = self._design(targets, rejected)
+        notes += dropped
+        if designed.value is None:
+            return unreadable_draft(designed, notes)
+        own, moved = _places_of(designed.value, targets)
+        steps = tuple(
+            _step(f"s{number}", entry.description, [targets[place] for place in places])
+            for number, (entry, places) in enumerate(zip(designed.value.steps, own, strict=True), 1)
+            if places
+        )
+        ordered = self._ordered(steps)
+        needs, circles = needs_of(tuple(step.id for step in steps), ordered)
+        steps = tuple(step.model_copy(update={"depends_on": needs[step.id]}) for step in steps)
+        asked = dict.fromkeys(one.call_id for one in ordered if one.call_id is not None)
+        calls = (chosen.call_id, designed.call_id, *asked)
+        return self._made(steps, designed.value.summary, chosen, calls, notes + moved + circles, ordered)
+
+    def _made(
+        self,
+        steps: tuple[PlanStep, ...],
+        summary: str,
+        chosen: Reply[SymbolTargetsAnswer],
+        calls: tuple[int, ...],
+        notes: tuple[str, ...],
+        verdicts: tuple[PlanVerdict, ...],
+    ) -> Draft[PartPlan]:
+        assert chosen.value is not None
+        part = self._asked.part
+        plan = PartPlan(part_id=part.id, task_summary=summary, steps=steps, rationale=chosen.value.analysis)
+        return Draft(
+            value=plan,
+            text=steps_as_json(steps),
+            fault="",
+            notes=notes,
+            call_ids=calls,
+            verdicts=verdicts,
+            items=tuple((step.id, step.description) for step in steps),
+        )
+
+    def _choose(self, rejected: Rejected) -> tuple[Reply[SymbolTargetsAnswer], tuple[str, ...]]:
+        asked = self._asked
+        known = tuple(map(str, self._shown.definitions()))
+
+        def build(carried: Load) -> SymbolTargetsInputs:
+            return SymbolTargetsInputs(
+                context=carried.sections,
+                others=carried.others,
+                diff=carried.diff,
+                evidence=self._evidence,
+                task=self._room.task,
+                goal=asked.goal,
+                part=asked.part.description,
+                files=asked.part.affected_files,
+                known=known if len(known) <= MAX_KNOWN else (),
+                max_targets=asked.max_targets,
+                rejected=carried.rejected,
+                faults=rejected.faults,
+            )
+
+        fitted = fit(
+            self._models,
+            SYMBOL_TARGETS,
+            build,
+            planner_load(self._room, asked.diff, rejected.text),
+            answer_tokens=SYMBOL_TARGETS.max_answer_tokens,
+        )
+        sampling = sampling_after(self._models, rejected)
+        reply = self._models.ask(SYMBOL_TARGETS, fitted.inputs, pass_id=self._pass_id, sampling=sampling)
+        return reply, left_out(fitted.dropped)
+
+    def _targets(self, answer: SymbolTargetsAnswer) -> tuple[tuple[Target, ...], tuple[str, ...]]:
+        """The places, each once, with the path that can only be meant; beyond the bound, the whole of a file stands for its
+        places.
+        """
+        paths = self._asked.paths
+        found: dict[Place, FileRole] = {}
+        notes = []
+        for target in answer.targets:
+            path = target.file
+            if target.role != "create" and path not in paths and only_match(path, paths):
+                path = only_match(path, paths)
+                notes.append(f"{target.file} can only be {path}")
+            found.setdefault(Place(path=path, symbol=target.symbol.strip()), target.role)
+        if len(found) > self._asked.max_targets:
+            notes.append(
+                f"{len(found)} places are more than {self._asked.max_targets}: whole files in their place"
+            )
+            files: dict[Place, FileRole] = {}
+            for place, role in found.items():
+                files.setdefault(Place(path=place.path), role)
+            found = files
+        return tuple(Target(place=place, role=role) for place, role in found.items()), tuple(notes)
+
+    def _design(
+        self, targets: Sequence[Target], rejected: Rejected
+    ) -> tuple[Reply[StepDesignAnswer], tuple[str, ...]]:
+        asked = self._asked
+        files = {target.place.path for target in targets}
+        about = [item for item in self._room.items if item.section != "code" or item.path in files]
+
+        def build(carried: Load) -> StepDesignInputs:
+            return StepDesignInputs(
+                context=carried.sections,
+                diff=carried.diff,
+                evidence=self._evidence,
+                task=self._room.task,
+                part=asked.part.description,
+                targets=tuple(map(str, targets)),
+                max_steps=asked.max_steps,
+                max_lines=asked.max_lines,
+                rejected=carried.rejected,
+                faults=rejected.faults,
+            )
+
+        wanted = load(None, asked.diff, rejected=rejected.text)
+        fitted = fit(
+            self._models,
+            STEP_DESIGN,
+            build,
+            Load(items=tuple(about), hunks=wanted.hunks, rejected=wanted.rejected),
+            answer_tokens=STEP_DESIGN.max_answer_tokens,
+        )
+        sampling = sampling_after(self._models, rejected)
+        reply = self._models.ask(STEP_DESIGN, fitted.inputs, pass_id=self._pass_id, sampling=sampling)
+        return reply, left_out(fitted.dropped)
+
+    def _ordered(self, steps: Sequence[PlanStep]) -> tuple[PlanVerdict, ...]:
+        """Of each two steps, whether the first needs the second to be done before."""
+        pairs = list(permutations(steps, 2))
+        told = {(step.id, other.id): self._told(step, other, steps) for step, other in pairs}
+        open_pairs = [(step, other) for step, other in pairs if told[step.id, other.id] is None]
+        words = tuple(f"{step.id}: {step.description}" for step in steps)
+        asked = self._first.ask(
+            [
+                (
+                    f"{step.id} {other.id}",
+                    [
+                        StepDependencyInputs(task=self._room.task, steps=words, step=first, other=second)
+                        for first, second in pair_with_code(
+                            self._shown,
+                            (step.description, _step_places(self._shown, step)),
+                            (other.description, _step_places(self._shown, other)),
+                        )
+                    ],
+                )
+                for step, other in open_pairs
+            ]
+        )
+        answers = {verdict.item: verdict for verdict in asked}
+        return tuple(told[step.id, other.id] or answers[f"{step.id} {other.id}"] for step, other in pairs)
+
+    def _told(self, step: PlanStep, other: PlanStep, steps: Sequence[PlanStep]) -> PlanVerdict | None:
+        item = f"{step.id} {other.id}"
+        files = {target.path for target in step.target_files}
+        if not files.isdisjoint(target.path for target in other.target_files):
+            later = steps.index(step) > steps.index(other)
+            return self._first.told(item, yes=later, reason="the same file: in the order of the plan")
+        used = use_between(self._shown, _step_places(self._shown, step), _step_places(self._shown, other))
+        return None if used is None else self._first.told(item, yes=used[0], reason=used[1])
+
+
+def symbol_targets_tokens(
+    models: ModelClient, task: str, part: Part, *, goal: str, evidence: Evidence, rejected: Rejected
+) -> int:
+    """What the larger of the two prompts needs beside its code, paths and diff, with the answer."""
+    shown = shown_evidence(models, evidence)
+    targets = SymbolTargetsInputs(
+        context=section_texts(()),
+        others=(),
+        diff="",
+        evidence=shown,
+        task=task,
+        goal=goal,
+        part=part.description,
+        files=part.affected_files,
+        known=(),
+        max_targets=1,
+        rejected=rejected.text,
+        faults=rejected.faults,
+    )
+    steps = StepDesignInputs(
+        context=section_texts(()),
+        diff="",
+        evidence=shown,
+        task=task,
+        part=part.description,
+        targets=part.affected_files,
+        max_steps=1,
+        max_lines=1,
+        rejected=rejected.text,
+        faults=rejected.faults,
+    )
+    return max(
+        models.measure(SYMBOL_TARGETS, targets) + SYMBOL_TARGETS.max_answer_tokens,
+        models.measure(STEP_DESIGN, steps) + STEP_DESIGN.max_answer_tokens,
+    )
+
+
+def _places_of(
+    answer: StepDesignAnswer, targets: Sequence[Target]
+) -> tuple[list[list[int]], tuple[str, ...]]:
+    """For each step, its targets (from 0); what no step names goes to the step at the same file, else to the last."""
+    own = [
+        [number - 1 for number in dict.fromkeys(step.targets) if 1 <= number <= len(targets)]
+        for step in answer.steps
+    ]
+    notes = []
+    for place, target in enumerate(targets):
+        if any(place in places for places in own):
+            continue
+        path = target.place.path
+        same = (step for step, places in enumerate(own) if any(targets[n].place.path == path for n in places))
+        step = next(same, len(own) - 1)
+        own[step].append(place)
+        notes.append(f"no step had {target}: step {step + 1} has it")
+    for step, places in enumerate(own, 1):
+        if not places:
+            notes.append(f"step {step} names no place and is left out")
+    return own, tuple(notes)
+
+
+def _step(name: str, description: str, targets: Sequence[Target]) -> PlanStep:
+    files: dict[str, FileRole] = {}
+    for target in targets:
+        files.setdefault(target.place.path, target.role)
+    return PlanStep(
+        id=name,
+        description=description.strip(),
+        target_files=tuple(TargetFile(path=path, role=role) for path, role in files.items()),
+        target_symbols=tuple(dict.fromkeys(target.place.symbol for target in targets if target.place.symbol)),
+    )
+
+
+def _step_places(shown: ShownCode, step: PlanStep) -> list[Place]:
+    """The step's definitions as far as its files show them; of a file that shows none, the whole."""
+    places = []
+    for target in step.target_files:
+        named = [Place(path=target.path, symbol=symbol) for symbol in step.target_symbols]
+        places += [place for place in named if shown.code(place)] or [Place(path=target.path)]
+    return places

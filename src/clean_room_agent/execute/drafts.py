@@ -1,0 +1,98 @@
+"""What every route to a plan gives, before it is validated: a draft."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.plans import PlanStep
+from clean_room_agent.artifacts.verdicts import FailureSignal, PlanVerdict
+from clean_room_agent.execute.evidence import describe_evidence, evidence_bound
+from clean_room_agent.llm.client import ModelClient, Reply
+from clean_room_agent.llm.exchange import Sampling
+
+PlanT = TypeVar("PlanT")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """An earlier draft and what was wrong with it; both empty for the first."""
+
+    text: str = ""
+    faults: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft(Generic[PlanT]):
+    """A plan as it was answered, before it is validated."""
+
+    value: PlanT | None
+    text: str
+    """The answer."""
+    fault: str
+    """Why there is no value."""
+    notes: tuple[str, ...]
+    """What the program put right or left out, for the record."""
+    call_ids: tuple[int, ...]
+    verdicts: tuple[PlanVerdict, ...] = ()
+    """What was decided on the way, without a model or by one."""
+    items: tuple[tuple[str, str], ...] = ()
+    """Id and words of what the verdicts are about."""
+    endless: bool = False
+    """Whether the answer, also when it was asked for again, copied the example, repeated itself or ran to its limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOutcome:
+    """What became of a step that was tried."""
+
+    step: PlanStep
+    succeeded: bool
+    detail: str = ""
+    """Why it failed, or what its tests said."""
+    failures: tuple[FailureSignal, ...] = ()
+    """What went wrong in it; none for a step that succeeded."""
+
+
+def sampling_after(models: ModelClient, rejected: Rejected) -> Sampling | None:
+    """Warm after a draft that could not be read: asked again for the likeliest words, the model gives it again."""
+    return models.warm_sampling() if rejected.faults and not rejected.text else None
+
+
+def shown_evidence(models: ModelClient, evidence: Evidence) -> str:
+    """What the tests show, as a planner's prompt says it."""
+    return describe_evidence(evidence, bound=evidence_bound(models.window("reasoning").context))
+
+
+def steps_as_json(steps: Sequence[PlanStep]) -> str:
+    """The steps in the shape in which a model answers them, one a line."""
+    shaped = [
+        {
+            "description": step.description,
+            "files": [{"path": target.path, "role": target.role} for target in step.target_files],
+            "id": step.id,
+            "needs": list(step.depends_on),
+            "symbols": list(step.target_symbols),
+        }
+        for step in steps
+    ]
+    return "\n".join(json.dumps(step, ensure_ascii=False) for step in shaped)
+
+
+def left_out(names: tuple[str, ...]) -> tuple[str, ...]:
+    """A note on each thing that did not fit."""
+    return tuple(f"did not fit the prompt: {name}" for name in names)
+
+
+def unreadable_draft(reply: Reply[Any], notes: tuple[str, ...]) -> Draft[PlanT]:
+    """No plan, and why."""
+    assert reply.bad is not None
+    return Draft(
+        value=None,
+        text=reply.text,
+        fault=reply.bad.fault,
+        notes=notes,
+        call_ids=(reply.call_id,),
+        endless=reply.bad.kind in {"repeated", "parroted", "truncated"},
+    )

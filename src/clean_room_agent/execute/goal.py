@@ -1,0 +1,79 @@
+"""The how may change, the what may not: a revised plan is compared with the user's words before it is followed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.plans import Part, PlanStep
+from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.execute.diffs import newest_hunks
+from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK, GoalCheckInputs
+from clean_room_agent.llm.bias import NOTHING
+from clean_room_agent.llm.client import ModelClient
+
+DIFF_CHARS = 2000
+"""Of the newest changes in a question."""
+UNREADABLE = "what cannot be read refuses no plan"
+NO_PLAN = GoalCheckInputs(
+    task=NOTHING, part=NOTHING, diff="", done=(NOTHING,), before=(NOTHING,), after=(NOTHING,)
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision:
+    """What is revised."""
+
+    task: str
+    """The user's words."""
+    part: Part
+    before: tuple[PlanStep, ...]
+    done: tuple[str, ...]
+    """What became of the steps that were tried, a line each."""
+    diff: str
+
+
+class GoalCheck:
+    """Compares revisions of one plan with its goal."""
+
+    def __init__(self, models: ModelClient, revision: Revision, *, pass_id: str) -> None:
+        self._revision = revision
+        self._question = YesNo(
+            models, GOAL_CHECK, pass_id=pass_id, nothing=NO_PLAN, unreadable=True, rule=UNREADABLE
+        )
+        self.verdicts: tuple[PlanVerdict, ...] = ()
+        """In the order in which they were asked for."""
+
+    def faults(self, after: Sequence[PlanStep]) -> tuple[str, ...]:
+        """What refuses the revised steps; nothing where they keep the goal.
+
+        Raises:
+            WindowExceeded: the question does not fit, also without the changes made so far.
+            ModelError: the server failed.
+        """
+        given = self._revision
+        ways = [self._inputs(after, diff) for diff in (newest_hunks(given.diff, DIFF_CHARS), "")]
+        kept = {step.id for step in after}
+        gone = [step for step in given.before if step.id not in kept]
+        item = f"{' '.join(step.id for step in given.before)} to {' '.join(step.id for step in after) or 'nothing'}"
+        (verdict,) = self._question.ask([(item, ways)])
+        self.verdicts += (verdict,)
+        if verdict.yes:
+            return ()
+        missing = f"; keep what these steps were for: {'; '.join(map(_told, gone))}" if gone else ""
+        return (f"with this plan, not all that the task asks for is done{missing}",)
+
+    def _inputs(self, after: Sequence[PlanStep], diff: str) -> GoalCheckInputs:
+        given = self._revision
+        return GoalCheckInputs(
+            task=given.task,
+            part=given.part.description,
+            diff=diff,
+            done=given.done,
+            before=tuple(f"- {_told(step)}" for step in given.before),
+            after=tuple(f"- {_told(step)}" for step in after),
+        )
+
+
+def _told(step: PlanStep) -> str:
+    """The step in a line."""
+    return f"{step.id}: {' '.join(step.description.split())} ({', '.join(target.path for target in step.target_files)})"

@@ -1,0 +1,109 @@
+"""Yes or no, asked of a model for each of several items, weighed against the model's leaning; unreadable: a stated rule."""
+
+from collections.abc import Sequence
+from typing import Final, Generic
+
+from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.llm.answers import NO, YES, Choice
+from clean_room_agent.llm.bias import lets_in, needs_leaning, weigh
+from clean_room_agent.llm.client import ModelClient, Reply
+from clean_room_agent.llm.prompt import InputsT, Prompt
+
+EVEN: Final = 0.5
+"""The probability beyond which, leaning taken off, a yes counts."""
+WORDS = {True: YES, False: NO}
+
+
+class YesNo(Generic[InputsT]):
+    """One question to be asked about several items in one pass; what was asked once is not asked again."""
+
+    def __init__(
+        self,
+        models: ModelClient,
+        prompt: Prompt[InputsT, Choice],
+        *,
+        pass_id: str,
+        nothing: InputsT,
+        unreadable: bool,
+        rule: str,
+    ) -> None:
+        """`nothing` are inputs without anything to answer about, `unreadable` the verdict where an answer cannot be read,
+        by this `rule`.
+        """
+        self._models = models
+        self._prompt = prompt
+        self._pass_id = pass_id
+        self._nothing = nothing
+        self._unreadable = unreadable
+        self._rule = rule
+        self._known: dict[tuple[str, str], PlanVerdict] = {}
+
+    def ask(self, items: Sequence[tuple[str, Sequence[InputsT]]]) -> tuple[PlanVerdict, ...]:
+        """The verdict on each item, in order. Of an item's inputs, which say less and less, the first that fit are used.
+
+        Raises:
+            WindowExceeded: the last inputs of an item do not fit.
+            ModelError: the server failed.
+        """
+        chosen = [(item, self._fitting(ways)) for item, ways in items]
+        keys = [(item, self._prompt.render(inputs)) for item, inputs in chosen]
+        new = [(key, inputs) for key, (_, inputs) in zip(keys, chosen, strict=True) if key not in self._known]
+        if new:
+            replies = self._models.ask_each(
+                self._prompt,
+                [inputs for _, inputs in new],
+                items=[key[0] for key, _ in new],
+                pass_id=self._pass_id,
+            )
+            neutral = None
+            if needs_leaning([reply.value for reply in replies], (YES,)):
+                neutral = self._models.neutral(self._prompt, self._nothing, pass_id=self._pass_id)
+            for (key, _), reply in zip(new, replies, strict=True):
+                self._known[key] = self._verdict(key[0], reply, neutral)
+        return tuple(self._known[key] for key in keys)
+
+    def told(self, item: str, *, yes: bool, reason: str) -> PlanVerdict:
+        """The verdict on an item about which nobody has to be asked."""
+        return PlanVerdict(question=self._prompt.name, item=item, yes=yes, reason=reason)
+
+    def _fitting(self, ways: Sequence[InputsT]) -> InputsT:
+        room = self._models.window(self._prompt).context - self._prompt.max_answer_tokens
+        fitting = (inputs for inputs in ways if self._models.measure(self._prompt, inputs) <= room)
+        return next(fitting, ways[-1])
+
+    def _verdict(self, item: str, reply: Reply[Choice], neutral: Choice | None) -> PlanVerdict:
+        choice, name = reply.value, self._prompt.name
+        if choice is None:
+            fault = reply.bad.fault if reply.bad is not None else "no answer"
+            return PlanVerdict(
+                question=name,
+                item=item,
+                yes=self._unreadable,
+                reason=f"unreadable verdict ({fault}): {self._rule}",
+                call_id=reply.call_id,
+                readable=False,
+            )
+        weighed = weigh(choice, neutral, (YES,))
+        if weighed is None:
+            return PlanVerdict(
+                question=name,
+                item=item,
+                yes=choice.word == YES,
+                reason=f"judged {choice.word}",
+                call_id=reply.call_id,
+            )
+        yes = lets_in(weighed.score, EVEN)
+        said = f"judged {choice.word} ({choice.confidence:.2f})"
+        if WORDS[yes] != choice.word and weighed.neutral is not None:
+            said += f", but yes has {weighed.probability:.2f} here and {weighed.neutral:.2f} about nothing"
+        return PlanVerdict(
+            question=name,
+            item=item,
+            yes=yes,
+            reason=said,
+            call_id=reply.call_id,
+            confidence=choice.confidence,
+            probability=weighed.probability,
+            neutral=weighed.neutral,
+            calibrated=weighed.score,
+        )

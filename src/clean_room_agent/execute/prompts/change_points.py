@@ -1,0 +1,45 @@
+"""Which places does the task change?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.package import SectionTexts
+from clean_room_agent.execute.prompts.answers import ChangePointsAnswer
+from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import at_most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangePointsInputs:
+    """The task with the code that it is about; texts may be empty."""
+
+    context: SectionTexts
+    others: tuple[str, ...]
+    """Paths of files of which the context shows nothing."""
+    evidence: str
+    max_points: int
+    task: str
+    rejected: str
+    """An earlier answer that had faults."""
+    faults: tuple[str, ...]
+
+
+EXAMPLE = (
+    '{"analysis": "count_quokkas leaves out the young, and the quokka menu orders too few meals.", "points": ['
+    '{"change": "Count the young quokkas too.", "file": "quokka_zoo/pen.py", "symbol": "count_quokkas"}, '
+    '{"change": "Order two meals a day for each quokka.", "file": "quokka_zoo/menu.py", "symbol": "QuokkaMenu.order"}], '
+    '"summary": "Feed the young quokkas too."}'
+)
+
+CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = Prompt(
+    name="change_points",
+    role="reasoning",
+    title="List the places that a task changes",
+    system=PLANNER,
+    template=template("change_points"),
+    answer=JsonAnswer(ChangePointsAnswer),
+    max_answer_tokens=1000,
+    example=EXAMPLE,
+    narrow=lambda schema, inputs: at_most(schema, "points", inputs.max_points),
+)

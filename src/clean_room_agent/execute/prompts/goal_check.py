@@ -1,0 +1,80 @@
+"""Does a revised plan still do all that the user asked for?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
+from clean_room_agent.llm.prompt import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoalCheckInputs:
+    """A plan before and after it was revised; texts may be empty."""
+
+    task: str
+    """The user's words."""
+    part: str
+    """The part of it that the plan is for."""
+    diff: str
+    """What the run has changed so far."""
+    done: tuple[str, ...]
+    """What became of the steps that were tried."""
+    before: tuple[str, ...]
+    """The steps before, a line each."""
+    after: tuple[str, ...]
+
+
+TEMPLATE = """\
+A plan was revised. You get what the user asked for, the steps before and the revised steps. Say whether the work still does all that the user asked for.
+
+Rules:
+- How it is done may change. What the user gets may not become less.
+- Say yes if the revised steps do the same in another way.
+- Say yes if the steps that are missing are already done.
+- Say no if something that the user asked for is neither done nor in the revised steps.
+- Other parts of the task have plans of their own: judge the part under way.
+- Answer with one word and nothing else: yes or no.
+{% if diff %}
+
+## Changes made so far
+{{ diff }}
+{% endif %}
+
+## Task
+{{ task }}
+
+## The part of it under way
+{{ part }}
+{% if done %}
+
+## Steps so far
+{% for step in done %}
+{{ step }}
+{% endfor %}
+{% endif %}
+
+## Steps before
+{% for step in before %}
+{{ step }}
+{% endfor %}
+
+## Revised steps
+{% for step in after %}
+{{ step }}
+{% else %}
+(none)
+{% endfor %}
+
+Is all that the user asked for still done or in the revised steps? Answer yes or no.
+"""
+
+GOAL_CHECK: Prompt[GoalCheckInputs, Choice] = Prompt(
+    name="goal_check",
+    role="classifier",
+    title="Judge whether a revised plan keeps the goal",
+    system=JUDGE,
+    template=TEMPLATE,
+    answer=YES_OR_NO,
+    max_answer_tokens=YES_NO_TOKENS,
+    example="yes",
+)

@@ -1,0 +1,57 @@
+"""Does one step need another to be done before?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
+from clean_room_agent.llm.prompt import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDependencyInputs:
+    """Two steps of a part."""
+
+    task: str
+    steps: tuple[str, ...]
+    """All of them."""
+    step: str
+    """With its code."""
+    other: str
+
+
+TEMPLATE = """\
+You get a task and two steps of the work on it, A and B. Tests run after each step. Say whether B must be done before A.
+
+Rules:
+- Say yes if A calls or imports something that B adds, renames or changes.
+- Say no if the code works after A while B is not done.
+- Say no if only B uses what A changes.
+- Answer with one word and nothing else: yes or no.
+
+## Task
+{{ task }}
+
+## All steps
+{% for step in steps %}
+- {{ step }}
+{% endfor %}
+
+## Step A
+{{ step }}
+
+## Step B
+{{ other }}
+
+Must B be done before A? Answer yes or no.
+"""
+
+STEP_DEPENDENCY: Prompt[StepDependencyInputs, Choice] = Prompt(
+    name="step_dependency",
+    role="classifier",
+    title="Judge whether a step needs another step first",
+    system=JUDGE,
+    template=TEMPLATE,
+    answer=YES_OR_NO,
+    max_answer_tokens=YES_NO_TOKENS,
+    example="yes",
+)

@@ -1,0 +1,49 @@
+"""Which steps change the places of a part?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.package import SectionTexts
+from clean_room_agent.execute.prompts.answers import StepDesignAnswer
+from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import at_most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepDesignInputs:
+    """One part of the task with the places that it changes; texts may be empty."""
+
+    context: SectionTexts
+    """Of the files in which these places stand."""
+    diff: str
+    """What the run has changed so far."""
+    evidence: str
+    task: str
+    part: str
+    targets: tuple[str, ...]
+    """The places, as they are numbered."""
+    max_steps: int
+    max_lines: int
+    """Of the edits of one step."""
+    rejected: str
+    faults: tuple[str, ...]
+
+
+EXAMPLE = (
+    '{"steps": [{"description": "Add the young to the sum in count_quokkas.", "targets": [1]}, '
+    '{"description": "Order two meals a day for each quokka, not one.", "targets": [2]}], '
+    '"summary": "Feed the young quokkas too."}'
+)
+
+STEP_DESIGN: Prompt[StepDesignInputs, StepDesignAnswer] = Prompt(
+    name="step_design",
+    role="reasoning",
+    title="Write the steps that change given places",
+    system=PLANNER,
+    template=template("step_design"),
+    answer=JsonAnswer(StepDesignAnswer),
+    max_answer_tokens=1000,
+    example=EXAMPLE,
+    narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
+)

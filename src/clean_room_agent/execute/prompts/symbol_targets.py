@@ -1,0 +1,52 @@
+"""Which places does a part change?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.package import SectionTexts
+from clean_room_agent.execute.prompts.answers import SymbolTargetsAnswer
+from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import at_most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SymbolTargetsInputs:
+    """One part of the task with the code that it is about; texts may be empty."""
+
+    context: SectionTexts
+    others: tuple[str, ...]
+    """Paths of files of which the context shows nothing."""
+    diff: str
+    """What the run has changed so far."""
+    evidence: str
+    task: str
+    goal: str
+    """The whole plan in a sentence; "" where it says nothing beyond the task."""
+    part: str
+    files: tuple[str, ...]
+    """Named by the part."""
+    known: tuple[str, ...]
+    """The definitions that the context shows."""
+    max_targets: int
+    rejected: str
+    faults: tuple[str, ...]
+
+
+EXAMPLE = (
+    '{"analysis": "count_quokkas leaves out the young; only quokka_zoo/menu.py calls it.", "targets": ['
+    '{"file": "quokka_zoo/pen.py", "role": "modify", "symbol": "count_quokkas"}, '
+    '{"file": "quokka_zoo/menu.py", "role": "modify", "symbol": "QuokkaMenu.order"}]}'
+)
+
+SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = Prompt(
+    name="symbol_targets",
+    role="reasoning",
+    title="List the places that a part of a task changes",
+    system=PLANNER,
+    template=template("symbol_targets"),
+    answer=JsonAnswer(SymbolTargetsAnswer),
+    max_answer_tokens=800,
+    example=EXAMPLE,
+    narrow=lambda schema, inputs: at_most(schema, "targets", inputs.max_targets),
+)

@@ -1,0 +1,146 @@
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from tests.fakes.memory_sink import MemorySink
+from tests.fakes.model_client import model_client
+from tests.fakes.rooms import room, shown_file
+from tests.fakes.scripted_transport import Scripted, ScriptedTransport
+
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import MetaPlan
+from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan
+from clean_room_agent.llm.exchange import ChatRequest
+
+MONEY = "def split(cents, people):\n    return cents\n"
+RECEIPT = "from till.money import split\n\n\ndef receipt(cents):\n    return split(cents, 2)\n"
+VIEW = "import html\n\n\ndef view(text):\n    return html.escape(text)\n"
+ROOM = room(
+    shown_file("till/money.py", MONEY),
+    shown_file("till/receipt.py", RECEIPT),
+    shown_file("web/view.py", VIEW),
+    task="Split every cent, and show it.",
+)
+
+
+def point(file: str, symbol: str = "", change: str = "Change it.") -> dict[str, str]:
+    return {"change": change, "file": file, "symbol": symbol}
+
+
+def points(*entries: dict[str, str]) -> str:
+    return json.dumps({"analysis": "Cents are lost.", "points": entries, "summary": "Split every cent."})
+
+
+def answering(listed: str, verdicts: Mapping[str, str]) -> ScriptedTransport:
+    """`verdicts` by prompt and item, `no` for all others."""
+
+    def script(request: ChatRequest) -> Scripted:
+        if request.identity.prompt == "change_points":
+            return listed
+        return verdicts.get(f"{request.identity.prompt} {request.identity.item}", "no")
+
+    return ScriptedTransport(script)
+
+
+def planned(transport: ScriptedTransport, shown: ContextPackage = ROOM, **limits: Any) -> Planned[MetaPlan]:
+    bounds: dict[str, Any] = {"max_parts": 3, "max_steps": 3, "max_lines": 200} | limits
+    return make_meta_plan(
+        model_client(transport, MemorySink(), window=8192),
+        shown,
+        pass_id="t:meta_plan",
+        evidence=Evidence(),
+        limits=PlanLimits(**bounds),
+        route="decomposed",
+    )
+
+
+def parts_of(plan: Planned[MetaPlan]) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+    assert plan.value is not None, plan.faults
+    return [(part.id, part.affected_files, part.depends_on) for part in plan.value.parts]
+
+
+def verdicts_of(plan: Planned[MetaPlan]) -> list[tuple[str, str, bool, str]]:
+    return [(one.question, one.item, one.yes, one.reason) for one in plan.verdicts]
+
+
+def test_one_place_is_one_part_by_one_call() -> None:
+    transport = answering(points(point("till/money.py", "split")), {})
+    plan = planned(transport)
+    assert parts_of(plan) == [("p1", ("till/money.py",), ())]
+    assert plan.value is not None
+    assert plan.value.parts[0].description == "split in till/money.py: Change it."
+    assert (plan.value.task_summary, plan.value.rationale) == ("Split every cent.", "Cents are lost.")
+    assert len(transport.requests) == len(plan.call_ids) == 1
+
+
+def test_places_in_one_file_are_one_part_without_a_question() -> None:
+    plan = planned(answering(points(point("web/view.py", "view"), point("web/view.py", "page")), {}))
+    assert parts_of(plan) == [("p1", ("web/view.py",), ())]
+    assert verdicts_of(plan) == [("same_part", "c1 c2", True, "the same file")]
+
+
+def test_what_uses_nothing_of_the_other_in_another_folder_is_a_part_of_its_own() -> None:
+    transport = answering(points(point("till/money.py", "split"), point("web/view.py", "view")), {})
+    plan = planned(transport)
+    assert parts_of(plan) == [("p1", ("till/money.py",), ()), ("p2", ("web/view.py",), ())]
+    assert len(transport.requests) == 1
+    assert [one[3] for one in verdicts_of(plan)] == [
+        "other folders, and neither uses the other",
+        "it uses nothing that is changed there",
+        "it uses nothing that is changed there",
+    ]
+
+
+def test_a_model_says_whether_related_places_belong_together() -> None:
+    listed = points(point("till/receipt.py", "receipt"), point("till/money.py", "split"))
+    apart = answering(listed, {})
+    assert parts_of(planned(apart)) == [("p1", ("till/receipt.py",), ("p2",)), ("p2", ("till/money.py",), ())]
+    asked = [one for one in apart.requests if one.identity.item == "c1 c2"]
+    assert "return split(cents, 2)" in asked[0].prompt
+    assert "Split every cent, and show it." in asked[0].prompt
+    together = planned(answering(listed, {"same_part c1 c2": "yes"}))
+    assert parts_of(together) == [("p1", ("till/receipt.py", "till/money.py"), ())]
+
+
+def test_an_order_that_nobody_can_tell_is_asked_and_a_circle_is_broken() -> None:
+    listed = points(point("till/tax.py", "tax"), point("till/vat.py", "vat"))
+    verdicts = {"part_dependency p1 p2": "yes", "part_dependency p2 p1": "yes"}
+    plan = planned(answering(listed, verdicts))
+    assert parts_of(plan) == [("p1", ("till/tax.py",), ("p2",)), ("p2", ("till/vat.py",), ())]
+    assert plan.notes == ("p2 does not wait for p1: p1 needs p2 already, and they cannot both come first",)
+
+
+def test_what_cannot_be_read_stays_together_and_makes_nobody_wait() -> None:
+    listed = points(point("till/tax.py", "tax"), point("till/vat.py", "vat"))
+    plan = planned(answering(listed, {"same_part c1 c2": "Hm."}))
+    assert parts_of(plan) == [("p1", ("till/tax.py", "till/vat.py"), ())]
+    plan = planned(answering(listed, {"part_dependency p1 p2": "Hm."}))
+    assert parts_of(plan)[0] == ("p1", ("till/tax.py",), ())
+
+
+def test_places_and_parts_beyond_their_bounds_are_kept() -> None:
+    many = points(*(point(f"a{number}/x.py", f"name{number}") for number in range(4)))
+    plan = planned(answering(many, {}), max_points=2)
+    assert parts_of(plan) == [("p1", ("a0/x.py",), ()), ("p2", ("a1/x.py", "a2/x.py", "a3/x.py"), ())]
+    plan = planned(answering(many, {}), max_parts=2)
+    assert parts_of(plan)[1] == ("p2", ("a1/x.py", "a2/x.py", "a3/x.py"), ())
+    assert plan.notes == ("4 parts are too many: the last 3 are one",)
+
+
+def test_a_place_is_taken_once_by_the_path_that_it_can_only_mean() -> None:
+    plan = planned(answering(points(point("money.py", "split"), point("till/money.py", "split")), {}))
+    assert parts_of(plan) == [("p1", ("till/money.py",), ())]
+    assert plan.notes == ("money.py can only be till/money.py",)
+
+
+def test_a_faulty_list_goes_back_once() -> None:
+    bad = points(point("../out.py", "x"))
+    answers = iter([bad, points(point("till/money.py", "split"))])
+    transport = ScriptedTransport(lambda _: next(answers))
+    plan = planned(transport)
+    assert parts_of(plan) == [("p1", ("till/money.py",), ())]
+    assert "../out.py" in transport.requests[1].prompt
+    unreadable = planned(ScriptedTransport(lambda _: "No."))
+    assert unreadable.value is None
+    assert unreadable.faults == ("the answer holds no JSON object",)

@@ -1,0 +1,80 @@
+"""Whole runs by the decomposed route."""
+
+import json
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+from tests.fakes.ollama_script import ChatCall
+from tests.fakes.solving import MENDED_MONEY, Project, Script, make_project, serving
+
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.plan_decisions import list_plan_decisions
+from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
+from clean_room_agent.execute.prompts.same_part import SAME_PART
+
+DECOMPOSED = {"planning": "decomposed", "adjusting": "decomposed"}
+TWO_PLACES = json.dumps(
+    {
+        "analysis": "split loses cents.",
+        "points": [
+            {"change": "Give what is left over away.", "file": "till/money.py", "symbol": "split"},
+            {"change": "Export it.", "file": "till/__init__.py", "symbol": ""},
+        ],
+        "summary": "Split every cent.",
+    }
+)
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+def press(_: ChatCall, right: str) -> str:
+    """Ctrl-C while the model judges."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    return right
+
+
+def test_a_task_is_solved_by_small_questions(till: Project) -> None:
+    with serving(till) as server:
+        told = till.solve(server, orchestrator=DECOMPOSED)
+        assert told.code == 0, told.err
+        run = told.recorded.run
+        assert run is not None
+        kinds = [call.call_type for call in told.recorded.calls]
+        assert "meta_plan" not in kinds
+        assert "part_plan" not in kinds
+        assert "adjustment" not in kinds
+        assert kinds.count("change_points") == kinds.count("symbol_targets") == 1
+        assert till.branch_file("till/money.py").decode() == MENDED_MONEY
+    shown = till.run_here("show", run.task_id)[1]
+    assert "1 part: p1 (decomposed: 0 decisions, 0 by the model)" in shown
+    replayed = till.cra("replay", run.task_id)
+    assert (replayed.code, replayed.out[:9]) == (0, "the same:"), replayed.err
+
+
+def test_what_was_decided_stands_in_the_record_and_an_interrupted_pass_asks_only_what_is_open(
+    till: Project,
+) -> None:
+    script = Script(till.oracle, {CHANGE_POINTS.title: [TWO_PLACES], SAME_PART.title: [press, "yes"]})
+    with serving(till, script) as server:
+        broken_off = till.solve(server, orchestrator=DECOMPOSED)
+        assert broken_off.code == 130, broken_off.err
+        run = broken_off.recorded.run
+        assert run is not None
+        resumed = till.cra("solve", "--resume", run.task_id)
+    assert resumed.code == 0, resumed.err
+    assert len(resumed.recorded.calls_of("change_points")) == 1
+    with get_connection("raw", repo_path=till.top, read_only=True) as conn:
+        (row,) = list_plan_decisions(conn, run.task_id)
+    assert (row.question, row.item, row.yes) == ("same_part", "c1 c2", True)
+    asked = [call for call in resumed.recorded.calls_of("same_part") if call.item == "c1 c2"]
+    assert row.call_id == asked[-1].id
+    shown = till.run_here("show", run.task_id, "--decisions")[1]
+    assert "meta_plan: 1 decisions about its plan" in shown
+    assert "yes same_part c1 c2" in shown
+    replayed = till.cra("replay", run.task_id)
+    assert (replayed.code, replayed.out[:9]) == (0, "the same:"), replayed.err
