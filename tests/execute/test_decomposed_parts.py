@@ -99,6 +99,7 @@ def test_a_model_says_whether_related_places_belong_together() -> None:
     asked = [one for one in apart.requests if one.identity.item == "c1 c2"]
     assert "return split(cents, 2)" in asked[0].prompt
     assert "Split every cent, and show it." in asked[0].prompt
+    assert "- receipt in till/receipt.py uses split in till/money.py" in asked[0].prompt
     together = planned(answering(listed, {"same_part c1 c2": "yes"}))
     assert parts_of(together) == [("p1", ("till/receipt.py", "till/money.py"), ())]
 

@@ -67,3 +67,13 @@ def test_definitions_of_files_and_pieces_are_listed_once() -> None:
     assert shown.definitions() == (WRITE, SPLIT, TOTAL)
     assert str(WRITE) == "receipt in till/receipt.py"
     assert shown.excerpt(SPLIT) == "def split(cents, people):\n    return [cents // people] * people"
+
+
+def test_of_a_long_definition_its_head_and_the_lines_that_name_the_other_are_shown() -> None:
+    lines = [f"    line{number} = {number}" for number in range(40)]
+    text = "\n".join(["def long():", *lines[:30], "    return split(9, 3)", *lines[30:]]) + "\n"
+    shown = ShownCode(room(shown_file("till/long.py", text)))
+    excerpt = shown.excerpt(Place(path="till/long.py", symbol="long"), (SPLIT,)).split("\n")
+    assert excerpt[:2] == ["def long():", "    line0 = 0"]
+    assert excerpt[-3:] == ["[...]", "    return split(9, 3)", "[...]"]
+    assert len(excerpt) == 21

@@ -14,6 +14,10 @@ from tests.fakes.ollama_script import Answer, ChatCall
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
+from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP
+from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE
+from clean_room_agent.execute.prompts.adjustment_step_viability import ADJUSTMENT_STEP_VIABILITY
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
 from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
@@ -67,6 +71,10 @@ class Oracle:
             SYMBOL_TARGETS.title: self._name_targets,
             STEP_DESIGN.title: self._design_steps,
             STEP_DEPENDENCY.title: lambda _: "no",
+            ADJUSTMENT_STEP_VIABILITY.title: lambda _: "yes",
+            ADJUSTMENT_ROOT_CAUSE.title: lambda prompt: "no" if "## The remaining step" in prompt else "yes",
+            ADJUSTMENT_NEW_STEP.title: lambda _: "no",
+            ADJUSTMENT_FINALIZE.title: self._adjust,
             GOAL_CHECK.title: self._keeps_goal,
             IMPLEMENT.title: self._write_edits,
             ADJUSTMENT.title: self._adjust,

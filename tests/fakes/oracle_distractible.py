@@ -22,6 +22,7 @@ from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
@@ -30,7 +31,16 @@ from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
 from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
 
 PLANS = frozenset(
-    prompt.title for prompt in (META_PLAN, PART_PLAN, ADJUSTMENT, CHANGE_POINTS, SYMBOL_TARGETS, STEP_DESIGN)
+    prompt.title
+    for prompt in (
+        META_PLAN,
+        PART_PLAN,
+        ADJUSTMENT,
+        ADJUSTMENT_FINALIZE,
+        CHANGE_POINTS,
+        SYMBOL_TARGETS,
+        STEP_DESIGN,
+    )
 )
 OPPOSITES = (
     (" == ", " != "), (" != ", " == "), (" is not ", " is "), (" is None", " is not None"), ("True", "False"),

@@ -8,6 +8,10 @@ from clean_room_agent.artifacts.package import section_texts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
 from clean_room_agent.execute.edits.grammar import Editable
 from clean_room_agent.execute.prompts.adjustment import AdjustmentInputs
+from clean_room_agent.execute.prompts.adjustment_finalize import FinalizeInputs
+from clean_room_agent.execute.prompts.adjustment_new_step import NewStepInputs
+from clean_room_agent.execute.prompts.adjustment_root_cause import RootCauseInputs
+from clean_room_agent.execute.prompts.adjustment_step_viability import StepViabilityInputs
 from clean_room_agent.execute.prompts.change_points import ChangePointsInputs
 from clean_room_agent.execute.prompts.goal_check import GoalCheckInputs
 from clean_room_agent.execute.prompts.implement import ImplementInputs
@@ -35,6 +39,9 @@ OPTIONS = (
 SINGLE = SingleInputs(question=QUESTION, option=f"{PATH}\n{CODE}", others=(PATH, "src/menu.py"))
 BATCH = BatchInputs(question=QUESTION, options=OPTIONS, remark="At most 300 tokens are left.")
 FIRST = f"total in {PATH}: Add all prices."
+TRIED = "- s1, failed: Sum all prices. (tests failed)"
+FAILED = "- test failure, test_total: assert 3 == 6"
+LEFT = "s2: Export total. (modify src/__init__.py)"
 SECOND = "src/menu.py: Show the total below the dishes."
 
 
@@ -102,7 +109,9 @@ INPUTS: dict[str, Any] = {
         rejected="",
         faults=(),
     ),
-    "same_part": SamePartInputs(task=TASK, changes=(FIRST, SECOND), first=f"{FIRST}\n{CODE}", second=SECOND),
+    "same_part": SamePartInputs(
+        task=TASK, changes=(FIRST, SECOND), first=f"{FIRST}\n{CODE}", second=SECOND, known=()
+    ),
     "part_dependency": PartDependencyInputs(
         task=TASK, parts=(f"p1: {FIRST}", f"p2: {SECOND}"), part=SECOND, other=FIRST
     ),
@@ -134,6 +143,33 @@ INPUTS: dict[str, Any] = {
     ),
     "step_dependency": StepDependencyInputs(
         task=TASK, steps=(f"s1: {FIRST}", f"s2: {SECOND}"), step=SECOND, other=FIRST
+    ),
+    "adjustment_step_viability": StepViabilityInputs(
+        task=TASK, part="Let total() add all prices.", diff="", done=(TRIED,), failures=(FAILED,), step=LEFT
+    ),
+    "adjustment_root_cause": RootCauseInputs(
+        task=TASK, part="Let total() add all prices.", diff="", failure=FAILED, step=LEFT, remains=True
+    ),
+    "adjustment_new_step": NewStepInputs(
+        task=TASK,
+        part="Let total() add all prices.",
+        diff="",
+        done=(TRIED,),
+        remaining=(LEFT,),
+        failure=FAILED,
+    ),
+    "adjustment_finalize": FinalizeInputs(
+        context=CONTEXT,
+        diff="",
+        task=TASK,
+        part="Let total() add all prices.",
+        done=(TRIED,),
+        failures=(FAILED,),
+        remaining='{"description": "Export total.", "files": [], "id": "s2", "needs": [], "symbols": []}',
+        verdicts=("s2: goes",),
+        max_steps=4,
+        rejected="",
+        faults=(),
     ),
     "goal_check": GoalCheckInputs(
         task=TASK,

@@ -7,13 +7,22 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.ollama_script import ChatCall
-from tests.fakes.solving import MENDED_MONEY, Project, Script, make_project, serving
+from tests.fakes.solving import MENDED_MONEY, TASK, Project, Script, edit, make_project, serving
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.plan_decisions import list_plan_decisions
+from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
+from clean_room_agent.execute.prompts.adjustment_step_viability import ADJUSTMENT_STEP_VIABILITY
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
+from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.execute.prompts.same_part import SAME_PART
 
+SAME_TOTAL = edit(
+    "    result = 0\n    for share in shares:", "    result = sum(())\n    for share in shares:"
+)
 DECOMPOSED = {"planning": "decomposed", "adjusting": "decomposed"}
 TWO_PLACES = json.dumps(
     {
@@ -78,3 +87,52 @@ def test_what_was_decided_stands_in_the_record_and_an_interrupted_pass_asks_only
     assert "yes same_part c1 c2" in shown
     replayed = till.cra("replay", run.task_id)
     assert (replayed.code, replayed.out[:9]) == (0, "the same:"), replayed.err
+
+
+def two_steps() -> str:
+    def step(name: str, path: str, symbol: str, words: str) -> dict[str, object]:
+        files = [{"path": path, "role": "modify"}]
+        return {"description": words, "files": files, "id": name, "needs": [], "symbols": [symbol]}
+
+    steps = [
+        step("s1", "till/money.py", "total", "Let total take any numbers."),
+        step("s2", "till/money.py", "split", "Give what is left over away."),
+    ]
+    return json.dumps({"analysis": "x", "steps": steps, "summary": "Split every cent."})
+
+
+NO_EDITS = "I cannot do this."
+NONE_REMAINS = '{"analysis": "Nothing is left.", "changes": ["s2: dropped"], "steps": []}'
+
+
+@pytest.mark.parametrize("route", ["one-call", "decomposed"])
+def test_an_adjustment_that_drops_what_the_task_asks_for_is_refused(till: Project, route: str) -> None:
+    spoiled = {
+        PART_PLAN.title: [two_steps()],
+        IMPLEMENT.title: [NO_EDITS] * 2,  # the first step is given up
+        ADJUSTMENT.title: [NONE_REMAINS],
+        ADJUSTMENT_STEP_VIABILITY.title: ["no"],
+        ADJUSTMENT_FINALIZE.title: [NONE_REMAINS],
+        GOAL_CHECK.title: ["no"],
+    }
+    told = till.solve_scripted(spoiled, orchestrator={"adjusting": route}, solve={"max_attempts": 1})
+    assert told.recorded.outcomes[1] == "applied_and_passed", told.err
+    assert till.branch_file("till/money.py").decode() == MENDED_MONEY
+    (checked,) = [call for call in told.recorded.calls_of("goal_check") if call.item != "(nothing)"]
+    assert TASK in checked.prompt
+    assert "s2: Give what is left over away. (till/money.py)" in checked.prompt
+    run = told.recorded.run
+    assert run is not None
+    shown = till.run_here("show", run.task_id, "--decisions")[1]
+    assert "no  goal_check s2 to nothing" in shown
+    if route == "decomposed":
+        assert "no  adjustment_step_viability s2" in shown
+        assert "yes adjustment_root_cause f1 s1" in shown
+
+
+def test_after_a_step_that_passed_nothing_is_asked(till: Project) -> None:
+    spoiled = {PART_PLAN.title: [two_steps()], IMPLEMENT.title: [SAME_TOTAL]}
+    told = till.solve_scripted(spoiled, orchestrator={"adjusting": "decomposed"})
+    assert told.code == 0, told.err
+    assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
+    assert not [call for call in told.recorded.calls if call.call_type.startswith("adjustment")]

@@ -4,6 +4,10 @@ from typing import Any
 
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
+from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP
+from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE
+from clean_room_agent.execute.prompts.adjustment_step_viability import ADJUSTMENT_STEP_VIABILITY
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
 from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
@@ -44,6 +48,10 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     STEP_DEPENDENCY,
     IMPLEMENT,
     ADJUSTMENT,
+    ADJUSTMENT_STEP_VIABILITY,
+    ADJUSTMENT_ROOT_CAUSE,
+    ADJUSTMENT_NEW_STEP,
+    ADJUSTMENT_FINALIZE,
     GOAL_CHECK,
     TARGET_JUDGMENT,
     TRAIN_PLAN,

@@ -15,7 +15,7 @@ from itertools import combinations, permutations
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage, fence_for, frame, section_texts
 from clean_room_agent.artifacts.plans import MetaPlan, Part
-from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.artifacts.verdicts import PlanVerdict, PlanVerdicts
 from clean_room_agent.execute.corrections import only_match
 from clean_room_agent.execute.drafts import (
     Draft,
@@ -38,7 +38,7 @@ from clean_room_agent.llm.client import ModelClient
 
 TOGETHER = "what cannot be read stays in one part"
 NOT_NEEDED = "what cannot be read makes nobody wait"
-NO_PAIR = SamePartInputs(task=NOTHING, changes=(NOTHING,), first=NOTHING, second=NOTHING)
+NO_PAIR = SamePartInputs(task=NOTHING, changes=(NOTHING,), first=NOTHING, second=NOTHING, known=())
 NO_PARTS = PartDependencyInputs(task=NOTHING, parts=(NOTHING,), part=NOTHING, other=NOTHING)
 
 
@@ -135,9 +135,11 @@ class DecomposedParts:
             notes=notes + corrected + circles,
             call_ids=(reply.call_id, *asked),
             verdicts=(*together, *ordered),
-            items=(
-                *((one.id, one.words) for one in points),
-                *((one.id, one.description) for one in plan.parts),
+            account=PlanVerdicts(
+                items=(
+                    *((one.id, one.words) for one in points),
+                    *((one.id, one.description) for one in plan.parts),
+                )
             ),
         )
 
@@ -193,7 +195,13 @@ class DecomposedParts:
         self, one: ChangePoint, other: ChangePoint, words: tuple[str, ...]
     ) -> tuple[SamePartInputs, ...]:
         return tuple(
-            SamePartInputs(task=self._room.task, changes=words, first=first, second=second)
+            SamePartInputs(
+                task=self._room.task,
+                changes=words,
+                first=first,
+                second=second,
+                known=_use(self._shown, one.place, other.place),
+            )
             for first, second in _with_code(self._shown, (one.words, [one]), (other.words, [other]))
         )
 
@@ -290,15 +298,24 @@ def pair_with_code(
     shown: ShownCode, one: tuple[str, Sequence[Place]], other: tuple[str, Sequence[Place]]
 ) -> tuple[tuple[str, str], ...]:
     """The words of both with the beginning of their places' code, and without it."""
-    fence = fence_for(shown.excerpt(place) for place in (*one[1], *other[1]))
+    fence = fence_for(shown.code(place) for place in (*one[1], *other[1]))
 
-    def text(words: str, places: Sequence[Place]) -> str:
-        frames = [_frame(shown, place, fence) for place in dict.fromkeys(places) if shown.code(place)]
+    def text(words: str, places: Sequence[Place], others: Sequence[Place]) -> str:
+        frames = [
+            frame(f"reference: {_name(place)}", shown.excerpt(place, others), fence)
+            for place in dict.fromkeys(places)
+            if shown.code(place)
+        ]
         return "\n".join((words, *frames)).rstrip("\n")
 
-    return (text(*one), text(*other)), (one[0], other[0])
+    return (text(*one, other[1]), text(*other, one[1])), (one[0], other[0])
 
 
-def _frame(shown: ShownCode, place: Place, fence: str) -> str:
-    name = f"{place.path} :: {place.symbol}" if place.symbol else place.path
-    return frame(f"reference: {name}", shown.excerpt(place), fence)
+def _use(shown: ShownCode, one: Place, other: Place) -> tuple[str, ...]:
+    """Which of the two is known to use the other, in words."""
+    pairs = ((one, other), (other, one))
+    return tuple(f"{user} uses {used}" for user, used in pairs if shown.uses(user, used))
+
+
+def _name(place: Place) -> str:
+    return f"{place.path} :: {place.symbol}" if place.symbol else place.path

@@ -11,7 +11,7 @@ from itertools import permutations
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage, section_texts
 from clean_room_agent.artifacts.plans import FileRole, Part, PartPlan, PlanStep, TargetFile
-from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.artifacts.verdicts import PlanVerdict, PlanVerdicts
 from clean_room_agent.execute.corrections import only_match
 from clean_room_agent.execute.decomposed_parts import NOT_NEEDED, pair_with_code, use_between
 from clean_room_agent.execute.drafts import (
@@ -137,7 +137,7 @@ class DecomposedSteps:
             notes=notes,
             call_ids=calls,
             verdicts=verdicts,
-            items=tuple((step.id, step.description) for step in steps),
+            account=PlanVerdicts(items=tuple((step.id, step.description) for step in steps)),
         )
 
     def _choose(self, rejected: Rejected) -> tuple[Reply[SymbolTargetsAnswer], tuple[str, ...]]:
@@ -151,7 +151,7 @@ class DecomposedSteps:
                 diff=carried.diff,
                 evidence=self._evidence,
                 task=self._room.task,
-                goal=asked.goal,
+                goal="" if asked.goal in self._room.task else asked.goal,
                 part=asked.part.description,
                 files=asked.part.affected_files,
                 known=known if len(known) <= MAX_KNOWN else (),

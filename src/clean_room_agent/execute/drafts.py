@@ -7,7 +7,12 @@ from typing import Any, Generic, TypeVar
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import PlanStep
-from clean_room_agent.artifacts.verdicts import FailureSignal, PlanVerdict
+from clean_room_agent.artifacts.verdicts import (
+    AdjustmentVerdicts,
+    FailureSignal,
+    PlanVerdict,
+    PlanVerdicts,
+)
 from clean_room_agent.execute.evidence import describe_evidence, evidence_bound
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.exchange import Sampling
@@ -37,8 +42,8 @@ class Draft(Generic[PlanT]):
     call_ids: tuple[int, ...]
     verdicts: tuple[PlanVerdict, ...] = ()
     """What was decided on the way, without a model or by one."""
-    items: tuple[tuple[str, str], ...] = ()
-    """Id and words of what the verdicts are about."""
+    account: PlanVerdicts | AdjustmentVerdicts | None = None
+    """How the plan came about, where that was decided piece by piece."""
     endless: bool = False
     """Whether the answer, also when it was asked for again, copied the example, repeated itself or ran to its limit."""
 

@@ -11,8 +11,9 @@ from typing import Generic, Literal, TypeVar
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Artifact, MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep
-from clean_room_agent.artifacts.verdicts import PlanVerdict
+from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, PlanVerdict, PlanVerdicts
 from clean_room_agent.execute.corrections import corrected_needs, corrected_steps
+from clean_room_agent.execute.decomposed_adjustment import AdjustmentAsked, DecomposedAdjustment
 from clean_room_agent.execute.decomposed_parts import DecomposedParts
 from clean_room_agent.execute.decomposed_steps import DecomposedSteps, PartAsked
 from clean_room_agent.execute.drafts import Draft, Rejected, StepOutcome, steps_as_json
@@ -60,8 +61,8 @@ class Planned(Generic[PlanT]):
     call_ids: tuple[int, ...]
     verdicts: tuple[PlanVerdict, ...] = ()
     """All that was decided on the way, each once."""
-    items: tuple[tuple[str, str], ...] = ()
-    """Id and words of what the last draft's verdicts are about."""
+    account: PlanVerdicts | AdjustmentVerdicts | None = None
+    """How the last draft came about, with all verdicts; None where nothing was decided piece by piece."""
 
 
 def make_meta_plan(
@@ -192,9 +193,11 @@ def adjust(
     paths: Collection[str],
     diff: str,
     limits: PlanLimits,
+    route: Route = "one-call",
 ) -> Planned[PlanAdjustment]:
     """What remains of `part` after the steps in `outcomes`; nothing is asked, and nothing remains, where nothing did.
 
+    By the decomposed route, nothing is asked either, and all stays, where nothing went wrong in the newest step.
     An adjustment that drops a step is refused where the plan then no longer does what the task asks for.
 
     Raises:
@@ -203,22 +206,41 @@ def adjust(
     """
     if not remaining:
         return Planned(value=PlanAdjustment(rationale="no step remained"), faults=(), notes=(), call_ids=())
+    failures = outcomes[-1].failures[: limits.max_failures]
+    if route == "decomposed" and not failures:
+        kept = PlanAdjustment(revised_steps=remaining, rationale="nothing went wrong")
+        return Planned(value=kept, faults=(), notes=(), call_ids=())
     completed = tuple(outcome.step for outcome in outcomes if outcome.succeeded)
     failed = tuple(outcome.step for outcome in outcomes if not outcome.succeeded)
     room_for_steps = max(limits.max_steps - len(completed), 1)
 
+    asked = AdjustmentAsked(
+        part=part,
+        remaining=remaining,
+        outcomes=outcomes,
+        failures=failures,
+        task=task,
+        diff=diff,
+        max_steps=room_for_steps,
+    )
+    small_questions = DecomposedAdjustment(models, room, asked, pass_id=pass_id)
+
     def draft(rejected: Rejected) -> Draft[PlanAdjustment]:
-        drafted = draft_adjustment(
-            models,
-            room,
-            part,
-            remaining,
-            outcomes,
-            rejected=rejected,
-            task=task,
-            pass_id=pass_id,
-            diff=diff,
-            max_steps=room_for_steps,
+        drafted = (
+            small_questions.draft(rejected)
+            if route == "decomposed"
+            else draft_adjustment(
+                models,
+                room,
+                part,
+                remaining,
+                outcomes,
+                rejected=rejected,
+                task=task,
+                pass_id=pass_id,
+                diff=diff,
+                max_steps=room_for_steps,
+            )
         )
         value = drafted.value
         return drafted if value is None else _corrected(drafted, "revised_steps", value.revised_steps, paths)
@@ -254,14 +276,14 @@ def _settled(
     notes: tuple[str, ...] = ()
     calls: tuple[int, ...] = ()
     verdicts: dict[PlanVerdict, None] = {}
-    items: tuple[tuple[str, str], ...] = ()
+    account: PlanVerdicts | AdjustmentVerdicts | None = None
     value: PlanT | None = None
     for number in range(MAX_DRAFTS):
         drafted = draft(rejected)
         notes += drafted.notes
         calls += drafted.call_ids
         verdicts |= dict.fromkeys(drafted.verdicts)
-        items = drafted.items
+        account = drafted.account or account
         faults = (drafted.fault,) if drafted.value is None else faults_of(drafted.value)
         if drafted.value is not None and not faults and number == 0:
             faults = doubts_of(drafted.value)
@@ -284,7 +306,7 @@ def _settled(
         notes=notes,
         call_ids=tuple(dict.fromkeys((*calls, *asked))),
         verdicts=tuple(verdicts),
-        items=items,
+        account=account and account.model_copy(update={"verdicts": tuple(verdicts)}),
     )
 
 

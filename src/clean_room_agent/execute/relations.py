@@ -9,7 +9,9 @@ Where the context does not show the code, or the imports, nothing is said (None)
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 from clean_room_agent.artifacts.package import ContextPackage
@@ -22,6 +24,8 @@ SHORT = 3
 """Shorter names stand everywhere: nothing follows from them."""
 EXCERPT_LINES = 30
 """Of a place's code in a question about it."""
+HEAD_LINES = 18
+"""Of one that is longer, from its beginning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,10 +81,23 @@ class ShownCode:
                         return item.text[span.start : span.end]
         return ""
 
-    def excerpt(self, place: Place) -> str:
-        """The first lines of the place's code; "" where nothing is shown."""
+    def excerpt(self, place: Place, others: Sequence[Place] = ()) -> str:
+        """The place's code; of a long one the first lines, and those that name one of `others`. "" where nothing is shown."""
         lines = self.code(place).rstrip("\n").split("\n")
-        return "\n".join(lines[:EXCERPT_LINES])
+        if len(lines) <= EXCERPT_LINES:
+            return "\n".join(lines)
+        names = {other.name for other in others} - {place.name}
+        later = [
+            number
+            for number, line in enumerate(lines)
+            if number >= HEAD_LINES and any(_has(line, name) for name in names)
+        ]
+        kept = [*range(HEAD_LINES), *later[: EXCERPT_LINES - HEAD_LINES]]
+        shown = [lines[0]]
+        for before, number in pairwise((*kept, len(lines))):
+            shown += ["[...]"] if number > before + 1 else []
+            shown += [lines[number]] if number < len(lines) else []
+        return "\n".join(shown)
 
     def uses(self, user: Place, used: Place) -> bool | None:
         """Whether the code of `user` uses what `used` is; None where that cannot be told."""

@@ -15,7 +15,7 @@ from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
-from clean_room_agent.orchestrator.planning import plan_limits
+from clean_room_agent.orchestrator.planning import how_made, note_planned, plan_limits
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
@@ -62,20 +62,22 @@ def _adjusted(
             f"{error.message}; the remaining steps stay as they were",
         )
         return PassEnd(success=False, detail=f"kept as it was: {error.message}")
-    for note in (*planned.notes, *planned.faults):
-        run.chronicle.event(pass_id, "plan_note", note)
+    note_planned(run, pass_id, planned)
     plan = planned.value
     if plan is None:
         return PassEnd(success=False, detail=f"kept as it was: {'; '.join(planned.faults)}")
-    return PassEnd(success=True, detail=_changes(plan, left), plan=plan.model_dump_json())
+    how = how_made(run.limits.orchestrator.adjusting, planned) if planned.verdicts else ""
+    return PassEnd(success=True, detail=_changes(plan, left) + how, plan=plan.model_dump_json())
 
 
 def _revise(
     run: Run, part: Part, outcomes: tuple[StepOutcome, ...], left: tuple[PlanStep, ...], pass_id: str
 ) -> Planned[PlanAdjustment]:
     known = run.tree().paths
-    room = _room(run, part, left, pass_id) if left else None
-    if left:
+    route = run.limits.orchestrator.adjusting
+    asks = bool(left) and (route == "one-call" or bool(outcomes[-1].failures))
+    room = _room(run, part, left, pass_id) if asks else None
+    if asks:
         run.observer.notice(PassProgress(doing="revising the remaining steps"))
     return adjust(
         run.models,
@@ -88,6 +90,7 @@ def _revise(
         paths=known,
         diff=diff(run.repo, run.base, run.progress.head),
         limits=plan_limits(run.models, run.limits.orchestrator),
+        route=route,
     )
 
 

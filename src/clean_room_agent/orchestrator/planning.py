@@ -5,6 +5,7 @@ Where no valid plan comes, the whole task is one part, a part is one step; a lev
 
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
@@ -12,7 +13,6 @@ from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import RoomRequest
-from clean_room_agent.artifacts.verdicts import PlanVerdicts
 from clean_room_agent.execute.decomposed_parts import change_points_tokens
 from clean_room_agent.execute.decomposed_steps import symbol_targets_tokens
 from clean_room_agent.execute.drafts import Rejected
@@ -68,7 +68,7 @@ def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
     if plan is None:
         return _instead_of_parts(run, room, planned.faults)
     names = ", ".join(part.id for part in plan.parts)
-    detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}{_how(route, planned)}"
+    detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}{how_made(route, planned)}"
     return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
 
 
@@ -146,7 +146,7 @@ def _plan_part(
         return _instead_of_steps(run, room, part, planned.faults, failed)
     if failed is not None:
         plan = _with_own_names(plan, f"-{failed.number + 1}")
-    how = _how(run.limits.orchestrator.planning, planned)
+    how = how_made(run.limits.orchestrator.planning, planned)
     detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}{how}"
     return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
 
@@ -303,7 +303,7 @@ def plan_limits(models: ModelClient, bounds: OrchestratorConfig, *, short: bool 
     )
 
 
-def _how(route: Route, planned: Planned[MetaPlan] | Planned[PartPlan]) -> str:
+def how_made(route: Route, planned: Planned[Any]) -> str:
     """How the plan came about, where it was not asked for as a whole."""
     if route == "one-call":
         return ""
@@ -311,12 +311,12 @@ def _how(route: Route, planned: Planned[MetaPlan] | Planned[PartPlan]) -> str:
     return f" (decomposed: {len(planned.verdicts)} decisions, {asked} by the model)"
 
 
-def note_planned(run: Run, pass_id: str, planned: Planned[MetaPlan] | Planned[PartPlan]) -> None:
+def note_planned(run: Run, pass_id: str, planned: Planned[Any]) -> None:
     """The record has what was decided for the plan, and what was put right in it; the session has the decisions."""
     if planned.verdicts:
         run.chronicle.plan_decisions(pass_id, planned.verdicts)
-        made = PlanVerdicts(items=planned.items, verdicts=planned.verdicts)
-        run.session.for_pass(pass_id).set_state("plan_verdicts", made.model_dump(mode="json"))
+    if planned.account is not None:
+        run.session.for_pass(pass_id).set_state("verdicts", planned.account.model_dump(mode="json"))
     for note in planned.notes:
         run.chronicle.event(pass_id, "plan_note", note)
     for fault in planned.faults:

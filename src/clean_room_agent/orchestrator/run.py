@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanStep
+from clean_room_agent.artifacts.verdicts import FailureSignal
 from clean_room_agent.db.session import Session
 from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.git.repository import Repository
@@ -60,6 +61,8 @@ class StepFailed:
     """Whether an answer for it was."""
     untested: bool = False
     """Whether no attempt came as far as the tests."""
+    failures: tuple[FailureSignal, ...] = ()
+    """What went wrong in the last attempt; none where there was no attempt."""
 
     @property
     def fault(self) -> str:

@@ -15,7 +15,7 @@ from clean_room_agent.orchestrator.finishing import Solved, finish, keep_head
 from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.run import PlanGiven, Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.setup import RunParts, opened_run, tell
-from clean_room_agent.orchestrator.steps import has_attempt, run_step
+from clean_room_agent.orchestrator.steps import StepEnd, has_attempt, run_step
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.validations import note_tests
@@ -182,7 +182,7 @@ def _do_steps(run: Run, part: Part, plan: PartPlan, *, last: bool, revise: bool 
         step = remaining.pop(0)
         blocked = sorted(given_up & set(step.depends_on))
         if blocked:
-            _give_up(run, part, step, f"blocked: needs {', '.join(blocked)}")
+            _give_up(run, part, step, StepEnd(accepted=None, why=f"blocked: needs {', '.join(blocked)}"))
             given_up.add(step.id)
             continue
         job = StepJob(part=part, step=step, constraints=plan.rationale, last=last and not remaining)
@@ -192,7 +192,8 @@ def _do_steps(run: Run, part: Part, plan: PartPlan, *, last: bool, revise: bool 
         if run.progress.stopped():
             break
         detail = "" if accepted else run.progress.failed[-1].why
-        newest = StepOutcome(step=step, succeeded=accepted, detail=detail)
+        failures = () if accepted else run.progress.failed[-1].failures
+        newest = StepOutcome(step=step, succeeded=accepted, detail=detail, failures=failures)
         revised = adjust_part(run, part, newest, outcomes, remaining) if revise else tuple(remaining)
         outcomes.append(newest)
         run.progress.total_steps += len(revised) - len(remaining)
@@ -207,11 +208,11 @@ def _try_step(run: Run, job: StepJob) -> bool:
     spent = "" if has_attempt(run, job) else run.budget_spent()
     if spent:
         run.progress.stop_reason = f"budget spent: {spent}"
-        _give_up(run, job.part, job.step, run.progress.stop_reason)
+        _give_up(run, job.part, job.step, StepEnd(accepted=None, why=run.progress.stop_reason))
         return False
     end = run_step(run, job)
     if end.accepted is None:
-        _give_up(run, job.part, job.step, end.why, cut_off=end.cut_off, untested=end.untested)
+        _give_up(run, job.part, job.step, end)
         if end.stop:
             run.progress.stop_reason = f"budget spent: {run.budget_spent()}"
         return False
@@ -225,13 +226,18 @@ def _try_step(run: Run, job: StepJob) -> bool:
     return True
 
 
-def _give_up(
-    run: Run, part: Part, step: PlanStep, why: str, *, cut_off: bool = False, untested: bool = False
-) -> None:
+def _give_up(run: Run, part: Part, step: PlanStep, end: StepEnd) -> None:
     run.progress.failed.append(
-        StepFailed(part_id=part.id, step=step, why=why, cut_off=cut_off, untested=untested)
+        StepFailed(
+            part_id=part.id,
+            step=step,
+            why=end.why,
+            cut_off=end.cut_off,
+            untested=end.untested,
+            failures=end.failures,
+        )
     )
-    run.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": why})
+    run.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": end.why})
 
 
 def _note_planned(run: Run, plan: PartPlan) -> None:

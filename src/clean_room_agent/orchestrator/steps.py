@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, replace
 
-from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.ids import implement_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.artifacts.verdicts import MAX_MESSAGE, FailureSignal
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.failures import failure_signals
 from clean_room_agent.execute.implement import (
     StepInstruction,
     raised_answer_tokens,
@@ -28,6 +30,7 @@ from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
+NOT_RUN = "the test passed before, and does not run now"
 ATTEMPT, ACTION = "attempt", "action"
 """Names in the journal, under the pass of an attempt."""
 
@@ -44,6 +47,8 @@ class StepEnd:
     """Whether no attempt came as far as the tests."""
     stop: bool = False
     """Whether the whole run has to stop."""
+    failures: tuple[FailureSignal, ...] = ()
+    """What went wrong in the last attempt."""
 
 
 def run_step(run: Run, job: StepJob) -> StepEnd:
@@ -95,6 +100,7 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
                 cut_off=any(one.outcome is AttemptOutcome.TRUNCATED for one in seen),
                 untested=all(one.tests is None for one in tries),
                 stop=action.kind == "stop",
+                failures=signals_of(tried),
             )
 
 
@@ -167,7 +173,20 @@ def _too_large(run: Run, opened: OpenPass, error: WindowExceeded) -> StepEnd:
     """The step is given up, because what it has to show does not fit; other steps may be smaller."""
     tell(run.chronicle, run.observer, run.task_id, f"{error.message} ({error.hint})")
     run.chronicle.close_pass(opened, PassEnd(success=False, detail=error.message), now=run.monotonic())
-    return StepEnd(accepted=None, why=error.message)
+    signal = FailureSignal(category="unknown", message=error.message[:MAX_MESSAGE], source="window")
+    return StepEnd(accepted=None, why=error.message, failures=(signal,))
+
+
+def signals_of(tried: Tried) -> tuple[FailureSignal, ...]:
+    """What went wrong in an attempt that was not accepted."""
+    if tried.tests is None or tried.verdict is None:
+        return failure_signals(tried.outcome, tried.detail)
+    failing = {test.name: test for test in reversed(tried.tests.failing)}
+    newly = [
+        failing.get(name) or FailingTest(name=name, message=NOT_RUN) for name in tried.verdict.newly_failing
+    ]
+    messages = evidence_of(tried.tests).messages if not tried.tests.failing else ()
+    return failure_signals(tried.judged(), tried.detail, newly_failing=newly, messages=messages)
 
 
 def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:

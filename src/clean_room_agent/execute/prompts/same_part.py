@@ -17,6 +17,8 @@ class SamePartInputs:
     first: str
     """With its code."""
     second: str
+    known: tuple[str, ...]
+    """What the code shows of the two."""
 
 
 TEMPLATE = """\
@@ -41,6 +43,13 @@ Rules:
 
 ## Second change
 {{ second }}
+{% if known %}
+
+## What the code shows
+{% for fact in known %}
+- {{ fact }}
+{% endfor %}
+{% endif %}
 
 Do these two changes belong into one part? Answer yes or no.
 """

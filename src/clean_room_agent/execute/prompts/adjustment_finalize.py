@@ -1,0 +1,50 @@
+"""The steps that remain, as it was decided about them."""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.package import SectionTexts
+from clean_room_agent.execute.prompts.answers import AdjustmentAnswer
+from clean_room_agent.execute.prompts.texts import PLANNER, template
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import at_most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinalizeInputs:
+    """A part under way, with the verdicts about its remaining steps; texts may be empty."""
+
+    context: SectionTexts
+    diff: str
+    task: str
+    part: str
+    done: tuple[str, ...]
+    """What became of each step that was tried, one text each."""
+    failures: tuple[str, ...]
+    remaining: str
+    """The remaining steps, as JSON in the answer's shape."""
+    verdicts: tuple[str, ...]
+    """What each step does (stays, must change, goes), and which new ones are wanted."""
+    max_steps: int
+    rejected: str
+    faults: tuple[str, ...]
+
+
+EXAMPLE = (
+    '{"analysis": "The quokka menu still reads the old pen, so s2 has to change and s3 is done.", "changes": '
+    '["s2: reads count_quokkas now", "s3: goes, the quokka pen is exported"], "steps": [{"description": "Let the quokka menu read '
+    'count_quokkas.", "files": [{"path": "quokka_zoo/menu.py", "role": "modify"}], "id": "s2", "needs": ["s1"], '
+    '"symbols": ["QuokkaMenu.order"]}]}'
+)
+
+ADJUSTMENT_FINALIZE: Prompt[FinalizeInputs, AdjustmentAnswer] = Prompt(
+    name="adjustment_finalize",
+    role="reasoning",
+    title="Write the remaining steps as it was decided",
+    system=PLANNER,
+    template=template("adjustment_finalize"),
+    answer=JsonAnswer(AdjustmentAnswer),
+    max_answer_tokens=1200,
+    example=EXAMPLE,
+    narrow=lambda schema, inputs: at_most(schema, "steps", inputs.max_steps),
+)

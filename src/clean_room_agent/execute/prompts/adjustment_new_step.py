@@ -1,0 +1,70 @@
+"""Does a failure that no step caused need a new step?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
+from clean_room_agent.llm.prompt import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewStepInputs:
+    """A failure, and the steps that remain."""
+
+    task: str
+    part: str
+    diff: str
+    """What the run has changed so far; may be empty."""
+    done: tuple[str, ...]
+    remaining: tuple[str, ...]
+    failure: str
+
+
+TEMPLATE = """\
+Something failed while a plan was followed, and no step of the plan is about it. Say whether the plan needs one more step for it.
+
+Rules:
+- Say yes if the part cannot be finished before somebody changes the code for this failure.
+- Say no if a step that remains does it.
+- Say no if the failure has nothing to do with the task, or goes away by itself.
+- Answer with one word and nothing else: yes or no.
+{% if diff %}
+
+## Changes made so far
+{{ diff }}
+{% endif %}
+
+## Task
+{{ task }}
+
+## The part of it under way
+{{ part }}
+
+## Steps so far
+{% for line in done %}
+{{ line }}
+{% endfor %}
+
+## Remaining steps
+{% for line in remaining %}
+{{ line }}
+{% else %}
+(none)
+{% endfor %}
+
+## What failed
+{{ failure }}
+
+Does the plan need a new step for this failure? Answer yes or no.
+"""
+
+ADJUSTMENT_NEW_STEP: Prompt[NewStepInputs, Choice] = Prompt(
+    name="adjustment_new_step",
+    role="classifier",
+    title="Judge whether a failure needs a new step",
+    system=JUDGE,
+    template=TEMPLATE,
+    answer=YES_OR_NO,
+    max_answer_tokens=YES_NO_TOKENS,
+    example="yes",
+)

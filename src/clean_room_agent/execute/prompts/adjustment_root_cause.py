@@ -1,0 +1,69 @@
+"""Did a step cause a failure; must a remaining step change because of it?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
+from clean_room_agent.llm.prompt import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RootCauseInputs:
+    """A failure and a step."""
+
+    task: str
+    part: str
+    diff: str
+    """What the run has changed so far; may be empty."""
+    failure: str
+    step: str
+    remains: bool
+    """Whether the step is one that is still to be done; else it is the one that was tried last."""
+
+
+TEMPLATE = """\
+A step of a plan failed. You get the failure and one step of the plan. Say whether the failure is about this step.
+
+Rules:
+- Of the step that was tried: say yes if what it tried to change caused the failure, no if the cause lies elsewhere.
+- Of a step that remains: say yes if it has to be done in another way because of the failure, no if it can stay as it is.
+- Answer with one word and nothing else: yes or no.
+{% if diff %}
+
+## Changes made so far
+{{ diff }}
+{% endif %}
+
+## Task
+{{ task }}
+
+## The part of it under way
+{{ part }}
+
+## What failed
+{{ failure }}
+{% if remains %}
+
+## The remaining step
+{{ step }}
+
+Must this step change because of the failure? Answer yes or no.
+{% else %}
+
+## The step that was tried
+{{ step }}
+
+Did this step cause the failure? Answer yes or no.
+{% endif %}
+"""
+
+ADJUSTMENT_ROOT_CAUSE: Prompt[RootCauseInputs, Choice] = Prompt(
+    name="adjustment_root_cause",
+    role="classifier",
+    title="Judge whether a failure is about a step",
+    system=JUDGE,
+    template=TEMPLATE,
+    answer=YES_OR_NO,
+    max_answer_tokens=YES_NO_TOKENS,
+    example="yes",
+)

@@ -1,0 +1,69 @@
+"""Is a remaining step still valid?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
+from clean_room_agent.llm.prompt import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepViabilityInputs:
+    """A plan under way in which something failed, and one of its remaining steps."""
+
+    task: str
+    part: str
+    diff: str
+    """What the run has changed so far; may be empty."""
+    done: tuple[str, ...]
+    """What became of the steps that were tried."""
+    failures: tuple[str, ...]
+    step: str
+
+
+TEMPLATE = """\
+A plan is under way, and something failed. You get what happened and one of the steps that remain. Say whether this step should still be done.
+
+Rules:
+- Say yes if the task still needs what the step does, also if the step has to change a little.
+- Say no if what the step does is already done.
+- Say no if the step makes no sense any more after what happened.
+- Answer with one word and nothing else: yes or no.
+{% if diff %}
+
+## Changes made so far
+{{ diff }}
+{% endif %}
+
+## Task
+{{ task }}
+
+## The part of it under way
+{{ part }}
+
+## Steps so far
+{% for line in done %}
+{{ line }}
+{% endfor %}
+
+## What failed
+{% for failure in failures %}
+{{ failure }}
+{% endfor %}
+
+## The remaining step
+{{ step }}
+
+Should this step still be done? Answer yes or no.
+"""
+
+ADJUSTMENT_STEP_VIABILITY: Prompt[StepViabilityInputs, Choice] = Prompt(
+    name="adjustment_step_viability",
+    role="classifier",
+    title="Judge whether a remaining step should still be done",
+    system=JUDGE,
+    template=TEMPLATE,
+    answer=YES_OR_NO,
+    max_answer_tokens=YES_NO_TOKENS,
+    example="yes",
+)
