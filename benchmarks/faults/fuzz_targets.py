@@ -21,6 +21,7 @@ from tests.fakes.scripted_transport import ScriptedTransport
 from clean_room_agent import beneath, textfile
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanStep
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Overrides, load_settings
@@ -31,8 +32,9 @@ from clean_room_agent.execute.edits.feedback import describe as feedback
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.paths import is_control_path, matches_any, path_fault
 from clean_room_agent.execute.edits.render import render_edits
+from clean_room_agent.execute.failures import failure_signals
 from clean_room_agent.execute.implement import AttemptSummary, StepInstruction, implement
-from clean_room_agent.execute.plan import PlanLimits, adjust, make_meta_plan, make_part_plan
+from clean_room_agent.execute.plan import PlanLimits, Route, adjust, make_meta_plan, make_part_plan
 from clean_room_agent.execute.plan_artifact import plan_from_artifact
 from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.indexer.extract import extract
@@ -246,18 +248,22 @@ def _planning(text: str, rng: random.Random) -> None:
         PlanStep(id="s1", description="x", target_files=seeds.TARGETS[:1]),
     )
 
+    route: Route = rng.choice(("one-call", "decomposed"))
     match rng.randrange(4):
         case 0:
-            make_meta_plan(models, room, pass_id="t:m", evidence=Evidence(), limits=limits)
+            make_meta_plan(models, room, pass_id="t:m", evidence=Evidence(), limits=limits, route=route)
         case 1:
             meta = MetaPlan(task_summary="x", parts=(part,))
             make_part_plan(
-                models, room, part, meta, pass_id="t:p", paths=seeds.SOURCES, diff="", limits=limits, evidence=Evidence()
+                models, room, part, meta, pass_id="t:p", paths=seeds.SOURCES, diff="", limits=limits, evidence=Evidence(),
+                route=route
             )  # fmt: skip
         case 2:
-            outcomes = (StepOutcome(step=step, succeeded=False, detail=text[:500]),)
+            failures = failure_signals(AttemptOutcome.TESTS_FAILED, text[:500])
+            outcomes = (StepOutcome(step=step, succeeded=False, detail=text[:500], failures=failures),)
             adjust(
-                models, room, part, (step,), outcomes, task="x", pass_id="t:a", paths=seeds.SOURCES, diff=text[:500], limits=limits
+                models, room, part, (step,), outcomes, task="x", pass_id="t:a", paths=seeds.SOURCES, diff=text[:500], limits=limits,
+                route=route
             )  # fmt: skip
         case _:
             failed = AttemptSummary(outcome="refused", why="refused", edits=(), feedback=text[:2000])

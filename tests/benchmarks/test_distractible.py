@@ -13,6 +13,7 @@ from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.same_part import SAME_PART
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 
@@ -160,3 +161,13 @@ def test_what_the_oracle_cannot_answer_stays_as_it_is() -> None:
     full = Attention(needless=10**6, source_missing=True, words_missing=True, unexplained=9)
     oracle = DistractibleOracle(lambda _: words, Told(found=full), seed="c", weaknesses=Weaknesses())
     assert oracle(call(IMPLEMENT.title)) == words
+
+
+@pytest.mark.parametrize(
+    ("body", "least", "most"),
+    [("===== reference: a.py :: f\nx\n===== end\n", 15, 55), ("s1: do it", 55, 110)],
+)
+def test_verdicts_about_a_plan_err_less_where_they_show_code(body: str, least: int, most: int) -> None:
+    oracle = DistractibleOracle(lambda _: "yes", Told(), seed="c-1")
+    answers = [oracle(call(SAME_PART.title, body)) for _ in range(400)]
+    assert least <= answers.count("no") <= most

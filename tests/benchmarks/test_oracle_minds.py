@@ -117,3 +117,42 @@ def test_plans_name_a_wrong_file_or_cannot_be_read() -> None:
     wrong = [answer for answer in answers if "other.py" in answer]
     assert json.loads(wrong[0])["parts"][0]["files"] == ["other.py"]
     assert any(right.startswith(answer) and answer != right for answer in answers)
+
+
+@pytest.mark.parametrize("key", ["points", "targets"])
+def test_places_err_in_their_file_and_steps_over_numbers_still_err(key: str) -> None:
+    right = json.dumps({key: [{"file": "a.py", "symbol": "f0"}]})
+    shown = "# T\n===== file: other.py (lines 1-2)\nx\n===== end\n"
+    noisy = NoisyOracle(lambda _: right, rates=Rates(answers=1.0))
+    assert any("other.py" in str(noisy(call(f"{shown}{n}"))) for n in range(30))
+    steps = json.dumps({"steps": [{"description": "x", "targets": [1]}], "summary": "s"})
+    noisy = NoisyOracle(lambda _: steps, rates=Rates(answers=1.0))
+    assert all(noisy(call(f"{shown}{n}")) != steps for n in range(30))
+
+
+def test_the_oracle_makes_the_same_steps_of_numbered_places() -> None:
+    oracle = Oracle(GOLD)
+    chosen = (
+        "# List the places that a part of a task changes\n\na.py b.py\n\n## Task\nMore.\n\nName at most 8."
+    )
+    targets = json.loads(str(oracle(call(chosen))))["targets"]
+    assert [(one["file"], one["symbol"]) for one in targets] == [
+        ("a.py", "f0"),
+        ("a.py", "f4"),
+        ("a.py", "f8"),
+        ("b.py", "x"),
+    ]
+    numbered = "\n".join(f"{n}. modify {one['symbol']} in {one['file']}" for n, one in enumerate(targets, 1))
+    prompt = (
+        f"# Write the steps that change given places\n\n## Task\nMore.\n\n## Places that it changes\n{numbered}\n\n"
+        "Use at most 9. The edits of one step can have at most 25 lines. Answer with the JSON object."
+    )
+    steps = json.loads(str(oracle(call(prompt))))["steps"]
+    assert [step["targets"] for step in steps] == [[1, 2], [3], [4]]
+
+
+def test_the_oracle_keeps_the_goal_that_the_steps_before_had() -> None:
+    oracle = Oracle(GOLD)
+    head = "# Judge whether a revised plan keeps the goal\n\n## Steps before\n- s1: a (a.py)\n\n## Revised steps\n"
+    assert oracle(call(head + "- s2: b (a.py)")) == "yes"
+    assert oracle(call(head + "(none)")) == "no"

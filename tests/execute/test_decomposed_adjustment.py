@@ -98,14 +98,14 @@ def test_nothing_is_asked_where_nothing_failed_or_nothing_remains() -> None:
 
 
 def test_where_every_step_stays_no_steps_are_written() -> None:
-    transport = answering({"root_cause f1 s1": "yes"})
+    transport = answering({"root_cause f1 s1 (tried)": "yes"})
     planned = adjusted(transport, step("s2", "s1"), step("s3", "s2"))
     assert ids(planned) == ["s2", "s3"]
     assert planned.value is not None
     assert [one.depends_on for one in planned.value.revised_steps] == [(), ("s2",)]
     assert planned.notes == ("s2 is to be done without s1",)
     assert asked(transport) == [
-        "root_cause f1 s1",
+        "root_cause f1 s1 (tried)",
         "root_cause f1 s2",
         "root_cause f1 s3",
         "step_viability s2",
@@ -118,14 +118,17 @@ def test_where_every_step_stays_no_steps_are_written() -> None:
 
 
 def test_questions_show_the_failure_the_step_and_the_newest_changes() -> None:
-    transport = answering({"root_cause f1 s1": "yes"})
+    transport = answering({"root_cause f1 s1 (tried)": "yes"})
     adjusted(transport, step("s2"))
     by_item = {f"{one.identity.prompt} {one.identity.item}": one.prompt for one in transport.requests}
     for prompt in by_item.values():
         assert "Split every cent." in prompt
         assert "+new" in prompt
         assert "- test failure, test_split: assert 99 == 100" in prompt
-    assert "## The step that was tried\ns1: Do s1. (modify a.py)" in by_item["adjustment_root_cause f1 s1"]
+    assert (
+        "## The step that was tried\ns1: Do s1. (modify a.py)"
+        in by_item["adjustment_root_cause f1 s1 (tried)"]
+    )
     assert "Must this step change" in by_item["adjustment_root_cause f1 s2"]
 
 
@@ -179,7 +182,7 @@ def test_a_step_about_which_nothing_can_be_read_goes_but_not_all_of_them() -> No
 
 
 def test_a_cause_that_cannot_be_read_is_none() -> None:
-    transport = answering({"root_cause f1 s1": "Hm.", "root_cause f1 s2": "Hm."})
+    transport = answering({"root_cause f1 s1 (tried)": "Hm.", "root_cause f1 s2": "Hm."})
     planned = adjusted(transport, step("s2"))
     assert ids(planned) == ["s2"]
     assert isinstance(planned.account, AdjustmentVerdicts)

@@ -127,7 +127,7 @@ def test_an_adjustment_that_drops_what_the_task_asks_for_is_refused(till: Projec
     assert "no  goal_check s2 to nothing" in shown
     if route == "decomposed":
         assert "no  adjustment_step_viability s2" in shown
-        assert "yes adjustment_root_cause f1 s1" in shown
+        assert "yes adjustment_root_cause f1 s1 (tried)" in shown
 
 
 def test_after_a_step_that_passed_nothing_is_asked(till: Project) -> None:

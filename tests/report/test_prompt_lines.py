@@ -1,9 +1,29 @@
 """Which line of a prompt comes from where, by its heading, its frame and its words."""
 
+from dataclasses import replace
+
+import pytest
+from tests.fakes.prompt_inputs import INPUTS
+
+from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.report.prompt_lines import PromptLine, prompt_lines
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+
+DECOMPOSED = (
+    "change_points",
+    "same_part",
+    "part_dependency",
+    "symbol_targets",
+    "step_design",
+    "step_dependency",
+    "adjustment_step_viability",
+    "adjustment_root_cause",
+    "adjustment_new_step",
+    "adjustment_finalize",
+    "goal_check",
+)
 
 PATHS = ("src/a.py", "src/b.py", "tests/t.py")
 IMPLEMENT_TEXT = """\
@@ -105,3 +125,11 @@ def test_a_definition_that_search_found_is_of_the_file_behind_its_name() -> None
     lines = prompt_lines(ANALYSIS_TEXT.format(title=TASK_ANALYSIS.title), TASK_ANALYSIS, "Fix it", PATHS)
     found = line_of(lines, "- High.go (src/b.py)")
     assert (found.kind, found.section, found.path) == ("candidate", "Definitions found", "src/b.py")
+
+
+@pytest.mark.parametrize("name", DECOMPOSED)
+def test_every_line_of_a_question_about_a_plan_has_an_origin(name: str) -> None:
+    (prompt,) = (one for one in PROMPTS if one.name == name)
+    for inputs in (INPUTS[name], replace(INPUTS[name], task="First.\n\nSecond.")):
+        found = prompt_lines(prompt.render(inputs), prompt, inputs.task)
+        assert [line.text for line in found if line.kind == "unknown"] == []

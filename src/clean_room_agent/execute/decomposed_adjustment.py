@@ -36,6 +36,8 @@ from clean_room_agent.llm.client import ModelClient
 
 DIFF_CHARS = 2000
 """Of the newest changes in a question."""
+TRIED = "(tried)"
+"""Marks the step that was tried in the item of a question about it."""
 NO_VERDICT = "no verdict about the remaining steps could be read"
 STEP_GOES = "a step about which nothing can be read goes"
 NOT_ATTRIBUTED = "what cannot be read attributes nothing"
@@ -181,7 +183,11 @@ class DecomposedAdjustment:
                 for name in unexplained
             ]
         )
-        changed = {verdict.item.split(" ")[1] for verdict in causes if verdict.yes}
+        changed = {
+            verdict.item.split(" ")[1]
+            for verdict in causes
+            if verdict.yes and not verdict.item.endswith(TRIED)
+        }
         return AdjustmentVerdicts(
             failures=asked.failures,
             verdicts=(*valid, *causes, *new),
@@ -198,7 +204,7 @@ class DecomposedAdjustment:
         return self._cause.ask(
             [
                 (
-                    f"{name} {step.id}",
+                    f"{name} {step.id}" if remains else f"{name} {step.id} {TRIED}",
                     [
                         RootCauseInputs(
                             task=self._asked.task,
@@ -268,8 +274,9 @@ class DecomposedAdjustment:
                 return "goes"
             if step.id not in account.must_change:
                 return "stays"
-            causes = [one.item.split(" ") for one in account.verdicts if one.yes and " " in one.item]
-            return f"must change: {' '.join(self._failures[f] for f, name in causes if name == step.id)}"
+            said = {one.item for one in account.verdicts if one.yes}
+            causes = (words for name, words in self._failures.items() if f"{name} {step.id}" in said)
+            return f"must change: {' '.join(causes)}"
 
         fates = tuple(f"{step.id}: {fate(step)}" for step in self._asked.remaining)
         wanted = tuple(f"a new step is wanted: {self._failures[name]}" for name in account.new_step_for)
