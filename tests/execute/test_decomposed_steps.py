@@ -37,12 +37,14 @@ def steps(*entries: tuple[str, list[int]]) -> str:
 BOTH = targets(target("till/receipt.py", "receipt"), target("till/money.py", "total"))
 
 
-def planned(transport: ScriptedTransport, **limits: Any) -> Planned[PartPlan]:
+def planned(
+    transport: ScriptedTransport, part: Part = PART, *, same_context: bool = False, **limits: Any
+) -> Planned[PartPlan]:
     bounds: dict[str, Any] = {"max_parts": 3, "max_steps": 3, "max_lines": 200} | limits
     return make_part_plan(
         model_client(transport, MemorySink(), window=8192),
         ROOM,
-        PART,
+        part,
         META,
         pass_id="t:part_plan:p1",
         paths=PATHS,
@@ -50,6 +52,7 @@ def planned(transport: ScriptedTransport, **limits: Any) -> Planned[PartPlan]:
         limits=PlanLimits(**bounds),
         evidence=Evidence(),
         route="decomposed",
+        same_context=same_context,
     )
 
 
@@ -143,3 +146,32 @@ def test_a_plan_that_is_refused_is_asked_for_again_with_its_faults() -> None:
     assert "which does not exist" in transport.requests[2].prompt
     unreadable = planned(answering(BOTH, "No."))
     assert unreadable.faults == ("the answer holds no JSON object",)
+
+
+def test_places_of_a_meta_plan_from_the_same_context_are_not_asked_for_again() -> None:
+    own = PART.model_copy(update={"target_symbols": ("split",)})
+    transport = answering("")
+    plan = planned(transport, own, same_context=True)
+    assert steps_of(plan) == [("s1", ["modify till/money.py"], ("split",), ())]
+    assert transport.requests == []
+    two = own.model_copy(
+        update={
+            "affected_files": ("till/money.py", "till/receipt.py"),
+            "target_symbols": ("split", "receipt"),
+        }
+    )
+    transport = answering("", steps(("All.", [1, 2])))
+    plan = planned(transport, two, same_context=True)
+    assert steps_of(plan)[0][2] == ("split", "receipt")
+    assert [request.identity.prompt for request in transport.requests] == ["step_design"]
+
+
+def test_places_are_asked_for_where_the_context_is_another_or_does_not_show_them() -> None:
+    own = PART.model_copy(update={"target_symbols": ("split",)})
+    asked = answering(targets(target("till/money.py", "split")))
+    planned(asked, own)
+    new = own.model_copy(update={"target_symbols": ("split", "tax")})
+    planned(asked, new, same_context=True)
+    beside = own.model_copy(update={"affected_files": ("till/money.py", "till/tax.py")})
+    planned(asked, beside, same_context=True)
+    assert [request.identity.prompt for request in asked.requests] == ["symbol_targets"] * 3

@@ -32,6 +32,8 @@ class Part(Artifact):
     description: str
     affected_files: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
+    target_symbols: tuple[str, ...] = ()
+    """The definitions that it changes, where the plan was made of them."""
 
 
 class MetaPlan(Artifact):

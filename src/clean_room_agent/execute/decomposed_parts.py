@@ -278,6 +278,7 @@ def _part(name: str, points: Sequence[ChangePoint], needs: tuple[str, ...]) -> P
         description=_words(points),
         affected_files=tuple(dict.fromkeys(point.place.path for point in points)),
         depends_on=needs,
+        target_symbols=tuple(dict.fromkeys(point.place.symbol for point in points if point.place.symbol)),
     )
 
 

@@ -1,6 +1,7 @@
 """The decomposed route to a part's plan: the places that it changes, the steps that do, which step comes first.
 
-Where one definition is all that changes, the part is one step, and its words are the step's. Of two steps at the same file, the
+Where the meta-plan was made of these places, and from the same context, they are not asked for again. Where one definition is
+all that changes, the part is one step, and its words are the step's. Of two steps at the same file, the
 first as written comes first; else the context decides where it can (`relations.py`), and a model is asked for the rest.
 """
 
@@ -60,9 +61,23 @@ class PartAsked:
     evidence: Evidence
     paths: Collection[str]
     """The files in the tree now."""
+    rationale: str
+    """What the meta-plan says of the whole."""
+    same_context: bool
+    """Whether the context is that of the meta-plan, and it is as it was then."""
     max_targets: int
     max_steps: int
     max_lines: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chosen:
+    """The places of a part, with what was said of them."""
+
+    targets: tuple[Target, ...]
+    rationale: str
+    notes: tuple[str, ...]
+    call_ids: tuple[int, ...]
 
 
 class DecomposedSteps:
@@ -86,11 +101,10 @@ class DecomposedSteps:
             WindowExceeded: the primary items of the context do not fit.
             ModelError: the server failed.
         """
-        chosen, notes = self._choose(rejected)
-        if chosen.value is None:
-            return unreadable_draft(chosen, notes)
-        targets, corrected = self._targets(chosen.value)
-        notes += corrected
+        chosen = self._chosen(rejected)
+        if isinstance(chosen, Draft):
+            return chosen
+        targets, notes = chosen.targets, chosen.notes
         part = self._asked.part
         if len(targets) == 1 and targets[0].place.symbol and not rejected.faults:
             step = PlanStep(
@@ -100,7 +114,7 @@ class DecomposedSteps:
                 target_symbols=(targets[0].place.symbol,),
             )
             notes += ("one definition changes: the part is one step",)
-            return self._made((step,), part.description, chosen, (chosen.call_id,), notes, ())
+            return self._made((step,), part.description, chosen, chosen.call_ids, notes, ())
         designed, dropped = self._design(targets, rejected)
         notes += dropped
         if designed.value is None:
@@ -115,21 +129,20 @@ class DecomposedSteps:
         needs, circles = needs_of(tuple(step.id for step in steps), ordered)
         steps = tuple(step.model_copy(update={"depends_on": needs[step.id]}) for step in steps)
         asked = dict.fromkeys(one.call_id for one in ordered if one.call_id is not None)
-        calls = (chosen.call_id, designed.call_id, *asked)
+        calls = (*chosen.call_ids, designed.call_id, *asked)
         return self._made(steps, designed.value.summary, chosen, calls, notes + moved + circles, ordered)
 
     def _made(
         self,
         steps: tuple[PlanStep, ...],
         summary: str,
-        chosen: Reply[SymbolTargetsAnswer],
+        chosen: _Chosen,
         calls: tuple[int, ...],
         notes: tuple[str, ...],
         verdicts: tuple[PlanVerdict, ...],
     ) -> Draft[PartPlan]:
-        assert chosen.value is not None
         part = self._asked.part
-        plan = PartPlan(part_id=part.id, task_summary=summary, steps=steps, rationale=chosen.value.analysis)
+        plan = PartPlan(part_id=part.id, task_summary=summary, steps=steps, rationale=chosen.rationale)
         return Draft(
             value=plan,
             text=steps_as_json(steps),
@@ -139,6 +152,35 @@ class DecomposedSteps:
             verdicts=verdicts,
             account=PlanVerdicts(items=tuple((step.id, step.description) for step in steps)),
         )
+
+    def _chosen(self, rejected: Rejected) -> _Chosen | Draft[PartPlan]:
+        """The places: those of the meta-plan where nothing was learned since, else as the model names them."""
+        known = self._known_targets() if self._asked.same_context and not rejected.faults else ()
+        if known:
+            note = "the places are those of the meta-plan, which was made from the same context"
+            return _Chosen(targets=known, rationale=self._asked.rationale, notes=(note,), call_ids=())
+        reply, notes = self._choose(rejected)
+        if reply.value is None:
+            return unreadable_draft(reply, notes)
+        targets, corrected = self._targets(reply.value)
+        return _Chosen(
+            targets=targets,
+            rationale=reply.value.analysis,
+            notes=notes + corrected,
+            call_ids=(reply.call_id,),
+        )
+
+    def _known_targets(self) -> tuple[Target, ...]:
+        """The part's places, where it names definitions and the context shows each of them; else none."""
+        part, found = self._asked.part, []
+        for path in part.affected_files:
+            named = [Place(path=path, symbol=symbol) for symbol in part.target_symbols]
+            own = [place for place in named if self._shown.code(place)]
+            found += [Target(place=place, role="modify") for place in own]
+            if not own:
+                return ()
+        missing = set(part.target_symbols) - {target.place.symbol for target in found}
+        return () if missing else tuple(found)
 
     def _choose(self, rejected: Rejected) -> tuple[Reply[SymbolTargetsAnswer], tuple[str, ...]]:
         asked = self._asked

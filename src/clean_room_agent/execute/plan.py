@@ -119,9 +119,11 @@ def make_part_plan(
     evidence: Evidence,
     failed: tuple[PartPlan, tuple[str, ...]] | None = None,
     route: Route = "one-call",
+    same_context: bool = False,
 ) -> Planned[PartPlan]:
     """`part` divided into steps. `paths` are the files in the tree now; `diff` is what the run changed.
 
+    `same_context` says that `room` is what the meta-plan was made from, and nothing changed since.
     `failed` is an earlier plan of the part, and what became of those of its steps that were given up: the new one is
     refused where it no longer does what the task asks for.
 
@@ -135,6 +137,8 @@ def make_part_plan(
         diff=diff,
         evidence=evidence,
         paths=paths,
+        rationale=meta_plan.rationale,
+        same_context=same_context,
         max_targets=limits.max_points,
         max_steps=limits.max_steps,
         max_lines=limits.max_lines,

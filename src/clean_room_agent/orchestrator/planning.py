@@ -138,6 +138,7 @@ def _plan_part(
         limits=plan_limits(run.models, run.limits.orchestrator, short=failed is not None and failed.cut_off),
         evidence=evidence,
         failed=earlier,
+        same_context=shared is not None,
         route=run.limits.orchestrator.planning,
     )
     note_planned(run, pass_id, planned)
