@@ -310,9 +310,11 @@ def test_a_part_planned_again_is_compared_with_the_goal() -> None:
         limits=LIMITS,
         evidence=Evidence(),
         failed=failed,
+        done=(step("s0"),),
     )
     assert planned.value is not None
     assert [one.id for one in planned.value.steps] == ["s2"]
+    assert "## Steps so far\n- s0, done: Do s0.\n- step s1 failed: refused\n" in transport.requests[1].prompt
     assert [verdict.yes for verdict in planned.verdicts] == [False, True]
     assert "step s1 failed: refused" in transport.requests[1].prompt
 

@@ -219,8 +219,8 @@ class DecomposedParts:
                         PartDependencyInputs(task=self._room.task, parts=words, part=part, other=second)
                         for part, second in _with_code(
                             self._shown,
-                            (_words(parts[name]), parts[name]),
-                            (_words(parts[other]), parts[other]),
+                            (f"{name}: {_words(parts[name])}", parts[name]),
+                            (f"{other}: {_words(parts[other])}", parts[other]),
                         )
                     ],
                 )

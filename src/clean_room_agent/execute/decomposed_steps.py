@@ -283,8 +283,8 @@ class DecomposedSteps:
                         StepDependencyInputs(task=self._room.task, steps=words, step=first, other=second)
                         for first, second in pair_with_code(
                             self._shown,
-                            (step.description, _step_places(self._shown, step)),
-                            (other.description, _step_places(self._shown, other)),
+                            (f"{step.id}: {step.description}", _step_places(self._shown, step)),
+                            (f"{other.id}: {other.description}", _step_places(self._shown, other)),
                         )
                     ],
                 )

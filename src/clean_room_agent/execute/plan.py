@@ -120,12 +120,13 @@ def make_part_plan(
     failed: tuple[PartPlan, tuple[str, ...]] | None = None,
     route: Route = "one-call",
     same_context: bool = False,
+    done: tuple[PlanStep, ...] = (),
 ) -> Planned[PartPlan]:
     """`part` divided into steps. `paths` are the files in the tree now; `diff` is what the run changed.
 
     `same_context` says that `room` is what the meta-plan was made from, and nothing changed since.
     `failed` is an earlier plan of the part, and what became of those of its steps that were given up: the new one is
-    refused where it no longer does what the task asks for.
+    refused where it no longer does what the task asks for. `done` are steps of the part that were accepted.
 
     Raises:
         WindowExceeded: the room's primary items do not fit.
@@ -146,7 +147,11 @@ def make_part_plan(
     steps_route = DecomposedSteps(models, room, asked, pass_id=pass_id)
     goal = None
     if failed is not None:
-        revision = Revision(task=room.task, part=part, before=failed[0].steps, done=failed[1], diff=diff)
+        accepted = tuple(told(StepOutcome(step=step, succeeded=True)) for step in done)
+        lost = tuple(f"- {fault}" for fault in failed[1])
+        revision = Revision(
+            task=room.task, part=part, before=failed[0].steps, done=(*accepted, *lost), diff=diff
+        )
         goal = GoalCheck(models, revision, pass_id=pass_id)
 
     def draft(rejected: Rejected) -> Draft[PartPlan]:

@@ -139,6 +139,7 @@ def _plan_part(
         evidence=evidence,
         failed=earlier,
         same_context=shared is not None,
+        done=tuple(entry.step for entry in run.progress.done if entry.part_id == part.id),
         route=run.limits.orchestrator.planning,
     )
     note_planned(run, pass_id, planned)

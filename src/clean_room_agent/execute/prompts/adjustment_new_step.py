@@ -24,6 +24,7 @@ TEMPLATE = """\
 Something failed while a plan was followed, and no step of the plan is about it. Say whether the plan needs one more step for it.
 
 Rules:
+- A step that failed was undone: the code is as it was before it.
 - Say yes if the part cannot be finished before somebody changes the code for this failure.
 - Say no if a step that remains does it.
 - Say no if the failure has nothing to do with the task, or goes away by itself.

@@ -25,6 +25,7 @@ TEMPLATE = """\
 A step of a plan failed. You get the failure and one step of the plan. Say whether the failure is about this step.
 
 Rules:
+- The step that failed was undone: the code is as it was before it.
 - Of the step that was tried: say yes if what it tried to change caused the failure, no if the cause lies elsewhere.
 - Of a step that remains: say yes if it has to be done in another way because of the failure, no if it can stay as it is.
 - Answer with one word and nothing else: yes or no.

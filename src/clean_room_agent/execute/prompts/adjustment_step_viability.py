@@ -25,6 +25,7 @@ TEMPLATE = """\
 A plan is under way, and something failed. You get what happened and one of the steps that remain. Say whether this step should still be done.
 
 Rules:
+- A step that failed was undone: the code is as it was before it.
 - Say yes if the task still needs what the step does, also if the step has to change a little.
 - Say no if what the step does is already done.
 - Say no if the step makes no sense any more after what happened.

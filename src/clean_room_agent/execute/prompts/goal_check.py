@@ -30,7 +30,7 @@ A plan was revised. You get what the user asked for, the steps before and the re
 Rules:
 - How it is done may change. What the user gets may not become less.
 - Say yes if the revised steps do the same in another way.
-- Say yes if the steps that are missing are already done.
+- Say yes if the steps that are missing are already done. A step that failed was undone.
 - Say no if something that the user asked for is neither done nor in the revised steps.
 - Other parts of the task have plans of their own: judge the part under way.
 - Answer with one word and nothing else: yes or no.
