@@ -80,7 +80,7 @@ def make_meta_plan(
         WindowExceeded: the room's primary items do not fit.
         ModelError: the server failed.
     """
-    parts_route = DecomposedParts(
+    small_questions = DecomposedParts(
         models,
         room,
         evidence,
@@ -91,7 +91,7 @@ def make_meta_plan(
 
     def draft(rejected: Rejected) -> Draft[MetaPlan]:
         drafted = (
-            parts_route.draft(rejected)
+            small_questions.draft(rejected)
             if route == "decomposed"
             else draft_meta_plan(
                 models, room, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts
@@ -144,19 +144,11 @@ def make_part_plan(
         max_steps=limits.max_steps,
         max_lines=limits.max_lines,
     )
-    steps_route = DecomposedSteps(models, room, asked, pass_id=pass_id)
-    goal = None
-    if failed is not None:
-        accepted = tuple(told(StepOutcome(step=step, succeeded=True)) for step in done)
-        lost = tuple(f"- {fault}" for fault in failed[1])
-        revision = Revision(
-            task=room.task, part=part, before=failed[0].steps, done=(*accepted, *lost), diff=diff
-        )
-        goal = GoalCheck(models, revision, pass_id=pass_id)
+    small_questions = DecomposedSteps(models, room, asked, pass_id=pass_id)
 
     def draft(rejected: Rejected) -> Draft[PartPlan]:
         drafted = (
-            steps_route.draft(rejected)
+            small_questions.draft(rejected)
             if route == "decomposed"
             else draft_part_plan(
                 models,
@@ -182,7 +174,23 @@ def make_part_plan(
     def doubts(plan: PartPlan) -> tuple[str, ...]:
         return part_plan_doubts(plan, part, exists=paths.__contains__)
 
+    goal = None
+    if failed is not None:
+        goal = GoalCheck(models, _revision(room.task, part, failed, done, diff), pass_id=pass_id)
     return _settled(draft, faults, refused(failed), doubts, goal, lambda plan: plan.steps)
+
+
+def _revision(
+    task: str,
+    part: Part,
+    failed: tuple[PartPlan, tuple[str, ...]],
+    done: tuple[PlanStep, ...],
+    diff: str,
+) -> Revision:
+    """What a part that is planned again is compared with."""
+    accepted = tuple(told(StepOutcome(step=step, succeeded=True)) for step in done)
+    lost = tuple(f"- {fault}" for fault in failed[1])
+    return Revision(task=task, part=part, before=failed[0].steps, done=(*accepted, *lost), diff=diff)
 
 
 def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
