@@ -131,6 +131,16 @@ def test_paths_look_like_files_or_are_known(name: str) -> None:
         assert (re.fullmatch(like["pattern"], text) is not None) is fits, text
 
 
+@pytest.mark.parametrize(
+    ("name", "entry"), [("change_points", "PointAnswer"), ("symbol_targets", "TargetAnswer")]
+)
+def test_places_are_in_files_that_look_like_files_or_are_known(name: str, entry: str) -> None:
+    prompt = next(prompt for prompt in SHAPED if prompt.name == name)
+    schema = prompt.shape(replace(INPUTS[name], paths=("src/a.py", "gradlew"))).schema
+    assert schema is not None
+    assert schema["$defs"][entry]["properties"]["file"]["anyOf"][0]["enum"] == ["gradlew"]
+
+
 @pytest.mark.parametrize("prompt", SHAPED, ids=lambda prompt: prompt.name)
 def test_the_example_keeps_the_bounds_and_half_of_the_answers_length(prompt: Prompt[Any, Any]) -> None:
     assert len(prompt.example) / CHARS_PER_TOKEN < prompt.max_answer_tokens / 2

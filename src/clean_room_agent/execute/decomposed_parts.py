@@ -21,6 +21,7 @@ from clean_room_agent.execute.drafts import (
     Draft,
     Rejected,
     left_out,
+    paths_shown,
     sampling_after,
     shown_evidence,
     unreadable_draft,
@@ -100,6 +101,7 @@ class DecomposedParts:
                 task=self._room.task,
                 rejected=carried.rejected,
                 faults=rejected.faults,
+                paths=paths_shown(self._room),
             )
 
         carried = planner_load(self._room, rejected=rejected.text)

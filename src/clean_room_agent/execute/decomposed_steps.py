@@ -19,6 +19,7 @@ from clean_room_agent.execute.drafts import (
     Draft,
     Rejected,
     left_out,
+    paths_shown,
     sampling_after,
     shown_evidence,
     steps_as_json,
@@ -200,6 +201,7 @@ class DecomposedSteps:
                 max_targets=asked.max_targets,
                 rejected=carried.rejected,
                 faults=rejected.faults,
+                paths=(*asked.part.affected_files, *paths_shown(self._room)),
             )
 
         fitted = fit(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.artifacts.verdicts import (
     AdjustmentVerdicts,
@@ -83,6 +84,11 @@ def steps_as_json(steps: Sequence[PlanStep]) -> str:
         for step in steps
     ]
     return "\n".join(json.dumps(step, ensure_ascii=False) for step in shaped)
+
+
+def paths_shown(room: ContextPackage) -> tuple[str, ...]:
+    """Those that the prompt shows or lists."""
+    return tuple(dict.fromkeys((*(item.path for item in room.items), *room.others)))
 
 
 def left_out(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from clean_room_agent.execute.drafts import (
     Rejected,
     StepOutcome,
     left_out,
+    paths_shown,
     sampling_after,
     shown_evidence,
     steps_as_json,
@@ -45,7 +46,7 @@ def draft_meta_plan(
             task=room.task,
             rejected=carried.rejected,
             faults=rejected.faults,
-            known=_paths(room),
+            known=paths_shown(room),
         )
 
     carried = planner_load(room, rejected=rejected.text)
@@ -127,7 +128,7 @@ def draft_part_plan(
             max_steps=max_steps,
             max_lines=max_lines,
         )
-        return replace(inputs, known=(*part.affected_files, *_paths(room)))
+        return replace(inputs, known=(*part.affected_files, *paths_shown(room)))
 
     fitted = fit(
         models,
@@ -266,11 +267,6 @@ def told(outcome: StepOutcome) -> str:
     verdict = "done" if outcome.succeeded else "failed"
     detail = f" ({outcome.detail})" if outcome.detail else ""
     return f"- {outcome.step.id}, {verdict}: {outcome.step.description}{detail}"
-
-
-def _paths(room: ContextPackage) -> tuple[str, ...]:
-    """Those that the prompt shows or lists."""
-    return tuple(dict.fromkeys((*(item.path for item in room.items), *room.others)))
 
 
 def _same(step: PlanStep, other: PlanStep) -> bool:

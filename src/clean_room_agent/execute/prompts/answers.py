@@ -185,6 +185,16 @@ def steps_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonS
     return at_most(_with(schema, "FileAnswer", path=_path_schema(known)), "steps", most)
 
 
+def points_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
+    """The schema of at most so many changes, whose files are `known` or look like a file."""
+    return at_most(_with(schema, "PointAnswer", file=_path_schema(known)), "points", most)
+
+
+def targets_schema(schema: JsonSchema, known: Collection[str], most: int) -> JsonSchema:
+    """The schema of at most so many places, whose files are `known` or look like a file."""
+    return at_most(_with(schema, "TargetAnswer", file=_path_schema(known)), "targets", most)
+
+
 def _with(schema: JsonSchema, definition: str, **changes: JsonSchema) -> JsonSchema:
     """The schema with other values of an answer's keys; what a change does not say of one stays."""
     found = schema["$defs"][definition]

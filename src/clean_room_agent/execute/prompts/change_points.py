@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.package import SectionTexts
-from clean_room_agent.execute.prompts.answers import ChangePointsAnswer
+from clean_room_agent.execute.prompts.answers import ChangePointsAnswer, points_schema
 from clean_room_agent.execute.prompts.texts import PLANNER, template
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.schema import at_most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +22,8 @@ class ChangePointsInputs:
     rejected: str
     """An earlier answer that had faults."""
     faults: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+    """Of files that there are, for the schema alone."""
 
 
 EXAMPLE = (
@@ -41,5 +42,5 @@ CHANGE_POINTS: Prompt[ChangePointsInputs, ChangePointsAnswer] = Prompt(
     answer=JsonAnswer(ChangePointsAnswer),
     max_answer_tokens=1000,
     example=EXAMPLE,
-    narrow=lambda schema, inputs: at_most(schema, "points", inputs.max_points),
+    narrow=lambda schema, inputs: points_schema(schema, inputs.paths, inputs.max_points),
 )

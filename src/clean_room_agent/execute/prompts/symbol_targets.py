@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.package import SectionTexts
-from clean_room_agent.execute.prompts.answers import SymbolTargetsAnswer
+from clean_room_agent.execute.prompts.answers import SymbolTargetsAnswer, targets_schema
 from clean_room_agent.execute.prompts.texts import PLANNER, template
 from clean_room_agent.llm.answers import JsonAnswer
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.llm.schema import at_most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +30,8 @@ class SymbolTargetsInputs:
     max_targets: int
     rejected: str
     faults: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+    """Of files that there are, for the schema alone."""
 
 
 EXAMPLE = (
@@ -48,5 +49,5 @@ SYMBOL_TARGETS: Prompt[SymbolTargetsInputs, SymbolTargetsAnswer] = Prompt(
     answer=JsonAnswer(SymbolTargetsAnswer),
     max_answer_tokens=800,
     example=EXAMPLE,
-    narrow=lambda schema, inputs: at_most(schema, "targets", inputs.max_targets),
+    narrow=lambda schema, inputs: targets_schema(schema, inputs.paths, inputs.max_targets),
 )
