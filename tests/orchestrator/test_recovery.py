@@ -1,10 +1,25 @@
+from dataclasses import replace
+from typing import Any, get_args
+
 import pytest
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
-from clean_room_agent.orchestrator.recovery import AttemptSeen, Limits, decide, is_repeat
+from clean_room_agent.orchestrator.config import RecoveryConfig, Rule
+from clean_room_agent.orchestrator.recovery import (
+    TABLE,
+    Action,
+    AttemptSeen,
+    Drawn,
+    RunSeen,
+    Situation,
+    StepSeen,
+    decide,
+    is_repeat,
+)
 
 MISSING = RefinementRequest(reason="r", missing_files=("a.py",))
+ERROR = "AssertionError: Lists differ: [7, 1, 1] != [3, 3, 3]"
 
 
 def seen(
@@ -15,39 +30,146 @@ def seen(
 
 LACKING = seen(AttemptOutcome.INSUFFICIENT_CONTEXT, "x", MISSING)
 FAILED = seen(AttemptOutcome.TESTS_FAILED, "x")
-CUT = seen(AttemptOutcome.TRUNCATED)
+CUT = AttemptSeen(outcome=AttemptOutcome.TRUNCATED, fingerprint="", category="truncated")
+CUT_AGAIN = replace(CUT, drawn=Drawn(more_room=True))
+SAID = replace(FAILED, message=ERROR)
+SAID_OTHERWISE = replace(SAID, fingerprint="y")
+STEP = StepSeen(attempts=(FAILED,), max_attempts=3)
+CONFIG = RecoveryConfig()
+
+
+def at(
+    *attempts: AttemptSeen, run: RunSeen | None = None, config: RecoveryConfig = CONFIG, **step: Any
+) -> Situation:
+    changed = replace(STEP, attempts=attempts, **step)
+    return Situation(step=changed, run=run or RunSeen(), config=config)
+
+
+def kind(*attempts: AttemptSeen, **step: Any) -> str:
+    return decide(at(*attempts, **step)).kind
+
+
+def without(*rules: str) -> RecoveryConfig:
+    left: tuple[Rule, ...] = tuple(rule for rule in get_args(Rule) if rule not in rules)
+    return RecoveryConfig(rules=left)
 
 
 @pytest.mark.parametrize(
-    ("attempts", "limits", "kind"),
+    ("situation", "expected"),
     [
-        ([LACKING], Limits(attempts_left=2, refinements_left=1), "refine"),
-        ([LACKING], Limits(attempts_left=2, refinements_left=0), "retry"),
-        ([LACKING], Limits(attempts_left=0, refinements_left=1), "skip"),
-        ([seen(AttemptOutcome.INSUFFICIENT_CONTEXT)], Limits(attempts_left=1, refinements_left=1), "retry"),
-        ([FAILED], Limits(attempts_left=1, refinements_left=1), "retry"),
-        ([FAILED], Limits(attempts_left=0, refinements_left=1), "skip"),
-        ([FAILED], Limits(attempts_left=1, refinements_left=1, budget_spent="9 calls"), "stop"),
+        (at(LACKING, refinements_left=1), "refine"),
+        (at(LACKING, refinements_left=0), "retry"),
+        (at(LACKING, max_attempts=1, refinements_left=1), "skip"),
+        (at(seen(AttemptOutcome.INSUFFICIENT_CONTEXT), refinements_left=1), "retry"),
+        (at(FAILED), "retry"),
+        (at(FAILED, max_attempts=1), "skip"),
+        (at(FAILED, run=RunSeen(budget_spent="9 calls")), "stop"),
+        (at(CUT, divisible=True), "retry"),
+        (at(CUT, CUT_AGAIN, divisible=True), "reduce_scope"),
+        (at(CUT, CUT_AGAIN), "retry"),
+        (at(FAILED, divisible=True, run=RunSeen(budget_share=0.95)), "reduce_scope"),
+        (at(FAILED, run=RunSeen(budget_share=0.95)), "retry"),
+        (at(SAID, SAID_OTHERWISE, replans_left=1), "replan"),
+        (at(SAID, SAID_OTHERWISE, replans_left=0), "retry"),
+        (at(SAID, SAID_OTHERWISE, replans_left=1, kept=True), "retry"),
+        (at(FAILED, FAILED), "change_strategy"),
+        (at(FAILED, max_attempts=1, stronger=("big",), replans_left=1), "escalate"),
+        (at(FAILED, max_attempts=1, replans_left=1), "replan"),
+        (at(FAILED, max_attempts=1, depended_on=True), "needs_human"),
+        (at(FAILED, max_attempts=1, depended_on=True, kept=True), "skip"),
     ],
 )
-def test_the_first_rule_that_matches_decides(attempts: list[AttemptSeen], limits: Limits, kind: str) -> None:
-    assert decide(attempts, limits).kind == kind
+def test_the_first_row_that_matches_decides(situation: Situation, expected: str) -> None:
+    assert decide(situation).kind == expected
+
+
+def test_a_row_that_is_switched_off_never_decides() -> None:
+    situations = {
+        "refine": at(LACKING, refinements_left=1),
+        "reduce_scope": at(CUT, CUT_AGAIN, divisible=True),
+        "replan": at(SAID, SAID_OTHERWISE, replans_left=1),
+        "change_strategy": at(FAILED, FAILED),
+        "retry": at(FAILED),
+        "escalate": at(FAILED, max_attempts=1, stronger=("big",)),
+        "replan_last": at(FAILED, max_attempts=1, replans_left=1),
+        "needs_human": at(FAILED, max_attempts=1, depended_on=True),
+    }
+    assert list(situations) == [name for name, _ in TABLE]
+    for name, situation in situations.items():
+        off = decide(replace(situation, config=without(name)))
+        assert off != decide(situation), name
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(SAID, message="AssertionError: no"),
+        replace(SAID, category="import"),
+        replace(SAID, message="TypeError: split() takes 2 positional arguments but 3 were given"),
+    ],
+    ids=["short", "another kind", "another message"],
+)
+def test_only_failures_alike_show_a_flaw_of_the_plan(other: AttemptSeen) -> None:
+    assert kind(other, SAID_OTHERWISE, replans_left=1) != "replan"
+
+
+def test_what_failed_before_the_context_was_refined_is_not_held_against_the_plan() -> None:
+    assert kind(SAID, replace(SAID_OTHERWISE, refined=True), replans_left=1) == "retry"
+
+
+@pytest.mark.parametrize("category", ["format", "truncated", "untouched", "infrastructure"])
+def test_answers_that_were_never_judged_say_nothing_of_the_plan(category: str) -> None:
+    one = replace(SAID, category=category)  # type: ignore[arg-type]
+    assert kind(one, replace(one, fingerprint="y"), replans_left=1) == "retry"
+
+
+def test_a_fatal_kind_of_failure_has_the_part_planned_again_at_once() -> None:
+    assert kind(replace(FAILED, category="schema_mismatch"), replans_left=1) == "replan"
 
 
 def test_an_answer_given_before_is_drawn_differently() -> None:
-    action = decide([FAILED, FAILED], Limits(attempts_left=1, refinements_left=0))
-    assert action.vary
-    assert not decide([FAILED], Limits(attempts_left=1, refinements_left=0)).vary
+    assert decide(at(FAILED, FAILED)).vary
+    assert not decide(at(FAILED)).vary
+
+
+@pytest.mark.parametrize(
+    "standstill",
+    [
+        {"tree": "t"},
+        {"red": ("test_a: boom",)},
+        {"already_applied": True},
+    ],
+)
+def test_without_progress_the_strategy_changes_first_the_draw_then_the_form(
+    standstill: dict[str, object],
+) -> None:
+    one = replace(FAILED, **standstill)  # type: ignore[arg-type]
+    other = replace(one, fingerprint="y")
+    first = decide(at(one, other, max_attempts=5))
+    assert (first.kind, first.vary, first.form) == ("change_strategy", True, "")
+    third = replace(one, fingerprint="z", drawn=first.drawn())
+    assert decide(at(one, other, third, max_attempts=5)).form == "whole_symbol"
+
+
+def test_each_stronger_model_is_asked_in_turn() -> None:
+    assert decide(at(FAILED, max_attempts=1, stronger=("big", "huge"))).model == "big"
+    tried = replace(FAILED, drawn=Drawn(model="big"))
+    assert decide(at(FAILED, tried, max_attempts=1, stronger=("big", "huge"))).model == "huge"
+    assert kind(FAILED, tried, max_attempts=1, stronger=("big",)) == "skip"
 
 
 def test_after_an_answer_was_cut_off_all_later_ones_get_more_room() -> None:
-    limits = Limits(attempts_left=1, refinements_left=0)
-    assert decide([CUT], limits).more_room
-    assert decide([CUT, FAILED], limits).more_room
-    assert not decide([FAILED], limits).more_room
-    refined = decide([CUT, LACKING], Limits(attempts_left=1, refinements_left=1))
+    assert decide(at(CUT)).more_room
+    assert decide(at(CUT, FAILED)).more_room
+    assert not decide(at(FAILED)).more_room
+    refined = decide(at(CUT, LACKING, refinements_left=1))
     assert (refined.kind, refined.more_room) == ("refine", True)
 
 
 def test_answers_without_text_are_not_repeats() -> None:
     assert not is_repeat([CUT, CUT])
+
+
+def test_what_is_asked_next_is_what_the_attempt_is_known_by() -> None:
+    action = Action(kind="escalate", rule="r", vary=True, more_room=True, form="whole_symbol", model="big")
+    assert action.drawn() == Drawn(varied=True, more_room=True, form="whole_symbol", model="big")

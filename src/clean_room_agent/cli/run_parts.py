@@ -11,6 +11,7 @@ from clean_room_agent import secrets_names
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.cli.local_context import LocalContext
+from clean_room_agent.cli.settings import Settings
 from clean_room_agent.cli.wiring import (
     Desk,
     RecordedState,
@@ -75,7 +76,7 @@ def run_parts(
             ),
             observer=observer,
             meter=desk.meter,
-            limits=RunLimits(solve=settings.solve, orchestrator=settings.orchestrator, edit=settings.edit),
+            limits=_limits(settings),
             ground=Ground(
                 config=settings.sandbox,
                 testing=settings.testing,
@@ -94,6 +95,15 @@ def run_parts(
             hints=hints,
             interrupts=interrupts or Interrupts(),
         )
+
+
+def _limits(settings: Settings) -> RunLimits:
+    return RunLimits(
+        solve=settings.solve,
+        orchestrator=settings.orchestrator,
+        edit=settings.edit,
+        recovery=settings.recovery,
+    )
 
 
 def _header(desk: Desk, repo: Repository, task: str, command: str) -> RunHeader:

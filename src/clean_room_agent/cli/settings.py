@@ -12,7 +12,7 @@ from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
-from clean_room_agent.orchestrator.config import OrchestratorConfig, SolveConfig
+from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.retrieval.config import JudgmentsConfig, StagesConfig
 from clean_room_agent.sandbox.config import SandboxConfig
@@ -25,6 +25,7 @@ TABLES: dict[str, type[ConfigSlice]] = {
     "solve": SolveConfig,
     "testing": TestingConfig,
     "orchestrator": OrchestratorConfig,
+    "recovery": RecoveryConfig,
     "edit": EditConfig,
     "worktree": WorktreeConfig,
     "sandbox": SandboxConfig,
@@ -117,6 +118,11 @@ class Settings:
     def orchestrator(self) -> OrchestratorConfig:
         """[orchestrator]."""
         return load_slice(self.data, "orchestrator", OrchestratorConfig, source=self.source)
+
+    @cached_property
+    def recovery(self) -> RecoveryConfig:
+        """[recovery]."""
+        return load_slice(self.data, "recovery", RecoveryConfig, source=self.source)
 
     @cached_property
     def edit(self) -> EditConfig:

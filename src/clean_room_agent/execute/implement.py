@@ -95,8 +95,10 @@ def implement(
     pass_id: str,
     sampling: Sampling | None = None,
     max_answer_tokens: int | None = None,
+    tag: str = "",
 ) -> Implemented:
-    """The coder's answer to one step. `max_answer_tokens` takes the place of what is reckoned from the window.
+    """The coder's answer to one step, or that of the model `tag`. `max_answer_tokens` takes the place of what is reckoned
+    from the window.
 
     Raises:
         WindowExceeded: the step and the primary items of the room do not fit the coder's window.
@@ -120,6 +122,7 @@ def implement(
         pass_id=pass_id,
         sampling=sampling,
         max_answer_tokens=max_answer_tokens or free,
+        tag=tag,
     )
     fault = "" if reply.bad is None else reply.bad.fault
     return Implemented(
@@ -197,7 +200,12 @@ def answer_fingerprint(text: str) -> str:
         )
     else:
         content = " ".join(text.split())
-    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
+    return text_fingerprint(content)
+
+
+def text_fingerprint(text: str) -> str:
+    """Equal for equal texts; "" for none."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest() if text else ""
 
 
 def _unless_said(text: str, *others: str) -> str:

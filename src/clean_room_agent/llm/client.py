@@ -94,19 +94,20 @@ class ModelClient:
         sampling: Sampling | None = None,
         repair: bool = True,
         max_answer_tokens: int | None = None,
+        tag: str = "",
     ) -> Reply[AnswerT]:
         """The prompt's answer, read.
 
         An answer that cannot be read is shown its fault once (`repair`), in a prompt of its own, unless it was cut
         and the prompt's reader finds asking again useless, or the repair would not fit the window.
-        `max_answer_tokens` takes the place of the prompt's own bound.
+        `max_answer_tokens` takes the place of the prompt's own bound, the model `tag` that of the configured one.
 
         Raises:
             WindowExceeded: the request does not fit the model's window; nothing was sent.
             ModelError: the server's failure, after the configured retries.
             ReplayMismatch: the recording holds another call here.
         """
-        model = self._router.resolve(prompt.role, prompt.name, stage)
+        model = self._router.resolve(prompt.role, prompt.name, stage, tag=tag)
         place = Place(pass_id=pass_id, stage=stage, item=item)
         question = _question(prompt, model, inputs, sampling, max_answer_tokens)
         if model.tag in self._copiers_of(pass_id) and self._is_held(question):
@@ -237,6 +238,10 @@ class ModelClient:
             known = () if self._copies is None else self._copies.copiers(pass_id)
             self._copiers[pass_id] = set(known)
         return self._copiers[pass_id]
+
+    def stronger(self, role: Role) -> tuple[str, ...]:
+        """Tags of the models to escalate to, in order."""
+        return self._router.escalation(role)
 
     def warm_sampling(self) -> Sampling:
         """How an answer is drawn after one that could not be read: the likeliest tokens would be the same again."""

@@ -76,10 +76,14 @@ class Escalation(PerRole[tuple[str, ...]]):
     """`[models.escalation]`."""
 
     coding: tuple[str, ...] = Field(
+        default=(), description="stronger models, asked in this order about a step that the coder cannot do"
+    )
+    reasoning: tuple[str, ...] = Field(
+        default=(), description="stronger models, in order: the first is the doctor"
+    )
+    classifier: tuple[str, ...] = Field(
         default=(), description="stronger models, in order; nothing in this version asks them"
     )
-    reasoning: tuple[str, ...] = Field(default=(), description="stronger models, in order; as above")
-    classifier: tuple[str, ...] = Field(default=(), description="stronger models, in order; as above")
 
 
 class Timeouts(ConfigSlice):

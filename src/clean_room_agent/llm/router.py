@@ -62,14 +62,14 @@ class ModelRouter:
         """The configuration that is resolved."""
         return self._models
 
-    def resolve(self, role: Role, name: str, stage: str = "") -> ModelConfig:
-        """The model for a prompt: the override for its name, else for its stage, else its role's.
+    def resolve(self, role: Role, name: str, stage: str = "", *, tag: str = "") -> ModelConfig:
+        """The model for a prompt: `tag`, else the override for its name, else for its stage, else its role's.
 
         Raises:
             ConfigError: the override's model is used elsewhere with another window.
         """
         overrides = self._models.overrides
-        tag = overrides.get(name) or (overrides.get(stage) if stage else None) or self._role_tag(role)
+        tag = tag or overrides.get(name) or (overrides.get(stage) if stage else None) or self._role_tag(role)
         self._pin_window(tag, role, f"prompt {name}")
         budget = self._role_budget(role)
         return ModelConfig(

@@ -39,12 +39,17 @@ from clean_room_agent.orchestrator.testing.commands import scripts_of
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.started import says_nothing
 from clean_room_agent.orchestrator.tree import Tree
 from clean_room_agent.orchestrator.unshown import unchanged, unshown_targets
 
 VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40
 VARIED_TOP_P = 0.95
+WHOLE_SYMBOLS = (
+    "Write each function, method or class that you change whole: <edit> with symbol=, without a search text."
+)
+"""What the coder is told where searching and replacing led nowhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +62,10 @@ class StepJob:
     """What the part's plan says beyond its steps."""
     last: bool = False
     """Whether no step of the run is left after it."""
+    depended_on: bool = False
+    """Whether another step, or another part, needs it."""
+    plan_number: int = 0
+    """Which plan of its part it is of, 1 for the first; 0 where the part cannot be planned again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +125,7 @@ def try_once(
         diff=diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else "",
         unshown=unshown,
         failures=tuple(one.summary() for one in earlier),
+        hint=WHOLE_SYMBOLS if action.form == "whole_symbol" else "",
     )
     sampling = (
         Sampling(
@@ -131,6 +141,7 @@ def try_once(
         pass_id=pass_id,
         sampling=sampling,
         max_answer_tokens=raised_answer_tokens(run.models.window("coding")) if action.more_room else None,
+        tag=action.model,
     )
     for dropped in answer.dropped:
         run.chronicle.event(pass_id, "dropped_from_prompt", dropped)
@@ -284,7 +295,12 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
         missing = missing_after_tests(
             evidence_of(tests), room, run.tree().paths, newly_failing=verdict.newly_failing
         )
-    outcome = AttemptOutcome.APPLIED_AND_PASSED if verdict.passed else _failed_outcome(tests, missing)
+    if verdict.passed:
+        outcome = AttemptOutcome.APPLIED_AND_PASSED
+    elif says_nothing(tests) and _says_nothing_at_head(run):
+        outcome = AttemptOutcome.INFRASTRUCTURE
+    else:
+        outcome = _failed_outcome(tests, missing)
     left = f"; left as it was: {', '.join(tried.untouched)}" if tried.untouched else ""
     return Tried(
         outcome=outcome,
@@ -305,6 +321,12 @@ def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
         untouched=tried.untouched,
         unfinished=unfinished,
     )
+
+
+def _says_nothing_at_head(run: Run) -> bool:
+    """Whether the tests, which ran before, do not run without the attempt's edits either."""
+    run.bench.checkout(run.progress.head)
+    return says_nothing(run.bench.run_step())
 
 
 def _turned_nothing(run: Run, tests: TestRun) -> bool:

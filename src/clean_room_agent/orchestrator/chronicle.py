@@ -20,7 +20,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.events import Observer, PassFinished, PassStarted
 from clean_room_agent.orchestrator.meter import Meter, Spent, spent_of
-from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
+from clean_room_agent.orchestrator.recovery import Action
 
 RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
 
@@ -164,14 +164,18 @@ class Chronicle:
         part_id: str = "",
         step_id: str = "",
         known: bool = False,
+        model: str = "",
     ) -> OpenPass:
-        """The pass stands in the record; `now` is the monotonic time in seconds. One that is `known` is not told of."""
+        """The pass stands in the record; `now` is the monotonic time in seconds. One that is `known` is not told of.
+
+        `model` is the tag of the one that takes the place of the configured one.
+        """
         window = self._router.window(role)
         row = task_runs.TaskRunRow(
             task_id=pass_id,
             repo_path=self._header.repo_path,
             mode=mode,
-            execute_model=self._router.resolve(role, pass_type.value).tag,
+            execute_model=self._router.resolve(role, pass_type.value, tag=model).tag,
             context_window=window.context,
             reserved_tokens=window.reserved,
             stages=self._header.stages,
@@ -291,9 +295,8 @@ class Chronicle:
             ),
         )
 
-    def recovery(self, pass_id: str, seen: AttemptSeen, action: Action) -> None:
-        """The record knows what was decided after a failed attempt, and by which rule."""
-        state = json.dumps({"outcome": seen.outcome.value, "fingerprint": seen.fingerprint})
+    def recovery(self, pass_id: str, state: str, action: Action) -> None:
+        """The record knows what was decided after a failed attempt, by which rule, and what it saw: JSON text."""
         self._record.write(
             refinements.append_recovery_decision,
             refinements.RecoveryRow(
@@ -301,6 +304,7 @@ class Chronicle:
                 state=state,
                 rule=action.rule,
                 action=action.kind,
+                detail=action.question,
                 timestamp=self._record.now(),
             ),
         )

@@ -1,10 +1,24 @@
 """The slices of `config.toml` that steer a run."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from clean_room_agent.config import ConfigSlice
+from clean_room_agent.orchestrator.failures import Category
+
+Rule = Literal[
+    "refine",
+    "reduce_scope",
+    "replan",
+    "diagnose",
+    "change_strategy",
+    "retry",
+    "escalate",
+    "replan_last",
+    "needs_human",
+]
+"""A row of the recovery table that can be switched off; `stop` and `skip`, which end things, cannot."""
 
 
 class SolveConfig(ConfigSlice):
@@ -51,4 +65,34 @@ class OrchestratorConfig(ConfigSlice):
     max_minutes: float = Field(default=240.0, gt=0, description="minutes of a run")
     max_untracked_bytes: int = Field(
         default=2_000_000, ge=0, description="an untracked file larger than this stays out of the snapshot"
+    )
+
+
+class RecoveryConfig(ConfigSlice):
+    """[recovery]: what is done about a step that does not work; planning/pipeline.md has the table."""
+
+    rules: tuple[Rule, ...] = Field(
+        default=get_args(Rule), description="the rows that may decide; one that is left out never does"
+    )
+    likeness: float = Field(
+        default=0.8, gt=0, le=1, description="from this share on, two normalised errors count as the same"
+    )
+    min_message: int = Field(default=30, ge=1, description="characters; shorter errors are not compared")
+    replans_per_part: int = Field(default=1, ge=0, description="times a part is planned again")
+    replans_per_run: int = Field(default=5, ge=0, description="times parts of a run are planned again")
+    fatal_categories: tuple[Category, ...] = Field(
+        default=("wrong_tech_stack", "schema_mismatch", "api_contract_wrong"),
+        description="kinds of failure after which the part is planned again at once",
+    )
+    no_progress: int = Field(
+        default=2, ge=2, description="attempts in a row that change nothing, before another strategy"
+    )
+    nearly_spent: float = Field(
+        default=0.9,
+        gt=0,
+        le=1,
+        description="share of a run's budget from which a step of several files is cut down",
+    )
+    escalation_attempts: int = Field(
+        default=1, ge=1, description="attempts of each stronger model in [models.escalation]"
     )

@@ -25,6 +25,8 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.touched import Touched, restored_changes, touched_files
 from clean_room_agent.orchestrator.validations import note_tests
 
+LANDED = frozenset({RunStatus.COMPLETE, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
+"""How a run ended whose accepted steps stand as a branch."""
 BRANCHES = "cra"
 """The folder of the branches that results are."""
 TESTS_TOUCHED = "tests_touched"
@@ -83,7 +85,7 @@ def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
     status, reason = _status(run, verdict)
     changed = at.head != run.base
     branch = ""
-    if changed and status in {RunStatus.COMPLETE, RunStatus.PARTIAL}:
+    if changed and status in LANDED:
         name = f"{BRANCHES}/{short_id(run.task_id)}"
         branch = land(run.repo, name, at.head, before=run.chronicle.landed)
     result = OrchestratorResult(
@@ -216,17 +218,24 @@ def _some(paths: Collection[str]) -> str:
 
 def _status(run: Run, verdict: FinalVerdict | None) -> tuple[RunStatus, str]:
     at = run.progress
+    if at.question:
+        return RunStatus.NEEDS_HUMAN, f"{at.stop_reason}; {at.question}"
     if at.stop_reason:
         return RunStatus.PARTIAL, at.stop_reason
     if verdict is None:
         why = f"{at.failed[0].step.id}: {at.failed[0].why}" if at.failed else ""
         return RunStatus.FAILED, why or at.no_plan_reason or "nothing was changed"
+    reason = _undone(run) or ("" if verdict.complete else verdict.reason)
+    return (RunStatus.PARTIAL, reason) if reason else (RunStatus.COMPLETE, "")
+
+
+def _undone(run: Run) -> str:
+    """Which step or part is missing; "" where none is."""
+    at = run.progress
     if at.failed:
         first = at.failed[0]
-        return RunStatus.PARTIAL, f"step {first.part_id}/{first.step.id} was given up: {first.why}"
+        return f"step {first.part_id}/{first.step.id} was given up: {first.why}"
     if at.parts_done < at.total_parts:
         missing = f"{at.total_parts - at.parts_done} of {at.total_parts} parts are not done"
-        return RunStatus.PARTIAL, f"{missing}: {at.no_plan_reason}" if at.no_plan_reason else missing
-    if not verdict.complete:
-        return RunStatus.PARTIAL, verdict.reason
-    return RunStatus.COMPLETE, ""
+        return f"{missing}: {at.no_plan_reason}" if at.no_plan_reason else missing
+    return ""

@@ -1,13 +1,43 @@
-"""What to do when an attempt did not work: one pure function, the first rule that matches wins."""
+"""What to do when an attempt did not work: one pure function over a table, whose first row that matches wins."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.orchestrator.config import RecoveryConfig, Rule
+from clean_room_agent.orchestrator.failures import Category
+from clean_room_agent.orchestrator.likeness import likeness
 
-ActionKind = Literal["stop", "refine", "retry", "skip"]
+ActionKind = Literal[
+    "stop",
+    "refine",
+    "reduce_scope",
+    "replan",
+    "diagnose",
+    "change_strategy",
+    "retry",
+    "escalate",
+    "skip",
+    "needs_human",
+]
+Form = Literal["", "whole_symbol"]
+"""How edits are to be written: as the coder likes, or each changed symbol whole."""
+NO_FLAW: frozenset[Category] = frozenset({"format", "truncated", "untouched", "infrastructure"})
+"""Failures that say nothing about the plan: no edit of theirs was judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """How an answer was asked for."""
+
+    varied: bool = False
+    """With a temperature, and a seed of its own."""
+    more_room: bool = False
+    form: Form = ""
+    model: str = ""
+    """A stronger model's tag; "" for the coder."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,16 +48,64 @@ class AttemptSeen:
     fingerprint: str
     """Of the answer's text: an answer given twice is not worth a third test run."""
     missing: RefinementRequest | None = None
+    category: Category = "logic"
+    message: str = ""
+    """What failed, in the words of the tests or of the refusal."""
+    tree: str = ""
+    """Equal for attempts that made the same tree; "" where nothing was applied."""
+    red: tuple[str, ...] = ()
+    """Each red test with its message, normalised; sorted."""
+    already_applied: bool = False
+    """Whether an edit's replacement stood there before."""
+    drawn: Drawn = Drawn()
+    refined: bool = False
+    """Whether retrieval added to its context what an earlier attempt had lacked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What is left for the step and the run."""
+class StepSeen:
+    """What the decision looks at of the step."""
 
-    attempts_left: int
-    refinements_left: int
+    attempts: tuple[AttemptSeen, ...]
+    """Failed ones, oldest first; not empty."""
+    max_attempts: int
+    """Of the coder."""
+    refinements_left: int = 0
+    divisible: bool = False
+    """Whether it names several files or symbols, so that something smaller can be done first."""
+    depended_on: bool = False
+    """Whether another step, or another part, needs it."""
+    kept: bool = False
+    """Whether an attempt may stay that turned no test green: the step is not given up then."""
+    replans_left: int = 0
+    """Times that its part may still be planned again, of the part's and of the run's."""
+    stronger: tuple[str, ...] = ()
+    """Tags of stronger models that were not asked yet, in order; the first may have been, while attempts of its are left."""
+
+    @property
+    def newest(self) -> AttemptSeen:
+        """The last attempt."""
+        return self.attempts[-1]
+
+    @property
+    def attempts_left(self) -> int:
+        """Of the coder."""
+        return self.max_attempts - sum(not seen.drawn.model for seen in self.attempts)
+
+    @property
+    def more_room(self) -> bool:
+        """Whether an answer of the step was cut off, so that each later one gets more of the window."""
+        return any(seen.outcome is AttemptOutcome.TRUNCATED for seen in self.attempts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSeen:
+    """What the decision looks at of the run."""
+
     budget_spent: str = ""
-    """Which budget of the run is used up; "" while none is."""
+    """Which budget is used up; "" while none is."""
+    budget_share: float = 0.0
+    """Of the budget that is nearest to its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,30 +118,162 @@ class Action:
     """Whether the next answer must be drawn differently, because the last one was given before or was unreadable."""
     more_room: bool = False
     """Whether the next answer gets more of the window, because an answer of this step was cut off."""
+    form: Form = ""
+    model: str = ""
+    """The stronger model that is asked next; "" for the coder."""
+    question: str = ""
+    """What a person is asked; "" unless the run needs one."""
+
+    def drawn(self) -> Drawn:
+        """How the next answer is asked for."""
+        return Drawn(varied=self.vary, more_room=self.more_room, form=self.form, model=self.model)
 
 
-def decide(attempts: Sequence[AttemptSeen], limits: Limits) -> Action:
-    """The action after the newest (last) of a step's failed attempts."""
-    newest = attempts[-1]
-    cut = any(seen.outcome is AttemptOutcome.TRUNCATED for seen in attempts)
-    if limits.budget_spent:
-        return Action(kind="stop", rule=f"budget spent: {limits.budget_spent}")
-    if (
-        newest.outcome is AttemptOutcome.INSUFFICIENT_CONTEXT
-        and newest.missing is not None
-        and limits.refinements_left > 0
-        and limits.attempts_left > 0
-    ):
-        return Action(kind="refine", rule="insufficient_context with evidence", more_room=cut)
-    if limits.attempts_left > 0:
-        if newest.outcome is AttemptOutcome.TRUNCATED:
-            return Action(kind="retry", rule="the answer was cut off: more room for it", more_room=True)
-        if is_repeat(attempts):
-            return Action(kind="retry", rule="the same answer again: draw another", vary=True, more_room=cut)
-        unreadable = newest.outcome in {AttemptOutcome.UNREADABLE, AttemptOutcome.NO_EDITS}
-        rule = f"attempts left: {limits.attempts_left}"
-        return Action(kind="retry", rule=rule, vary=unreadable, more_room=cut)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """All that a decision looks at, and all that the record keeps of it."""
+
+    step: StepSeen
+    run: RunSeen
+    config: RecoveryConfig
+
+
+Row = Callable[[Situation], Action | None]
+
+
+def decide(at: Situation) -> Action:
+    """The action after the newest of a step's failed attempts."""
+    if at.run.budget_spent:
+        return Action(kind="stop", rule=f"budget spent: {at.run.budget_spent}")
+    for name, row in TABLE:
+        action = row(at) if name in at.config.rules else None
+        if action is not None:
+            return action
     return Action(kind="skip", rule="attempts are used up")
+
+
+def _refine(at: Situation) -> Action | None:
+    lacking = (
+        at.step.newest.outcome is AttemptOutcome.INSUFFICIENT_CONTEXT and at.step.newest.missing is not None
+    )
+    if not lacking or at.step.refinements_left <= 0 or at.step.attempts_left <= 0:
+        return None
+    return Action(kind="refine", rule="insufficient_context with evidence", more_room=at.step.more_room)
+
+
+def _reduce_scope(at: Situation) -> Action | None:
+    if not at.step.divisible or at.step.kept:
+        return None
+    newest = at.step.newest
+    if newest.outcome is AttemptOutcome.TRUNCATED and newest.drawn.more_room:
+        return Action(kind="reduce_scope", rule="the answer was cut off again, with more room for it")
+    if at.run.budget_share >= at.config.nearly_spent:
+        return Action(kind="reduce_scope", rule=f"{at.run.budget_share:.0%} of a budget of the run is spent")
+    return None
+
+
+def _replan(at: Situation) -> Action | None:
+    if at.step.replans_left <= 0 or at.step.kept:
+        return None
+    newest = at.step.newest
+    if newest.category in at.config.fatal_categories:
+        return Action(kind="replan", rule=f"a failure of the kind {newest.category}")
+    before = at.step.attempts[-2] if len(at.step.attempts) > 1 and not newest.refined else None
+    if before is None or newest.category in NO_FLAW or before.category != newest.category:
+        return None
+    if min(len(before.message), len(newest.message)) < at.config.min_message:
+        return None
+    alike = likeness(before.message, newest.message)
+    if alike < at.config.likeness:
+        return None
+    return Action(
+        kind="replan", rule=f"an approach flaw: two {newest.category} failures are {alike:.0%} alike"
+    )
+
+
+def _change_strategy(at: Situation) -> Action | None:
+    why = _standstill(at.step.attempts, at.config.no_progress)
+    if not why or at.step.attempts_left <= 0:
+        return None
+    drawn = [seen.drawn for seen in at.step.attempts]
+    form: Form = "whole_symbol" if any(one.varied for one in drawn) else ""
+    return Action(
+        kind="change_strategy",
+        rule=f"{why}: {'whole symbols' if form else 'draw another'}",
+        vary=True,
+        more_room=at.step.more_room,
+        form=form,
+    )
+
+
+def _standstill(attempts: Sequence[AttemptSeen], wanted: int) -> str:
+    """What the newest attempts have in common that shows no progress; "" while nothing does."""
+    if is_repeat(attempts):
+        return "the same answer again"
+    newest = attempts[-wanted:]
+    if len(newest) < wanted:
+        return ""
+    first = newest[0]
+    if first.tree and all(seen.tree == first.tree for seen in newest):
+        return "the same tree again"
+    if all(seen.already_applied for seen in newest):
+        return "the edits stood there before, again"
+    if first.red and all(seen.red == first.red for seen in newest):
+        return "the same tests fail in the same way"
+    return ""
+
+
+def _retry(at: Situation) -> Action | None:
+    left = at.step.attempts_left
+    if left <= 0:
+        return None
+    if at.step.newest.outcome is AttemptOutcome.TRUNCATED:
+        return Action(kind="retry", rule="the answer was cut off: more room for it", more_room=True)
+    return Action(
+        kind="retry", rule=f"attempts left: {left}", vary=_unread(at.step.newest), more_room=at.step.more_room
+    )
+
+
+def _unread(seen: AttemptSeen) -> bool:
+    return seen.outcome in {AttemptOutcome.UNREADABLE, AttemptOutcome.NO_EDITS}
+
+
+def _escalate(at: Situation) -> Action | None:
+    for tag in at.step.stronger:
+        if sum(seen.drawn.model == tag for seen in at.step.attempts) < at.config.escalation_attempts:
+            return Action(
+                kind="escalate", rule=f"a stronger model: {tag}", model=tag, more_room=at.step.more_room
+            )
+    return None
+
+
+def _replan_last(at: Situation) -> Action | None:
+    if at.step.replans_left <= 0 or at.step.kept:
+        return None
+    return Action(kind="replan", rule="attempts are used up: the part is planned again")
+
+
+def _needs_human(at: Situation) -> Action | None:
+    if not at.step.depended_on or at.step.kept:
+        return None
+    return Action(
+        kind="needs_human",
+        rule="nothing else is left, and other steps need this one",
+        question="what does this step have to do differently? Other steps need it",
+    )
+
+
+TABLE: tuple[tuple[Rule, Row], ...] = (
+    ("refine", _refine),
+    ("reduce_scope", _reduce_scope),
+    ("replan", _replan),
+    ("change_strategy", _change_strategy),
+    ("retry", _retry),
+    ("escalate", _escalate),
+    ("replan_last", _replan_last),
+    ("needs_human", _needs_human),
+)
+"""The rows between `stop` and `skip`, in their order."""
 
 
 def is_repeat(attempts: Sequence[AttemptSeen]) -> bool:

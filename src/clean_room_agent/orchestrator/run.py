@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clean_room_agent.artifacts.ids import part_plan_pass
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanStep
 from clean_room_agent.artifacts.verdicts import FailureSignal
 from clean_room_agent.db.session import Session
@@ -12,7 +13,7 @@ from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.chronicle import Chronicle
-from clean_room_agent.orchestrator.config import OrchestratorConfig, SolveConfig
+from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.hints import Hint, Hints
 from clean_room_agent.orchestrator.interrupts import Interrupts
@@ -39,6 +40,7 @@ class RunLimits:
     solve: SolveConfig
     orchestrator: OrchestratorConfig
     edit: EditConfig
+    recovery: RecoveryConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +65,8 @@ class StepFailed:
     """Whether no attempt came as far as the tests."""
     failures: tuple[FailureSignal, ...] = ()
     """What went wrong in the last attempt; none where there was no attempt."""
+    replan: bool = False
+    """Whether its part is to be planned again."""
 
     @property
     def fault(self) -> str:
@@ -94,6 +98,8 @@ class Progress:
     """Every path that a plan of this run names: tests among them may be edited."""
     stop_reason: str = ""
     """Why no further pass may begin; "" while one may."""
+    question: str = ""
+    """What a person is asked before the run can go on; "" for nothing."""
     no_plan_reason: str = ""
     """Why a plan could not be made; "" while none failed."""
 
@@ -159,6 +165,23 @@ class Run:
         if minutes >= limits.max_minutes:
             return f"{minutes:.0f} minutes (max_minutes = {limits.max_minutes:g})"
         return ""
+
+    def budget_share(self) -> float:
+        """How much of the budget that is nearest to its end is used up."""
+        limits, spent = self.limits.orchestrator, self.meter.read()
+        minutes = (self.monotonic() - self.started_at) / 60
+        return max(
+            spent.calls / limits.max_calls, spent.tokens / limits.max_tokens, minutes / limits.max_minutes
+        )
+
+    def replans_left(self, part_id: str, number: int) -> int:
+        """How often a part may still be planned again, while its plan with this number (from 1) is followed: once more
+        for each hint of the user.
+        """
+        limits = self.limits.recovery
+        hinted = self.hints.by(part_plan_pass(self.task_id, part_id, number))
+        left = limits.replans_per_part + hinted - number + 1
+        return max(0, min(left, limits.replans_per_run - self.progress.replans))
 
     def report_progress(self) -> None:
         """The record has the counts of now; while a resumed run is behind, those of before stand."""

@@ -1,9 +1,6 @@
 """The order of passes: baseline, meta-plan, and for each part its plan, its steps and their adjustments; then the end."""
 
-import re
-
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.ids import part_plan_pass
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.execute.drafts import StepOutcome
@@ -13,22 +10,18 @@ from clean_room_agent.orchestrator.adjusting import adjust_part
 from clean_room_agent.orchestrator.attempt import StepJob
 from clean_room_agent.orchestrator.finishing import Solved, finish, keep_head
 from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
+from clean_room_agent.orchestrator.reduced import divided
 from clean_room_agent.orchestrator.run import PlanGiven, Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.setup import RunParts, opened_run, tell
 from clean_room_agent.orchestrator.steps import StepEnd, has_attempt, run_step
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.started import has_started
 from clean_room_agent.orchestrator.validations import note_tests
 
-MAX_REPLANS = 5
-"""Of a run."""
 PLAN_GIVEN = "plan_given"
 META_PLAN_GIVEN = "meta_plan_given"
 """Kinds of events under which the record keeps a plan that the user gave, as JSON."""
-NOT_STARTED = frozenset({126, 127})
-"""What a shell exits with when it cannot start a program."""
-NO_RUNNER = re.compile(r"No module named '?(?:pytest|unittest)'?\s*\Z")
-"""Python's last words when it lacks the runner that it was to start."""
 
 
 def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
@@ -92,12 +85,8 @@ def _baseline(run: Run) -> TestRun:
     return tests
 
 
-def _has_started(tests: TestRun) -> bool:
-    return tests.returncode not in NOT_STARTED and not NO_RUNNER.search(tests.output.strip())
-
-
 def _require_started(run: Run, tests: TestRun, key: str) -> None:
-    if _has_started(tests):
+    if has_started(tests):
         return
     said = tests.output.strip()
     raise ConfigError(
@@ -139,8 +128,8 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
 
 
 def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
-    """Whether every step of the part's plan was accepted; one that failed is made again from what failed: once, and once
-    more for each hint of the user. Who could not plan the part, and learns nothing of it from tests, is not asked again.
+    """Whether every step of the part's plan was accepted; a plan is made again from what failed where the recovery table
+    says so.
     """
     failed: FailedPlan | None = None
     while True:
@@ -151,15 +140,15 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
         if failed is not None:  # what the new plan is to make good no longer counts against the run
             run.progress.failed = [lost for lost in run.progress.failed if lost.part_id != part.id]
         _note_planned(run, plan)
-        if _do_steps(run, part, plan, last=last):
+        number = failed.number + 1 if failed else 1
+        needed = any(part.id in other.depends_on for other in meta.parts)
+        if _do_steps(run, part, plan, last=last, number=number, needed=needed):
             run.progress.parts_done += 1
             return True
-        number = failed.number + 1 if failed else 1
-        hinted = run.hints.by(part_plan_pass(run.task_id, part.id, number))
-        if number > 1 + hinted or run.progress.stopped() or run.progress.replans >= MAX_REPLANS:
-            return False
         lost = [one for one in run.progress.failed if one.part_id == part.id]
-        if not hinted and all(one.untested and one.step.any_of_files for one in lost):
+        if run.progress.stopped() or not any(one.replan for one in lost):
+            return False
+        if run.replans_left(part.id, number) == 0:
             return False
         run.progress.replans += 1
         failed = FailedPlan(
@@ -171,8 +160,20 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
         run.chronicle.event(run.task_id, "replan", f"{part.id}: {'; '.join(failed.faults)}")
 
 
-def _do_steps(run: Run, part: Part, plan: PartPlan, *, last: bool, revise: bool = True) -> bool:
-    """Whether every step was accepted; `last`: of the run's last part. `revise`: a model looks at what remains."""
+def _do_steps(
+    run: Run,
+    part: Part,
+    plan: PartPlan,
+    *,
+    last: bool,
+    revise: bool = True,
+    number: int = 0,
+    needed: bool = False,
+) -> bool:
+    """Whether every step was accepted; `last`: of the run's last part. `revise`: a model looks at what remains.
+
+    `number` is the plan's, from 1 (0: there can be no other one); `needed`: by another part.
+    """
     remaining = list(_steps_in_order(plan.steps))
     run.progress.total_steps += len(remaining)
     run.report_progress()
@@ -185,10 +186,21 @@ def _do_steps(run: Run, part: Part, plan: PartPlan, *, last: bool, revise: bool 
             _give_up(run, part, step, StepEnd(accepted=None, why=f"blocked: needs {', '.join(blocked)}"))
             given_up.add(step.id)
             continue
-        job = StepJob(part=part, step=step, constraints=plan.rationale, last=last and not remaining)
-        accepted = _try_step(run, job)
+        job = StepJob(
+            part=part,
+            step=step,
+            constraints=plan.rationale,
+            last=last and not remaining,
+            depended_on=needed or any(step.id in other.depends_on for other in remaining),
+            plan_number=number,
+        )
+        end = _try_step(run, job)
+        accepted = end.accepted is not None
         if not accepted:
             given_up.add(step.id)
+        if end.action.kind == "reduce_scope":
+            remaining.insert(0, _reduce(run, job, end))
+            continue
         if run.progress.stopped():
             break
         detail = "" if accepted else run.progress.failed[-1].why
@@ -203,19 +215,25 @@ def _do_steps(run: Run, part: Part, plan: PartPlan, *, last: bool, revise: bool 
     return not given_up and not remaining
 
 
-def _try_step(run: Run, job: StepJob) -> bool:
-    """Whether the step was accepted; a run whose budget is spent stops here."""
+def _try_step(run: Run, job: StepJob) -> StepEnd:
+    """How the step ended; a run whose budget is spent, or which waits for a person, stops here."""
     spent = "" if has_attempt(run, job) else run.budget_spent()
     if spent:
         run.progress.stop_reason = f"budget spent: {spent}"
-        _give_up(run, job.part, job.step, StepEnd(accepted=None, why=run.progress.stop_reason))
-        return False
+        end = StepEnd(accepted=None, why=run.progress.stop_reason)
+        _give_up(run, job.part, job.step, end)
+        return end
     end = run_step(run, job)
     if end.accepted is None:
-        _give_up(run, job.part, job.step, end)
-        if end.stop:
+        if end.action.kind == "reduce_scope":
+            return end
+        _give_up(run, job.part, job.step, end, replan=end.action.kind == "replan")
+        if end.action.kind == "stop":
             run.progress.stop_reason = f"budget spent: {run.budget_spent()}"
-        return False
+        if end.action.kind == "needs_human":
+            run.progress.stop_reason = f"step {job.part.id}/{job.step.id} cannot be done: {end.why}"
+            run.progress.question = end.action.question
+        return end
     run.progress.done.append(StepDone(part_id=job.part.id, step=job.step, commit=end.accepted.commit))
     key = f"step_result:{job.part.id}:{job.step.id}"
     run.session.set_state(key, {"commit": end.accepted.commit, "detail": end.accepted.detail})
@@ -223,10 +241,20 @@ def _try_step(run: Run, job: StepJob) -> bool:
         keep_head(run)
     run.session.set_state("cumulative_diff", diff(run.repo, run.base, run.progress.head))
     run.report_progress()
-    return True
+    return end
 
 
-def _give_up(run: Run, part: Part, step: PlanStep, end: StepEnd) -> None:
+def _reduce(run: Run, job: StepJob, end: StepEnd) -> PlanStep:
+    """The smallest deliverable of the step; the rest is given up for now, and its part planned again if it may be."""
+    small, rest = divided(job.step)
+    why = f"left for later, after {small.id}: {end.action.rule}"
+    _give_up(run, job.part, rest, replace(end, why=why), replan=True)
+    run.chronicle.event(run.task_id, "scope_reduced", f"{job.part.id}/{job.step.id}: {rest.description}")
+    run.progress.total_steps += 1
+    return small
+
+
+def _give_up(run: Run, part: Part, step: PlanStep, end: StepEnd, *, replan: bool = False) -> None:
     run.progress.failed.append(
         StepFailed(
             part_id=part.id,
@@ -235,6 +263,7 @@ def _give_up(run: Run, part: Part, step: PlanStep, end: StepEnd) -> None:
             cut_off=end.cut_off,
             untested=end.untested,
             failures=end.failures,
+            replan=replan,
         )
     )
     run.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": end.why})

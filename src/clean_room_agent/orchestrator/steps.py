@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.artifacts.ids import implement_pass
+from clean_room_agent.artifacts.ids import implement_pass, part_plan_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
@@ -25,14 +25,20 @@ from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.kept_context import fits
 from clean_room_agent.orchestrator.missing import is_new
-from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, Limits, decide
+from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, RunSeen, Situation, StepSeen, decide
+from clean_room_agent.orchestrator.reduced import is_divisible
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.seen import attempt_seen
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
 NOT_RUN = "the test passed before, and does not run now"
 ATTEMPT, ACTION = "attempt", "action"
 """Names in the journal, under the pass of an attempt."""
+FIRST = Action(kind="retry", rule="first attempt")
+FINAL = frozenset({"stop", "skip", "needs_human"})
+"""Actions that are decided anew when a run goes on: a limit may have been raised, or the user have said something."""
+ENDS_STEP = FINAL | {"replan", "reduce_scope"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +51,10 @@ class StepEnd:
     """Whether an answer was."""
     untested: bool = False
     """Whether no attempt came as far as the tests."""
-    stop: bool = False
-    """Whether the whole run has to stop."""
     failures: tuple[FailureSignal, ...] = ()
     """What went wrong in the last attempt."""
+    action: Action = FIRST
+    """What was decided last."""
 
 
 def run_step(run: Run, job: StepJob) -> StepEnd:
@@ -60,14 +66,14 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
     tries: list[Tried] = []
     seen: list[AttemptSeen] = []
     refinements: list[RefinementRequest] = []
-    action = Action(kind="retry", rule="first attempt")
+    action = FIRST
     kept: Tried | None = None
     while True:
         number = len(tries) + 1
         pass_id = implement_pass(run.task_id, job.part.id, job.step.id, number)
         inputs = (run.progress.head, job.step.model_dump_json(), *(earlier.commit for earlier in tries))
         known = _known(run, pass_id, inputs)
-        opened = _open(run, job, pass_id, number, known=known is not None)
+        opened = _open(run, job, pass_id, number, action, known=known is not None)
         try:
             room = _room(run, job, room, pass_id, action, refinements)
             attempted = known or _attempt(run, job, room, tries, action, pass_id, inputs)
@@ -86,12 +92,12 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
                 run.bench.checkout(run.progress.head)
         kept = kept or (tried if passed else None)
         missing = tried.missing if tried.missing and is_new(tried.missing, refinements) else None
-        seen.append(AttemptSeen(outcome=tried.judged(), fingerprint=tried.fingerprint, missing=missing))
-        action = _decide(run, pass_id, seen, _limits(run, number, len(refinements)))
+        seen.append(attempt_seen(tried, action, missing))
+        action = _decide(run, pass_id, _step_seen(run, job, seen, len(refinements), kept=kept is not None))
         run.session.for_pass(pass_id).set_state("retry_context", {"feedback": tried.feedback})
         if action.kind == "refine" and missing is not None:
             refinements.append(missing)
-        if action.kind in {"skip", "stop"}:
+        if action.kind in ENDS_STEP:
             if kept is not None:
                 return _fall_back(run, kept, known=known is not None)
             return StepEnd(
@@ -99,8 +105,8 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
                 why=f"{tried.outcome.value}: {tried.detail}",
                 cut_off=any(one.outcome is AttemptOutcome.TRUNCATED for one in seen),
                 untested=all(one.tests is None for one in tries),
-                stop=action.kind == "stop",
                 failures=signals_of(tried),
+                action=action,
             )
 
 
@@ -154,14 +160,42 @@ def _attempt(
     return run.journal.keep(pass_id, ATTEMPT, Attempted, attempted, inputs)
 
 
-def _decide(run: Run, pass_id: str, seen: list[AttemptSeen], limits: Limits) -> Action:
-    """What happens after the newest attempt. What was decided stands, but for a budget that may have been raised."""
-    inputs = (as_text(seen[-1]),)
-    action = run.journal.recall(pass_id, ACTION, Action, inputs) or decide(seen, limits)
-    run.chronicle.recovery(pass_id, seen[-1], action)
-    if action.kind != "stop":
+def _decide(run: Run, pass_id: str, step: StepSeen) -> Action:
+    """What happens after the newest attempt. What was decided stands, unless it ended the step or the run for good."""
+    at = Situation(
+        step=step,
+        run=RunSeen(budget_spent=run.budget_spent(), budget_share=round(run.budget_share(), 2)),
+        config=run.limits.recovery,
+    )
+    inputs = (as_text(step.newest),)
+    action = run.journal.recall(pass_id, ACTION, Action, inputs) or decide(at)
+    run.chronicle.recovery(pass_id, as_text(at), action)
+    if action.kind not in FINAL:
         run.journal.note(pass_id, ACTION, Action, action, inputs)
     return action
+
+
+def _step_seen(run: Run, job: StepJob, seen: list[AttemptSeen], refinements: int, *, kept: bool) -> StepSeen:
+    return StepSeen(
+        attempts=tuple(seen),
+        max_attempts=run.limits.solve.max_attempts,
+        refinements_left=run.limits.solve.max_refinement_loops - refinements,
+        divisible=is_divisible(job.step),
+        depended_on=job.depended_on,
+        kept=kept,
+        replans_left=_replans_left(run, job, seen),
+        stronger=run.models.stronger("coding"),
+    )
+
+
+def _replans_left(run: Run, job: StepJob, seen: list[AttemptSeen]) -> int:
+    """Who could not plan the part, and learns nothing of it from tests or from the user, is not asked again."""
+    if not job.plan_number:
+        return 0
+    hinted = run.hints.by(part_plan_pass(run.task_id, job.part.id, job.plan_number))
+    if job.step.any_of_files and not hinted and not any(one.tree for one in seen):
+        return 0
+    return run.replans_left(job.part.id, job.plan_number)
 
 
 def has_attempt(run: Run, job: StepJob) -> bool:
@@ -174,7 +208,8 @@ def _too_large(run: Run, opened: OpenPass, error: WindowExceeded) -> StepEnd:
     tell(run.chronicle, run.observer, run.task_id, f"{error.message} ({error.hint})")
     run.chronicle.close_pass(opened, PassEnd(success=False, detail=error.message), now=run.monotonic())
     signal = FailureSignal(category="unknown", message=error.message[:MAX_MESSAGE], source="window")
-    return StepEnd(accepted=None, why=error.message, failures=(signal,))
+    action = Action(kind="replan", rule="its prompt does not fit")
+    return StepEnd(accepted=None, why=error.message, failures=(signal,), action=action)
 
 
 def signals_of(tried: Tried) -> tuple[FailureSignal, ...]:
@@ -214,7 +249,7 @@ def step_request(
     )
 
 
-def _open(run: Run, job: StepJob, pass_id: str, number: int, *, known: bool) -> OpenPass:
+def _open(run: Run, job: StepJob, pass_id: str, number: int, action: Action, *, known: bool) -> OpenPass:
     at = run.progress
     run.hear_hints(pass_id, known=known)
     count = f"step {len(at.done) + len(at.failed) + 1}/{max(at.total_steps, 1)}"
@@ -229,6 +264,7 @@ def _open(run: Run, job: StepJob, pass_id: str, number: int, *, known: bool) -> 
         part_id=job.part.id,
         step_id=job.step.id,
         known=known,
+        model=action.model,
     )
 
 
@@ -272,14 +308,6 @@ def _for_long_answer(run: Run) -> int:
 def _crowds_the_answer(run: Run, room: ContextPackage, again: RoomRequest) -> bool:
     """Whether the room holds more than `again` leaves for content; never so for one that was made for it."""
     return not fits(room, run.models.window("coding"), again.extra_reserved)
-
-
-def _limits(run: Run, attempts: int, refinements: int) -> Limits:
-    return Limits(
-        attempts_left=run.limits.solve.max_attempts - attempts,
-        refinements_left=run.limits.solve.max_refinement_loops - refinements,
-        budget_spent=run.budget_spent(),
-    )
 
 
 def _record(run: Run, opened: OpenPass, attempted: Attempted, number: int) -> None:

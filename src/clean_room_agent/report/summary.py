@@ -15,7 +15,12 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.report.causes import Ending, ending_lines
 from clean_room_agent.report.touched import TestsTouched, touched_lines
 
-COLOURS = {RunStatus.COMPLETE: "green", RunStatus.PARTIAL: "yellow", RunStatus.FAILED: "red"}
+COLOURS = {
+    RunStatus.COMPLETE: "green",
+    RunStatus.PARTIAL: "yellow",
+    RunStatus.NEEDS_HUMAN: "yellow",
+    RunStatus.FAILED: "red",
+}
 SHOWN_FILES = 12
 COMMAND_WIDTH = 32
 NONE_TURNED = "no test went from red to green: the tests do not show that the task is done"
@@ -93,6 +98,8 @@ def render(summary: RunSummary) -> Group:
     words = result.status.value
     if result.status is RunStatus.COMPLETE:
         words += ": nothing was tested" if summary.is_untested else ": the tests pass"
+    elif result.status is RunStatus.NEEDS_HUMAN:
+        words = "waits for you"
     head = Text.assemble(
         "\n", (words, f"bold {COLOURS.get(result.status, 'white')}"), f"  {short_id(result.task_id)}"
     )
@@ -150,6 +157,8 @@ def _next_commands(summary: RunSummary) -> list[Text]:
         rows.append((f"cra solve --resume {run}", "go on where it stopped"))
     if result.status in {RunStatus.PARTIAL, RunStatus.FAILED}:
         rows.append((f"cra solve --resume {run} --hint TEXT", "try again, told more"))
+    if result.status is RunStatus.NEEDS_HUMAN:
+        rows.append((f'cra solve --resume {run} --hint "..."', "answer, and go on"))
     if result.branch:
         rows.append((f"cra show {run} --diff", "look at it"))
         if summary.applied is None:

@@ -1,0 +1,47 @@
+"""A failed attempt as the recovery table sees it."""
+
+from collections.abc import Sequence
+
+from clean_room_agent.artifacts.edits import EditCode
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.execute.implement import text_fingerprint
+from clean_room_agent.orchestrator.attempt import Tried
+from clean_room_agent.orchestrator.failures import Category, category_of
+from clean_room_agent.orchestrator.likeness import MOST_COMPARED, normalised
+from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
+
+
+def attempt_seen(tried: Tried, action: Action, missing: RefinementRequest | None) -> AttemptSeen:
+    """The attempt that `action` led to; `missing` is what it shows to be missing and was not asked for before."""
+    failing = _telling(tried)
+    messages = [test.message for test in failing]
+    reports = tried.result.reports if tried.result else ()
+    return AttemptSeen(
+        outcome=tried.judged(),
+        fingerprint=tried.fingerprint,
+        missing=missing,
+        category=_category(tried, messages),
+        message=("\n".join(messages) or tried.detail)[:MOST_COMPARED],
+        tree=text_fingerprint(tried.diff),
+        red=tuple(sorted(f"{test.name}: {normalised(test.message)}" for test in failing)),
+        already_applied=any(report.code is EditCode.ALREADY_APPLIED for report in reports),
+        drawn=action.drawn(),
+        refined=action.kind == "refine",
+    )
+
+
+def _category(tried: Tried, messages: Sequence[str]) -> Category:
+    placed = tried.result is not None and tried.result.success
+    if tried.outcome is AttemptOutcome.REFUSED and tried.untouched and placed:
+        return "untouched"
+    return category_of(tried.judged(), messages, tested=tried.tests is not None)
+
+
+def _telling(tried: Tried) -> Sequence[FailingTest]:
+    """The tests that fail newly; where none does, all that fail."""
+    if tried.tests is None:
+        return ()
+    newly = frozenset(tried.verdict.newly_failing) if tried.verdict else frozenset()
+    return [test for test in tried.tests.failing if test.name in newly] or tried.tests.failing

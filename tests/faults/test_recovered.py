@@ -1,0 +1,102 @@
+"""What a run does about a step that does not work, beyond trying it again."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import MENDED_MONEY, TASK, TILL, Project, Script, edit, make_project, serving
+
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+
+SPLIT = "    share = cents // people\n    return [share] * people"
+WRONG = edit(SPLIT, "    return [cents]")
+RECEIPT_TOO = {
+    "till/money.py": MENDED_MONEY,
+    "till/receipt.py": str(TILL["till/receipt.py"]).replace("total: ", "sum: "),
+}
+
+
+def cut(_: ChatCall, right: str) -> Answer:
+    """The right answer, cut off in its middle."""
+    return Answer(text=right[: len(right) // 2], done_reason="length")
+
+
+def in_two_steps(_: ChatCall, right: str) -> str:
+    """The plan, with a second step that needs the first."""
+    plan = json.loads(right)
+    (first,) = plan["steps"]
+    second = {**first, "id": "s2", "description": "Say so.", "needs": [first["id"]]}
+    return json.dumps({**plan, "steps": [first, second]})
+
+
+def test_two_failures_alike_have_the_part_planned_again_with_attempts_left(till: Project) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: [WRONG] * 3}, solve={"max_attempts": 5})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.actions == ["refine", "change_strategy", "replan"]
+    assert json.loads(told.recorded.recoveries[-1].state)["step"]["replans_left"] == 1
+    assert told.recorded.calls_of("implement")[-1].task_id.endswith(":impl:p1:s1-2")
+    shown = till.cra("show", f"{told.recorded.calls[0].task_id[:8]}/p1/s1/3")
+    assert "then replan: an approach flaw: two logic failures are 100% alike" in shown.out, shown.out
+
+
+def test_a_step_cut_off_twice_is_cut_down_and_the_rest_planned_again(tmp_path: Path) -> None:
+    project = make_project(tmp_path, changed=RECEIPT_TOO, task=f"{TASK}; till/receipt.py says sum, not total")
+    told = project.solve_scripted({IMPLEMENT.title: [cut, cut]})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.actions == ["retry", "reduce_scope"]
+    steps = [row.task_id.partition(":impl:")[2] for row in told.recorded.passes if ":impl:" in row.task_id]
+    assert steps == ["p1:s1", "p1:s1:retry_1", "p1:s1-a", "p1:s1-2"]
+    again = told.recorded.calls_of("part_plan")[-1].prompt
+    assert "left for later, after s1-a" in again
+    assert b"sum: " in project.branch_file("till/receipt.py")
+
+
+def test_what_was_cut_from_a_step_and_never_done_is_said(tmp_path: Path) -> None:
+    project = make_project(tmp_path, changed=RECEIPT_TOO, task=f"{TASK}; till/receipt.py says sum, not total")
+    told = project.solve_scripted({IMPLEMENT.title: [cut, cut]}, recovery={"replans_per_part": 0})
+    assert told.code == 4, told.err
+    assert told.recorded.ending[1].startswith("step p1/s1-b was given up: left for later, after s1-a")
+
+
+def test_a_stronger_model_is_asked_once_the_coder_has_no_attempt_left(till: Project) -> None:
+    script = Script(till.oracle, {IMPLEMENT.title: ["I cannot."] * 4})
+    with OllamaServer(script, models=("coder:3b", "thinker:4b", "coder:14b")) as server:
+        told = till.solve(server, models={"escalation": {"coding": ["coder:14b"]}}, solve={"max_attempts": 2})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.actions == ["retry", "escalate"]
+    asked: list[str] = [
+        json.loads(call.request_body)["model"] for call in told.recorded.calls_of("implement")
+    ]
+    assert asked == ["coder:3b"] * 4 + ["coder:14b"]
+    assert told.recorded.passes[-2].execute_model == "coder:14b"
+
+
+def stuck(**tables: Any) -> dict[str, Any]:
+    return {"recovery": {"replans_per_part": 0}, "solve": {"max_attempts": 1}, **tables}
+
+
+def test_a_step_that_others_need_ends_with_a_question_and_goes_on_with_a_hint(till: Project) -> None:
+    told = till.solve_scripted({PART_PLAN.title: [in_two_steps], IMPLEMENT.title: ["No."] * 2}, **stuck())
+    assert (told.code, told.traces, len(told.sessions)) == (4, {}, 1), told.err
+    status, reason = told.recorded.ending
+    assert status == "needs_human"
+    assert "step p1/s1 cannot be done: " in reason
+    assert reason.endswith("Other steps need it")
+    assert "cra solve --resume" in told.out
+    assert '--hint "..."' in told.out
+    run = told.recorded.run
+    assert run is not None
+    with serving(till) as server:
+        till.configure(server.base_url, **stuck())
+        again = till.cra("solve", "--resume", run.task_id[:8], "--hint", "Use divmod.")
+        assert (again.code, again.recorded.ending) == (0, ("complete", "")), again.err
+        assert "Use divmod." in again.recorded.calls_of("part_plan")[-1].prompt
+
+
+def test_rows_that_are_switched_off_leave_the_plain_loop(till: Project) -> None:
+    told = till.solve_scripted({IMPLEMENT.title: ["No."] * 20}, recovery={"rules": ["retry"]})
+    assert (told.code, told.traces) == (1, {})
+    assert told.recorded.actions == ["retry", "retry", "skip"]
