@@ -13,6 +13,7 @@ from clean_room_agent.execute.prompts.adjustment_new_step import NewStepInputs
 from clean_room_agent.execute.prompts.adjustment_root_cause import RootCauseInputs
 from clean_room_agent.execute.prompts.adjustment_step_viability import StepViabilityInputs
 from clean_room_agent.execute.prompts.change_points import ChangePointsInputs
+from clean_room_agent.execute.prompts.doctor import DoctorInputs
 from clean_room_agent.execute.prompts.goal_check import GoalCheckInputs
 from clean_room_agent.execute.prompts.implement import ImplementInputs
 from clean_room_agent.execute.prompts.meta_plan import MetaPlanInputs
@@ -193,6 +194,13 @@ INPUTS: dict[str, Any] = {
         failures=(),
         hint="",
         edited=(Editable(path=PATH, names=("total",)),),
+    ),
+    "doctor": DoctorInputs(
+        task=TASK,
+        step="Sum all prices in total().",
+        targets=(f"modify {PATH}",),
+        attempts=("tests failed: AssertionError: 5 != 6", "tests failed: AssertionError: 4 != 6"),
+        edits="",
     ),
     "adjustment": AdjustmentInputs(
         context=CONTEXT,

@@ -6,8 +6,20 @@ from typing import Any
 
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import MENDED_MONEY, TASK, TILL, Project, Script, edit, make_project, serving
+from tests.fakes.solving import (
+    MENDED_MONEY,
+    TASK,
+    TILL,
+    UNITTEST,
+    Project,
+    Script,
+    Told,
+    edit,
+    make_project,
+    serving,
+)
 
+from clean_room_agent.execute.prompts.doctor import DOCTOR
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 
@@ -100,3 +112,80 @@ def test_rows_that_are_switched_off_leave_the_plain_loop(till: Project) -> None:
     told = till.solve_scripted({IMPLEMENT.title: ["No."] * 20}, recovery={"rules": ["retry"]})
     assert (told.code, told.traces) == (1, {})
     assert told.recorded.actions == ["retry", "retry", "skip"]
+
+
+STRONGER = {"escalation": {"reasoning": ["thinker:70b"]}}
+REPLAN = json.dumps(
+    {"analysis": "a", "category": "logic", "confidence": 90, "decision": "replan", "hint": ""}
+)
+ADVISED = json.dumps(
+    {
+        "analysis": "a",
+        "category": "logic",
+        "confidence": 90,
+        "decision": "retry_with_fix",
+        "hint": "Use divmod.",
+    }
+)
+
+
+def told_with_doctor(till: Project, said: str, answers: list[Any], **tables: Any) -> Told:
+    script = Script(till.oracle, {IMPLEMENT.title: answers})
+
+    def answer(call: ChatCall) -> Answer | str:
+        return said if call.title == DOCTOR.title else script(call)
+
+    with OllamaServer(answer, models=("coder:3b", "thinker:4b", "thinker:70b")) as server:
+        return till.solve(server, models=STRONGER, **tables)
+
+
+def test_a_stronger_model_is_asked_why_and_its_hint_shown(till: Project) -> None:
+    other = edit(SPLIT, "    return [people] * cents")
+    told = told_with_doctor(till, ADVISED, [WRONG, other], recovery={"replans_per_part": 0})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.actions[-2:] == ["diagnose", "retry"]
+    assert told.recorded.recoveries[-1].rule.endswith("the doctor (model thinker:70b) has a hint")
+    (asked,) = told.recorded.calls_of("doctor")
+    assert json.loads(asked.request_body)["model"] == "thinker:70b"
+    assert "return [people] * cents" in asked.prompt
+    assert "## Hint\nUse divmod." in told.recorded.calls_of("implement")[-1].prompt
+
+
+def test_the_doctor_may_have_the_part_planned_again(till: Project) -> None:
+    other = edit(SPLIT, "    raise ValueError(cents)")
+    told = told_with_doctor(till, REPLAN, [WRONG, other])
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.actions[-2:] == ["diagnose", "replan"]
+    assert told.recorded.recoveries[-1].rule == "the doctor (model thinker:70b): replan"
+
+
+def test_a_diagnosis_that_cannot_be_read_changes_nothing(till: Project) -> None:
+    other = edit(SPLIT, "    raise ValueError(cents)")
+    told = told_with_doctor(till, "It is late.", [WRONG, other])
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.actions[-1] in {"retry", "change_strategy"}
+
+
+def test_a_test_command_that_breaks_on_the_way_ends_with_a_question(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    breaking = f"test ! -e {gone} || exit 127; {UNITTEST}"
+
+    def breaks(_: ChatCall, right: str) -> str:
+        gone.touch()
+        return right
+
+    project = make_project(tmp_path, test_command=breaking)
+    told = project.solve_scripted({IMPLEMENT.title: [breaks]})
+    assert (told.code, told.traces) == (4, {}), told.err
+    assert told.recorded.outcomes == ["infrastructure", "infrastructure"]
+    assert told.recorded.actions == ["diagnose", "retry", "diagnose", "needs_human"]
+    status, reason = told.recorded.ending
+    assert status == "needs_human"
+    assert reason.endswith("the test command gives no result, with or without the edits: what does it need?")
+    gone.unlink()
+    run = told.recorded.run
+    assert run is not None
+    with serving(project) as server:
+        project.configure(server.base_url)
+        again = project.cra("solve", "--resume", run.task_id[:8], "--hint", "It can be run again.")
+    assert (again.code, again.recorded.ending) == (0, ("complete", "")), again.err

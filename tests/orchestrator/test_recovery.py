@@ -6,6 +6,7 @@ import pytest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.orchestrator.config import RecoveryConfig, Rule
+from clean_room_agent.orchestrator.doctor import Advice, DoctorSeen
 from clean_room_agent.orchestrator.recovery import (
     TABLE,
     Action,
@@ -34,6 +35,9 @@ CUT = AttemptSeen(outcome=AttemptOutcome.TRUNCATED, fingerprint="", category="tr
 CUT_AGAIN = replace(CUT, drawn=Drawn(more_room=True))
 SAID = replace(FAILED, message=ERROR)
 SAID_OTHERWISE = replace(SAID, fingerprint="y")
+UNDEFINED = replace(FAILED, category="name", message="NameError: name 'rest' is not defined")
+UNDEFINED_OTHERWISE = replace(UNDEFINED, fingerprint="y")
+BROKEN = replace(FAILED, category="infrastructure", outcome=AttemptOutcome.INFRASTRUCTURE)
 STEP = StepSeen(attempts=(FAILED,), max_attempts=3)
 CONFIG = RecoveryConfig()
 
@@ -72,6 +76,11 @@ def without(*rules: str) -> RecoveryConfig:
         (at(SAID, SAID_OTHERWISE, replans_left=1), "replan"),
         (at(SAID, SAID_OTHERWISE, replans_left=0), "retry"),
         (at(SAID, SAID_OTHERWISE, replans_left=1, kept=True), "retry"),
+        (at(UNDEFINED), "retry"),
+        (at(UNDEFINED, UNDEFINED_OTHERWISE), "diagnose"),
+        (at(BROKEN), "diagnose"),
+        (at(FAILED, SAID_OTHERWISE, doctor=DoctorSeen(strong="big")), "diagnose"),
+        (at(FAILED, SAID_OTHERWISE, max_attempts=2, doctor=DoctorSeen(strong="big")), "skip"),
         (at(FAILED, FAILED), "change_strategy"),
         (at(FAILED, max_attempts=1, stronger=("big",), replans_left=1), "escalate"),
         (at(FAILED, max_attempts=1, replans_left=1), "replan"),
@@ -83,11 +92,38 @@ def test_the_first_row_that_matches_decides(situation: Situation, expected: str)
     assert decide(situation).kind == expected
 
 
+@pytest.mark.parametrize(
+    ("advice", "step", "expected"),
+    [
+        (Advice(decision="retry_with_fix", by="model", hint="h"), {}, "retry"),
+        (Advice(decision="replan", by="model"), {"replans_left": 1}, "replan"),
+        (Advice(decision="replan", by="model"), {}, "retry"),
+        (
+            Advice(decision="retry_with_fix", by="model", category="schema_mismatch"),
+            {"replans_left": 1},
+            "replan",
+        ),
+        (Advice(decision="skip_step", by="model"), {}, "skip"),
+        (Advice(decision="skip_step", by="model"), {"depended_on": True}, "retry"),
+        (Advice(decision="fatal_error", by="model", hint="h"), {}, "needs_human"),
+        (Advice(decision="rollback_provider", by="model"), {"stronger": ("big",)}, "escalate"),
+        (Advice(decision="rollback_provider", by="model"), {}, "retry"),
+    ],
+)
+def test_what_the_doctor_says_is_done_where_it_can_be(
+    advice: Advice, step: dict[str, Any], expected: str
+) -> None:
+    action = decide(at(FAILED, SAID_OTHERWISE, doctor=DoctorSeen(advice=advice, strong="big"), **step))
+    assert action.kind == expected
+    assert (action.hint or action.question) == (advice.hint if expected in {"retry", "needs_human"} else "")
+
+
 def test_a_row_that_is_switched_off_never_decides() -> None:
     situations = {
         "refine": at(LACKING, refinements_left=1),
         "reduce_scope": at(CUT, CUT_AGAIN, divisible=True),
         "replan": at(SAID, SAID_OTHERWISE, replans_left=1),
+        "diagnose": at(UNDEFINED, UNDEFINED_OTHERWISE),
         "change_strategy": at(FAILED, FAILED),
         "retry": at(FAILED),
         "escalate": at(FAILED, max_attempts=1, stronger=("big",)),
@@ -120,7 +156,7 @@ def test_what_failed_before_the_context_was_refined_is_not_held_against_the_plan
 @pytest.mark.parametrize("category", ["format", "truncated", "untouched", "infrastructure"])
 def test_answers_that_were_never_judged_say_nothing_of_the_plan(category: str) -> None:
     one = replace(SAID, category=category)  # type: ignore[arg-type]
-    assert kind(one, replace(one, fingerprint="y"), replans_left=1) == "retry"
+    assert kind(one, replace(one, fingerprint="y"), replans_left=1) != "replan"
 
 
 def test_a_fatal_kind_of_failure_has_the_part_planned_again_at_once() -> None:

@@ -9,6 +9,7 @@ from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_
 from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE
 from clean_room_agent.execute.prompts.adjustment_step_viability import ADJUSTMENT_STEP_VIABILITY
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
+from clean_room_agent.execute.prompts.doctor import DOCTOR
 from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
@@ -47,6 +48,7 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     STEP_DESIGN,
     STEP_DEPENDENCY,
     IMPLEMENT,
+    DOCTOR,
     ADJUSTMENT,
     ADJUSTMENT_STEP_VIABILITY,
     ADJUSTMENT_ROOT_CAUSE,

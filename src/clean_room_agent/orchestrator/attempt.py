@@ -29,6 +29,7 @@ from clean_room_agent.git.history import changed_paths, diff
 from clean_room_agent.git.landing import keep_commit
 from clean_room_agent.git.repository import author_of
 from clean_room_agent.llm.exchange import Sampling
+from clean_room_agent.orchestrator.doctor import WHOLE_SYMBOLS
 from clean_room_agent.orchestrator.events import Note
 from clean_room_agent.orchestrator.missing import missing_after_refusal, missing_after_tests
 from clean_room_agent.orchestrator.recovery import Action
@@ -46,10 +47,6 @@ from clean_room_agent.orchestrator.unshown import unchanged, unshown_targets
 VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40
 VARIED_TOP_P = 0.95
-WHOLE_SYMBOLS = (
-    "Write each function, method or class that you change whole: <edit> with symbol=, without a search text."
-)
-"""What the coder is told where searching and replacing led nowhere."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +122,7 @@ def try_once(
         diff=diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else "",
         unshown=unshown,
         failures=tuple(one.summary() for one in earlier),
-        hint=WHOLE_SYMBOLS if action.form == "whole_symbol" else "",
+        hint=action.hint or (WHOLE_SYMBOLS if action.form == "whole_symbol" else ""),
     )
     sampling = (
         Sampling(

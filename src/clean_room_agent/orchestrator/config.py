@@ -84,6 +84,26 @@ class RecoveryConfig(ConfigSlice):
         default=("wrong_tech_stack", "schema_mismatch", "api_contract_wrong"),
         description="kinds of failure after which the part is planned again at once",
     )
+    doctor: Literal["stronger", "always", "never"] = Field(
+        default="stronger",
+        description='whom to ask why a step fails where the rules do not know: "stronger": only '
+        '[models.escalation] reasoning; "always": the reasoning model first',
+    )
+    diagnoses_per_step: int = Field(default=2, ge=0, description="times a model is asked why a step fails")
+    diagnoses_per_run: int = Field(default=10, ge=0, description="likewise, in a run")
+    strong_diagnoses_per_run: int = Field(default=5, ge=0, description="of these, by the stronger model")
+    infrastructure_per_run: int = Field(
+        default=3, ge=0, description="times a test command that gives no result is tried again"
+    )
+    high_risk: tuple[Category, ...] = Field(
+        default=("import", "name", "logic", "patch"),
+        description="kinds of failure for which the stronger model is asked at once",
+    )
+    strong_after: int = Field(default=4, ge=1, description="attempts after which it is asked")
+    strong_from: float = Field(
+        default=0.8, gt=0, le=1, description="share of a run's budget from which it is asked"
+    )
+    doubt: float = Field(default=0.7, ge=0, le=1, description="below this confidence, it is asked next")
     no_progress: int = Field(
         default=2, ge=2, description="attempts in a row that change nothing, before another strategy"
     )

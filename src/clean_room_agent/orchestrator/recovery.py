@@ -1,12 +1,13 @@
 """What to do when an attempt did not work: one pure function over a table, whose first row that matches wins."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.orchestrator.config import RecoveryConfig, Rule
+from clean_room_agent.orchestrator.doctor import Advice, DoctorSeen, known_cause, whom_to_ask
 from clean_room_agent.orchestrator.failures import Category
 from clean_room_agent.orchestrator.likeness import likeness
 
@@ -82,6 +83,8 @@ class StepSeen:
     stronger: tuple[str, ...] = ()
     """Tags of stronger models that were not asked yet, in order; the first may have been, while attempts of its are left."""
 
+    doctor: DoctorSeen = field(default_factory=DoctorSeen)
+
     @property
     def newest(self) -> AttemptSeen:
         """The last attempt."""
@@ -121,6 +124,8 @@ class Action:
     form: Form = ""
     model: str = ""
     """The stronger model that is asked next; "" for the coder."""
+    hint: str = ""
+    """What the doctor tells the coder."""
     question: str = ""
     """What a person is asked; "" unless the run needs one."""
 
@@ -191,6 +196,49 @@ def _replan(at: Situation) -> Action | None:
     )
 
 
+def _diagnose(at: Situation) -> Action | None:
+    advice = at.step.doctor.advice
+    if advice is not None:
+        return _follow(at, advice)
+    if len(at.step.attempts) == 1 and at.step.newest.category != "infrastructure":
+        return None
+    if at.step.attempts_left <= 0 or (advised_by_rules(at) is None and doctor_to_ask(at) is None):
+        return None
+    return Action(
+        kind="diagnose", rule=f"{len(at.step.attempts)} failed, the last by {at.step.newest.category}"
+    )
+
+
+def _follow(at: Situation, advice: Advice) -> Action | None:
+    """What the doctor says, where it can be done; a hint goes with the next attempt."""
+    rule = f"the doctor ({advice.by}): {advice.decision}"
+    wants_plan = advice.decision == "replan" or advice.category in at.config.fatal_categories
+    if wants_plan and at.step.replans_left > 0 and not at.step.kept:
+        return Action(kind="replan", rule=rule)
+    if advice.decision == "skip_step" and not at.step.depended_on:
+        return Action(kind="skip", rule=rule)
+    if advice.decision == "fatal_error":
+        kind: ActionKind = "needs_human" if "needs_human" in at.config.rules else "skip"
+        return Action(kind=kind, rule=rule, question=advice.hint or "what can be done about it?")
+    if advice.decision == "rollback_provider":
+        stronger = _escalate(at)
+        return None if stronger is None else replace(stronger, rule=rule)
+    return None
+
+
+def advised_by_rules(at: Situation) -> Advice | None:
+    """What the rules say about the newest attempt; None where they have nothing to say."""
+    newest = at.step.newest
+    again = any(seen.category == newest.category for seen in at.step.attempts[:-1])
+    return known_cause(newest.category, newest.message, at.step.doctor, at.config, again=again)
+
+
+def doctor_to_ask(at: Situation) -> str | None:
+    """Tag of the model to ask about the newest attempt, "" for the reasoning model; None for nobody."""
+    step = at.step
+    return whom_to_ask(step.newest.category, len(step.attempts), at.run.budget_share, step.doctor, at.config)
+
+
 def _change_strategy(at: Situation) -> Action | None:
     why = _standstill(at.step.attempts, at.config.no_progress)
     if not why or at.step.attempts_left <= 0:
@@ -203,6 +251,7 @@ def _change_strategy(at: Situation) -> Action | None:
         vary=True,
         more_room=at.step.more_room,
         form=form,
+        hint=_hint(at),
     )
 
 
@@ -229,9 +278,19 @@ def _retry(at: Situation) -> Action | None:
         return None
     if at.step.newest.outcome is AttemptOutcome.TRUNCATED:
         return Action(kind="retry", rule="the answer was cut off: more room for it", more_room=True)
+    advice = at.step.doctor.advice
+    doctor = f"; the doctor ({advice.by}) has a hint" if advice and advice.hint else ""
     return Action(
-        kind="retry", rule=f"attempts left: {left}", vary=_unread(at.step.newest), more_room=at.step.more_room
+        kind="retry",
+        rule=f"attempts left: {left}{doctor}",
+        vary=_unread(at.step.newest),
+        more_room=at.step.more_room,
+        hint=_hint(at),
     )
+
+
+def _hint(at: Situation) -> str:
+    return at.step.doctor.advice.hint if at.step.doctor.advice else ""
 
 
 def _unread(seen: AttemptSeen) -> bool:
@@ -267,6 +326,7 @@ TABLE: tuple[tuple[Rule, Row], ...] = (
     ("refine", _refine),
     ("reduce_scope", _reduce_scope),
     ("replan", _replan),
+    ("diagnose", _diagnose),
     ("change_strategy", _change_strategy),
     ("retry", _retry),
     ("escalate", _escalate),

@@ -14,6 +14,7 @@ from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.chronicle import Chronicle
 from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
+from clean_room_agent.orchestrator.doctor import Advice
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.hints import Hint, Hints
 from clean_room_agent.orchestrator.interrupts import Interrupts
@@ -94,6 +95,8 @@ class Progress:
     total_steps: int = 0
     replans: int = 0
     """Parts that were planned again."""
+    advice: list[Advice] = field(default_factory=list)
+    """What the doctor said, about whichever step."""
     planned_files: set[str] = field(default_factory=set)
     """Every path that a plan of this run names: tests among them may be edited."""
     stop_reason: str = ""

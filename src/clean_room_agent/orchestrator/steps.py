@@ -21,6 +21,8 @@ from clean_room_agent.git.history import changed_paths, has_commit
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.attempt import StepJob, Tried, instruction_for, try_once
 from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
+from clean_room_agent.orchestrator.diagnosing import DIAGNOSIS, diagnosis
+from clean_room_agent.orchestrator.doctor import Advice, DoctorSeen
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.kept_context import fits
@@ -66,6 +68,7 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
     tries: list[Tried] = []
     seen: list[AttemptSeen] = []
     refinements: list[RefinementRequest] = []
+    advice: list[Advice] = []
     action = FIRST
     kept: Tried | None = None
     while True:
@@ -93,7 +96,8 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         kept = kept or (tried if passed else None)
         missing = tried.missing if tried.missing and is_new(tried.missing, refinements) else None
         seen.append(attempt_seen(tried, action, missing))
-        action = _decide(run, pass_id, _step_seen(run, job, seen, len(refinements), kept=kept is not None))
+        step_seen = _step_seen(run, job, seen, len(refinements), kept=kept is not None)
+        action = _decide(run, job, tries, pass_id, replace(step_seen, doctor=_doctor(run, advice)), advice)
         run.session.for_pass(pass_id).set_state("retry_context", {"feedback": tried.feedback})
         if action.kind == "refine" and missing is not None:
             refinements.append(missing)
@@ -127,13 +131,13 @@ class Attempted:
 
 
 def _known(run: Run, pass_id: str, inputs: tuple[str, ...]) -> Attempted | None:
-    """The attempt as it was made before the run was resumed; None where git lost its commit in a power cut."""
+    """The attempt as it was made before the run was resumed; None where git lost its commit in a power cut, or where no
+    test could be run, which may be mended now.
+    """
     known = run.journal.recall(pass_id, ATTEMPT, Attempted, inputs)
-    return (
-        None
-        if known is None or (known.tried.commit and not has_commit(run.repo, known.tried.commit))
-        else known
-    )
+    if known is None or known.tried.outcome is AttemptOutcome.INFRASTRUCTURE:
+        return None
+    return None if known.tried.commit and not has_commit(run.repo, known.tried.commit) else known
 
 
 def _attempt(
@@ -160,15 +164,30 @@ def _attempt(
     return run.journal.keep(pass_id, ATTEMPT, Attempted, attempted, inputs)
 
 
-def _decide(run: Run, pass_id: str, step: StepSeen) -> Action:
-    """What happens after the newest attempt. What was decided stands, unless it ended the step or the run for good."""
+def _decide(
+    run: Run, job: StepJob, tries: list[Tried], pass_id: str, step: StepSeen, advice: list[Advice]
+) -> Action:
+    """What happens after the newest attempt. What was decided stands, unless it ended the step or the run for good.
+
+    What the doctor says is added to `advice`, of the step, and to the run's.
+    """
     at = Situation(
         step=step,
         run=RunSeen(budget_spent=run.budget_spent(), budget_share=round(run.budget_share(), 2)),
         config=run.limits.recovery,
     )
     inputs = (as_text(step.newest),)
-    action = run.journal.recall(pass_id, ACTION, Action, inputs) or decide(at)
+    known = run.journal.recall(pass_id, ACTION, Action, inputs)
+    said = run.journal.recall(pass_id, DIAGNOSIS, Advice, inputs)
+    action = known or decide(at)
+    if said is None and action.kind == "diagnose":
+        run.chronicle.recovery(pass_id, as_text(at), action)
+        said = diagnosis(run, job, tries, at, pass_id)
+    if said is not None:
+        advice.append(said)
+        run.progress.advice.append(said)
+        at = replace(at, step=replace(step, doctor=replace(step.doctor, advice=said)))
+        action = known or decide(at)
     run.chronicle.recovery(pass_id, as_text(at), action)
     if action.kind not in FINAL:
         run.journal.note(pass_id, ACTION, Action, action, inputs)
@@ -185,6 +204,13 @@ def _step_seen(run: Run, job: StepJob, seen: list[AttemptSeen], refinements: int
         kept=kept,
         replans_left=_replans_left(run, job, seen),
         stronger=run.models.stronger("coding"),
+    )
+
+
+def _doctor(run: Run, advice: list[Advice]) -> DoctorSeen:
+    stronger = run.models.stronger("reasoning")
+    return DoctorSeen(
+        step=tuple(advice), run=tuple(run.progress.advice), strong=stronger[0] if stronger else ""
     )
 
 

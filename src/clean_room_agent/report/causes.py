@@ -18,6 +18,7 @@ WORK: Mapping[str, Work] = {
     "part_plan": "planning",
     "adjustment": "planning",
     "implement": "editing",
+    "doctor": "planning",
     "enrichment": "describing",
 }
 """What a prompt is for; every other one judges what belongs into the context."""

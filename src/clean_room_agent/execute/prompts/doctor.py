@@ -1,0 +1,71 @@
+"""Why did the attempts at a step fail, and what should be done?"""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from clean_room_agent.execute.prompts.answers import Sentence, Sentences
+from clean_room_agent.execute.prompts.texts import template
+from clean_room_agent.llm.answers import JsonAnswer
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import bounds
+
+Decision = Literal["retry_with_fix", "replan", "skip_step", "fatal_error", "rollback_provider"]
+Diagnosed = Literal[
+    "syntax", "import", "name", "logic", "patch", "wrong_tech_stack", "schema_mismatch", "api_contract_wrong"
+]
+SURE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorInputs:
+    """A step with what became of its attempts; texts may be empty."""
+
+    task: str
+    step: str
+    targets: tuple[str, ...]
+    """Like "modify src/a.py"."""
+    attempts: tuple[str, ...]
+    """Oldest first: outcome and what failed, in a few lines each."""
+    edits: str
+    """Of the newest attempt, in the edit format."""
+
+
+def _word(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _percent(value: object) -> object:
+    """A share is a percentage too."""
+    return round(value * SURE) if isinstance(value, float) and value <= 1 else value
+
+
+class DoctorAnswer(BaseModel):
+    """A diagnosis."""
+
+    model_config = ConfigDict(frozen=True)
+
+    analysis: Sentences
+    category: Annotated[Diagnosed, BeforeValidator(_word)]
+    confidence: Annotated[int, BeforeValidator(_percent), bounds(minimum=0, maximum=SURE)]
+    decision: Annotated[Decision, BeforeValidator(_word)]
+    hint: Sentence = ""
+
+
+DOCTOR: Prompt[DoctorInputs, DoctorAnswer] = Prompt(
+    name="doctor",
+    role="reasoning",
+    title="Say why a step fails",
+    system=(
+        "You are a senior programmer who finds out why changes to a code base fail. You never write code. "
+        "You answer with one JSON object and nothing else."
+    ),
+    template=template("doctor"),
+    answer=JsonAnswer(DoctorAnswer),
+    max_answer_tokens=400,
+    example=(
+        '{"analysis": "Both attempts call feed_quokka with one argument, and it takes two.", "category": "logic", '
+        '"confidence": 80, "decision": "retry_with_fix", "hint": "Pass the quokka and its meal to feed_quokka."}'
+    ),
+)

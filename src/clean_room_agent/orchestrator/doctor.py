@@ -1,0 +1,107 @@
+"""What is to be done about a step, said by rules where they know, and whom to ask where they don't. Pure."""
+
+import re
+from dataclasses import dataclass
+
+from clean_room_agent.execute.prompts.doctor import Decision
+from clean_room_agent.orchestrator.config import RecoveryConfig
+from clean_room_agent.orchestrator.failures import Category
+
+RULES = "rules"
+WHOLE_SYMBOLS = (
+    "Write each function, method or class that you change whole: <edit> with symbol=, without a search text."
+)
+NAMED = (
+    (
+        re.compile(r"\bname '(\w+)' is not defined|\b([A-Za-z_$][\w$]*) is not defined"),
+        "{} is not defined where your edit uses it: define it or import it there.",
+    ),
+    (
+        re.compile(r"No module named '([\w.]+)'|Cannot find module '([^'\n]+)'"),
+        "There is no module {} here: do without it.",
+    ),
+    (
+        re.compile(r"cannot import name '(\w+)'"),
+        "{} cannot be imported from there: define it there, or take what is there.",
+    ),
+)
+MISPLACED = re.compile(r"\b(?:NO_MATCH|AMBIGUOUS)\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What the doctor says about a step's newest attempt."""
+
+    decision: Decision
+    by: str
+    """`rules`, or "model" and its tag where it is not the reasoning model."""
+    hint: str = ""
+    """For the coder; of a fatal error, for a person."""
+    category: Category | None = None
+    """As a model names it; None: as it was."""
+    confidence: float = 1.0
+    strong: bool = False
+    """Whether a stronger model said so."""
+    infrastructure: bool = False
+    """Whether it is about the test command."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorSeen:
+    """What the decision knows of the doctor."""
+
+    step: tuple[Advice, ...] = ()
+    """What was said about earlier attempts at the step."""
+    run: tuple[Advice, ...] = ()
+    """What was said in the run so far, the step's included."""
+    advice: Advice | None = None
+    """About the newest attempt; None while nothing was said."""
+    strong: str = ""
+    """Tag of the stronger model that can be asked; "" for none."""
+
+
+def known_cause(
+    category: Category, message: str, doctor: DoctorSeen, config: RecoveryConfig, *, again: bool
+) -> Advice | None:
+    """What the rules say of a failure, `again` one of the same category; None where they have nothing to say."""
+    if category == "infrastructure":
+        told = sum(one.infrastructure for one in doctor.run)
+        if not again and told < config.infrastructure_per_run:
+            return Advice(decision="retry_with_fix", by=RULES, infrastructure=True)
+        hint = "the test command gives no result, with or without the edits: what does it need?"
+        return Advice(decision="fatal_error", by=RULES, hint=hint, infrastructure=True)
+    if category == "patch" and again and MISPLACED.search(message):
+        return Advice(decision="retry_with_fix", by=RULES, hint=WHOLE_SYMBOLS)
+    for pattern, words in NAMED if category in {"name", "import"} else ():
+        found = pattern.search(message)
+        if found:
+            name = next(group for group in found.groups() if group)
+            return Advice(decision="retry_with_fix", by=RULES, hint=words.format(name))
+    return None
+
+
+def whom_to_ask(
+    category: Category, attempts: int, budget_share: float, doctor: DoctorSeen, config: RecoveryConfig
+) -> str | None:
+    """Tag of the model to ask, "" for the reasoning model; None where nobody may be asked."""
+    asked = [one for one in doctor.step if one.by != RULES]
+    asked_in_run = [one for one in doctor.run if one.by != RULES]
+    if len(asked) >= config.diagnoses_per_step or len(asked_in_run) >= config.diagnoses_per_run:
+        return None
+    if config.doctor == "never":
+        return None
+    cheap = config.doctor == "always"
+    may_escalate = (
+        doctor.strong
+        and not any(one.strong for one in asked)
+        and sum(one.strong for one in asked_in_run) < config.strong_diagnoses_per_run
+    )
+    grave = (
+        category in config.high_risk
+        or attempts >= config.strong_after
+        or budget_share >= config.strong_from
+        or any(one.confidence < config.doubt for one in asked)
+    )
+    if may_escalate and (grave or not cheap):
+        return doctor.strong
+    return "" if cheap else None
