@@ -114,6 +114,20 @@ def test_rows_that_are_switched_off_leave_the_plain_loop(till: Project) -> None:
     assert told.recorded.actions == ["retry", "retry", "skip"]
 
 
+def test_a_first_answer_that_failed_its_tests_is_drawn_again_from_the_same_prompt(till: Project) -> None:
+    told = till.solve_scripted(
+        {IMPLEMENT.title: [WRONG, WRONG]},
+        solve={"max_attempts": 2, "max_refinement_loops": 0},
+        recovery={"redraw": 3},
+    )
+    assert (told.code, told.traces) == (0, {}), told.err
+    first, second, third = told.recorded.calls_of("implement")
+    assert first.prompt == second.prompt == third.prompt
+    assert len({call.request_body for call in (first, second, third)}) == 3
+    assert told.recorded.outcomes == ["insufficient_context"] * 2 + ["applied_and_passed"]
+    assert len({row.commit_hash for row in told.recorded.attempts}) == 2  # equal answers are tested once
+
+
 STRONGER = {"escalation": {"reasoning": ["thinker:70b"]}}
 REPLAN = json.dumps(
     {"analysis": "a", "category": "logic", "confidence": 90, "decision": "replan", "hint": ""}

@@ -40,6 +40,7 @@ UNDEFINED_OTHERWISE = replace(UNDEFINED, fingerprint="y")
 BROKEN = replace(FAILED, category="infrastructure", outcome=AttemptOutcome.INFRASTRUCTURE)
 STEP = StepSeen(attempts=(FAILED,), max_attempts=3)
 CONFIG = RecoveryConfig()
+REDRAW = RecoveryConfig(redraw=2)
 
 
 def at(
@@ -53,9 +54,9 @@ def kind(*attempts: AttemptSeen, **step: Any) -> str:
     return decide(at(*attempts, **step)).kind
 
 
-def without(*rules: str) -> RecoveryConfig:
+def without(*rules: str, redraw: int = 0) -> RecoveryConfig:
     left: tuple[Rule, ...] = tuple(rule for rule in get_args(Rule) if rule not in rules)
-    return RecoveryConfig(rules=left)
+    return RecoveryConfig(rules=left, redraw=redraw)
 
 
 @pytest.mark.parametrize(
@@ -122,6 +123,7 @@ def test_a_row_that_is_switched_off_never_decides() -> None:
     situations = {
         "refine": at(LACKING, refinements_left=1),
         "reduce_scope": at(CUT, CUT_AGAIN, divisible=True),
+        "redraw": at(SAID, config=REDRAW),
         "replan": at(SAID, SAID_OTHERWISE, replans_left=1),
         "diagnose": at(UNDEFINED, UNDEFINED_OTHERWISE),
         "change_strategy": at(FAILED, FAILED),
@@ -132,7 +134,7 @@ def test_a_row_that_is_switched_off_never_decides() -> None:
     }
     assert list(situations) == [name for name, _ in TABLE]
     for name, situation in situations.items():
-        off = decide(replace(situation, config=without(name)))
+        off = decide(replace(situation, config=without(name, redraw=situation.config.redraw)))
         assert off != decide(situation), name
 
 
@@ -161,6 +163,26 @@ def test_answers_that_were_never_judged_say_nothing_of_the_plan(category: str) -
 
 def test_a_fatal_kind_of_failure_has_the_part_planned_again_at_once() -> None:
     assert kind(replace(FAILED, category="schema_mismatch"), replans_left=1) == "replan"
+
+
+def test_a_round_from_the_unchanged_prompt_counts_as_one_attempt_and_comes_before_the_facts() -> None:
+    first = decide(at(SAID, config=REDRAW))
+    assert (first.kind, first.vary, first.unchanged) == ("retry", True, True)
+    one = replace(SAID_OTHERWISE, drawn=first.drawn())
+    second = decide(at(SAID, one, config=REDRAW, replans_left=1))
+    assert second.rule == "drawn from the unchanged prompt: 2 of 2"
+    two = replace(one, fingerprint="z")
+    after = at(SAID, one, two, config=REDRAW, replans_left=1)
+    assert (after.step.attempts_left, decide(after).unchanged) == (1, False)
+    assert decide(after).kind != "replan"
+    told = replace(SAID, fingerprint="w")
+    assert decide(at(SAID, one, two, told, config=REDRAW)).unchanged is False
+
+
+@pytest.mark.parametrize("category", ["name", "import", "syntax", "patch", "format", "untouched"])
+def test_what_has_a_known_cause_is_told_at_once(category: str) -> None:
+    first = replace(SAID, category=category)  # type: ignore[arg-type]
+    assert not decide(at(first, config=REDRAW)).unchanged
 
 
 def test_an_answer_given_before_is_drawn_differently() -> None:

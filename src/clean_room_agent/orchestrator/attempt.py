@@ -121,7 +121,7 @@ def try_once(
         instruction_for(run, job),
         diff=diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else "",
         unshown=unshown,
-        failures=tuple(one.summary() for one in earlier),
+        failures=() if action.unchanged else tuple(one.summary() for one in earlier),
         hint=action.hint or (WHOLE_SYMBOLS if action.form == "whole_symbol" else ""),
     )
     sampling = (
@@ -147,6 +147,9 @@ def try_once(
     if unusable is not None:
         outcome, detail = unusable
         return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
+    tested = next((one for one in earlier if one.fingerprint == fingerprint and one.tests), None)
+    if action.unchanged and tested is not None:
+        return replace(tested, answer=answer)
     return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier)
 
 

@@ -10,6 +10,7 @@ from clean_room_agent.orchestrator.failures import Category
 Rule = Literal[
     "refine",
     "reduce_scope",
+    "redraw",
     "replan",
     "diagnose",
     "change_strategy",
@@ -73,6 +74,12 @@ class RecoveryConfig(ConfigSlice):
 
     rules: tuple[Rule, ...] = Field(
         default=get_args(Rule), description="the rows that may decide; one that is left out never does"
+    )
+    redraw: int = Field(
+        default=0,
+        ge=0,
+        description="answers drawn from the unchanged prompt after a first attempt that was tested and failed, before one is "
+        "shown what failed; the round counts as one attempt",
     )
     likeness: float = Field(
         default=0.8, gt=0, le=1, description="from this share on, two normalised errors count as the same"

@@ -28,6 +28,9 @@ Form = Literal["", "whole_symbol"]
 NO_FLAW: frozenset[Category] = frozenset({"format", "truncated", "untouched", "infrastructure"})
 """Failures that say nothing about the plan: no edit of theirs was judged."""
 
+UNEXPLAINED: frozenset[Category] = frozenset({"logic", "timeout"})
+"""Failures that another draw mends as often as their words do; a wrong name, import, syntax or edit is told at once."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
@@ -39,6 +42,8 @@ class Drawn:
     form: Form = ""
     model: str = ""
     """A stronger model's tag; "" for the coder."""
+    unchanged: bool = False
+    """From the prompt of the first attempt, which shows nothing that failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +97,10 @@ class StepSeen:
 
     @property
     def attempts_left(self) -> int:
-        """Of the coder."""
-        return self.max_attempts - sum(not seen.drawn.model for seen in self.attempts)
+        """Of the coder; a round of answers from the unchanged prompt is one."""
+        own = [seen for seen in self.attempts if not seen.drawn.model]
+        single = sum(not seen.drawn.unchanged for seen in own)
+        return self.max_attempts - single - any(seen.drawn.unchanged for seen in own)
 
     @property
     def more_room(self) -> bool:
@@ -124,6 +131,8 @@ class Action:
     form: Form = ""
     model: str = ""
     """The stronger model that is asked next; "" for the coder."""
+    unchanged: bool = False
+    """Whether the next answer is drawn from the unchanged prompt."""
     hint: str = ""
     """What the doctor tells the coder."""
     question: str = ""
@@ -131,7 +140,13 @@ class Action:
 
     def drawn(self) -> Drawn:
         """How the next answer is asked for."""
-        return Drawn(varied=self.vary, more_room=self.more_room, form=self.form, model=self.model)
+        return Drawn(
+            varied=self.vary,
+            more_room=self.more_room,
+            form=self.form,
+            model=self.model,
+            unchanged=self.unchanged,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,23 +192,44 @@ def _reduce_scope(at: Situation) -> Action | None:
     return None
 
 
-def _replan(at: Situation) -> Action | None:
-    if at.step.replans_left <= 0 or at.step.kept:
+def _redraw(at: Situation) -> Action | None:
+    first, *later = at.step.attempts
+    drawn = sum(seen.drawn.unchanged for seen in later)
+    if drawn < len(later) or drawn >= at.config.redraw or first.category not in UNEXPLAINED:
         return None
+    if drawn == 0 and at.step.attempts_left <= 0:
+        return None
+    return Action(
+        kind="retry",
+        rule=f"drawn from the unchanged prompt: {drawn + 1} of {at.config.redraw}",
+        vary=True,
+        unchanged=True,
+    )
+
+
+def _replan(at: Situation) -> Action | None:
     newest = at.step.newest
+    if at.step.replans_left <= 0 or at.step.kept or newest.drawn.unchanged:
+        return None
     if newest.category in at.config.fatal_categories:
         return Action(kind="replan", rule=f"a failure of the kind {newest.category}")
-    before = at.step.attempts[-2] if len(at.step.attempts) > 1 and not newest.refined else None
-    if before is None or newest.category in NO_FLAW or before.category != newest.category:
-        return None
-    if min(len(before.message), len(newest.message)) < at.config.min_message:
-        return None
-    alike = likeness(before.message, newest.message)
+    alike = _likeness_of_newest(at)
     if alike < at.config.likeness:
         return None
     return Action(
         kind="replan", rule=f"an approach flaw: two {newest.category} failures are {alike:.0%} alike"
     )
+
+
+def _likeness_of_newest(at: Situation) -> float:
+    """Of the newest two failures; 0 where they cannot be compared."""
+    *earlier, newest = at.step.attempts
+    before = earlier[-1] if earlier and not newest.refined else None
+    if before is None or newest.category in NO_FLAW or before.category != newest.category:
+        return 0.0
+    if min(len(before.message), len(newest.message)) < at.config.min_message:
+        return 0.0
+    return likeness(before.message, newest.message)
 
 
 def _diagnose(at: Situation) -> Action | None:
@@ -325,6 +361,7 @@ def _needs_human(at: Situation) -> Action | None:
 TABLE: tuple[tuple[Rule, Row], ...] = (
     ("refine", _refine),
     ("reduce_scope", _reduce_scope),
+    ("redraw", _redraw),
     ("replan", _replan),
     ("diagnose", _diagnose),
     ("change_strategy", _change_strategy),
