@@ -175,6 +175,7 @@ def test_the_same_wrong_answer_each_time_gives_the_step_up(till: Project) -> Non
         ("retry", "attempts left: 2"),
         ("replan", "an approach flaw: two patch failures are 100% alike"),
         ("retry", "attempts left: 2"),
+        ("diagnose", "2 failed, the last by patch"),
         ("change_strategy", "the same answer again: draw another"),
         ("skip", "attempts are used up"),
     ]
