@@ -15,7 +15,7 @@ from clean_room_agent.llm.parroting import MARK
 from clean_room_agent.llm.prompt import Prompt
 
 SHAPED = [prompt for prompt in PROMPTS if prompt.schema is not None]
-FREE_KEYS = {"role", "needs"}
+FREE_KEYS = {"role", "needs", "category", "decision"}
 """Of an example, what holds a word of the form or an id of another entry."""
 CHARS_PER_TOKEN = 3
 
