@@ -62,8 +62,6 @@ class StepFailed:
     why: str
     cut_off: bool = False
     """Whether an answer for it was."""
-    untested: bool = False
-    """Whether no attempt came as far as the tests."""
     failures: tuple[FailureSignal, ...] = ()
     """What went wrong in the last attempt; none where there was no attempt."""
     replan: bool = False

@@ -6,11 +6,16 @@ from clean_room_agent.artifacts.edits import EditCode
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.artifacts.verdicts import FailureSignal
+from clean_room_agent.execute.failures import failure_signals
 from clean_room_agent.execute.implement import text_fingerprint
 from clean_room_agent.orchestrator.attempt import Tried
 from clean_room_agent.orchestrator.failures import Category, category_of
 from clean_room_agent.orchestrator.likeness import MOST_COMPARED, normalised
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
+from clean_room_agent.orchestrator.testing.evidence import evidence_of
+
+NOT_RUN = "the test passed before, and does not run now"
 
 
 def attempt_seen(tried: Tried, action: Action, missing: RefinementRequest | None) -> AttemptSeen:
@@ -30,6 +35,18 @@ def attempt_seen(tried: Tried, action: Action, missing: RefinementRequest | None
         drawn=action.drawn(),
         refined=action.kind == "refine",
     )
+
+
+def signals_of(tried: Tried) -> tuple[FailureSignal, ...]:
+    """What went wrong in an attempt that was not accepted, for whoever revises the steps that remain."""
+    if tried.tests is None or tried.verdict is None:
+        return failure_signals(tried.outcome, tried.detail)
+    failing = {test.name: test for test in reversed(tried.tests.failing)}
+    newly = [
+        failing.get(name) or FailingTest(name=name, message=NOT_RUN) for name in tried.verdict.newly_failing
+    ]
+    messages = evidence_of(tried.tests).messages if not tried.tests.failing else ()
+    return failure_signals(tried.judged(), tried.detail, newly_failing=newly, messages=messages)
 
 
 def _category(tried: Tried, messages: Sequence[str]) -> Category:

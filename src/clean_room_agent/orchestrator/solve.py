@@ -1,5 +1,7 @@
 """The order of passes: baseline, meta-plan, and for each part its plan, its steps and their adjustments; then the end."""
 
+from dataclasses import replace
+
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.errors import ConfigError, ModelError
@@ -261,7 +263,6 @@ def _give_up(run: Run, part: Part, step: PlanStep, end: StepEnd, *, replan: bool
             step=step,
             why=end.why,
             cut_off=end.cut_off,
-            untested=end.untested,
             failures=end.failures,
             replan=replan,
         )

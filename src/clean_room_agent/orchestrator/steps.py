@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from clean_room_agent.artifacts.evidence import Evidence, FailingTest
+from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import implement_pass, part_plan_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
@@ -10,7 +10,6 @@ from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 from clean_room_agent.artifacts.verdicts import MAX_MESSAGE, FailureSignal
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.failures import failure_signals
 from clean_room_agent.execute.implement import (
     StepInstruction,
     raised_answer_tokens,
@@ -30,11 +29,10 @@ from clean_room_agent.orchestrator.missing import is_new
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, RunSeen, Situation, StepSeen, decide
 from clean_room_agent.orchestrator.reduced import is_divisible
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.seen import attempt_seen
+from clean_room_agent.orchestrator.seen import attempt_seen, signals_of
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
-NOT_RUN = "the test passed before, and does not run now"
 ATTEMPT, ACTION = "attempt", "action"
 """Names in the journal, under the pass of an attempt."""
 FIRST = Action(kind="retry", rule="first attempt")
@@ -51,8 +49,6 @@ class StepEnd:
     why: str = ""
     cut_off: bool = False
     """Whether an answer was."""
-    untested: bool = False
-    """Whether no attempt came as far as the tests."""
     failures: tuple[FailureSignal, ...] = ()
     """What went wrong in the last attempt."""
     action: Action = FIRST
@@ -108,7 +104,6 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
                 accepted=None,
                 why=f"{tried.outcome.value}: {tried.detail}",
                 cut_off=any(one.outcome is AttemptOutcome.TRUNCATED for one in seen),
-                untested=all(one.tests is None for one in tries),
                 failures=signals_of(tried),
                 action=action,
             )
@@ -236,18 +231,6 @@ def _too_large(run: Run, opened: OpenPass, error: WindowExceeded) -> StepEnd:
     signal = FailureSignal(category="unknown", message=error.message[:MAX_MESSAGE], source="window")
     action = Action(kind="replan", rule="its prompt does not fit")
     return StepEnd(accepted=None, why=error.message, failures=(signal,), action=action)
-
-
-def signals_of(tried: Tried) -> tuple[FailureSignal, ...]:
-    """What went wrong in an attempt that was not accepted."""
-    if tried.tests is None or tried.verdict is None:
-        return failure_signals(tried.outcome, tried.detail)
-    failing = {test.name: test for test in reversed(tried.tests.failing)}
-    newly = [
-        failing.get(name) or FailingTest(name=name, message=NOT_RUN) for name in tried.verdict.newly_failing
-    ]
-    messages = evidence_of(tried.tests).messages if not tried.tests.failing else ()
-    return failure_signals(tried.judged(), tried.detail, newly_failing=newly, messages=messages)
 
 
 def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
