@@ -338,3 +338,19 @@ def test_an_open_file_can_be_handed_on(tmp_path: Path, contain: bool) -> None:
         == b"handed on\n"
     )
     os.close(reading)
+
+
+@linux
+def test_a_python_that_does_not_start_by_itself_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/sh\necho 'libpython3.11.so.1.0: cannot open shared object file' >&2\nexit 127\n"
+    )
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    with pytest.raises(CommandError, match=r"libpython3\.11\.so") as raised:
+        proc.run(("true",), cwd=tmp_path, timeout=PATIENCE, check=False)
+    assert str(python) in raised.value.message
+    assert "LD_LIBRARY_PATH" in raised.value.hint

@@ -1,4 +1,5 @@
 import multiprocessing
+import os
 import shutil
 from pathlib import Path
 
@@ -6,6 +7,7 @@ import pytest
 from tests.fakes.repositories import git, make_repository
 
 from clean_room_agent.errors import UsageError
+from clean_room_agent.removal import remove_tree
 from clean_room_agent.trust import KEY, forget, is_ours, require_trust, state_folder, trust
 from clean_room_agent.workspace import Workspace, trusted_workspace
 
@@ -178,3 +180,20 @@ def test_a_state_folder_that_cannot_be_made_is_named(
     with pytest.raises(UsageError, match="cannot make") as caught:
         Workspace(repo=top).create()
     assert "XDG_STATE_HOME" in caught.value.hint
+
+
+def test_folders_that_stand_too_deep_are_named_and_not_followed(top: Path) -> None:
+    Workspace(repo=top).create()
+    folder = top / ".clean_room"
+    before = Path.cwd()
+    os.chdir(folder)
+    for _ in range(1100):
+        os.mkdir("d")  # noqa: PTH102 - relative to where we are
+        os.chdir("d")
+    os.chdir(before)
+    try:
+        with pytest.raises(UsageError, match="too deep") as raised:
+            require_trust(folder)
+        assert "remove" in raised.value.hint
+    finally:
+        remove_tree(folder)

@@ -99,6 +99,13 @@ def run(
         streams.drain()
     if child.refusal is not None:
         raise _not_started(argv, child.refusal)
+    if not child.begun and returncode > 0 and not late:
+        words = err.data().decode("utf-8", "replace").strip()[-500:]
+        raise CommandError(
+            f"cannot start {argv[0]}: the Python that watches over it ({sys.executable}) does not start: {words}",
+            hint="it is started without LD_LIBRARY_PATH and the like: use a Python that finds its libraries by itself",
+            command=argv,
+        )
     if check and (late or returncode != 0):
         how = f"stopped after {timeout} s" if late else f"exit {returncode}"
         raise _failure(argv, how, returncode, out.data(), err.data())
@@ -165,6 +172,8 @@ class _Child(Protocol):
     def ended(self) -> bool: ...
     def end(self) -> int: ...
     @property
+    def begun(self) -> bool: ...
+    @property
     def refusal(self) -> int | None: ...
     @property
     def exceeded(self) -> str: ...
@@ -173,6 +182,7 @@ class _Child(Protocol):
 class _Group:
     """A command that is killed with its process group."""
 
+    begun = True
     refusal = None  # what cannot be started has raised
     exceeded = ""
 
@@ -216,6 +226,11 @@ class _Tree:
         if "exit" not in words and "start" in words:
             _kill_group(words["start"])
         return os.waitstatus_to_exitcode(words["exit"]) if "exit" in words else lost
+
+    @property
+    def begun(self) -> bool:
+        """Whether the supervisor has said a word: it does before the command does anything."""
+        return bool(self._words())
 
     @property
     def refusal(self) -> int | None:

@@ -21,6 +21,7 @@ from clean_room_agent.whole_file import sync_folder, write_whole
 
 KEY = "trust.key"
 KEY_BYTES = 32
+MAX_DEPTH = 40
 NOTES = "folders"
 TRUST_COMMAND = "cra init --trust"
 
@@ -128,11 +129,30 @@ def _refuse_link(folder: Path) -> None:
 
 
 def _refuse_links(folder: Path) -> None:
-    for above, folders, files in os.walk(folder):
-        for name in sorted((*folders, *files)):
-            path = Path(above) / name
-            if path.is_symlink():
-                raise UsageError(f"{path} is a link", hint="remove it: no link is followed there")
+    for entry in entries_below(folder):
+        if entry.is_symlink():
+            raise UsageError(f"{entry.path} is a link", hint="remove it: no link is followed there")
+
+
+def entries_below(folder: Path) -> Iterator["os.DirEntry[str]"]:
+    """All that stands below the folder of a workspace, sorted by name in each of its folders; what cannot be looked into is
+    left out.
+
+    Raises:
+        UsageError: folders stand deeper in it than this program makes any.
+    """
+    waiting = [(os.fspath(folder), 0)]
+    while waiting:
+        at, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise UsageError(
+                f"folders stand too deep in {folder}: {at}", hint="remove them: cra makes none so deep"
+            )
+        with contextlib.suppress(OSError), os.scandir(at) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                yield entry
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append((entry.path, depth + 1))
 
 
 def _foreign(folder: Path) -> UsageError:

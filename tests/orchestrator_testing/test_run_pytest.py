@@ -2,15 +2,20 @@ import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.fakes.patience import stop_once_begun
+from tests.fakes.patience import PATIENCE, stop_once_begun
 from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.artifacts.evidence import StackFrame
+from clean_room_agent.orchestrator.testing import run as run_module
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.orchestrator.testing.failures import MAX_EXPLAINED
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.testing.rerun import passed_again, rerun_command
+from clean_room_agent.orchestrator.testing.results import Failure
+from clean_room_agent.orchestrator.testing.run import run_tests
 
 EVERY_OUTCOME = """
 import unittest
@@ -282,3 +287,28 @@ def test_a_retry_within_the_same_second_does_not_run_old_bytecode(
     write({"tool.py": "n = 2\n"})
     os.utime(project / "tool.py", (1_000_000, 1_000_000))
     assert run().outcomes["test_a.py::test_a"] == "failed"
+
+
+def test_of_very_many_failures_the_first_alone_are_explained(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = MAX_EXPLAINED + 100
+    cases = "".join(
+        f'<testcase classname="t" name="test_{number:05}" file="t.py" line="1"><failure message="m">E   m</failure></testcase>'
+        for number in range(count)
+    )
+    left = tmp_path / "left.xml"
+    left.write_text(f'<testsuites><testsuite name="pytest" tests="{count}">{cases}</testsuite></testsuites>')
+    described: list[str] = []
+    real = run_module.describe
+
+    def describe(failure: Failure, *args: Any, **options: Any) -> Any:
+        described.append(failure.name)
+        return real(failure, *args, **options)
+
+    monkeypatch.setattr(run_module, "describe", describe)
+    report = tmp_path / "reports/report.xml"
+    got = run_tests(f"cp {left} {report}; exit 1", cwd=tmp_path, env={}, timeout=PATIENCE, report=report)
+    assert (len(described), len(got.failing), len(got.outcomes)) == (MAX_EXPLAINED, count, count)
+    assert described == sorted(described)
+    assert [test.message for test in (got.failing[0], got.failing[-1])] == ["m", ""]

@@ -20,6 +20,7 @@ from clean_room_agent.errors import CraError, GitError
 from clean_room_agent.git.command import require_hex
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.llm.exchange import prompt_hash
+from clean_room_agent.trust import entries_below
 from clean_room_agent.workspace import Workspace, is_held
 
 ENDED = frozenset({"complete", "failed"})
@@ -78,7 +79,7 @@ def _all_or(
 
 
 def _open_files(workspace: Workspace) -> tuple[tuple[str, str], ...]:
-    paths = (workspace.folder, *sorted(workspace.folder.rglob("*")))
+    paths = (workspace.folder, *sorted(Path(entry.path) for entry in entries_below(workspace.folder)))
     return tuple(
         (f"others can read {path}", f"chmod go= {path}; the next command that writes does it, too")
         for path in paths

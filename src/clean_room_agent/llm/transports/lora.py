@@ -15,9 +15,9 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, RootModel
+from pydantic import BaseModel, Field, RootModel
 
 from clean_room_agent.errors import ModelNotFound
 
@@ -27,7 +27,7 @@ MARK = "+"
 class LoadedAdapter(BaseModel):
     """One adapter, as llama-server lists it."""
 
-    id: int
+    id: Annotated[int, Field(ge=0, lt=2**31)]
     path: str
 
     @property

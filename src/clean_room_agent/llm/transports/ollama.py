@@ -62,7 +62,7 @@ class _Version(BaseModel):
 class _Served(Forwarding):
     name: str
     digest: str = ""
-    size: int = 0
+    size: Count = 0
     context_length: Count | None = None
 
 

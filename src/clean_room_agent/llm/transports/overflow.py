@@ -69,4 +69,4 @@ def _number(digits: str | None) -> int | None:
 
 
 def _count(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+    return value if isinstance(value, int) and 0 < value < 10**MAX_DIGITS else None
