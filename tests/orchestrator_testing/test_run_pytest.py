@@ -9,9 +9,9 @@ from tests.fakes.patience import PATIENCE, stop_once_begun
 from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.orchestrator.testing import run as run_module
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.failures import MAX_EXPLAINED
+from clean_room_agent.orchestrator.testing.failures import describe as explain
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.testing.rerun import passed_again, rerun_command
 from clean_room_agent.orchestrator.testing.results import Failure
@@ -300,13 +300,12 @@ def test_of_very_many_failures_the_first_alone_are_explained(
     left = tmp_path / "left.xml"
     left.write_text(f'<testsuites><testsuite name="pytest" tests="{count}">{cases}</testsuite></testsuites>')
     described: list[str] = []
-    real = run_module.describe
 
     def describe(failure: Failure, *args: Any, **options: Any) -> Any:
         described.append(failure.name)
-        return real(failure, *args, **options)
+        return explain(failure, *args, **options)
 
-    monkeypatch.setattr(run_module, "describe", describe)
+    monkeypatch.setattr("clean_room_agent.orchestrator.testing.run.describe", describe)
     report = tmp_path / "reports/report.xml"
     got = run_tests(f"cp {left} {report}; exit 1", cwd=tmp_path, env={}, timeout=PATIENCE, report=report)
     assert (len(described), len(got.failing), len(got.outcomes)) == (MAX_EXPLAINED, count, count)

@@ -12,6 +12,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 FINDERS_PER_SCOPE = 2
+MOST_PLACES = 1_000
+"""More are not told apart."""
+MOST_LOOKS = 8
+"""At lines, for each line that there is: code repeats itself much less."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,25 +121,40 @@ def find_normalised(text: str, search: str) -> tuple[Hit, ...]:
 
 
 def find_shifted(text: str, search: str) -> tuple[Hit, ...]:
-    """Each run of whole lines that is `search` but for trailing white space and one shift of indentation."""
+    """Each run of whole lines that is `search` but for trailing white space and one shift of indentation.
+
+    Where the two repeat themselves so much that this would take long, the first places, if there are several, else none.
+    """
     lines = text.split("\n")
     starts = _line_starts(lines)
     wanted = [line.rstrip() for line in search.split("\n")]
     anchor = next(index for index, line in enumerate(wanted) if line)
     body = wanted[anchor].lstrip()
-    hits = []
+    hits: list[Hit] = []
+    left = MOST_LOOKS * (len(lines) + len(wanted))
     for number, line in enumerate(lines):
         first = number - anchor
         if line.strip() != body or first < 0 or first + len(wanted) > len(lines):
             continue
-        window = [line.rstrip() for line in lines[first : first + len(wanted)]]
-        shift = _shift_between(wanted[anchor], window[anchor])
-        if shift is not None and [shift.applied(line) for line in wanted] == window:
+        shift = _shift_between(wanted[anchor], line.rstrip())
+        same = 0 if shift is None else _same_lines(lines, first, wanted, shift)
+        left -= same + 1
+        if left < 0:
+            return tuple(hits) if len(hits) > 1 else ()
+        if shift is not None and same == len(wanted):
             last = first + len(wanted) - 1
             hits.append(
                 Hit(start=starts[first], end=starts[last] + len(lines[last].removesuffix("\r")), shift=shift)
             )
     return tuple(hits)
+
+
+def _same_lines(lines: list[str], first: int, wanted: list[str], shift: Shift) -> int:
+    """How many of the wanted lines, from the first on, stand from line `first` on, shifted."""
+    for count, line in enumerate(wanted):
+        if shift.applied(line) != lines[first + count].rstrip():
+            return count
+    return len(wanted)
 
 
 def line_of(text: str, offset: int) -> int:
@@ -164,7 +183,7 @@ def _needs_shift(text: str, hit: Hit, search: str, replacement: str) -> bool:
 def _occurrences(text: str, wanted: str) -> list[int]:
     found = []
     position = text.find(wanted)
-    while position >= 0:
+    while position >= 0 and len(found) < MOST_PLACES:
         found.append(position)
         position = text.find(wanted, position + 1)
     return found

@@ -1,0 +1,24 @@
+"""Texts that repeat themselves are searched in time that grows as they do."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.fakes.growth import QUADRATIC, growth
+
+from clean_room_agent.execute.edits.match import find_exact, find_normalised, find_shifted
+
+
+@pytest.mark.parametrize("find", [find_exact, find_normalised, find_shifted])
+@pytest.mark.parametrize("end", ["", "Q"])
+@pytest.mark.parametrize("unit", ["a\n", "  x = 1\n"])
+def test_a_place_is_found_in_time_linear_in_the_text(
+    find: Callable[[str, str], object], end: str, unit: str
+) -> None:
+    assert growth(lambda text: find(text, text[: len(text) // 3] + end), unit) < QUADRATIC
+
+
+def test_one_place_among_very_many_that_begin_alike_is_found() -> None:
+    lines = [f"{'  ' * (number % 3)}x = {number % 7}" for number in range(500)]
+    lines[300:300] = ["    y = 1", "      z = 2"]
+    (hit,) = find_shifted("\n".join(lines), "y = 1\n  z = 2")
+    assert hit.shift.added == "    "
