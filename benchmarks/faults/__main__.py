@@ -31,6 +31,7 @@ PARTS = (
     "leftovers",
     "writers",
     "races",
+    "removed",
 )
 """Modules of this folder, each with `run(effort, work)`, in the scoreboard's order."""
 

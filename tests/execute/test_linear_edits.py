@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from tests.fakes.growth import QUADRATIC, growth
 
+from clean_room_agent.execute.edits.elision import elided_line
 from clean_room_agent.execute.edits.match import find_exact, find_normalised, find_shifted
 
 
@@ -14,7 +15,15 @@ from clean_room_agent.execute.edits.match import find_exact, find_normalised, fi
 def test_a_place_is_found_in_time_linear_in_the_text(
     find: Callable[[str, str], object], end: str, unit: str
 ) -> None:
-    assert growth(lambda text: find(text, text[: len(text) // 3] + end), unit) < QUADRATIC
+    assert growth(lambda text: find(text, text[: len(text) // 3] + end), unit, small=6_000) < QUADRATIC
+
+
+@pytest.mark.parametrize("unit", ["...\n", "def f():\n    ...\n"])
+def test_what_is_left_out_is_found_in_time_linear_in_the_text(unit: str) -> None:
+    def read(text: str) -> None:
+        elided_line("a.py", text, old="x\n", file_text=text[: len(text) // 2])
+
+    assert growth(read, unit, small=4_000) < QUADRATIC
 
 
 def test_one_place_among_very_many_that_begin_alike_is_found() -> None:

@@ -37,6 +37,8 @@ COMMENT_TAIL = re.compile(r"(?:^|\s)#.*\Z")
 DEFINITION = re.compile(r"\s*(?:async\s+)?def\s+(?P<name>\w+)")
 EXEMPT_CLASS = re.compile(r"\s*class\b.*\b(?:Protocol|ABC)\b")
 EXEMPT_DECORATOR = re.compile(r"\s*@.*\b(?:overload|abstractmethod|abstractproperty)\b")
+MOST_DOTS = 100
+"""Lines of bare dots that are looked at, each with all that stands above it."""
 DOTS_ARE_TEXT = frozenset({".pyi", ".yaml", ".yml"})
 
 
@@ -58,7 +60,7 @@ def elided_line(path: str, new: str, *, old: str, file_text: str) -> str:
     if is_prose(path) or suffix in DOTS_ARE_TEXT:
         return ""
     if suffix == ".py":
-        bare = [index for index in bare if not _is_python_body(lines, index, file_text)]
+        bare = [index for index in bare[:MOST_DOTS] if not _is_python_body(lines, index, file_text)]
     return lines[bare[0]].strip() if bare else ""
 
 

@@ -181,7 +181,7 @@ def _needs_shift(text: str, hit: Hit, search: str, replacement: str) -> bool:
 
 
 def _occurrences(text: str, wanted: str) -> list[int]:
-    found = []
+    found: list[int] = []
     position = text.find(wanted)
     while position >= 0 and len(found) < MOST_PLACES:
         found.append(position)
