@@ -187,8 +187,11 @@ def test_a_cluster_with_a_worker_killed_gives_the_same_rows(
     with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdout is not None
         monkeypatch.setenv("RAY_ADDRESS", cluster.stdout.readline().strip())
-        told = home.cra_process("bootstrap", str(history), *BUDGET, *there, "--engine", "ray", timeout=240)
+        told = home.cra_process(
+            "bootstrap", str(history), *BUDGET, *there, "--engine", "ray", "--json", timeout=240
+        )
         assert told.code == 0, told.err
+        assert json.loads(told.out)["units_left"] == 0, "nothing else on standard output, whatever Ray says"
         assert cluster.stdout.readline() == "killed\n"
         cluster.communicate()
     assert digest(home.home / "here") == digest(home.home / "ray")

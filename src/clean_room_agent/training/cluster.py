@@ -3,7 +3,9 @@
 A worker that dies leaves no file of its unit, or a whole one; Ray gives the unit to another.
 """
 
+import contextlib
 import importlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,13 @@ def run_on_ray(folder: Path, units: Sequence[Unit], making: Making, progress: Pr
     """
     ray: Any = importlib.import_module("ray")  # half of its functions have types, and not everybody has it
 
+    with contextlib.redirect_stdout(
+        sys.stderr
+    ):  # Ray prints there what becomes of workers, and an answer stands on stdout
+        _run(ray, folder, units, making, progress)
+
+
+def _run(ray: Any, folder: Path, units: Sequence[Unit], making: Making, progress: Progress) -> None:
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False, include_dashboard=False)
