@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from clean_room_agent.capture import Capture, Pieces
+from clean_room_agent.command_failures import failed, not_started, unwatched
 from clean_room_agent.errors import CommandError
 from clean_room_agent.surroundings import absolute_program, outside
 
@@ -98,17 +99,12 @@ def run(
         returncode = child.end()
         streams.drain()
     if child.refusal is not None:
-        raise _not_started(argv, child.refusal)
+        raise not_started(argv, child.refusal)
     if not child.begun and returncode > 0 and not late:
-        words = err.data().decode("utf-8", "replace").strip()[-500:]
-        raise CommandError(
-            f"cannot start {argv[0]}: the Python that watches over it ({sys.executable}) does not start: {words}",
-            hint="it is started without LD_LIBRARY_PATH and the like: use a Python that finds its libraries by itself",
-            command=argv,
-        )
+        raise unwatched(argv, err.data())
     if check and (late or returncode != 0):
         how = f"stopped after {timeout} s" if late else f"exit {returncode}"
-        raise _failure(argv, how, returncode, out.data(), err.data())
+        raise failed(argv, how, returncode, out.data(), err.data())
     return Completed(
         command=argv,
         returncode=returncode,
@@ -147,7 +143,7 @@ def stream(
         streams.drain()
     yield from pieces.rest()
     if returncode != 0:
-        raise _failure(command, f"exit {returncode}", returncode, b"", err.data())
+        raise failed(command, f"exit {returncode}", returncode, b"", err.data())
 
 
 def inherited_environment(*, without: str) -> dict[str, str]:
@@ -311,23 +307,7 @@ def _open(
     except OSError as exc:
         if exc.filename is not None and os.fspath(exc.filename) == str(cwd) and not cwd.is_dir():
             raise CommandError(f"cannot run {argv[0]}: there is no folder {cwd}", command=argv) from exc
-        raise _not_started(argv, exc.errno or 0) from exc
-
-
-def _not_started(argv: tuple[str, ...], number: int) -> CommandError:
-    hint = f"install {argv[0]}, or put it on PATH"
-    return CommandError(f"cannot start {argv[0]}: {os.strerror(number)}", hint=hint, command=argv)
-
-
-def _failure(argv: tuple[str, ...], how: str, returncode: int, stdout: bytes, stderr: bytes) -> CommandError:
-    words = stderr.decode("utf-8", "replace").strip()[-500:]
-    return CommandError(
-        f"{' '.join(argv)[:500]}: {how}" + (f": {words}" if words else ""),
-        command=argv,
-        returncode=returncode,
-        stdout=stdout,
-        stderr=stderr,
-    )
+        raise not_started(argv, exc.errno or 0) from exc
 
 
 def _kill_group(group: int) -> None:

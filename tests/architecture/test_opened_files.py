@@ -17,9 +17,8 @@ OWN_NAMES = {
     "cli/demo.py": "files of the demo, in its own folder",
     "cli/sample.py": "files of the package",
     "cli/replay.py": "a recording that the user names",
-    "cli/solve.py": "--plan and the task's file",
     "cli/plan_editing.py": "the text that it gave the editor",
-    "cli/discovery.py": "fixed names in the user's tree, which the user asked to look at",
+    "cli/discovery.py": "opens a way to a server, no file",
     "whole_file.py": "what its caller names: own files, and what the user named",
     "workspace.py": "the workspace's own key",
     "trust.py": "notes in the user's state folder, and a key that it has just made",
@@ -55,7 +54,6 @@ OWN_NAMES = {
     # training
     "training/gold_edits.py": "a temporary folder, a name of its own",
     "training/shards.py": "its own files in the work folder that the user names",
-    "training/sources.py": "manifests and lists that the user names",
     # the system's
     "supervisor.py": "/proc",
     "orchestrator/testing/environment.py": "path files of the user's own virtual environment",

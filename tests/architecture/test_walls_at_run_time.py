@@ -27,6 +27,8 @@ MAX_HOPS = 8
 STATIONS = {
     "cli.main": "1 the command line",
     "cli.solve": "2 the command",
+    "cli.wiring": "2 the command",
+    "cli.model_server": "2 the command",
     "cli.local_context": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",

@@ -381,7 +381,7 @@ def _answer(
         output.answer_json(answer)
         return
     lines = [f"{mined.seen:,} commits seen, {assembled.commits:,} used, {len(assembled.entries):,} pairs"]
-    lines += ["left out:"] + [f"  {count:>7,}  {reason}" for reason, count in assembled.left_out.items()]
+    lines += ["left out:", *(f"  {count:>7,}  {reason}" for reason, count in assembled.left_out.items())]
     lines += [f"  repository excluded by list: {name}" for name in excluded]
     lines.append("no pair is left" if written is None else f"dataset: {written.folder}")
     lines += _rows_of(written, numbers) if written is not None else []
@@ -394,9 +394,6 @@ def _rows_of(written: "Written", numbers: Mapping[str, int]) -> list[str]:
     from clean_room_agent.training.dataset import SPLITS
 
     rows = {(file.stage, file.split): file.rows for file in written.files}
-    lines = [f"{'number':>8}  {'prompt':<16}" + "".join(f"{split:>12}" for split in SPLITS)]
-    lines += [
-        f"{number:>8}  {stage:<16}" + "".join(f"{rows.get((stage, split), 0):>12,}" for split in SPLITS)
-        for stage, number in numbers.items()
-    ]
-    return lines
+    cells = {stage: "".join(f"{rows.get((stage, split), 0):>12,}" for split in SPLITS) for stage in numbers}
+    head = f"{'number':>8}  {'prompt':<16}" + "".join(f"{split:>12}" for split in SPLITS)
+    return [head, *(f"{number:>8}  {stage:<16}{cells[stage]}" for stage, number in numbers.items())]

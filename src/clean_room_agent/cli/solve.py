@@ -39,6 +39,7 @@ from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
 from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.orchestrator.setup import RunParts
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
@@ -257,13 +258,7 @@ def run_solve(
                     interrupts=interrupts,
                 )
             )
-            try:
-                solved = solve(task_id, request.task, parts, given)
-            except ModelError as error:
-                error.hint = "; ".join(
-                    filter(None, (error.hint, f"then cra solve --resume {short_id(task_id)}"))
-                )
-                raise
+            solved = _solved(task_id, request.task, parts, given)
         code = EXIT_CODES.get(solved.result.status, 1)
         applied: tuple[str, ...] | None = None
         not_applied = ""
@@ -278,6 +273,15 @@ def run_solve(
                 desk.end_task()
         summary = _summary(desk, repo, solved, fullest.value, max(seconds, time.monotonic() - started))
     return code, dataclasses.replace(summary, applied=applied, not_applied=not_applied)
+
+
+def _solved(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
+    """The run's end; a server's failure tells how to go on."""
+    try:
+        return solve(task_id, task, parts, given)
+    except ModelError as error:
+        error.hint = "; ".join(filter(None, (error.hint, f"then cra solve --resume {short_id(task_id)}")))
+        raise
 
 
 def _summary(

@@ -144,25 +144,10 @@ def make_part_plan(
         max_steps=limits.max_steps,
         max_lines=limits.max_lines,
     )
-    small_questions = DecomposedSteps(models, room, asked, pass_id=pass_id)
+    ask = _steps_by(route, models, room, asked, pass_id)
 
     def draft(rejected: Rejected) -> Draft[PartPlan]:
-        drafted = (
-            small_questions.draft(rejected)
-            if route == "decomposed"
-            else draft_part_plan(
-                models,
-                room,
-                part,
-                goal=meta_plan.task_summary,
-                evidence=evidence,
-                rejected=rejected,
-                pass_id=pass_id,
-                diff=diff,
-                max_steps=limits.max_steps,
-                max_lines=limits.max_lines,
-            )
-        )
+        drafted = ask(rejected)
         if drafted.value is None:
             return drafted
         steps, notes = corrected_needs(drafted.value.steps)
@@ -178,6 +163,46 @@ def make_part_plan(
     if failed is not None:
         goal = GoalCheck(models, _revision(room.task, part, failed, done, diff), pass_id=pass_id)
     return _settled(draft, faults, refused(failed), doubts, goal, lambda plan: plan.steps)
+
+
+def _steps_by(
+    route: Route, models: ModelClient, room: ContextPackage, asked: PartAsked, pass_id: str
+) -> Callable[[Rejected], Draft[PartPlan]]:
+    """How steps are asked for by the route."""
+    if route == "decomposed":
+        return DecomposedSteps(models, room, asked, pass_id=pass_id).draft
+    return lambda rejected: draft_part_plan(
+        models,
+        room,
+        asked.part,
+        goal=asked.goal,
+        evidence=asked.evidence,
+        rejected=rejected,
+        pass_id=pass_id,
+        diff=asked.diff,
+        max_steps=asked.max_steps,
+        max_lines=asked.max_lines,
+    )
+
+
+def _adjustment_by(
+    route: Route, models: ModelClient, room: ContextPackage | None, asked: AdjustmentAsked, pass_id: str
+) -> Callable[[Rejected], Draft[PlanAdjustment]]:
+    """How an adjustment is asked for by the route."""
+    if route == "decomposed":
+        return DecomposedAdjustment(models, room, asked, pass_id=pass_id).draft
+    return lambda rejected: draft_adjustment(
+        models,
+        room,
+        asked.part,
+        asked.remaining,
+        asked.outcomes,
+        rejected=rejected,
+        task=asked.task,
+        pass_id=pass_id,
+        diff=asked.diff,
+        max_steps=asked.max_steps,
+    )
 
 
 def _revision(
@@ -240,25 +265,10 @@ def adjust(
         diff=diff,
         max_steps=room_for_steps,
     )
-    small_questions = DecomposedAdjustment(models, room, asked, pass_id=pass_id)
+    ask = _adjustment_by(route, models, room, asked, pass_id)
 
     def draft(rejected: Rejected) -> Draft[PlanAdjustment]:
-        drafted = (
-            small_questions.draft(rejected)
-            if route == "decomposed"
-            else draft_adjustment(
-                models,
-                room,
-                part,
-                remaining,
-                outcomes,
-                rejected=rejected,
-                task=task,
-                pass_id=pass_id,
-                diff=diff,
-                max_steps=room_for_steps,
-            )
-        )
+        drafted = ask(rejected)
         value = drafted.value
         return drafted if value is None else _corrected(drafted, "revised_steps", value.revised_steps, paths)
 

@@ -170,13 +170,9 @@ def evaluate_adapter(
         passed=finding.passed,
         timestamp=record.now(),
     )
-    return Evaluated(
-        id=record.write(append_evaluation, row),
-        finding=finding,
-        left_out=material.left_out,
-        limited=material.limited,
-        spread=_spread(record, adapter, material.test_hash),
-    )
+    number, spread = record.write(append_evaluation, row), _spread(record, adapter, material.test_hash)
+    left_out, limited = material.left_out, material.limited
+    return Evaluated(id=number, finding=finding, left_out=left_out, limited=limited, spread=spread)
 
 
 def _compare(asked: Asked, task_id: str, progress: Callable[[int, int], None]) -> tuple[Compared, Compared]:

@@ -23,6 +23,7 @@ class _Nobody:
 
     def notice(self, event: Event) -> None:
         """Nothing is done with it."""
+        del event
 
 
 @contextlib.contextmanager
