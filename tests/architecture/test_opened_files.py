@@ -56,7 +56,6 @@ OWN_NAMES = {
     "training/shards.py": "its own files in the work folder that the user names",
     # the system's
     "supervisor.py": "/proc",
-    "orchestrator/testing/environment.py": "path files of the user's own virtual environment",
     "orchestrator/testing/guard/cra_failures.py": "runs with the tests, in the folder that is theirs",
     "orchestrator/testing/guard/sitecustomize.py": "runs with the tests, in the folder that is theirs",
     "orchestrator/testing/links.py": "a folder held by `beneath`, where there is no `cp`",
