@@ -81,8 +81,10 @@ def require_models(settings: Settings, transport: Callable[[Settings], Transport
     what it has.
 
     Raises:
+        ConfigError: the configuration names a stage that there is not.
         ModelError: it does not, or cannot be asked.
     """
+    retrieval_config(settings)
     if transport is live_transport:
         require_all(open_server(settings.models), router_of(settings))
 

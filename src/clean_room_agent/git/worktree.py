@@ -252,7 +252,7 @@ def _restore_files(worktree: Worktree, commit: str, keep: tuple[str, ...]) -> No
     )
     _read_tree(worktree, commit)
     worktree.index.folders = folder_states(worktree.path, files)
-    worktree.repo.git("update-ref", "--no-deref", "HEAD", commit, pins=worktree.pins)
+    worktree.repo.git("update-ref", "--no-deref", "--", "HEAD", require_hex(commit), pins=worktree.pins)
 
 
 def _list_files(worktree: Worktree, commit: str) -> frozenset[str]:
