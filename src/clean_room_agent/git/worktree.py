@@ -66,7 +66,7 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
     require_hex(commit)
     try:
         with _one_at_a_time(repo):
-            repo.git(*ADD, f"{LOCK_WORD}{task_id}", "--", str(where), commit)
+            repo.git(*ADD, f"cra {task_id}", "--", str(where), commit)
         worktree = _known_in_place(repo, where, commit)
         try:
             # Only now: a filter that the configuration names for this place alone is known.
