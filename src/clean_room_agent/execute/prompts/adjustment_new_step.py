@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.execute.prompts.texts import JUDGE, STEPS_SO_FAR, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt
 
@@ -20,7 +20,8 @@ class NewStepInputs:
     failure: str
 
 
-TEMPLATE = """\
+TEMPLATE = (
+    """\
 Something failed while a plan was followed, and no step of the plan is about it. Say whether the plan needs one more step for it.
 
 Rules:
@@ -29,22 +30,10 @@ Rules:
 - Say no if a step that remains does it.
 - Say no if the failure has nothing to do with the task, or goes away by itself.
 - Answer with one word and nothing else: yes or no.
-{% if diff %}
-
-## Changes made so far
-{{ diff }}
-{% endif %}
-
-## Task
-{{ task }}
-
-## The part of it under way
-{{ part }}
-
-## Steps so far
-{% for line in done %}
-{{ line }}
-{% endfor %}
+"""
+    + UNDER_WAY
+    + STEPS_SO_FAR
+    + """\
 
 ## Remaining steps
 {% for line in remaining %}
@@ -58,6 +47,7 @@ Rules:
 
 Does the plan need a new step for this failure? Answer yes or no.
 """
+)
 
 ADJUSTMENT_NEW_STEP: Prompt[NewStepInputs, Choice] = Prompt(
     name="adjustment_new_step",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.execute.prompts.texts import JUDGE, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt
 
@@ -21,7 +21,8 @@ class RootCauseInputs:
     """Whether the step is one that is still to be done; else it is the one that was tried last."""
 
 
-TEMPLATE = """\
+TEMPLATE = (
+    """\
 A step of a plan failed. You get the failure and one step of the plan. Say whether the failure is about this step.
 
 Rules:
@@ -29,17 +30,9 @@ Rules:
 - Of the step that was tried: say yes if what it tried to change caused the failure, no if the cause lies elsewhere.
 - Of a step that remains: say yes if it has to be done in another way because of the failure, no if it can stay as it is.
 - Answer with one word and nothing else: yes or no.
-{% if diff %}
-
-## Changes made so far
-{{ diff }}
-{% endif %}
-
-## Task
-{{ task }}
-
-## The part of it under way
-{{ part }}
+"""
+    + UNDER_WAY
+    + """\
 
 ## What failed
 {{ failure }}
@@ -57,6 +50,7 @@ Must this step change because of the failure? Answer yes or no.
 Did this step cause the failure? Answer yes or no.
 {% endif %}
 """
+)
 
 ADJUSTMENT_ROOT_CAUSE: Prompt[RootCauseInputs, Choice] = Prompt(
     name="adjustment_root_cause",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.execute.prompts.texts import JUDGE, STEPS_SO_FAR, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt
 
@@ -21,7 +21,8 @@ class StepViabilityInputs:
     step: str
 
 
-TEMPLATE = """\
+TEMPLATE = (
+    """\
 A plan is under way, and something failed. You get what happened and one of the steps that remain. Say whether this step should still be done.
 
 Rules:
@@ -30,22 +31,10 @@ Rules:
 - Say no if what the step does is already done.
 - Say no if the step makes no sense any more after what happened.
 - Answer with one word and nothing else: yes or no.
-{% if diff %}
-
-## Changes made so far
-{{ diff }}
-{% endif %}
-
-## Task
-{{ task }}
-
-## The part of it under way
-{{ part }}
-
-## Steps so far
-{% for line in done %}
-{{ line }}
-{% endfor %}
+"""
+    + UNDER_WAY
+    + STEPS_SO_FAR
+    + """\
 
 ## What failed
 {% for failure in failures %}
@@ -57,6 +46,7 @@ Rules:
 
 Should this step still be done? Answer yes or no.
 """
+)
 
 ADJUSTMENT_STEP_VIABILITY: Prompt[StepViabilityInputs, Choice] = Prompt(
     name="adjustment_step_viability",

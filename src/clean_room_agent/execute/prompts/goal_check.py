@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.texts import JUDGE
+from clean_room_agent.execute.prompts.texts import JUDGE, STEPS_SO_FAR, UNDER_WAY
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt
 
@@ -24,7 +24,8 @@ class GoalCheckInputs:
     after: tuple[str, ...]
 
 
-TEMPLATE = """\
+TEMPLATE = (
+    """\
 A plan was revised. You get what the user asked for, the steps before and the revised steps. Say whether the work still does all that the user asked for.
 
 Rules:
@@ -34,24 +35,10 @@ Rules:
 - Say no if something that the user asked for is neither done nor in the revised steps.
 - Other parts of the task have plans of their own: judge the part under way.
 - Answer with one word and nothing else: yes or no.
-{% if diff %}
-
-## Changes made so far
-{{ diff }}
-{% endif %}
-
-## Task
-{{ task }}
-
-## The part of it under way
-{{ part }}
-{% if done %}
-
-## Steps so far
-{% for step in done %}
-{{ step }}
-{% endfor %}
-{% endif %}
+"""
+    + UNDER_WAY
+    + STEPS_SO_FAR
+    + """\
 
 ## Steps before
 {% for step in before %}
@@ -67,6 +54,7 @@ Rules:
 
 Is all that the user asked for still done or in the revised steps? Answer yes or no.
 """
+)
 
 GOAL_CHECK: Prompt[GoalCheckInputs, Choice] = Prompt(
     name="goal_check",

@@ -1,4 +1,4 @@
-"""What the prompts of this folder share: the system text of each role, and the templates' files."""
+"""What the prompts of this folder share: the system text of each role, pieces of templates, and the templates' files."""
 
 from pathlib import Path
 
@@ -11,6 +11,30 @@ CODER = (
     "You answer with edit blocks and nothing else."
 )
 JUDGE = "You are a precise assistant for programmers. You answer in the form that is asked for, with nothing around it."
+
+UNDER_WAY = """\
+{% if diff %}
+
+## Changes made so far
+{{ diff }}
+{% endif %}
+
+## Task
+{{ task }}
+
+## The part of it under way
+{{ part }}
+"""
+"""Of judgments about a plan that is followed: what they all show first."""
+STEPS_SO_FAR = """\
+{% if done %}
+
+## Steps so far
+{% for line in done %}
+{{ line }}
+{% endfor %}
+{% endif %}
+"""
 
 
 def template(name: str) -> str:
