@@ -12,8 +12,10 @@ def every_path(top: Path) -> list[str]:
 
 
 def test_what_is_not_there_is_removed_already(tmp_path: Path) -> None:
+    write(tmp_path, {"other": ""})
     remove_tree(tmp_path / "none")
     remove_tree(tmp_path / "none/in none")
+    assert every_path(tmp_path) == ["other"]
 
 
 def test_a_tree_goes_and_what_its_links_lead_to_stays(tmp_path: Path) -> None:

@@ -105,8 +105,8 @@ class DecomposedParts:
             )
 
         carried = planner_load(self._room, rejected=rejected.text)
-        room = CHANGE_POINTS.max_answer_tokens
-        fitted = fit(self._models, CHANGE_POINTS, build, carried, answer_tokens=room)
+        tokens = CHANGE_POINTS.max_answer_tokens
+        fitted = fit(self._models, CHANGE_POINTS, build, carried, answer_tokens=tokens)
         sampling = sampling_after(self._models, rejected)
         reply = self._models.ask(CHANGE_POINTS, fitted.inputs, pass_id=self._pass_id, sampling=sampling)
         notes = left_out(fitted.dropped)

@@ -14,7 +14,7 @@ from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.snapshot import GITLINK
 from clean_room_agent.removal import FolderState, folder_states, remove_all_but, remove_tree
 
-ADD = ("worktree", "add", "-q", "--detach", "--no-checkout", "--lock", "--reason")
+ADD = ("worktree", "add", "-q", "--detach", "--no-checkout", "--lock")
 READ_TREE = ("-c", "core.trustctime=true", "-c", "core.checkStat=default", "read-tree", "--reset", "-u")
 LOCK_WORD = "cra "
 """Before the task's id, in the reason for which git keeps the work tree locked."""
@@ -66,7 +66,7 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
     require_hex(commit)
     try:
         with _one_at_a_time(repo):
-            repo.git(*ADD, f"cra {task_id}", "--", str(where), commit)
+            repo.git(*ADD, *_lock_reason(task_id), "--", str(where), commit)
         worktree = _known_in_place(repo, where, commit)
         try:
             # Only now: a filter that the configuration names for this place alone is known.
@@ -114,7 +114,7 @@ def reset_worktree(worktree: Worktree, commit: str, *, keep: tuple[str, ...] = (
     try:
         _restore_files(worktree, commit, keep)
     except GitError:
-        # A broken index is ours to mend, once.
+        # A broken index is ours to fix, once.
         _require_folders(worktree)
         (worktree.git_dir / "index").unlink(missing_ok=True)
         _restore_files(worktree, commit, keep)
@@ -191,12 +191,16 @@ def _is_about(folder: Path, where: Path) -> bool:
     return link.parent.resolve() == where.resolve()
 
 
+def _lock_reason(task_id: str) -> tuple[str, str]:
+    return ("--reason", f"{LOCK_WORD}{task_id}")
+
+
 def _is_of(folder: Path, task_id: str) -> bool:
     try:
         reason = (folder / "locked").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return not (folder / "gitdir").exists()
-    return reason == f"{LOCK_WORD}{task_id}"
+    return reason == _lock_reason(task_id)[1]
 
 
 @contextlib.contextmanager

@@ -297,5 +297,5 @@ def _require_judging(run: Run, tests: TestRun, key: str) -> None:
     if tests.is_empty and config.accept != "untested":
         raise ConfigError(
             f"[testing] {key} finds no tests: {tests.command!r}",
-            hint=f'mend {key} in [testing]; where there are none, accept = "untested" says that nothing is tested',
+            hint=f'fix {key} in [testing]; where there are none, accept = "untested" says that nothing is tested',
         )
