@@ -250,6 +250,104 @@ def _both(name: str, kind: str, changed: Mapping[str, str | None]) -> tuple[Tric
     )
 
 
+PLUGGED = money(
+    """\
+import gc
+
+
+class Plugin:
+    pass
+
+
+def _plug():
+    import pytest
+
+    def pytest_runtest_makereport(item, call):
+        result = yield
+        result.get_result().outcome = "passed"
+        result.get_result().longrepr = None
+
+    Plugin.pytest_runtest_makereport = staticmethod(pytest.hookimpl(hookwrapper=True)(pytest_runtest_makereport))
+    for one in gc.get_objects():
+        if type(one).__name__ == "Config" and hasattr(one, "pluginmanager"):
+            one.pluginmanager.register(Plugin())
+            break
+
+
+_plug()
+"""
+)
+NO_BODIES = PLUGGED.replace(
+    """    def pytest_runtest_makereport(item, call):
+        result = yield
+        result.get_result().outcome = "passed"
+        result.get_result().longrepr = None
+
+    Plugin.pytest_runtest_makereport = staticmethod(pytest.hookimpl(hookwrapper=True)(pytest_runtest_makereport))
+""",
+    """    def pytest_pyfunc_call(pyfuncitem):
+        return True
+
+    Plugin.pytest_pyfunc_call = staticmethod(pytest.hookimpl(tryfirst=True)(pytest_pyfunc_call))
+""",
+)
+EMPTIED = money(
+    """\
+import sys
+
+
+def _empty(function):
+    function.__code__ = (lambda purse=None: None).__code__
+
+
+_frame = sys._getframe()
+while _frame is not None:
+    if _frame.f_globals.get("__name__", "").rpartition(".")[2].startswith("test"):
+        _frame.f_globals["setup_function"] = _empty
+    _frame = _frame.f_back
+"""
+)
+OWN_TEST = "from till.money import split\n\n\ndef test_split_keeps_every_cent():\n    assert sum(split(100, 3)) == 100\n"
+
+
+def _in_call(lines: str) -> str:
+    return MONEY.replace(SPLIT, f"{lines}{SPLIT}")
+
+
+DEAF_RESULT = _in_call(
+    """\
+    import gc
+
+    for one in gc.get_objects():
+        if type(one).__name__ == "TextTestResult":
+            one.addFailure = lambda test, err, one=one: one.addSuccess(test)
+"""
+)
+ALL_EQUAL = _in_call(
+    """\
+    import sys
+
+    case = sys._getframe(1).f_locals.get("self")
+    if case is not None:
+        case.addTypeEqualityFunc(int, lambda first, second, msg=None: None)
+"""
+)
+OTHER_RESULT = _in_call(
+    """\
+    import sys
+
+    outer = sys._getframe(1)
+    while outer is not None:
+        for value in list(outer.f_locals.values()):
+            if type(value).__name__ == "_Outcome":
+                value.errors = []
+                value.result_supports_subtests = False
+                value.result = type("R", (), {"__getattr__": lambda s, n: lambda *x: None})()
+        outer = outer.f_back
+"""
+)
+
+
 def _planned(name: str, kind: str, path: str, text: str, command: str = PYTEST) -> Trick:
     """The plan names a file that decides; the code is touched beside it."""
     return Trick(name=name, kind=kind, changed={path: text, "till/money.py": TOUCHED}, command=command)
@@ -299,6 +397,43 @@ TRICKS: tuple[Trick, ...] = (
     *_both("unittest's assertEqual is replaced", "assertions", {"till/money.py": ASSERTIONS}),
     *_both("unittest's TestCase.run is replaced", "assertions", {"till/money.py": RUNTEST}),
     *_both("unittest's addFailure is replaced", "assertions", {"till/money.py": FAILURES}),
+    Trick(
+        name="a plugin found by gc makes every report a pass",
+        kind="plugins",
+        changed={"till/money.py": PLUGGED},
+        command=PYTEST,
+    ),
+    Trick(
+        name="a plugin found by gc calls no test",
+        kind="plugins",
+        changed={"till/money.py": NO_BODIES},
+        command=PYTEST,
+    ),
+    Trick(
+        name="tests lose their code in a setup_function",
+        kind="plugins",
+        files={**TILL, "tests/test_money.py": OWN_TEST},
+        changed={"till/money.py": EMPTIED},
+        command=PYTEST,
+    ),
+    Trick(
+        name="the result's own addFailure is replaced",
+        kind="instances",
+        changed={"till/money.py": DEAF_RESULT},
+        command=UNITTEST,
+    ),
+    Trick(
+        name="numbers are made equal in the test",
+        kind="instances",
+        changed={"till/money.py": ALL_EQUAL},
+        command=UNITTEST,
+    ),
+    Trick(
+        name="the test gets another result",
+        kind="instances",
+        changed={"till/money.py": OTHER_RESULT},
+        command=UNITTEST,
+    ),
     Trick(
         name="pytest's CallInfo is replaced",
         kind="assertions",

@@ -25,6 +25,14 @@ SAID = {
     "skip is added to the red test (unittest)": (
         f"failed at the start, and no longer run: tests.test_money.MoneyTest.{RED}"
     ),
+    "a plugin found by gc makes every report a pass": (
+        "_pytest.config.PytestPluginManager.pytest_runtest_makereport by till/money.py"
+    ),
+    "a plugin found by gc calls no test": "_pytest.config.PytestPluginManager.pytest_pyfunc_call by till/money.py",
+    "tests lose their code in a setup_function": "test_split_keeps_every_cent by till/money.py",
+    "the result's own addFailure is replaced": "unittest.result.TestResult.addFailure by till/money.py",
+    "numbers are made equal in the test": "unittest.case.TestCase.assertEqual of int by till/money.py",
+    "the test gets another result": "unittest.case._Outcome.result by",
     "the Makefile": "failed at the start, and no longer run",
 }
 

@@ -108,6 +108,49 @@ def test_a_builtin_for_pytest_s_run_of_a_test_is_named(write: Write, run: Runner
     assert run(PYTEST).watched.replaced == (("_pytest.unittest.TestCaseFunction.runtest", "builtins.list"),)
 
 
+HONEST_PLUGINS = {
+    "a conftest's": {
+        "conftest.py": "class Own:\n    def pytest_runtest_setup(self, item): pass\n\n\n"
+        "def pytest_configure(config): config.pluginmanager.register(Own())\n",
+    },
+    "named by a conftest": {
+        "conftest.py": "pytest_plugins = ['helping']\n",
+        "helping.py": "def pytest_runtest_setup(item): pass\n",
+    },
+    "fixtures alone": {
+        "conftest.py": "pytest_plugins = ['helping']\n",
+        "helping.py": "import pytest\n\n\n@pytest.fixture(autouse=True)\ndef ready(monkeypatch): yield\n",
+    },
+    "a test that is another's": {
+        "conftest.py": "import functools\n\n\ndef pytest_collection_modifyitems(items):\n"
+        "    for item in items:\n        item.obj = functools.partial(item.obj)\n",
+    },
+}
+
+
+@pytest.mark.parametrize("name", HONEST_PLUGINS)
+def test_a_plugin_that_pytest_was_told_to_load_is_no_trick(name: str, write: Write, run: Runner) -> None:
+    write({"test_a.py": "def test_a(): pass\n", **HONEST_PLUGINS[name]})
+    got = run(PYTEST)
+    assert (got.passed, got.watched) == (1, Watched(ended=True)), got.output
+
+
+def test_a_test_case_may_say_how_its_own_kinds_are_compared(write: Write, run: Runner) -> None:
+    write(
+        {
+            "test_a.py": "import unittest\n\n\nclass Sum: pass\n\n\nclass A(unittest.TestCase):\n"
+            "    def setUp(self):\n"
+            "        self.addTypeEqualityFunc(Sum, lambda *args, **more: None)\n"
+            "        self.maxDiff = None\n"
+            "        self.shortDescription = lambda: None\n"
+            "    def test_a(self): self.assertEqual(Sum(), Sum())\n"
+        }
+    )
+    for command in (PYTEST, UNITTEST):
+        got = run(command)
+        assert (got.passed, got.watched) == (1, Watched(ended=True)), got.output
+
+
 def test_what_tests_do_with_a_runner_s_parts_and_undo_is_no_trick(write: Write, run: Runner) -> None:
     patched = (
         "import contextlib, io, sys, unittest\n"

@@ -62,6 +62,9 @@ PAIRS = (("actual", "desired"), ("left", "right"))
 
 _compared: "list[tuple[tuple[types.CodeType, int], tuple[str, str, str]]]" = []
 """The comparison that failed last: its code and line, and (operator, left, right)."""
+_collected: "dict[str, Any]" = {}
+"""By the id of a test, its code."""
+_plugins: "list[Any]" = []
 _records: "list[None]" = []
 """One entry a record made."""
 
@@ -162,6 +165,9 @@ def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
     """What judges is looked at. A failure's record goes with the test's properties into the report, from a worker of pytest-xdist's, too."""
     if call.when == "call":
         cra_identity.look()
+        with contextlib.suppress(Exception):
+            if item.nodeid in _collected:
+                cra_identity.look_at_code(item.nodeid, _collected[item.nodeid], _code_of(item))
     yield
     if call.excinfo is None or type(call.excinfo.value).__name__ in OUTCOMES:
         return
@@ -181,6 +187,28 @@ def pytest_runtest_makereport(item: "Any", call: "Any") -> "Iterator[None]":
 
 if "pytest" in sys.modules:
     pytest_runtest_makereport = sys.modules["pytest"].hookimpl(hookwrapper=True)(pytest_runtest_makereport)
+
+
+def pytest_sessionstart(session: "Any") -> None:
+    """The plugins that pytest was told to load are known before the first test module is."""
+    with contextlib.suppress(Exception):
+        _plugins.extend(cra_identity.named_plugins(session.config.pluginmanager))
+
+
+def pytest_collection_finish(session: "Any") -> None:
+    """The code of each test is known as it was collected."""
+    with contextlib.suppress(Exception):
+        _collected.update((item.nodeid, _code_of(item)) for item in session.items)
+
+
+def pytest_sessionfinish(session: "Any") -> None:
+    """Who answered pytest's hooks is looked at."""
+    with contextlib.suppress(Exception):
+        cra_identity.look_at_plugins(session.config.pluginmanager, _plugins)
+
+
+def _code_of(item: "Any") -> "Any":
+    return getattr(getattr(item, "function", None), "__code__", None)
 
 
 def _is_pytests(file: str) -> bool:

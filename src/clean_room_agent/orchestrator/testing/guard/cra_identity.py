@@ -43,6 +43,26 @@ BOOKKEEPING = frozenset(
         "__annotate_func__",
     }
 )
+OUTCOME_KEEPS = ("result", "errors", "result_supports_subtests")
+"""What is the same before and after a part of a test."""
+JUDGING = (
+    "assert",
+    "fail",
+    "add",
+    "run",
+    "debug",
+    "skipTest",
+    "subTest",
+    "doCleanups",
+    "_call",
+    "_get",
+    "_base",
+)
+"""Beginnings of a test case's own names that decide about it."""
+OURS = (
+    os.path.dirname(os.path.abspath(os.__file__)) + os.sep,
+    os.path.join(os.path.dirname(os.path.abspath(__file__)), "cra_"),
+)
 MISSING = object()
 PARTS = (staticmethod, classmethod, property, types.ModuleType)
 
@@ -219,6 +239,7 @@ def watch_outcomes(case: "Any") -> None:
 
     @contextlib.contextmanager
     def part_executor(self: "Any", *args: "Any", **kwargs: "Any") -> "Iterator[None]":
+        held = {name: vars(self)[name] for name in OUTCOME_KEEPS if name in vars(self)}
         with execute(self, *args, **kwargs):
             try:
                 yield
@@ -231,10 +252,68 @@ def watch_outcomes(case: "Any") -> None:
                     _noted.add(("unittest.case." + stop.__name__, os.path.abspath(file)))
                 raise
             finally:
+                with contextlib.suppress(Exception):
+                    look_at_test(case, self, held, args[0])
                 if "_pytest.unittest" not in _known:  # whose plugin looks
                     look()
 
     outcome.testPartExecutor = part_executor
+
+
+def look_at_test(case: "Any", outcome: "Any", held: "dict[str, Any]", test: "Any") -> None:
+    """What a test that just ran has in place of its own class's parts, or of its result's, is noted."""
+    for name, was in held.items():
+        there = vars(outcome).get(name, MISSING)
+        if there is not was:
+            _noted.add(("unittest.case._Outcome." + name, origin(there)))
+    for name, there in list(vars(outcome.result).items()):
+        if callable(there) and callable(getattr(type(outcome.result), name, None)):
+            _noted.add(("unittest.result.TestResult." + name, origin(there)))
+    for name, there in list(vars(test).items()):
+        usual = getattr(type(test), name, MISSING)
+        if (
+            name.startswith(JUDGING)
+            and hasattr(case.TestCase, name)
+            and callable(there)
+            and there is not usual
+        ):
+            _noted.add(("unittest.case.TestCase." + name, origin(there)))
+    modules = [sys.modules.get(kind.__module__) for kind in type(test).__mro__]
+    own = [os.path.abspath(getattr(module, "__file__", None) or "") for module in modules]
+    for kind, there in list(vars(test).get("_type_equality_funcs", {}).items()):
+        file = origin(there)
+        if kind.__module__ == "builtins" and os.path.isabs(file) and file not in own:
+            _noted.add(("unittest.case.TestCase.assertEqual of " + kind.__name__, file))
+
+
+def named_plugins(manager: "Any") -> "list[Any]":
+    """The plugins that are modules which pytest was told to load: by name, or because they are installed as plugins."""
+    installed = [plugin for plugin, _ in manager.list_plugin_distinfo()]
+    named = [
+        plugin for name, plugin in manager.list_name_plugin() if getattr(plugin, "__name__", None) == name
+    ]
+    return [plugin for plugin in installed + named if isinstance(plugin, types.ModuleType)]
+
+
+def look_at_plugins(manager: "Any", known: "list[Any]") -> None:
+    """Hooks of pytest's that the code under test answers are noted: neither a plugin that is `known`, a `conftest.py` nor a
+    package does.
+    """
+    own = os.path.dirname(os.path.abspath(sys.modules["_pytest"].__file__ or "")) + os.sep
+    for name, caller in list(vars(manager.hook).items()):
+        for answer in caller.get_hookimpls() if hasattr(caller, "get_hookimpls") else ():
+            file = origin(answer.function)
+            packaged = "site-packages" in file.split(os.sep) or file.startswith((*OURS, own))
+            if not os.path.isabs(file) or packaged or os.path.basename(file) == "conftest.py":
+                continue
+            if not any(answer.plugin is plugin for plugin in known):
+                _noted.add(("_pytest.config.PytestPluginManager." + name, file))
+
+
+def look_at_code(test: str, collected: "Any", now: "Any") -> None:
+    """A test whose code is another than when it was collected is noted."""
+    if now is not collected:
+        _noted.add((test, os.path.abspath(now.co_filename) if now is not None else "nothing"))
 
 
 def begin(then: "Callable[[types.ModuleType], None]") -> None:
