@@ -11,7 +11,14 @@ from tests.fakes.openai_server import OpenAiServer
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import CallIdentity, prompt_hash
-from clean_room_agent.llm.repetition import LEAST_CHARS, TIMES, RepetitionGuard, describe_repetition, repeats
+from clean_room_agent.llm.repetition import (
+    JUDGED_CHARS,
+    LEAST_CHARS,
+    LEAST_SHAPED_CHARS,
+    TIMES,
+    RepetitionGuard,
+    describe_repetition,
+)
 from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
 from clean_room_agent.llm.transports.servers import connect
 
@@ -19,9 +26,9 @@ SOURCES = sorted(Path(__file__).parents[2].glob("src/**/*.py"))
 RUNAWAY = '{"name": "red", "shades": [' + "1, 2, " * 2000
 
 
-def fed(text: str, size: int) -> int:
+def fed(text: str, size: int, *, shaped: bool = False) -> int:
     """How much of the text a guard lets pass that gets pieces of that size."""
-    guard = RepetitionGuard()
+    guard = RepetitionGuard(shaped=shaped)
     for start in range(0, len(text), size):
         if guard.feed(text[start : start + size]):
             return start + size
@@ -47,8 +54,20 @@ def test_a_text_that_repeats_itself_is_closed_soon(unit: str, size: int) -> None
     text = "Once. " + unit * 5000
     least = max(LEAST_CHARS, TIMES * len(unit))
     assert least <= fed(text, size) < least + LEAST_CHARS + size
-    assert repeats(text)
     assert text[-20:] not in describe_repetition(text)
+
+
+def test_a_schema_leaves_less_to_repeat() -> None:
+    entry = '{"path": "tests/test_table.py", "role": "delete"}, '
+    answer = '{"analysis": "a", "files": [' + entry * 40
+    closed = fed(answer, 5, shaped=True)
+    assert LEAST_SHAPED_CHARS <= closed < LEAST_CHARS <= fed(answer, 5)
+
+
+def test_a_text_that_counts_on_is_closed() -> None:
+    definition = "def test_a_table_of_nothing():\n    assert read(time({n}h)) == timedelta(seconds=1)\n\n"
+    text = "# Tests\n" + "".join(definition.replace("{n}", str(n)) for n in range(400))
+    assert JUDGED_CHARS <= fed(text, 5) < JUDGED_CHARS * 1.5
 
 
 @pytest.mark.parametrize(
@@ -93,7 +112,7 @@ def test_a_stream_that_repeats_itself_is_closed_and_asked_again_warm(
     reply = client.ask(COLOUR, Note(text="the sky"), pass_id="t:p", max_answer_tokens=2500)
     first, second = sink.asked()
     assert (first.finish, second.finish) == ("repeated", "stop")
-    assert LEAST_CHARS <= len(first.response) < len(RUNAWAY) / 4
+    assert LEAST_SHAPED_CHARS <= len(first.response) < LEAST_CHARS
     assert reply.value is not None
     assert '"temperature":0.0' in first.request_body
     assert '"temperature":0.6' in second.request_body

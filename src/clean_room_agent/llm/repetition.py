@@ -2,14 +2,22 @@
 
 An answer repeats itself when it ends in nothing but one text over and over, at least `TIMES` times and for at least
 `LEAST_CHARS`: a line, a whole edit, a list entry, blanks. Sources hardly do: tables of equal lines are shorter, and long ones have a
-number or a name that differs from line to line (figures in protocols/measuring.md).
+number or a name that differs from line to line. An answer that counts on, or swaps a word now and then, is known by how little
+is new in it: its last `JUDGED_CHARS` compress to less than `LEAST_NEW` of their size, as Whisper knows its own loops
+(Radford et al. 2022, section 4.5). Figures in protocols/measuring.md.
 """
 
+import zlib
+
 LEAST_CHARS = 600
+LEAST_SHAPED_CHARS = 300
+"""Of an answer that a schema holds: nothing in it has reason to stand there often."""
 TIMES = 4
 MOST_UNIT_CHARS = 800
 """Of the text that is repeated: two edits of a few lines."""
 TAIL_CHARS = TIMES * MOST_UNIT_CHARS
+JUDGED_CHARS = 2400
+LEAST_NEW = 0.08
 PROBE_CHARS = 12
 CHECKED_EVERY = 64
 """Characters that come between two looks at the tail."""
@@ -18,7 +26,9 @@ CHECKED_EVERY = 64
 class RepetitionGuard:
     """Watches a text as it grows."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shaped: bool = False) -> None:
+        """`shaped`: a schema holds the text."""
+        self._least = LEAST_SHAPED_CHARS if shaped else LEAST_CHARS
         self.tripped = False
         """Whether the text repeats itself; once it does, nothing changes that."""
         self._tail = ""
@@ -30,13 +40,8 @@ class RepetitionGuard:
         self._unseen += len(piece)
         if self._unseen >= CHECKED_EVERY and not self.tripped:
             self._unseen = 0
-            self.tripped = repeats(self._tail)
+            self.tripped = _has_period(self._tail, self._least) or _says_little(self._tail)
         return self.tripped
-
-
-def repeats(text: str) -> bool:
-    """Whether the end of the text is one text over and over."""
-    return _unit(text) != ""
 
 
 def describe_repetition(text: str) -> str:
@@ -44,19 +49,27 @@ def describe_repetition(text: str) -> str:
     return f"the answer repeated itself and was stopped after {len(text)} characters"
 
 
-def _unit(text: str) -> str:
-    """What the end of the text repeats; "" for nothing."""
-    tail = text[-TAIL_CHARS:]
-    if len(tail) < LEAST_CHARS:
-        return ""
+def _has_period(tail: str, least: int) -> bool:
+    """Whether at least so much of the text's end is one text over and over."""
+    if len(tail) < least:
+        return False
     probe = tail[-PROBE_CHARS:]
     begin = max(0, len(tail) - MOST_UNIT_CHARS - PROBE_CHARS)
     place = tail.rfind(probe, begin, len(tail) - 1)
     while place >= 0:
         size = len(tail) - PROBE_CHARS - place
-        length = max(LEAST_CHARS, TIMES * size)
+        length = max(least, TIMES * size)
         # A text has the period `size` where it is the same, moved by so much.
         if length <= len(tail) and tail[-length + size :] == tail[-length:-size]:
-            return tail[-size:]
+            return True
         place = tail.rfind(probe, begin, place + PROBE_CHARS - 1)
-    return ""
+    return False
+
+
+def _says_little(tail: str) -> bool:
+    """Whether hardly anything at the text's end is new: of words, since a table of numbers may go on."""
+    judged = tail[-JUDGED_CHARS:]
+    if len(judged) < JUDGED_CHARS or 2 * sum(map(str.isalpha, judged)) < JUDGED_CHARS:
+        return False
+    encoded = judged.encode(errors="replace")
+    return len(zlib.compress(encoded)) < LEAST_NEW * len(encoded)
