@@ -182,9 +182,9 @@ def moving_error(_: Path) -> Spoiler:
     return next_name
 
 
-def weak(_: Path) -> Spoiler:
-    """The coder is wrong, a stronger model right."""
-    return lambda call, right: right if call.model == "coder:14b" else WRONG
+def weak(answer: str) -> Callable[[Path], Spoiler]:
+    """The coder answers so, a stronger model right."""
+    return lambda _: lambda call, right: right if call.model == "coder:14b" else answer
 
 
 def breaks_the_tests(folder: Path) -> Spoiler:
@@ -221,6 +221,7 @@ def smaller_goal(_: ChatCall, right: str) -> str:
 
 DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
 WRONG = edit(SPLIT, "    return [cents]")
+ENDLESS = '<edit file="till/money.py" symbol="split">\n' + "def split(cents: int, people: int):\n" * 200
 HARMLESS = edit(SPLIT, f"    # even shares\n{SPLIT}")
 ADVICE = json.dumps(
     {"analysis": "a", "category": "logic", "confidence": 90, "decision": "rollback_provider", "hint": ""}
@@ -264,6 +265,20 @@ ZOO: tuple[Pathology, ...] = (
         changed={"till/money.py": MENDED_MONEY, "till/receipt.py": TOTAL},
     ),
     Pathology(
+        name="answers without an end",
+        ends="failed",
+        reason="repeated itself",
+        most_calls=9,
+        spoil=always(ENDLESS),
+    ),
+    Pathology(
+        name="answers without an end, of a model with a strong one",
+        ends="complete",
+        most_calls=10,
+        spoil=weak(ENDLESS),
+        tables={"models": {"escalation": {"coding": ["coder:14b"]}}},
+    ),
+    Pathology(
         name="right code in a wrong format",
         ends="failed",
         reason="no_edits",
@@ -296,14 +311,14 @@ ZOO: tuple[Pathology, ...] = (
         name="a weak model with a strong one",
         ends="complete",
         most_calls=24,
-        spoil=weak,
+        spoil=weak(WRONG),
         tables={"models": {"escalation": {"coding": ["coder:14b"]}}},
     ),
     Pathology(
         name="a weak model with a strong one, and a doctor",
         ends="complete",
         most_calls=24,
-        spoil=weak,
+        spoil=weak(WRONG),
         diagnosis=ADVICE,
         tables={"models": {"escalation": {"coding": ["coder:14b"], "reasoning": ["thinker:70b"]}}},
     ),

@@ -121,6 +121,18 @@ def test_a_stream_that_repeats_itself_is_closed_and_asked_again_warm(
     assert sink.readings[0][1:] == ("unreadable", describe_repetition(first.response))
 
 
+@pytest.mark.parametrize(("repair", "endless"), [(RUNAWAY, True), ("red", False), (COLOUR.example, False)])
+def test_a_reply_says_whether_no_answer_would_have_ended(repair: str, endless: bool) -> None:
+    def script(call: ChatCall) -> Answer:
+        return Answer(text=repair if "An earlier answer" in call.prompt else RUNAWAY)
+
+    with OllamaServer(script) as started:
+        config = models_config(started.base_url, provider="ollama")
+        client = model_client(connect(config), MemorySink(), config=config)
+        reply = client.ask(COLOUR, Note(text="the sky"), pass_id="t:p", max_answer_tokens=2500)
+    assert reply.endless is endless
+
+
 def test_it_is_read_alike_when_replayed() -> None:
     call = RecordedCall(
         call_id=7,

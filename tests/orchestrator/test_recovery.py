@@ -38,6 +38,7 @@ SAID_OTHERWISE = replace(SAID, fingerprint="y")
 UNDEFINED = replace(FAILED, category="name", message="NameError: name 'rest' is not defined")
 UNDEFINED_OTHERWISE = replace(UNDEFINED, fingerprint="y")
 BROKEN = replace(FAILED, category="infrastructure", outcome=AttemptOutcome.INFRASTRUCTURE)
+ENDLESS = AttemptSeen(outcome=AttemptOutcome.UNREADABLE, fingerprint="x", category="endless")
 STEP = StepSeen(attempts=(FAILED,), max_attempts=3)
 CONFIG = RecoveryConfig()
 REDRAW = RecoveryConfig(redraw=2)
@@ -83,6 +84,8 @@ def without(*rules: str, redraw: int = 0) -> RecoveryConfig:
         (at(FAILED, SAID_OTHERWISE, doctor=DoctorSeen(strong="big")), "diagnose"),
         (at(FAILED, SAID_OTHERWISE, max_attempts=2, doctor=DoctorSeen(strong="big")), "skip"),
         (at(FAILED, FAILED), "change_strategy"),
+        (at(ENDLESS, replans_left=1, depended_on=True), "skip"),
+        (at(ENDLESS, stronger=("big",)), "escalate"),
         (at(FAILED, max_attempts=1, stronger=("big",), replans_left=1), "escalate"),
         (at(FAILED, max_attempts=1, replans_left=1), "replan"),
         (at(FAILED, max_attempts=1, depended_on=True), "needs_human"),
@@ -123,6 +126,7 @@ def test_a_row_that_is_switched_off_never_decides() -> None:
     situations = {
         "refine": at(LACKING, refinements_left=1),
         "reduce_scope": at(CUT, CUT_AGAIN, divisible=True),
+        "endless": at(ENDLESS),
         "redraw": at(SAID, config=REDRAW),
         "replan": at(SAID, SAID_OTHERWISE, replans_left=1),
         "diagnose": at(UNDEFINED, UNDEFINED_OTHERWISE),
@@ -155,7 +159,7 @@ def test_what_failed_before_the_context_was_refined_is_not_held_against_the_plan
     assert kind(SAID, replace(SAID_OTHERWISE, refined=True), replans_left=1) == "retry"
 
 
-@pytest.mark.parametrize("category", ["format", "truncated", "untouched", "infrastructure"])
+@pytest.mark.parametrize("category", ["format", "truncated", "endless", "untouched", "infrastructure"])
 def test_answers_that_were_never_judged_say_nothing_of_the_plan(category: str) -> None:
     one = replace(SAID, category=category)  # type: ignore[arg-type]
     assert kind(one, replace(one, fingerprint="y"), replans_left=1) != "replan"

@@ -85,6 +85,8 @@ class Implemented:
     latency_ms: int
     attempts: int
     """Calls made."""
+    endless: bool = False
+    """Whether none of the answers would have ended by itself (see `Reply.endless`)."""
 
 
 def implement(
@@ -137,6 +139,7 @@ def implement(
         completion_tokens=reply.completion_tokens,
         latency_ms=reply.latency_ms,
         attempts=reply.attempts,
+        endless=reply.endless,
     )
 
 

@@ -42,6 +42,11 @@ class BadAnswer:
     kind: BadKind
     fault: str
 
+    @property
+    def endless(self) -> bool:
+        """Whether it was closed since it repeated itself, or copied the prompt's example."""
+        return self.kind in {"repeated", "parroted"}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenChoice:

@@ -50,6 +50,8 @@ class Reply(Generic[AnswerT]):
     latency_ms: int
     attempts: int
     """Calls made: 1, and those of retries and of a repair."""
+    endless: bool = False
+    """Whether the answer, and its repair, repeated itself or copied the prompt's example."""
 
 
 class ModelClient:
@@ -124,16 +126,16 @@ class ModelClient:
         self._sink.reading(first.call_id, "unreadable", value.fault)
         again = self._repair(question, prompt, first.raw.text, value) if repair else None
         if again is None:
-            return _reply(first, first.sent, bad=value)
+            return _reply(first, first.sent, bad=value, endless=value.endless)
         second = self._wire.exchange(again, place)
         sent = first.sent + second.sent
         reread = _read(prompt, second.raw, again, asked=question.text)
-        value, note = reread
-        if isinstance(value, BadAnswer):
-            self._sink.reading(second.call_id, "unreadable", value.fault)
-            return _reply(second, sent, bad=value)
+        repaired, note = reread
+        if isinstance(repaired, BadAnswer):
+            self._sink.reading(second.call_id, "unreadable", repaired.fault)
+            return _reply(second, sent, bad=repaired, endless=value.endless and repaired.endless)
         self._sink.reading(second.call_id, "repaired", note)
-        return _reply(second, sent, value=value)
+        return _reply(second, sent, value=repaired)
 
     def ask_each(
         self,
@@ -342,7 +344,12 @@ def _read(
 
 
 def _reply(
-    last: Exchanged, sent: int, *, value: AnswerT | None = None, bad: BadAnswer | None = None
+    last: Exchanged,
+    sent: int,
+    *,
+    value: AnswerT | None = None,
+    bad: BadAnswer | None = None,
+    endless: bool = False,
 ) -> Reply[AnswerT]:
     return Reply(
         value=value,
@@ -354,6 +361,7 @@ def _reply(
         completion_tokens=last.raw.completion_tokens,
         latency_ms=last.latency_ms,
         attempts=sent,
+        endless=endless,
     )
 
 

@@ -10,6 +10,7 @@ from clean_room_agent.orchestrator.failures import Category
 Rule = Literal[
     "refine",
     "reduce_scope",
+    "endless",
     "redraw",
     "replan",
     "diagnose",

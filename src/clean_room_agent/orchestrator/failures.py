@@ -9,6 +9,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 Category = Literal[
     "format",
     "truncated",
+    "endless",
     "untouched",
     "patch",
     "syntax",
@@ -21,7 +22,8 @@ Category = Literal[
     "schema_mismatch",
     "api_contract_wrong",
 ]
-"""`untouched`: nothing was refused but that a target of the step was left alone. The last three are never read from an
+"""`endless`: the answer and its repair repeated themselves or copied the prompt's example, and were closed.
+`untouched`: nothing was refused but that a target of the step was left alone. The last three are never read from an
 error; a diagnosis names them.
 """
 

@@ -25,7 +25,7 @@ ActionKind = Literal[
 ]
 Form = Literal["", "whole_symbol"]
 """How edits are to be written: as the coder likes, or each changed symbol whole."""
-NO_FLAW: frozenset[Category] = frozenset({"format", "truncated", "untouched", "infrastructure"})
+NO_FLAW: frozenset[Category] = frozenset({"format", "truncated", "endless", "untouched", "infrastructure"})
 """Failures that say nothing about the plan: no edit of theirs was judged."""
 
 UNEXPLAINED: frozenset[Category] = frozenset({"logic", "timeout"})
@@ -190,6 +190,15 @@ def _reduce_scope(at: Situation) -> Action | None:
     if at.run.budget_share >= at.config.nearly_spent:
         return Action(kind="reduce_scope", rule=f"{at.run.budget_share:.0%} of a budget of the run is spent")
     return None
+
+
+def _endless(at: Situation) -> Action | None:
+    """A model that cannot end an answer, asked twice, is not asked again about this step."""
+    if at.step.newest.category != "endless":
+        return None
+    rule = "answers without an end"
+    stronger = _escalate(at)
+    return replace(stronger, rule=f"{rule}, {stronger.rule}") if stronger else Action(kind="skip", rule=rule)
 
 
 def _redraw(at: Situation) -> Action | None:
@@ -361,6 +370,7 @@ def _needs_human(at: Situation) -> Action | None:
 TABLE: tuple[tuple[Rule, Row], ...] = (
     ("refine", _refine),
     ("reduce_scope", _reduce_scope),
+    ("endless", _endless),
     ("redraw", _redraw),
     ("replan", _replan),
     ("diagnose", _diagnose),

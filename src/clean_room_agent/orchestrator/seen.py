@@ -50,6 +50,8 @@ def signals_of(tried: Tried) -> tuple[FailureSignal, ...]:
 
 
 def _category(tried: Tried, messages: Sequence[str]) -> Category:
+    if tried.answer.endless:
+        return "endless"
     placed = tried.result is not None and tried.result.success
     if tried.outcome is AttemptOutcome.REFUSED and tried.untouched and placed:
         return "untouched"
