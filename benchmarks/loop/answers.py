@@ -20,7 +20,7 @@ from clean_room_agent.training.dataset_reading import read_split
 
 ANSWERS = """
     SELECT task_id, item, response, latency_ms, finish FROM retrieval_llm_calls
-    WHERE call_type = ? AND item != '' ORDER BY id
+    WHERE call_type = ? AND item != '' AND attempt = 0 ORDER BY id
 """
 
 

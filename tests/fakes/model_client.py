@@ -1,6 +1,6 @@
 """Model clients for tests: a small configuration, a clock that stands still, waits that are noted and not waited."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,15 +107,16 @@ def model_client(
     biases: BiasStore | None = None,
     copies: CopyMemory | None = None,
     now: str = NOW,
+    timer: Callable[[], float] = lambda: 0.0,
 ) -> ModelClient:
-    """A client whose clock stands still."""
+    """A client whose clock stands still, and whose timer does by default."""
     router = ModelRouter(config or models_config(), budget_config(window))
     return ModelClient(
         router,
         transport,
         sink,
         lambda: now,
-        timer=lambda: 0.0,
+        timer=timer,
         sleep=(waits or Waits()).sleep,
         jitter=lambda: 1.0,
         proofs=proofs,

@@ -135,3 +135,25 @@ def test_a_model_is_recognised_by_its_answers() -> None:
     assert len(seen.requests) == 5
     other = arm("c:1", TASK_ANALYSIS, lambda _: ANALYSIS.replace("a.py", "c.py"))[0]
     assert differing(TASK_ANALYSIS, questions, other, known, pass_id="p") == tuple(known)
+
+
+def test_an_answer_that_must_be_repaired_counts_as_unreadable_and_costs_its_repair() -> None:
+    clock = iter(range(0, 1000, 5))
+
+    def script(request: ChatRequest) -> str:
+        return "perhaps" if "An earlier answer" not in request.prompt else "yes"
+
+    transport = ScriptedTransport(script)
+    client = model_client(transport, MemorySink(), config=models_config(), timer=lambda: float(next(clock)))
+    questions = questions_of(SCOPE_JUDGMENT, [row(SCOPE_JUDGMENT, "yes")]).questions
+    base, right = Arm(tag="b:1", models=client), arm("c:1", SCOPE_JUDGMENT, lambda _: "yes")[0]
+    found = compare(SCOPE_JUDGMENT, questions, base, right, pass_id="p", progress=lambda _done, _total: None)
+    (pair,) = found.pairs
+    assert (pair.base.readable, pair.candidate.readable) == (False, True)
+    assert len(transport.requests) == 2
+    assert pair.base.latency_ms >= 2 * 5000
+    assert found.fingerprints == {pair.key: "yes"}
+    swapped = compare(
+        SCOPE_JUDGMENT, questions, right, base, pass_id="q", progress=lambda _done, _total: None
+    )
+    assert swapped.fingerprints == {}

@@ -52,6 +52,10 @@ class Reply(Generic[AnswerT]):
     """Calls made: 1, and those of retries and of a repair."""
     endless: bool = False
     """Whether the answer, and its repair, repeated itself or copied the prompt's example."""
+    repaired: bool = False
+    """Whether `value` is the repair's."""
+    waited_ms: int = 0
+    """Of the answer and its repair together."""
 
 
 class ModelClient:
@@ -128,14 +132,15 @@ class ModelClient:
         if again is None:
             return _reply(first, first.sent, bad=value, endless=value.endless)
         second = self._wire.exchange(again, place)
-        sent = first.sent + second.sent
+        sent, waited = first.sent + second.sent, first.latency_ms + second.latency_ms
         reread = _read(prompt, second.raw, again, asked=question.text)
         repaired, note = reread
         if isinstance(repaired, BadAnswer):
             self._sink.reading(second.call_id, "unreadable", repaired.fault)
-            return _reply(second, sent, bad=repaired, endless=value.endless and repaired.endless)
+            endless = value.endless and repaired.endless
+            return replace(_reply(second, sent, bad=repaired, endless=endless), waited_ms=waited)
         self._sink.reading(second.call_id, "repaired", note)
-        return _reply(second, sent, value=repaired)
+        return replace(_reply(second, sent, value=repaired), repaired=True, waited_ms=waited)
 
     def ask_each(
         self,
@@ -362,6 +367,7 @@ def _reply(
         latency_ms=last.latency_ms,
         attempts=sent,
         endless=endless,
+        waited_ms=last.latency_ms,
     )
 
 

@@ -63,7 +63,7 @@ class Heldout:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """Both arms' answers, paired, and the first of the candidate's, word for word."""
+    """Both arms' answers, paired, and the first of the candidate's that could be read, word for word."""
 
     pairs: tuple[Pair, ...]
     fingerprints: dict[str, str]
@@ -135,10 +135,14 @@ def compare(
         )
         for question, (first, _), (second, _) in zip(questions, *answered, strict=True)
     )
-    said = zip(questions, answered[1], strict=True)
+    said = [
+        (question.row.id, text)
+        for question, (scored, text) in zip(questions, answered[1], strict=True)
+        if scored.readable
+    ]
     return Compared(
         pairs=pairs,
-        fingerprints={question.row.id: text for question, (_, text) in list(said)[:FINGERPRINTS]},
+        fingerprints=dict(said[:FINGERPRINTS]),
     )
 
 
@@ -183,6 +187,7 @@ def _body(prompt: Prompt[Any, Any], row: Row) -> str | None:
 def _ask(
     prompt: Prompt[Any, Any], question: Question, arm: Arm, pass_id: str, done: Callable[[], None]
 ) -> tuple[Scored, str]:
+    """The answer, scored, and its text. One that must be repaired counts as unreadable, and takes as long as in a run."""
     row = question.row
     body = _body(prompt, row)
     assert body is not None
@@ -196,12 +201,11 @@ def _ask(
         pass_id=f"{pass_id}:{arm.tag}".replace("/", "_"),
         item=row.id,
         sampling=Sampling(),
-        repair=False,
         max_answer_tokens=_answer_tokens(prompt, arm.models),
     )
     done()
-    latency = float(reply.latency_ms)
-    if reply.value is None:
+    latency = float(reply.waited_ms)
+    if reply.value is None or reply.repaired:
         return Scored(readable=False, latency_ms=latency), reply.text
     words = words_of(prompt)
     if words is None:

@@ -9,7 +9,7 @@ What must hold, all of it:
 | every task | the lower bound of the gain is above 0 when whole tasks are drawn again (their examples are alike) |
 | skill | verdicts: the candidate's AUC is above the base's |
 | readable | at most one point fewer answers that can be read |
-| latency | at most 1.2 times the base's median |
+| latency | at most 1.2 times the base's median, each as a run waits: an answer that cannot be read costs its repair, too |
 | other prompts | none that the same adapter serves is significantly worse |
 
 **Verdicts.** A model that merely says yes more often looks better on any set with many yes. So each arm is given the
