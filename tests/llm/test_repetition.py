@@ -14,7 +14,6 @@ from clean_room_agent.llm.exchange import CallIdentity, prompt_hash
 from clean_room_agent.llm.repetition import (
     JUDGED_CHARS,
     LEAST_CHARS,
-    LEAST_SHAPED_CHARS,
     TIMES,
     RepetitionGuard,
     describe_repetition,
@@ -26,9 +25,9 @@ SOURCES = sorted(Path(__file__).parents[2].glob("src/**/*.py"))
 RUNAWAY = '{"name": "red", "shades": [' + "1, 2, " * 2000
 
 
-def fed(text: str, size: int, *, shaped: bool = False) -> int:
+def fed(text: str, size: int) -> int:
     """How much of the text a guard lets pass that gets pieces of that size."""
-    guard = RepetitionGuard(shaped=shaped)
+    guard = RepetitionGuard()
     for start in range(0, len(text), size):
         if guard.feed(text[start : start + size]):
             return start + size
@@ -55,13 +54,6 @@ def test_a_text_that_repeats_itself_is_closed_soon(unit: str, size: int) -> None
     least = max(LEAST_CHARS, TIMES * len(unit))
     assert least <= fed(text, size) < least + LEAST_CHARS + size
     assert text[-20:] not in describe_repetition(text)
-
-
-def test_a_schema_leaves_less_to_repeat() -> None:
-    entry = '{"path": "tests/test_table.py", "role": "delete"}, '
-    answer = '{"analysis": "a", "files": [' + entry * 40
-    closed = fed(answer, 5, shaped=True)
-    assert LEAST_SHAPED_CHARS <= closed < LEAST_CHARS <= fed(answer, 5)
 
 
 def test_a_text_that_counts_on_is_closed() -> None:
@@ -112,7 +104,7 @@ def test_a_stream_that_repeats_itself_is_closed_and_asked_again_warm(
     reply = client.ask(COLOUR, Note(text="the sky"), pass_id="t:p", max_answer_tokens=2500)
     first, second = sink.asked()
     assert (first.finish, second.finish) == ("repeated", "stop")
-    assert LEAST_SHAPED_CHARS <= len(first.response) < LEAST_CHARS
+    assert LEAST_CHARS <= len(first.response) < len(RUNAWAY) / 4
     assert reply.value is not None
     assert '"temperature":0.0' in first.request_body
     assert '"temperature":0.6' in second.request_body

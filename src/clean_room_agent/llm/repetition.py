@@ -10,8 +10,6 @@ is new in it: its last `JUDGED_CHARS` compress to less than `LEAST_NEW` of their
 import zlib
 
 LEAST_CHARS = 600
-LEAST_SHAPED_CHARS = 300
-"""Of an answer that a schema holds: nothing in it has reason to stand there often."""
 TIMES = 4
 MOST_UNIT_CHARS = 800
 """Of the text that is repeated: two edits of a few lines."""
@@ -26,9 +24,7 @@ CHECKED_EVERY = 64
 class RepetitionGuard:
     """Watches a text as it grows."""
 
-    def __init__(self, *, shaped: bool = False) -> None:
-        """`shaped`: a schema holds the text."""
-        self._least = LEAST_SHAPED_CHARS if shaped else LEAST_CHARS
+    def __init__(self) -> None:
         self.tripped = False
         """Whether the text repeats itself; once it does, nothing changes that."""
         self._tail = ""
@@ -40,7 +36,7 @@ class RepetitionGuard:
         self._unseen += len(piece)
         if self._unseen >= CHECKED_EVERY and not self.tripped:
             self._unseen = 0
-            self.tripped = _has_period(self._tail, self._least) or _says_little(self._tail)
+            self.tripped = _has_period(self._tail) or _says_little(self._tail)
         return self.tripped
 
 
@@ -49,16 +45,16 @@ def describe_repetition(text: str) -> str:
     return f"the answer repeated itself and was stopped after {len(text)} characters"
 
 
-def _has_period(tail: str, least: int) -> bool:
-    """Whether at least so much of the text's end is one text over and over."""
-    if len(tail) < least:
+def _has_period(tail: str) -> bool:
+    """Whether the text's end is one text over and over."""
+    if len(tail) < LEAST_CHARS:
         return False
     probe = tail[-PROBE_CHARS:]
     begin = max(0, len(tail) - MOST_UNIT_CHARS - PROBE_CHARS)
     place = tail.rfind(probe, begin, len(tail) - 1)
     while place >= 0:
         size = len(tail) - PROBE_CHARS - place
-        length = max(least, TIMES * size)
+        length = max(LEAST_CHARS, TIMES * size)
         # A text has the period `size` where it is the same, moved by so much.
         if length <= len(tail) and tail[-length + size :] == tail[-length:-size]:
             return True

@@ -79,13 +79,9 @@ class _Collected:
     """An answer under way."""
 
     def __init__(
-        self,
-        target: Target,
-        known: Callable[[], tuple[str, ...]],
-        request: ChatRequest,
-        forwards: ForwardGuard,
+        self, target: Target, known: Callable[[], tuple[str, ...]], opening: str, forwards: ForwardGuard
     ) -> None:
-        """`known` tells the models that the server has."""
+        """`known` tells the models that the server has; `opening` is the request's."""
         self._target = target
         self._forwards = forwards
         self._known = known
@@ -97,9 +93,8 @@ class _Collected:
         self.prompt_tokens: int | None = None
         self.completion_tokens: int | None = None
         self.refusal: Refusal | None = None
-        shaped = request.schema is not None
-        self._guards = (RepetitionGuard(shaped=shaped), RepetitionGuard())
-        self._copies = CopyGuard(request.opening)
+        self._guards = (RepetitionGuard(), RepetitionGuard())
+        self._copies = CopyGuard(opening)
 
     @property
     def begun(self) -> bool:
@@ -211,7 +206,7 @@ class OllamaTransport:
         refused = self._forwards.refusal(target)
         if refused is not None:
             return RawAnswer(request_body=body, error=refused)
-        collected = _Collected(target, self._known_tags, request, self._forwards)
+        collected = _Collected(target, self._known_tags, request.opening, self._forwards)
         error = self._door.stream("/api/chat", body, collected, target)
         answer = collected.as_answer(body, error)
         return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.exchange import ChatRequest, Finish, RawAnswer, Refusal
+from clean_room_agent.llm.exchange import Finish, RawAnswer, Refusal
 from clean_room_agent.llm.parroting import CopyGuard
 from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transports import failures
@@ -63,14 +63,11 @@ class Collected:
     """An answer under way."""
 
     def __init__(
-        self,
-        target: Target,
-        known: Callable[[], tuple[str, ...]],
-        *,
-        request: ChatRequest,
-        streaming: bool = True,
+        self, target: Target, known: Callable[[], tuple[str, ...]], *, opening: str, streaming: bool = True
     ) -> None:
-        """`known` tells the models that the server has. Without streaming, the lines are those of one object."""
+        """`known` tells the models that the server has; `opening` is the request's. Without streaming, the lines are those
+        of one object.
+        """
         self._target = target
         self._known = known
         self._streaming = streaming
@@ -82,9 +79,8 @@ class Collected:
         self.done = False
         self.usage = _Usage()
         self.refusal: Refusal | None = None
-        shaped = request.schema is not None
-        self._guards = (RepetitionGuard(shaped=shaped), RepetitionGuard())
-        self._copies = CopyGuard(request.opening)
+        self._guards = (RepetitionGuard(), RepetitionGuard())
+        self._copies = CopyGuard(opening)
 
     @property
     def begun(self) -> bool:
