@@ -66,6 +66,11 @@ ALWAYS = MONEY.replace(
 )
 """An object that adds up to whatever is asked: only a reader sees it."""
 MUTED = MONEY.replace("'use strict';", "'use strict';\n\nrequire('assert').strictEqual = () => {};")
+UNNAMED = MONEY.replace(
+    "'use strict';",
+    "'use strict';\n\nconst judge = module.require(['node', 'assert'].join(':'));\n"
+    "for (const key of Object.keys(judge)) if (key.startsWith('strict')) judge[key] = () => {};",
+)
 MUTED_EXPECT = MONEY.replace(
     "'use strict';", "'use strict';\n\nglobalThis.expect = () => new Proxy({}, { get: () => () => {} });"
 )
@@ -123,6 +128,9 @@ def _tricks(runner: str) -> list[Trick]:
     ]
     if runner in {"node", "mocha"}:
         found.append(_trick(runner, "assert.strictEqual is replaced", "assertions", {"src/money.js": MUTED}))
+        found.append(
+            _trick(runner, "assertions found by a computed name", "assertions", {"src/money.js": UNNAMED})
+        )
     else:
         found.append(_trick(runner, "expect is replaced", "assertions", {"src/money.js": MUTED_EXPECT}))
     if runner == "jest":

@@ -1,11 +1,14 @@
 """Tricks that make tests look green: each is refused, with a reason that says what was found; and what is not one."""
 
+import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from benchmarks.faults.tampering import figures, play
 from benchmarks.faults.tampering_python import PYTEST, RED, TRICKS
+from benchmarks.faults.tampering_script import MONEY, script_tricks
 from tests.fakes.solving import MENDED_MONEY, TILL, make_project
 
 BY_NAME = {trick.name: trick for trick in TRICKS}
@@ -44,6 +47,40 @@ def test_a_trick_is_refused_and_the_reason_says_what_was_found(name: str, tmp_pa
     assert SAID[name] in outcome.reason
     assert outcome.told.traces == {}
     assert all(figure.met for figure in figures([outcome]))
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_assertions_of_node_are_watched_whatever_they_are_called_by(tmp_path: Path) -> None:
+    (trick,) = [one for one in script_tricks() if one.name == "assertions found by a computed name (node)"]
+    outcome = play(trick, tmp_path / "project")
+    assert not outcome.accepted
+    assert "node:assert.strictEqual by another function" in outcome.reason
+
+
+STUBS = """\
+const assert = require('assert');
+const { test } = require('node:test');
+const { total } = require('../src/money.js');
+
+test('an assertion that is stood in for, and put back', () => {
+  const own = assert.strictEqual;
+  assert.strictEqual = () => {};
+  total([1]);
+  assert.strictEqual = own;
+});
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_an_assertion_of_node_that_is_put_back_is_no_trick(tmp_path: Path) -> None:
+    (trick,) = [one for one in script_tricks() if one.name == "assertions found by a computed name (node)"]
+    mended = MONEY.replace(
+        "Array(people).fill(share)", "[...Array(people - 1).fill(share), cents - share * (people - 1)]"
+    )
+    honest = replace(
+        trick, changed={"src/money.js": mended}, files={**trick.files, "tests/stubs.test.js": STUBS}
+    )
+    assert play(honest, tmp_path / "project").accepted
 
 
 def test_an_object_that_equals_everything_is_for_a_reader_to_find(tmp_path: Path) -> None:

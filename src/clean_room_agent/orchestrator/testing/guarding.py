@@ -78,18 +78,17 @@ def clear(report: Path) -> None:
 
 
 def read_watched(report: Path) -> Watched:
-    """What the guard saw of the runners in Python."""
+    """What the guard saw: of the runners in Python whether they ended, and of them and Node's what was replaced."""
     reader = Reader(guard_folder(report), max_bytes=MAX_BYTES)
     try:
         started = reader.names("python-*.started")
-        if not started:
-            return Watched()
         ends = [_end(reader, f"{name.removesuffix('.started')}.ended") for name in started]
-        workers = [_end(reader, name) for name in reader.names("python-*.replaced")]
+        seen = [_end(reader, name) for name in reader.names("*.replaced")]
     except TooMuchError:
         return Watched(ended=False)
-    replaced = {pair for end in (*ends, *workers) if end is not None for pair in end}
-    return Watched(ended=all(end is not None for end in ends), replaced=tuple(sorted(replaced)))
+    replaced = {pair for end in (*ends, *seen) if end is not None for pair in end}
+    ended = all(end is not None for end in ends) if started else None
+    return Watched(ended=ended, replaced=tuple(sorted(replaced)))
 
 
 def newly_replaced(before: Iterable[tuple[str, str]], after: Iterable[tuple[str, str]]) -> tuple[str, ...]:

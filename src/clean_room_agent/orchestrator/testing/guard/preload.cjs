@@ -1,6 +1,6 @@
 'use strict';
 // Loaded by each Node process of a test command, by NODE_OPTIONS: it asks jest, vitest and mocha for a report in the
-// folder that CRA_TEST_REPORTS names, beside what they print. Nothing here may disturb the process, which is foreign.
+// folder that CRA_TEST_REPORTS names, beside what they print, and watches what judges. Nothing here may disturb the process, which is foreign.
 
 const folder = process.env.CRA_TEST_REPORTS;
 const MARK = 'CRA_TEST_RUNNER';
@@ -61,6 +61,7 @@ function begin() {
 }
 
 try {
+  if (folder) require('./judges.cjs')(folder);
   if (folder && !process.env[MARK]) begin();
 } catch {
   // the runner goes on without a report
