@@ -9,7 +9,7 @@ from tests.db.raw.samples import NOW, PASS, TASK, call, run, task_run
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw import attempts, calls, decisions, orchestrator_runs, runs, task_runs
+from clean_room_agent.db.raw import analysis, attempts, calls, decisions, orchestrator_runs, runs, task_runs
 from clean_room_agent.errors import UsageError
 
 OTHER = "3f0c9999-7c7e-4a5c-9a53-0f2f0a6f0d11"
@@ -252,3 +252,12 @@ def test_a_run_is_named_by_its_place_from_the_newest(conn: sqlite3.Connection) -
     for text in ("@~", "@~-1", "@1", "@~1x"):
         with pytest.raises(UsageError, match="no task begins with"):
             runs.find_task(conn, text)
+
+
+def test_sums_of_a_spoiled_record_have_no_largest_number(conn: sqlite3.Connection) -> None:
+    for _ in range(3):
+        calls.append_call(conn, call(prompt_tokens=2**62, completion_tokens=2**62, latency_ms=2**62))
+    total = calls.total_of_pass(conn, PASS)
+    assert (total.calls, total.prompt_tokens, total.latency_ms) == (3, 3 * 2**62, 3 * 2**62)
+    (sums,) = analysis.list_call_sums(conn)
+    assert (sums.calls, sums.completion_tokens) == (3, 3 * 2**62)

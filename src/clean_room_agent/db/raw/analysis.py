@@ -12,8 +12,7 @@ CALL_SUMS = """
 SELECT c.call_type, c.model,
     EXISTS (SELECT 1 FROM adapter_registry AS a WHERE a.stage_name = c.call_type AND a.model_tag = c.model),
     count(*), sum(c.error <> ''), sum(coalesce(r.reading, '') = 'unreadable'),
-    sum(coalesce(r.reading, '') = 'repaired'), coalesce(sum(c.prompt_tokens), 0),
-    coalesce(sum(c.completion_tokens), 0), sum(c.latency_ms)
+    sum(coalesce(r.reading, '') = 'repaired'), total(c.prompt_tokens), total(c.completion_tokens), total(c.latency_ms)
 FROM retrieval_llm_calls AS c
 LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
 GROUP BY c.call_type, c.model ORDER BY c.call_type, c.model
@@ -138,9 +137,9 @@ def list_call_sums(conn: Connection) -> tuple[CallSums, ...]:
             failed=row[4],
             unreadable=row[5],
             repaired=row[6],
-            prompt_tokens=row[7],
-            completion_tokens=row[8],
-            latency_ms=row[9],
+            prompt_tokens=int(row[7]),
+            completion_tokens=int(row[8]),
+            latency_ms=int(row[9]),
         )
         for row in conn.execute(CALL_SUMS)
     )

@@ -62,9 +62,10 @@ class CallTotals:
 
 
 CALLS = Table("retrieval_llm_calls", CallRow)
+# total() has no largest number, as sum() has: one row of a spoiled record is enough for that.
 TOTALS = """
-SELECT count(*), coalesce(sum(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) ELSE 0 END), 0),
-    coalesce(sum(completion_tokens), 0), coalesce(sum(latency_ms), 0)
+SELECT count(*), total(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) ELSE 0 END),
+    total(completion_tokens), total(latency_ms)
 FROM retrieval_llm_calls
 """
 READINGS = Table("call_readings", ReadingRow)
@@ -98,7 +99,8 @@ def total_of_task(conn: Connection, task_id: str) -> CallTotals:
 
 def _total(conn: Connection, condition: str, parameters: tuple[str, ...]) -> CallTotals:
     row = conn.execute(f"{TOTALS} WHERE {condition}", parameters).fetchone()
-    return CallTotals(calls=row[0], prompt_tokens=row[1], completion_tokens=row[2], latency_ms=row[3])
+    calls, *sums = map(int, row)
+    return CallTotals(calls=calls, prompt_tokens=sums[0], completion_tokens=sums[1], latency_ms=sums[2])
 
 
 def get_call(conn: Connection, call_id: int) -> CallRow | None:
