@@ -138,7 +138,8 @@ def grow() -> str:
 
 
 def leave_daemon() -> NoReturn:
-    """A process that has left session, group and streams, and writes later."""
+    """A process that has left session, group and streams, and writes once the command is over."""
+    command = os.getpid()
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -146,9 +147,11 @@ def leave_daemon() -> NoReturn:
                 with contextlib.suppress(OSError):
                     os.close(number)
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
-            time.sleep(2)
+            with contextlib.suppress(ProcessLookupError):
+                while True:
+                    os.kill(command, 0)
+                    time.sleep(0.02)
             write(os.path.join(FACTS["at"], "daemon-lived"))
-            time.sleep(60)
         os._exit(0)
     os.wait()
     unseen("started")

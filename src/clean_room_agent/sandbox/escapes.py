@@ -8,6 +8,7 @@ import socket
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,8 @@ BECOME_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-g
 SCRATCH = 16 * MIB
 FILE_SIZE = 64 * MIB
 TIMEOUT_S = 120.0
+DAEMON_S = 0.5
+"""Within which a process that outlives its command leaves its trace."""
 OUTSIDE = tuple(Path(folder, MARK) for folder in ("/", "/etc", "/usr", "/opt", "/dev"))
 BOUNDS = {
     "hold more memory than the bound": "held = b'x' * (400 << 20)\nimport time; time.sleep(600)",
@@ -141,6 +144,7 @@ def try_escapes(
         if done.returncode != 0 or not told:
             said = done.stderr.decode("utf-8", "replace")[-500:]
             raise CommandError(f"the attempts did not come to their end ({done.returncode}): {said}")
+        time.sleep(DAEMON_S)
         traces = _traces(scene, untouched)
         found = [
             Attempt(
