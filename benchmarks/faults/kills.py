@@ -1,5 +1,6 @@
 """`kill -9` of a run: before every journal point, and at random moments; then the run goes on, is sometimes killed again, and
-must end as the one that nobody disturbed.
+must end as the one that nobody disturbed. There are two runs: one that goes well but for a retry or two, and one that meets
+whatever the recovery table does.
 """
 
 import contextlib
@@ -8,21 +9,25 @@ import random
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from benchmarks.faults.killing import Ended, run_killed
 from benchmarks.faults.scoreboard import Effort, Figure
+from benchmarks.recovery.zoo import ADVICE, SERVED, TOTAL, WRONG, cut_unless_small
 from tests.fakes import repositories
 from tests.fakes.long_run import Mind, Story, long_project, newest_run, story_of
+from tests.fakes.ollama_script import Answer, Answerer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import PROBE, USERS_REFS, Project, project_at
+from tests.fakes.solving import MENDED_MONEY, PROBE, TASK, TILL, USERS_REFS, Project, make_project, project_at
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import connect_file
+from clean_room_agent.execute.prompts.doctor import DOCTOR
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.trust import trust
 from clean_room_agent.workspace import Workspace
 
@@ -48,6 +53,55 @@ KEPT = (
     "index_runs",
 )
 """Tables whose rows never change."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """A run that is killed."""
+
+    name: str
+    make: Callable[[Path], Project]
+    mind: Callable[[Project], Answerer]
+    """The model's side: what it answers depends on the call alone, so that a run may be broken off anywhere."""
+    models: Mapping[str, Any] = field(default_factory=dict)
+    """Configured."""
+
+
+def stumbling_project(folder: Path) -> Project:
+    """The project of the recovery benchmark, with changes in two files."""
+    changed = {"till/money.py": MENDED_MONEY, "till/receipt.py": TOTAL}
+    return make_project(folder, TILL, changed, task=f"{TASK}; till/receipt.py says sum, not total")
+
+
+def stumbling(project: Project) -> Answerer:
+    """Edits in two files are cut off, and the small coder is wrong about the sums: so the step is cut down, the doctor asked,
+    a stronger model, and the part planned again.
+    """
+    oracle = project.oracle
+
+    def answer(call: ChatCall) -> Answer | str:
+        if call.title == DOCTOR.title:
+            return ADVICE
+        right = oracle(call)
+        if call.title != IMPLEMENT.title:
+            return right
+        text = right if isinstance(right, str) else right.text
+        small = cut_unless_small(call, text)
+        is_wrong = small == text and call.model == "coder:3b" and "Files: modify till/money.py" in call.prompt
+        return WRONG if is_wrong else small
+
+    return answer
+
+
+SUBJECTS = (
+    Subject(name="long", make=long_project, mind=Mind),
+    Subject(
+        name="stumbling",
+        make=stumbling_project,
+        mind=stumbling,
+        models={"escalation": {"coding": ["coder:14b"], "reasoning": ["thinker:70b"]}},
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,15 +132,17 @@ class Case:
 
 def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
     """What came of kills at journal points, then at random moments."""
-    with Bench(work) as bench:
-        count = bench.reference.points
-        step = max(1, count // POINTS[effort]) if POINTS[effort] else 1
-        at_points = [bench.kill_at(point) for point in range(1, count + 1, step)]
-        source = random.Random(SEED)
-        at_moments = [
-            bench.kill_sometime(number, source, again=number % AGAIN == 0)
-            for number in range(RANDOM_MOMENTS[effort])
-        ]
+    at_points, at_moments = [], []
+    source = random.Random(SEED)
+    for subject in SUBJECTS:
+        with Bench(work / subject.name, subject) as bench:
+            count = bench.reference.points
+            step = max(1, count // POINTS[effort]) if POINTS[effort] else 1
+            at_points += [bench.kill_at(point) for point in range(1, count + 1, step)]
+            at_moments += [
+                bench.kill_sometime(number, source, again=number % AGAIN == 0)
+                for number in range(RANDOM_MOMENTS[effort] // len(SUBJECTS))
+            ]
     return figures(at_points, at_moments)
 
 
@@ -135,15 +191,17 @@ def _wrong(cases: Iterable[Case]) -> int:
 class Bench:
     """A project to copy, a model server, and the run that nobody disturbed."""
 
-    def __init__(self, work: Path) -> None:
+    def __init__(self, work: Path, subject: Subject) -> None:
         self._work = work
+        self._subject = subject
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
         self._template = self._work / "template"
-        project = long_project(self._template)
-        self._server = self._stack.enter_context(OllamaServer(Mind(project)))
-        project.configure(self._server.base_url, models={"parallel": 1})
+        subject = self._subject
+        project = subject.make(self._template)
+        self._server = self._stack.enter_context(OllamaServer(subject.mind(project), models=SERVED))
+        project.configure(self._server.base_url, models={"parallel": 1, **subject.models})
         _require(run_killed(project, ("index",)))
         self.reference = self._undisturbed()
         return self
@@ -154,7 +212,7 @@ class Bench:
 
     def kill_at(self, point: int) -> Case:
         """A run that dies before its journal point, 1-based."""
-        case = Case(name=f"point {point}")
+        case = Case(name=f"{self._subject.name}, point {point}")
         with self._project(case.name) as project:
             before, calls = _user_of(project), self._calls()
             ended = run_killed(project, ("solve", project.task), point=point)
@@ -165,7 +223,7 @@ class Bench:
 
     def kill_sometime(self, number: int, source: random.Random, *, again: bool) -> Case:
         """A run that dies at a moment, and with `again` once more while it goes on."""
-        case = Case(name=f"moment {number}")
+        case = Case(name=f"{self._subject.name}, moment {number}")
         with self._project(case.name) as project:
             before, calls = _user_of(project), self._calls()
             after = source.uniform(0.05, self.reference.seconds)
@@ -177,7 +235,7 @@ class Bench:
 
     @contextlib.contextmanager
     def _project(self, name: str) -> Iterator[Project]:
-        folder = self._work / name.replace(" ", "-")
+        folder = self._work / name.replace(", ", "-").replace(" ", "-")
         shutil.copytree(self._template, folder, symlinks=True)
         trust(folder / "till/.clean_room")
         try:
