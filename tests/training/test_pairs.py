@@ -129,3 +129,18 @@ def test_code_under_a_licence_that_is_not_on_the_list_is_not_read(history: Path,
     none = dataclasses.replace(plain_making(), licences=("ISC",))
     shard = read_shard(make_shard(tmp_path, unit, none))
     assert (shard.rows, shard.counts) == ([], {"licence: MIT": len(commits)})
+
+
+def test_a_commit_that_also_ends_its_file_otherwise_gives_its_edit(tmp_path: Path) -> None:
+    """The format keeps a file's end as it is: whether a last line break comes with the change is no part of the edit."""
+    top = tmp_path / "till"
+    make_history(top)
+    money = (top / "till/money.py").read_text(encoding="utf-8")
+    repositories.commit(top, {"till/money.py": money.rstrip("\n")}, "No line break at the end")
+    ended = money.replace("in cents.", "in whole cents.", 1)
+    repositories.commit(top, {"till/money.py": ended}, "Say that sums of shares are whole cents now")
+    commits, _ = mined(top / ".git")
+    (unit,) = cut_units("till", top / ".git", [one for one in commits if one.task.startswith("Say that")])
+    rows = read_shard(make_shard(tmp_path, unit, plain_making())).rows
+    (edit,) = [row["answer"] for row in rows if row["stage"] == "implement"]
+    assert "in whole cents." in edit

@@ -368,12 +368,20 @@ class _Run:
         )
         applied = apply_edits(edits, files, room, rules)
         wanted = {path: file.after for path, file in self._gold.files.items()}
-        return "" if applied.texts == wanted else "implement: the edits do not replay"
+        replays = applied.texts.keys() == wanted.keys() and all(
+            _without_end(applied.texts[path]) == _without_end(text) for path, text in wanted.items()
+        )
+        return "" if replays else "implement: the edits do not replay"
 
 
 def one_by_one(judgments: JudgmentsConfig) -> JudgmentsConfig:
     """The same, with one question a candidate everywhere."""
     return judgments.model_copy(update={"route": "each", "scope_route": None, "precision_route": None})
+
+
+def _without_end(text: str | None) -> str | None:
+    """The text but for its last line breaks, which an edit leaves as they are."""
+    return None if text is None else text.rstrip("\n")
 
 
 def _names_any(call: CallRecord, gold: Gold) -> bool:
