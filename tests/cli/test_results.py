@@ -77,6 +77,29 @@ def test_apply_lets_other_changed_files_be(till: Project, solved: str) -> None:
     assert money(till) == MENDED_MONEY
 
 
+def test_what_was_applied_can_be_taken_back_with_uncommitted_work_as_it_was(
+    till: Project, solved: str
+) -> None:
+    (till.top / "till" / "receipt.py").write_text("# mine\n")
+    till.cra("apply", solved)
+    told = till.cra("apply", "--undo", solved)
+    assert (told.code, told.out) == (0, "put back till/money.py\n")
+    assert money(till) == MONEY
+    assert (till.top / "till" / "receipt.py").read_text() == "# mine\n"
+    again = till.cra("apply", "--undo", solved)
+    assert (again.code, again.out) == (0, "nothing to do: it does not stand there\n")
+    assert till.cra("apply", solved).out == "changed till/money.py\n"
+
+
+def test_what_was_applied_and_changed_since_is_not_taken_back(till: Project, solved: str) -> None:
+    till.cra("apply", solved)
+    (till.top / "till" / "money.py").write_text(MENDED_MONEY + "\n# mine\n")
+    told = till.cra("apply", "--undo", solved)
+    assert (told.code, told.out) == (2, "")
+    assert "changed here since it was applied: till/money.py; nothing was taken back" in told.err
+    assert money(till) == MENDED_MONEY + "\n# mine\n"
+
+
 def test_solve_can_apply_at_once(till: Project) -> None:
     with serving(till) as server:
         told = till.solve(server, "--apply")

@@ -12,7 +12,7 @@ from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError
-from clean_room_agent.git.applying import apply_to_tree
+from clean_room_agent.git.applying import apply_to_tree, take_back
 from clean_room_agent.git.history import changed_paths, read_blob
 from clean_room_agent.git.repository import Repository, open_repository
 
@@ -20,9 +20,13 @@ from clean_room_agent.git.repository import Repository, open_repository
 @click.command()
 @options.run_argument
 @options.repo_option
+@click.option("--undo", is_flag=True, help="Take the result out of the working tree again.")
 @options.json_option
-def command(run: str, repo: Path, as_json: bool) -> int:
-    """Bring the result of RUN (by default the newest; `@~1`: the one before) into the working tree; refused where a file it touches has changed since."""
+def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
+    """Bring the result of RUN (by default the newest; `@~1`: the one before) into the working tree; refused where a file it touches has changed since.
+
+    With --undo these files are again as they were before, uncommitted work included; refused where one has changed since.
+    """
     workspace = wiring.workspace_of(repo)
     options.require_record(workspace)
     with Record.open(workspace.repo, clock=utc_now) as record:
@@ -36,9 +40,14 @@ def command(run: str, repo: Path, as_json: bool) -> int:
                 hint=f"`cra replay {run}` shows whether it comes out the same again",
             )
         repository = open_repository(workspace.repo)
-        paths = bring(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
+        move = _take_out if undo else bring
+        paths = move(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
     if as_json:
-        output.answer_json({"task_id": task_id, "applied": paths})
+        output.answer_json({"task_id": task_id, "taken_back" if undo else "applied": paths})
+    elif undo:
+        output.answer(
+            "\n".join(f"put back {path}" for path in paths) or "nothing to do: it does not stand there"
+        )
     else:
         output.answer(
             "\n".join(f"changed {path}" for path in paths) or "nothing to do: it stands there already"
@@ -55,9 +64,19 @@ def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: 
         RepositoryError: a file that the run changed is not as the snapshot saw it; nothing was changed.
     """
     paths = () if _stands_already(repo, base, commit) else apply_to_tree(repo, base, commit)
-    event = events.EventRow(task_id=task_id, kind="applied", detail="\n".join(paths), timestamp=record.now())
-    record.write(events.append_event, event)
+    _note(record, task_id, "applied", paths)
     return paths
+
+
+def _take_out(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:
+    paths = () if _stands_already(repo, commit, base) else take_back(repo, base, commit)
+    _note(record, task_id, "taken_back", paths)
+    return paths
+
+
+def _note(record: Record, task_id: str, kind: str, paths: tuple[str, ...]) -> None:
+    event = events.EventRow(task_id=task_id, kind=kind, detail="\n".join(paths), timestamp=record.now())
+    record.write(events.append_event, event)
 
 
 def _stands_already(repository: Repository, base: str, commit: str) -> bool:

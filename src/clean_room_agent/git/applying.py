@@ -24,33 +24,46 @@ def apply_to_tree(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
     Raises:
         RepositoryError: files are not what `base` has, all of them named; or the patch does not fit.
     """
+    return _bring(repo, base, commit, since="the run started", done="applied", else_="merge the branch")
+
+
+def take_back(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
+    """The user's files hold again what `base` has of all that changed from it to `commit`; else as `apply_to_tree`, the
+    other way round.
+
+    Raises:
+        RepositoryError: files are not what `commit` has, all of them named; or the patch does not fit.
+    """
+    by_hand = f"undo the rest by hand: git diff {base[:12]} shows it"
+    return _bring(repo, commit, base, since="it was applied", done="taken back", else_=by_hand)
+
+
+def _bring(repo: Repository, old: str, new: str, *, since: str, done: str, else_: str) -> tuple[str, ...]:
     repo = as_configured_now(repo)
-    changed = changed_paths(repo, base, commit)
+    changed = changed_paths(repo, old, new)
     existing = tuple(entry.path for entry in changed if entry.status != "A")
     gone = {entry.path for entry in changed if entry.status == "D"}
     added = (entry.path for entry in changed if entry.status == "A")
-    moved_on = sorted({*_differing(repo, base, existing), *(p for p in added if _taken(repo.top, p, gone))})
+    moved_on = sorted({*_differing(repo, old, existing), *(p for p in added if _taken(repo.top, p, gone))})
     if moved_on:
         raise RepositoryError(
-            f"changed here since the run started: {', '.join(moved_on)}; nothing was applied",
-            hint="put these files back, or merge the branch",
+            f"changed here since {since}: {', '.join(moved_on)}; nothing was {done}",
+            hint=f"put these files back, or {else_}",
         )
     shared = [path for path in existing if _has_other_names(repo, path)]
     if shared:
         raise RepositoryError(
-            f"hard links share their content with other files: {', '.join(shared)}; nothing was applied",
-            hint="give these files a content of their own (cp -p a b && mv b a), or merge the branch",
+            f"hard links share their content with other files: {', '.join(shared)}; nothing was {done}",
+            hint=f"give these files a content of their own (cp -p a b && mv b a), or {else_}",
         )
     if changed:
-        patch = diff_bytes(repo, base, commit)
+        patch = diff_bytes(repo, old, new)
         try:
             repo.git("apply", "--whitespace=nowarn", "--check", "-", input=patch)
             with _put_back_on_failure(repo, changed):
                 repo.git("apply", "--whitespace=nowarn", "-", input=patch)
         except GitError as exc:
-            raise RepositoryError(
-                f"the change does not fit: {exc.message}", hint=exc.hint or "merge the branch"
-            ) from exc
+            raise RepositoryError(f"the change does not fit: {exc.message}", hint=exc.hint or else_) from exc
     return tuple(entry.path for entry in changed)
 
 
