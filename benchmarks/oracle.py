@@ -1,10 +1,11 @@
 """What the harness can do with a perfect model: real commits, repeated by `cra solve` with the oracle as the model.
 
 python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...]
-    [--noise | --distractible | --shifted | --pairs] [--route each|batch] [--decomposed] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
+    [--noise | --twice | --distractible | --shifted | --pairs] [--route each|batch] [--decomposed] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
 
 Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
-its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with
+its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with `--twice` in
+twice as many, with
 `--distractible` where its prompts hold too much or too little (`oracle_distractible.py`), with `--shifted` and `--pairs`
 it says no to everything, and its probabilities alone tell what it knows (`oracle_shifted.py`): the same way each time. How a commit is solved and judged says `solve_commit.py`; `--write` puts every setting that this
 work folder has rows of into the results.
@@ -36,7 +37,7 @@ from benchmarks.solve_commit import Attempted, Mind, Setting, Subject, attempt, 
 from tests.fakes.ollama_script import Answerer
 from tests.fakes.oracle import Oracle
 from tests.fakes.oracle_distractible import DistractibleOracle
-from tests.fakes.oracle_noise import NoisyOracle
+from tests.fakes.oracle_noise import NoisyOracle, Rates
 from tests.fakes.oracle_shifted import ShiftedOracle, in_most_pairs, in_order
 
 LIST = Path(__file__).with_name("oracle_commits.toml")
@@ -46,12 +47,18 @@ PREFACE = (
     "names no route asks as by default. An empty cell: not run in this measurement. `--resume` keeps rows of earlier "
     "builds."
 )
+TWICE = Rates(verdicts=0.2, answers=0.4)
 TITLE = "The oracle: real commits with a perfect model, and with one that errs"
 
 
 def erring(subject: Subject) -> Answerer:
     """The oracle with its usual noise."""
     return NoisyOracle(Oracle(subject.gold))
+
+
+def erring_twice(subject: Subject) -> Answerer:
+    """The oracle with twice its usual noise."""
+    return NoisyOracle(Oracle(subject.gold), rates=TWICE)
 
 
 def distractible(subject: Subject) -> Answerer:
@@ -72,6 +79,7 @@ def pairs(subject: Subject) -> Answerer:
 MINDS: Mapping[str, Mind] = {
     "": perfect,
     "noise": erring,
+    "twice": erring_twice,
     "distractible": distractible,
     "shifted": shifted,
     "pairs": pairs,
@@ -218,6 +226,9 @@ def main() -> int:
     minds = parser.add_mutually_exclusive_group()
     minds.add_argument(
         "--noise", dest="mind", action="store_const", const="noise", default="", help="let the oracle err"
+    )
+    minds.add_argument(
+        "--twice", dest="mind", action="store_const", const="twice", help="let it err twice as often"
     )
     minds.add_argument(
         "--distractible",
