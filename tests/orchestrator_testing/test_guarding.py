@@ -212,7 +212,9 @@ def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write
     ("command", "asked"),
     [
         ("python -m unittest", "python -m unittest -v"),
-        ("python3 -m unittest discover -s t", "python3 -m unittest -v discover -s t"),
+        ("python3 -m unittest discover -s t", "python3 -m unittest discover -v -s t"),
+        ("python3 -m unittest discover", "python3 -m unittest discover -v"),
+        ("python3 -m unittest discovery", "python3 -m unittest -v discovery"),
         ("python -m unittest -v", "python -m unittest -v"),
         ("python -m unittest -q a", "python -m unittest -q a"),
         ("python -m unittest a && python -m unittest b", "python -m unittest a && python -m unittest b"),
@@ -221,6 +223,15 @@ def test_a_report_that_its_own_terminal_contradicts_is_not_believed(write: Write
 )
 def test_unittest_is_asked_for_names(command: str, asked: str) -> None:
     assert naming(command) == asked
+
+
+@pytest.mark.parametrize("words", ["", "discover", "discover -s checks", "discover -s checks -p check_*.py"])
+def test_unittest_asked_for_names_runs_the_same_tests(words: str, write: Write, run: Runner) -> None:
+    case = "import unittest\nclass A(unittest.TestCase):\n    def test_a(self): pass\n"
+    write({"test_b.py": case, "checks/__init__.py": "", "checks/test_a.py": case, "checks/check_a.py": case})
+    got = run(f"{sys.executable} -m unittest {words}")
+    assert (got.whole, got.named, got.red()) == (True, True, frozenset()), got.output
+    assert got.passed == (1 if "-s" in words else 2)
 
 
 def test_what_an_earlier_command_left_is_gone(tmp_path: Path, write: Write, run: Runner) -> None:

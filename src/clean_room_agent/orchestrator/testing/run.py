@@ -39,7 +39,7 @@ READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)
 OWN = 0o700
 """Mode of the folder of reports."""
 PYTEST_WORD = re.compile(r"(?:^|[\s/;&|(])(?:py\.test|pytest)(?=\s|$|[;&|)])")
-UNITTEST_WORD = re.compile(r"-m unittest(?=\s|$)")
+UNITTEST_WORD = re.compile(r"-m unittest(?: +discover)?(?=\s|$)")
 VERBOSITY = re.compile(r"(?<=\s)(?:-[a-z]*[vq][a-z]*|--verbose|--quiet)(?=\s|$)")
 PYTEST_TRACE = re.compile(
     r"^=+ test session starts =+$|^(?:=+ )?(?:\d+ \w+, )*\d+ \w+ in [\d.]+s.*$", re.MULTILINE
@@ -102,7 +102,7 @@ def naming(command: str) -> str:
     """`command`, with unittest told to name its tests where it was not told anything of the kind."""
     if len(UNITTEST_WORD.findall(command)) != 1 or VERBOSITY.search(command):
         return command
-    return UNITTEST_WORD.sub("-m unittest -v", command)
+    return UNITTEST_WORD.sub(r"\g<0> -v", command)
 
 
 def _read(command: str, returncode: int, text: str, report: Path, cwd: Path) -> Reading:
