@@ -178,3 +178,53 @@ def test_check_sandbox_tries_to_get_out_and_counts(till: Project) -> None:
     counts = [re.fullmatch(r"blocked (\d+)/(\d+)", line["text"]) for line in lines[1:]]
     assert counts
     assert all(found and found[1] == found[2] for found in counts)
+
+
+def test_the_tests_are_run_once_in_the_users_tree_and_timed(till: Project) -> None:
+    till.configure(NOWHERE)
+    told = till.cra("check", "--tests")
+    assert told.code == 0, told.out + told.err
+    assert re.search(
+        r"ok   test_command: 3 passed, 1 failed in \d+\.\d s \(unittest, without a sandbox\)", told.out
+    )
+    assert "failing tests: fail before any change" in told.out
+    assert "test_split_keeps_every_cent" in told.out
+    assert told.traces == {}
+    assert told.before == told.after
+
+
+def test_a_module_that_tests_lack_is_named_with_a_remedy(till: Project) -> None:
+    (till.top / "tests" / "test_new.py").write_text("import frobnicator_x\nimport till.nothing\n")
+    till.configure(NOWHERE)
+    told = till.cra("check", "--tests", "--json")
+    checks = {check["name"]: check for check in json.loads(told.out)["checks"]}
+    assert told.code == 2
+    assert checks["dependencies"]["text"] == "not there: frobnicator_x"
+    assert "[worktree] link" in checks["dependencies"]["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("command", "timeout", "said"),
+    [
+        ("no-such-program", 60.0, "cannot be started"),
+        ("sleep 30", 1.0, "did not end within 1 s"),
+        ("python3 -m unittest discover -p none.py", 60.0, "finds no tests"),
+    ],
+)
+def test_tests_that_cannot_judge_say_what_to_set(
+    command: str, timeout: float, said: str, till: Project
+) -> None:
+    till.configure(NOWHERE, testing={"test_command": command, "timeout": timeout})
+    told = till.cra("check", "--tests")
+    assert told.code == 2
+    assert said in told.out
+    assert "[testing]" in told.out
+    assert told.traces == {}
+
+
+def test_the_quick_command_of_steps_is_run_too(till: Project) -> None:
+    till.configure(
+        NOWHERE, testing={"step_test_command": "python3 -m unittest -q tests.test_money.MoneyTest.test_total"}
+    )
+    told = till.cra("check", "--tests")
+    assert lines(told.out)["step_test_command"] == "ok"

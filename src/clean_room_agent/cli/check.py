@@ -94,18 +94,20 @@ class Line:
 @click.option(
     "--sandbox", is_flag=True, help="Try to get out of the sandbox, in every way that is known here."
 )
+@click.option("--tests", is_flag=True, help="Run the tests once, as a run would before anything is changed.")
 @click.option("--record", is_flag=True, help="Look whether the record is sound and whole.")
 @click.option("--thorough", is_flag=True, help="With --record: compare its indexes with its tables, too.")
 @click.option("--repair", is_flag=True, help="Put away what runs whose process is gone left behind.")
-def command(repo: Path, as_json: bool, sandbox: bool, record: bool, thorough: bool, repair: bool) -> int:
+def command(
+    repo: Path, as_json: bool, sandbox: bool, tests: bool, record: bool, thorough: bool, repair: bool
+) -> int:
     """Check git, the model server and its models, the window, the test command and the index."""
-    if sandbox + record + repair > 1:
-        raise UsageError("--sandbox, --record and --repair exclude one another")
+    if sandbox + tests + record + repair > 1:
+        raise UsageError("--sandbox, --tests, --record and --repair exclude one another")
     if repair:
         return _repair(wiring.workspace_of(repo), as_json=as_json)
     lines = []
-    checks = _record_checks(repo, thorough=thorough) if record else run_checks(repo)
-    for line in try_sandbox() if sandbox else checks:
+    for line in _asked_for(repo, sandbox=sandbox, tests=tests, record=record, thorough=thorough):
         lines.append(line)
         if not as_json:
             mark = click.style("ok  ", fg="green") if line.ok else click.style("FAIL", fg="red", bold=True)
@@ -118,6 +120,24 @@ def command(repo: Path, as_json: bool, sandbox: bool, record: bool, thorough: bo
             {"ok": code == 0, "exit_code": code, "checks": [as_object(line) for line in lines]}
         )
     return code
+
+
+def _asked_for(repo: Path, *, sandbox: bool, tests: bool, record: bool, thorough: bool) -> Iterator[Line]:
+    if sandbox:
+        return try_sandbox()
+    if tests:
+        return _test_checks(repo)
+    return _record_checks(repo, thorough=thorough) if record else run_checks(repo)
+
+
+def _test_checks(repo: Path) -> Iterator[Line]:
+    from clean_room_agent.cli.suite_check import check_tests
+
+    workspace = wiring.workspace_of(repo)
+    settings = load_settings(workspace.config, Overrides())
+    settings.require("testing")
+    for found in check_tests(workspace, settings):
+        yield Line(name=found.name, ok=found.ok, text=found.text, remedy=found.remedy)
 
 
 def _record_checks(repo: Path, *, thorough: bool) -> Iterator[Line]:

@@ -134,7 +134,7 @@ def command(
     values = gather(workspace, given, _Answers(accept=yes, ask=not yes and sys.stdin.isatty()))
     write_config(workspace, values)
     output.answer(f"wrote {workspace.config}")
-    output.answer('next: cra check, then cra solve "what is to be changed"')
+    output.answer('next: cra check, cra check --tests, then cra solve "what is to be changed"')
     return 0
 
 

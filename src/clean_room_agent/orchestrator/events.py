@@ -104,3 +104,11 @@ class Observer(Protocol):
 
     def notice(self, event: Event) -> None:
         """Take note of `event`."""
+
+
+class Nobody:
+    """Watches, and does nothing with it."""
+
+    def notice(self, event: Event) -> None:
+        """Nothing comes of it."""
+        del event

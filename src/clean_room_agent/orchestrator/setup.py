@@ -144,13 +144,13 @@ def _differences(taken: Snapshot) -> list[str]:
     return [f"{words}: {_several(paths)}" for words, paths in said if paths]
 
 
-def _hollow(parts: RunParts, worktree: Worktree) -> list[str]:
+def _hollow(ground: Ground, repo: Repository, worktree: Worktree) -> list[str]:
     """In words, the submodules that the user's tree has and the worktree has not."""
-    brought = {name.rstrip("/") for name in parts.ground.worktree.link}
+    brought = {name.rstrip("/") for name in ground.worktree.link}
     missing = tuple(
         name
         for name in worktree.submodules
-        if name not in brought and (parts.repo.top / name).is_dir() and any((parts.repo.top / name).iterdir())
+        if name not in brought and (repo.top / name).is_dir() and any((repo.top / name).iterdir())
     )
     remedy = "submodules are empty in the worktree; [worktree] link brings them in for the tests"
     return [f"{remedy}: {_several(missing)}"] if missing else []
@@ -221,28 +221,87 @@ def _assemble(task_id: str, task: str, parts: RunParts, taken: Snapshot, worktre
 
 
 def _bench(task_id: str, parts: RunParts, worktree: Worktree, commit: str) -> TestBench:
-    """The place where tests run; whoever watches is told what it is."""
-    shelter = make_shelter(parts.ground, worktree, parts.environment, parts.report)
-    included = included_files(parts.repo)
-    for text in (*shelter.told, *_hollow(parts, worktree)):
-        tell(parts.chronicle, parts.observer, task_id, text)
-    if included:
-        text = f"{INCLUDE_FILE}: {len(included)} ignored file{'s' if len(included) > 1 else ''} copied in for the tests"
-        tell(parts.chronicle, parts.observer, task_id, text)
-        copy_included(worktree.path, parts.repo.top, included)
-    return TestBench(
-        config=parts.ground.testing,
-        worktree=worktree,
-        repo_top=parts.repo.top,
-        inherited=parts.environment,
+    bench, told = open_bench(
+        parts.ground,
+        parts.repo,
+        worktree,
+        commit=commit,
         report=parts.report,
-        keep=shelter.copies.brought if shelter.copies else (),
+        environment=parts.environment,
         observer=parts.observer,
+    )
+    for text in told:
+        tell(parts.chronicle, parts.observer, task_id, text)
+    return bench
+
+
+def open_bench(
+    ground: Ground,
+    repo: Repository,
+    worktree: Worktree,
+    *,
+    commit: str,
+    report: Path,
+    environment: Mapping[str, str],
+    observer: Observer,
+) -> tuple[TestBench, tuple[str, ...]]:
+    """The place where tests run, in the worktree, which holds `commit`; and what a person is to know of it."""
+    shelter = make_shelter(ground, worktree, environment, report)
+    included = included_files(repo)
+    told = [*shelter.told, *_hollow(ground, repo, worktree)]
+    if included:
+        several = "s" if len(included) > 1 else ""
+        told.append(f"{INCLUDE_FILE}: {len(included)} ignored file{several} copied in for the tests")
+        copy_included(worktree.path, repo.top, included)
+    bench = TestBench(
+        config=ground.testing,
+        worktree=worktree,
+        repo_top=repo.top,
+        inherited=environment,
+        report=report,
+        keep=shelter.copies.brought if shelter.copies else (),
+        observer=observer,
         sandbox=shelter.sandbox,
         included=included,
         copies=shelter.copies,
         clean_at=commit,
     )
+    return bench, tuple(told)
+
+
+@contextlib.contextmanager
+def opened_bench(
+    ground: Ground,
+    repo: Repository,
+    commit: str,
+    *,
+    place: Path,
+    task_id: str,
+    environment: Mapping[str, str],
+    observer: Observer,
+) -> Iterator[tuple[TestBench, tuple[str, ...]]]:
+    """As `open_bench`, in a worktree of its own at `place`, which is gone afterwards: for tests outside of a run.
+
+    Raises:
+        ConfigError: there can be no sandbox, and one is wanted.
+        GitError: there can be no work tree.
+    """
+    worktree = add_worktree(repo, commit, place, task_id)
+    report = place.with_name(f"{place.name}-reports") / "results.xml"
+    try:
+        yield open_bench(
+            ground,
+            repo,
+            worktree,
+            commit=commit,
+            report=report,
+            environment=environment,
+            observer=observer,
+        )
+    finally:
+        remove_worktree(worktree)
+        with contextlib.suppress(OSError):
+            remove_tree(report.parent)
 
 
 def tell(chronicle: Chronicle, observer: Observer, task_id: str, text: str) -> None:

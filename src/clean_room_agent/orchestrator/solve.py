@@ -18,7 +18,7 @@ from clean_room_agent.orchestrator.setup import RunParts, opened_run, tell
 from clean_room_agent.orchestrator.steps import StepEnd, has_attempt, run_step
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.started import has_started
+from clean_room_agent.orchestrator.testing.started import require_judging
 from clean_room_agent.orchestrator.validations import note_tests
 
 PLAN_GIVEN = "plan_given"
@@ -64,8 +64,7 @@ def _baseline(run: Run) -> TestRun:
     def run_all() -> TestRun:
         found = run.bench.run_all("baseline")
         try:
-            _require_started(run, found, "test_command")
-            _require_judging(run, found, "test_command")
+            require_judging(found, run.bench.config, "test_command", sandboxed=run.bench.sandbox is not None)
         except ConfigError:
             note_tests(run, found, "baseline", success=False)
             raise
@@ -74,8 +73,7 @@ def _baseline(run: Run) -> TestRun:
     def run_step() -> TestRun:
         run.bench.checkout(run.base)
         found = run.bench.run_step()
-        _require_started(run, found, "step_test_command")
-        _require_judging(run, found, "step_test_command")
+        require_judging(found, run.bench.config, "step_test_command", sandboxed=run.bench.sandbox is not None)
         return found
 
     tests = run.journal.once(run.task_id, "baseline", TestRun, run_all)
@@ -85,17 +83,6 @@ def _baseline(run: Run) -> TestRun:
         tests_of_step = run.journal.once(run.task_id, "baseline_of_steps", TestRun, run_step)
     run.progress.at_base = run.progress.accepted = tests if run.bench.step_is_full else tests_of_step
     return tests
-
-
-def _require_started(run: Run, tests: TestRun, key: str) -> None:
-    if has_started(tests):
-        return
-    said = tests.output.strip()
-    raise ConfigError(
-        f"[testing] {key} cannot be started: {tests.command!r} exits with {tests.returncode}: {said[-300:]}",
-        hint=f"mend {key} in [testing]; it is run by the shell in a copy of the repository, with [worktree].link brought in"
-        + ("" if run.bench.sandbox is None else "; the sandbox shows more where [sandbox] read names it"),
-    )
 
 
 def _follow(run: Run, plan: PartPlan) -> None:
@@ -284,18 +271,3 @@ def _in_order(parts: tuple[Part, ...]) -> tuple[Part, ...]:
 def _steps_in_order(steps: tuple[PlanStep, ...]) -> tuple[PlanStep, ...]:
     by_id = {step.id: step for step in steps}
     return tuple(by_id[name] for name in in_order({step.id: step.depends_on for step in steps}))
-
-
-def _require_judging(run: Run, tests: TestRun, key: str) -> None:
-    config = run.bench.config
-    if tests.timed_out:
-        quicker = "" if key == "step_test_command" else ", or let step_test_command judge by a part of them"
-        raise ConfigError(
-            f"[testing] {key} did not end within {config.timeout:g} s, before anything was changed: {tests.command!r}",
-            hint=f"time it by itself and raise timeout in [testing] above that{quicker}",
-        )
-    if tests.is_empty and config.accept != "untested":
-        raise ConfigError(
-            f"[testing] {key} finds no tests: {tests.command!r}",
-            hint=f'fix {key} in [testing]; where there are none, accept = "untested" says that nothing is tested',
-        )
