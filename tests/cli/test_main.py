@@ -73,6 +73,30 @@ def test_an_unknown_flag_leads_to_the_commands_help(capsys: pytest.CaptureFixtur
     assert "-> cra index --help" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["show", "zzzz"], ["apply", "--nonsense"], ["nonsense"]])
+def test_with_json_an_error_is_an_object_on_standard_output(words: list[str], till: Project) -> None:
+    told = till.cra(*words, "--json")
+    answer = json.loads(told.out)
+    assert set(answer) == {"error", "hint", "exit_code"}
+    assert (answer["exit_code"], told.code) == (2, 2)
+    assert answer["error"] in told.err
+    assert till.cra(*words).out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["help"], "Commands:"),
+        (["help", "apply"], "Usage: cra apply"),
+        (["help", "adapters"], "Usage: cra adapters"),
+        (["-V"], "cra, version"),
+    ],
+)
+def test_help_is_a_word_too(words: list[str], shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == 0
+    assert shown in capsys.readouterr().out
+
+
 def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 2
     assert "Usage: cra" in capsys.readouterr().err

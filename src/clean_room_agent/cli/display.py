@@ -36,6 +36,8 @@ class Display:
         self.exact = False
         self.offers_exact = False
         """Whether the command has the flag."""
+        self.answered = False
+        """Whether standard output has an answer in JSON."""
 
     def redact(self, text: str) -> str:
         """The text without its secrets."""

@@ -78,6 +78,10 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does; `help COMMAND` asks for the command's help."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -91,7 +95,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="clean-room-agent", prog_name="cra")
+@click.version_option(None, "-V", "--version", package_name="clean-room-agent", prog_name="cra")
 def cra() -> None:
     """A coding agent for small local models.
 
@@ -118,47 +122,65 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def run(args: Sequence[str] | None = None) -> int:
-    """The exit code of one command line: errors are told on standard error and mapped to codes here alone."""
+    """The exit code of one command line: errors are told on standard error and mapped to codes here alone.
+
+    With `--json`, standard output has the error as well, as an object, where it has no answer: whoever reads that alone
+    learns why.
+    """
     display = Display(os.environ)
+    words = list(sys.argv[1:] if args is None else args)
     try:
         result: Any = cra.main(
-            args=list(args) if args is not None else None,
+            args=words,
             prog_name="cra",
             standalone_mode=False,
             obj=display,
         )
     except (click.Abort, KeyboardInterrupt):
-        _tell("interrupted", "", display)
-        result = 130
+        result = Reported(message="interrupted", exit_code=130)
     except Exception as error:  # noqa: BLE001 - the last door: a bug is reported, never shown raw
-        result = _told(error, display)
+        result = _reported(error, display)
+    if isinstance(result, Reported):
+        _tell(result, display, as_json="--json" in words and not display.answered)
+        result = result.exit_code
     if note := display.note():
         click.echo(note, err=True)
     return result if isinstance(result, int) else 0
 
 
-def _told(error: Exception, display: Display) -> int:
-    """The exit code for what a command raised, told on standard error."""
-    code = 2 if isinstance(error, click.ClickException) else 1
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """An error as it is told."""
+
+    message: str
+    hint: str = ""
+    exit_code: int
+
+
+def _reported(error: Exception, display: Display) -> "Reported | int":
+    """What is said of what a command raised; the exit code alone where nothing is."""
     match error:
-        case CraError():
-            _tell(error.message, error.hint, display)
-            code = error.exit_code
         case click.exceptions.Exit():
-            code = error.exit_code
+            return error.exit_code
         case click.exceptions.NoArgsIsHelpError():
             error.show()
-        case click.ClickException():
-            _tell(error.format_message(), _where_to_read(error), display)
-        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            _tell(f"the disk is full: {error}", "make room, then give the command again", display)
+            return 2
         case BrokenPipeError():
             # The reader of our output went away; nothing is left to tell it, and the interpreter must not try.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1
+    code = 1
+    match error:
+        case CraError():
+            message, hint, code = error.message, error.hint, error.exit_code
+        case click.ClickException():
+            message, hint, code = error.format_message(), _where_to_read(error), 2
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            message, hint = f"the disk is full: {error}", "make room, then give the command again"
         case _:
+            message = f"this is a bug in cra: {type(error).__name__}: {error}"
             hint = f"the details are in {_write_traceback(error, display)}"
-            _tell(f"this is a bug in cra: {type(error).__name__}: {error}", hint, display)
-    return code
+    return Reported(message=message, hint=hint, exit_code=code)
 
 
 def _where_to_read(error: click.ClickException) -> str:
@@ -167,10 +189,15 @@ def _where_to_read(error: click.ClickException) -> str:
     return f"{context.command_path} --help" if context else ""
 
 
-def _tell(message: str, hint: str, display: Display) -> None:
-    click.echo(click.style("error: ", fg="red", bold=True) + display.safe(message), err=True)
+def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
+    message, hint = display.safe(told.message), display.safe(told.hint)
+    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
     if hint:
-        click.echo(click.style("  -> ", fg="cyan") + display.safe(hint), err=True)
+        click.echo(click.style("  -> ", fg="cyan") + hint, err=True)
+    if as_json:
+        import json
+
+        click.echo(json.dumps({"error": message, "hint": hint, "exit_code": told.exit_code}))
 
 
 def _write_traceback(error: Exception, display: Display) -> Path:

@@ -45,7 +45,9 @@ def hand_on(text: str) -> None:
 
 def answer_json(value: object) -> None:
     """Write `value` as one JSON document without its secrets; dataclasses become objects."""
-    shown = current_display().redacted(plain(value))
+    display = current_display()
+    display.answered = True
+    shown = display.redacted(plain(value))
     document = json.dumps(shown, indent=2 if sys.stdout.isatty() else None, ensure_ascii=False)
     click.echo(visible_json(document))
 
