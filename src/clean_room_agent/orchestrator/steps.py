@@ -2,36 +2,27 @@
 
 from dataclasses import dataclass, replace
 
-from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import implement_pass, part_plan_pass
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
-from clean_room_agent.artifacts.package import ContextItem, ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.artifacts.verdicts import MAX_MESSAGE, FailureSignal
-from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.implement import (
-    StepInstruction,
-    raised_answer_tokens,
-    step_tokens,
-    usual_answer_tokens,
-)
 from clean_room_agent.git.history import changed_paths, has_commit
-from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.attempt import StepJob, Tried, instruction_for, try_once
+from clean_room_agent.orchestrator.attempt import StepJob, Tried, try_once
+from clean_room_agent.orchestrator.attempt_record import Attempted, open_attempt, record_attempt
 from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
 from clean_room_agent.orchestrator.diagnosing import DIAGNOSIS, diagnosis
 from clean_room_agent.orchestrator.doctor import Advice, DoctorSeen
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
-from clean_room_agent.orchestrator.kept_context import fits
 from clean_room_agent.orchestrator.missing import is_new
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, RunSeen, Situation, StepSeen, decide
 from clean_room_agent.orchestrator.reduced import is_divisible
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.seen import attempt_seen, signals_of
 from clean_room_agent.orchestrator.setup import tell
-from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.orchestrator.step_context import context_for
 
 ATTEMPT, ACTION = "attempt", "action"
 """Names in the journal, under the pass of an attempt."""
@@ -72,9 +63,9 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         pass_id = implement_pass(run.task_id, job.part.id, job.step.id, number)
         inputs = (run.progress.head, job.step.model_dump_json(), *(earlier.commit for earlier in tries))
         known = _known(run, pass_id, inputs)
-        opened = _open(run, job, pass_id, number, action, known=known is not None)
+        opened = open_attempt(run, job, pass_id, number, action, known=known is not None)
         try:
-            room = _room(run, job, room, pass_id, action, refinements)
+            room = context_for(run, job, room, pass_id, action, refinements)
             attempted = known or _attempt(run, job, room, tries, action, pass_id, inputs)
         except WindowExceeded as error:
             given_up = _too_large(run, opened, error)
@@ -82,7 +73,7 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         tried = attempted.tried
         tries.append(tried)
         with run.interrupts.shield():
-            _record(run, opened, attempted, number)
+            record_attempt(run, opened, attempted, number)
             passed = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED
             if passed and not tried.unfinished:
                 _accept(run, tried, known=known is not None)
@@ -114,15 +105,6 @@ def _fall_back(run: Run, kept: Tried, *, known: bool) -> StepEnd:
     with run.interrupts.shield():
         _accept(run, kept, known=known)
     return StepEnd(accepted=kept)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempted:
-    """An attempt, with what informs about an accepted one and decides nothing."""
-
-    tried: Tried
-    lint: str | None = None
-    types: str | None = None
 
 
 def _known(run: Run, pass_id: str, inputs: tuple[str, ...]) -> Attempted | None:
@@ -231,149 +213,6 @@ def _too_large(run: Run, opened: OpenPass, error: WindowExceeded) -> StepEnd:
     signal = FailureSignal(category="unknown", message=error.message[:MAX_MESSAGE], source="window")
     action = Action(kind="replan", rule="its prompt does not fit")
     return StepEnd(accepted=None, why=error.message, failures=(signal,), action=action)
-
-
-def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
-    """What the step's first attempt asks of retrieval."""
-    accepted = run.progress.accepted
-    evidence = evidence_of(accepted) if accepted is not None else Evidence()
-    return step_request(run.models, pass_id, instruction_for(run, job), evidence)
-
-
-def step_request(
-    models: ModelClient, pass_id: str, instruction: StepInstruction, evidence: Evidence
-) -> RoomRequest:
-    """What a step asks of retrieval: with what its words need beyond the reserve kept free."""
-    step = instruction.step
-    return RoomRequest(
-        pass_id=pass_id,
-        mode="implement",
-        role="coding",
-        task=instruction.task,
-        focus=step.description,
-        files=tuple(target.path for target in step.target_files if target.role != "create"),
-        symbols=step.target_symbols,
-        evidence=evidence,
-        extra_reserved=max(0, step_tokens(models, instruction) - models.window("coding").reserved),
-    )
-
-
-def _open(run: Run, job: StepJob, pass_id: str, number: int, action: Action, *, known: bool) -> OpenPass:
-    at = run.progress
-    run.hear_hints(pass_id, known=known)
-    count = f"step {len(at.done) + len(at.failed) + 1}/{max(at.total_steps, 1)}"
-    title = f"{count} {job.part.id}/{job.step.id}" + (f", attempt {number}" if number > 1 else "")
-    return run.chronicle.open_pass(
-        PassType.IMPLEMENT,
-        pass_id,
-        title,
-        mode="implement",
-        role="coding",
-        now=run.monotonic(),
-        part_id=job.part.id,
-        step_id=job.step.id,
-        known=known,
-        model=action.model,
-    )
-
-
-def _room(
-    run: Run,
-    job: StepJob,
-    room: ContextPackage | None,
-    pass_id: str,
-    action: Action,
-    refinements: list[RefinementRequest],
-) -> ContextPackage:
-    """The first attempt's room; for a retry the same again, one with what was missing added, or a smaller one."""
-    first = request_for(run, job, implement_pass(run.task_id, job.part.id, job.step.id))
-    if room is None:
-        run.observer.notice(PassProgress(doing="looking for what it needs"))
-        return run.context.retrieve(first)
-    more = _for_long_answer(run) if action.more_room else 0
-    again = replace(first, pass_id=pass_id, extra_reserved=first.extra_reserved + more)
-    if action.kind != "refine":
-        return run.context.retrieve(again) if _crowds_the_answer(run, room, again) else room
-    run.observer.notice(PassProgress(doing="looking for what was missing"))
-    before = {_shown_as(item) for item in room.items}
-    refined = run.context.refine(refinements[-1], again)
-    added = [item for item in refined.items if _shown_as(item) not in before]
-    names = tuple(item.path if item.symbol is None else f"{item.path}::{item.symbol}" for item in added)
-    run.chronicle.refinement(pass_id, refinements[-1], names)
-    return refined
-
-
-def _shown_as(item: ContextItem) -> tuple[str, str | None, str, str]:
-    """A test that was named and is shown now has come in, and so has what was a signature."""
-    return item.path, item.symbol, item.section, item.detail
-
-
-def _for_long_answer(run: Run) -> int:
-    """What an answer after one that was cut off takes beyond a usual one."""
-    window = run.models.window("coding")
-    return raised_answer_tokens(window) - usual_answer_tokens(window)
-
-
-def _crowds_the_answer(run: Run, room: ContextPackage, again: RoomRequest) -> bool:
-    """Whether the room holds more than `again` leaves for content; never so for one that was made for it."""
-    return not fits(room, run.models.window("coding"), again.extra_reserved)
-
-
-def _record(run: Run, opened: OpenPass, attempted: Attempted, number: int) -> None:
-    """The attempt and its test run stand in the record, then the pass is closed."""
-    tried = attempted.tried
-    success = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED
-    run.chronicle.attempt(
-        AttemptRow(
-            task_run_id=opened.row_id,
-            attempt=number,
-            prompt_tokens=tried.answer.prompt_tokens,
-            completion_tokens=tried.answer.completion_tokens,
-            latency_ms=tried.answer.latency_ms,
-            raw_response=tried.answer.step.raw_response,
-            patch_applied=bool(tried.commit),
-            timestamp=run.chronicle.now(),
-            outcome=tried.outcome,
-            diff=tried.diff,
-            edit_report=tried.result.reports if tried.result else (),
-            call_id=tried.answer.call_id,
-            commit_hash=tried.commit,
-            error="" if success else tried.detail,
-        ),
-        _judged_by(run, opened, attempted),
-    )
-    detail = tried.detail if success else f"{tried.outcome.value.replace('_', ' ')}: {tried.detail}"
-    run.session.for_pass(opened.pass_id).set_state(
-        "attempt_summary", {"outcome": tried.outcome.value, "detail": tried.detail, "commit": tried.commit}
-    )
-    run.chronicle.close_pass(
-        opened, PassEnd(success=success, detail=detail, diff=tried.diff or None), now=run.monotonic()
-    )
-
-
-def _judged_by(run: Run, opened: OpenPass, attempted: Attempted) -> ValidationRow | None:
-    """The test run of an attempt; None where none was made."""
-    tried = attempted.tried
-    if tried.tests is None or tried.verdict is None:
-        return None
-    return ValidationRow(
-        attempt_id=None,
-        success=tried.outcome is AttemptOutcome.APPLIED_AND_PASSED,
-        test_output=tried.tests.output,
-        lint_output=attempted.lint,
-        type_check_output=attempted.types,
-        failing_tests=tried.tests.failing,
-        newly_failing=tried.verdict.newly_failing,
-        task_id=opened.pass_id,
-        kind="attempt",
-        command=tried.tests.command,
-        exit_code=tried.tests.returncode,
-        timed_out=tried.tests.timed_out,
-        tests_run=tried.tests.collected,
-        tests_passed=tried.tests.passed,
-        duration_ms=tried.tests.duration_ms,
-        timestamp=run.chronicle.now(),
-    )
 
 
 def _accept(run: Run, tried: Tried, *, known: bool) -> None:

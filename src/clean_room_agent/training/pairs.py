@@ -39,7 +39,7 @@ from clean_room_agent.orchestrator.planning import (
     plan_limits,
     serves_part,
 )
-from clean_room_agent.orchestrator.steps import step_request
+from clean_room_agent.orchestrator.step_context import step_request
 from clean_room_agent.orchestrator.unshown import unshown_targets
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import memory
