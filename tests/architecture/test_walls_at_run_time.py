@@ -115,6 +115,7 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
             "cli.solve",
             "orchestrator.solve",
             "orchestrator.steps",
+            "orchestrator.rounds",
             "orchestrator.attempt",
             "execute.implement",
             "llm.client",

@@ -108,10 +108,12 @@ def test_a_flag_goes_before_the_file(written: Path) -> None:
         stages="scope",
         max_attempts=7,
         max_refinement_loops=0,
+        samples=4,
     )
     assert (settings.budget.context_window, settings.budget.reserved_tokens) == (9_000, 1_000)
     assert settings.stages.names() == ("scope",)
     assert (settings.solve.max_attempts, settings.solve.max_refinement_loops) == (7, 0)
+    assert settings.solve.samples == 4
 
 
 def test_a_flag_speaks_for_the_models_that_have_a_window_of_their_own(written: Path) -> None:

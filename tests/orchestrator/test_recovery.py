@@ -183,6 +183,14 @@ def test_a_round_from_the_unchanged_prompt_counts_as_one_attempt_and_comes_befor
     assert decide(at(SAID, one, two, told, config=REDRAW)).unchanged is False
 
 
+def test_candidates_of_the_first_round_were_drawn_from_the_unchanged_prompt_too() -> None:
+    assert decide(at(replace(SAID, candidates=2), config=REDRAW)).rule == (
+        "drawn from the unchanged prompt: 2 of 2"
+    )
+    assert not decide(at(replace(SAID, candidates=3), config=REDRAW)).unchanged
+    assert at(replace(SAID, candidates=3)).step.attempts_left == 2
+
+
 @pytest.mark.parametrize("category", ["name", "import", "syntax", "patch", "format", "untouched"])
 def test_what_has_a_known_cause_is_told_at_once(category: str) -> None:
     first = replace(SAID, category=category)  # type: ignore[arg-type]

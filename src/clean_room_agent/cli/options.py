@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,6 +67,28 @@ def budget_options(command: CommandT) -> CommandT:
             help="A TOML file with context_window and reserved_tokens, in place of the two flags.",
         ),
     )
+    return _with(command, options)
+
+
+def attempt_options(command: CommandT) -> CommandT:
+    """Add the flags that say over the file how hard a step is tried."""
+    options = (
+        click.option("--max-attempts", type=click.IntRange(min=1), help="Attempts at one step."),
+        click.option(
+            "--max-refinement-loops",
+            type=click.IntRange(min=0),
+            help="Times a step may ask for what its room lacked.",
+        ),
+        click.option(
+            "--samples",
+            type=click.IntRange(min=1),
+            help="Answers that an attempt may draw from one prompt; the tests choose among them.",
+        ),
+    )
+    return _with(command, options)
+
+
+def _with(command: CommandT, options: Sequence[Callable[[CommandT], CommandT]]) -> CommandT:
     for option in reversed(options):
         command = option(command)
     return command

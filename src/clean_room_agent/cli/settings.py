@@ -37,6 +37,7 @@ FLAGS = {
     ("budget", "reserved_tokens"): "--reserved-tokens",
     ("solve", "max_attempts"): "--max-attempts",
     ("solve", "max_refinement_loops"): "--max-refinement-loops",
+    ("solve", "samples"): "--samples",
     ("stages", "default"): "--stages",
 }
 
@@ -51,6 +52,7 @@ class Overrides:
     stages: str | None = None
     max_attempts: int | None = None
     max_refinement_loops: int | None = None
+    samples: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +185,7 @@ def _lay_over(data: dict[str, Any], overrides: Overrides) -> None:
         ("stages", "default"): overrides.stages,
         ("solve", "max_attempts"): overrides.max_attempts,
         ("solve", "max_refinement_loops"): overrides.max_refinement_loops,
+        ("solve", "samples"): overrides.samples,
     }
     for (table, key), value in flags.items():
         if value is not None:

@@ -270,4 +270,4 @@ def _diffs(workspace: Workspace, trace: RunTrace, chosen: Chosen) -> tuple[Attem
         text = diff(open_repository(workspace.repo), run.snapshot_commit, run.result_commit)
     except GitError:
         return attempt_diffs(chosen, accepted_only=True)
-    return (AttemptDiff(place="", attempt=0, outcome=run.status.value, diff=text),)
+    return (AttemptDiff(place="", attempt=0, outcome=run.status.value, stands=True, diff=text),)

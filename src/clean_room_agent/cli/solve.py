@@ -90,12 +90,7 @@ class SolveRequest:
     "--resume", "resumed", metavar="RUN", help="Go on with a run that was interrupted or is partial."
 )
 @click.option("--hint", metavar="TEXT", help="With --resume: what every pass from here on is told as well.")
-@click.option("--max-attempts", type=click.IntRange(min=1), help="Attempts at one step.")
-@click.option(
-    "--max-refinement-loops",
-    type=click.IntRange(min=0),
-    help="Times a step may ask for what its room lacked.",
-)
+@options.attempt_options
 @click.option(
     "--events",
     type=click.File("w", encoding="utf-8", lazy=False),
@@ -119,6 +114,7 @@ def command(
     hint: str | None,
     max_attempts: int | None,
     max_refinement_loops: int | None,
+    samples: int | None,
     events: IO[str] | None,
     as_json: bool,
     verbose: int,
@@ -132,6 +128,7 @@ def command(
         stages=stages,
         max_attempts=max_attempts,
         max_refinement_loops=max_refinement_loops,
+        samples=samples,
     )
     task_id: str | None = None
     if resumed is not None:

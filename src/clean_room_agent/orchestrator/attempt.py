@@ -105,30 +105,38 @@ class Tried:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """How an answer is asked for."""
+
+    action: Action
+    told: tuple[Tried, ...] = ()
+    """The earlier attempts that the prompt tells of."""
+    again: bool = False
+    """Whether the same prompt was answered before: the answer is drawn with a temperature and a seed of its own, and where
+    it comes to the same tree as an earlier one, that one's tests count.
+    """
+
+
 def try_once(
-    run: Run,
-    job: StepJob,
-    room: ContextPackage,
-    *,
-    pass_id: str,
-    earlier: Sequence[Tried],
-    action: Action,
+    run: Run, job: StepJob, room: ContextPackage, *, pass_id: str, earlier: Sequence[Tried], draw: Draw
 ) -> Tried:
     """One attempt, after the `earlier` ones; afterwards the worktree holds what was tested, the run's head is unchanged."""
+    action = draw.action
     unshown = unshown_targets(job.step, room)
     _tell_unshown(run, pass_id, unshown, first=not earlier)
     instruction = replace(
         instruction_for(run, job),
         diff=diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else "",
         unshown=unshown,
-        failures=() if action.unchanged else tuple(one.summary() for one in earlier),
+        failures=tuple(one.summary() for one in draw.told),
         hint=action.hint or (WHOLE_SYMBOLS if action.form == "whole_symbol" else ""),
     )
     sampling = (
         Sampling(
             temperature=VARIED_TEMPERATURE, seed=len(earlier) + 1, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P
         )
-        if action.vary
+        if action.vary or draw.again
         else None
     )
     answer = implement(
@@ -147,10 +155,11 @@ def try_once(
     if unusable is not None:
         outcome, detail = unusable
         return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
-    tested = next((one for one in earlier if one.fingerprint == fingerprint and one.tests), None)
-    if action.unchanged and tested is not None:
-        return replace(tested, answer=answer)
-    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier)
+    tested = [one for one in earlier if draw.again and _was_judged(one)]
+    same = next((one for one in tested if one.fingerprint == fingerprint), None)
+    if same is not None:
+        return replace(same, answer=answer)
+    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier, tested=tested)
 
 
 def instruction_for(run: Run, job: StepJob) -> StepInstruction:
@@ -199,7 +208,9 @@ def _apply(
     *,
     pass_id: str,
     earlier: Sequence[Tried],
+    tested: Sequence[Tried],
 ) -> Tried:
+    """The edits as a commit, with its tests; the tests of one that is `tested` and has the same tree count for it."""
     tree = run.tree()
     applied = _edited(run, job, room, tree, answer.step.edits)
     refusal = "" if applied.result.success else describe(applied.result)
@@ -243,7 +254,15 @@ def _apply(
         result=applied.result,
         untouched=untouched,
     )
+    same = next((one for one in tested if one.diff == tried.diff), None)
+    if same is not None:
+        return replace(same, answer=answer, fingerprint=fingerprint, result=tried.result)
     return _test(run, job, room, tried)
+
+
+def _was_judged(tried: Tried) -> bool:
+    """Whether tests judged the attempt."""
+    return tried.tests is not None and tried.outcome is not AttemptOutcome.INFRASTRUCTURE
 
 
 def _edited(

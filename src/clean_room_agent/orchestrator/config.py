@@ -30,6 +30,12 @@ class SolveConfig(ConfigSlice):
     max_refinement_loops: int = Field(
         ge=0, description="how often a step may ask retrieval for what its room lacked"
     )
+    samples: int = Field(
+        default=1,
+        ge=1,
+        description="answers that an attempt draws from its prompt, until one turns all goal tests green and loses nothing; "
+        "else the best of them counts",
+    )
 
 
 class OrchestratorConfig(ConfigSlice):

@@ -66,6 +66,8 @@ class AttemptSeen:
     drawn: Drawn = Drawn()
     refined: bool = False
     """Whether retrieval added to its context what an earlier attempt had lacked."""
+    candidates: int = 1
+    """Answers drawn from its prompt; this is the best of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,10 +205,10 @@ def _endless(at: Situation) -> Action | None:
 
 def _redraw(at: Situation) -> Action | None:
     first, *later = at.step.attempts
-    drawn = sum(seen.drawn.unchanged for seen in later)
-    if drawn < len(later) or drawn >= at.config.redraw or first.category not in UNEXPLAINED:
+    drawn = sum(seen.candidates for seen in at.step.attempts) - 1
+    if drawn >= at.config.redraw or first.category not in UNEXPLAINED:
         return None
-    if drawn == 0 and at.step.attempts_left <= 0:
+    if not all(seen.drawn.unchanged for seen in later) or (not later and at.step.attempts_left <= 0):
         return None
     return Action(
         kind="retry",

@@ -30,6 +30,8 @@ HINT, HINT_SHOWN = "hint", "hint_shown"
 RESUMED, RESUMED_WITH = "resumed", "resumed_with"
 """Kinds of events: that the run went on, with what differed in words; and its whole configuration then, as JSON."""
 
+NOT_CHOSEN = "not_chosen"
+"""Kind of event, under the pass of an attempt: what another of its round did better."""
 CONTEXT_OF = "context_of"
 """Kind of event: the pass uses the context of another, named without its task."""
 

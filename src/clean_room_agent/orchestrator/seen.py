@@ -1,6 +1,7 @@
 """A failed attempt as the recovery table sees it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from clean_room_agent.artifacts.edits import EditCode
 from clean_room_agent.artifacts.evidence import FailingTest
@@ -18,8 +19,12 @@ from clean_room_agent.orchestrator.testing.evidence import evidence_of
 NOT_RUN = "the test passed before, and does not run now"
 
 
-def attempt_seen(tried: Tried, action: Action, missing: RefinementRequest | None) -> AttemptSeen:
-    """The attempt that `action` led to; `missing` is what it shows to be missing and was not asked for before."""
+def attempt_seen(
+    tried: Tried, action: Action, missing: RefinementRequest | None, *, candidates: int = 1
+) -> AttemptSeen:
+    """The attempt that `action` led to, the best of so many candidates; `missing` is what it shows to be missing and was
+    not asked for before.
+    """
     failing = _telling(tried)
     messages = [test.message for test in failing]
     reports = tried.result.reports if tried.result else ()
@@ -32,8 +37,9 @@ def attempt_seen(tried: Tried, action: Action, missing: RefinementRequest | None
         tree=text_fingerprint(tried.diff),
         red=tuple(sorted(f"{test.name}: {normalised(test.message)}" for test in failing)),
         already_applied=any(report.code is EditCode.ALREADY_APPLIED for report in reports),
-        drawn=action.drawn(),
+        drawn=replace(action.drawn(), varied=action.vary or candidates > 1),
         refined=action.kind == "refine",
+        candidates=candidates,
     )
 
 

@@ -13,9 +13,10 @@ from clean_room_agent.orchestrator.attempt import StepJob
 from clean_room_agent.orchestrator.finishing import Solved, finish, keep_head
 from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.reduced import divided
+from clean_room_agent.orchestrator.rounds import has_attempt
 from clean_room_agent.orchestrator.run import PlanGiven, Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.setup import RunParts, opened_run, tell
-from clean_room_agent.orchestrator.steps import StepEnd, has_attempt, run_step
+from clean_room_agent.orchestrator.steps import StepEnd, run_step
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.started import require_judging

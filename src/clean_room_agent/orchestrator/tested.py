@@ -34,10 +34,10 @@ def _goal(name: str, before: FailingTest | None, now: FailingTest | None, after:
         if before is None or now is None or same_failure(before, now):
             return Goal(name=name, state="fails as before")
         return Goal(name=name, state="fails in another way", failing=now)
-    return Goal(name=name, state="passes now" if _passes(name, after) else "did not run")
+    return Goal(name=name, state="passes now" if passes(name, after) else "did not run")
 
 
-def _passes(name: str, after: TestRun) -> bool:
+def passes(name: str, after: TestRun) -> bool:
     """Whether a test that is not red passed; what stood for a file or class that could not be loaded gives way to its
     tests, and some runners name failures alone.
     """

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.attempts import ValidationRow
 from clean_room_agent.db.raw.enrichment import DESCRIBED_BY
 from clean_room_agent.git.generated import Generated, generated_in
-from clean_room_agent.orchestrator.run import CONTEXT_OF, RESUMED_WITH
+from clean_room_agent.orchestrator.run import CONTEXT_OF, NOT_CHOSEN, RESUMED_WITH
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.causes import Ending, ending_lines
 from clean_room_agent.report.runs import lone_command
@@ -22,7 +22,7 @@ from clean_room_agent.report.validation import counts
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 MAX_PATHS = 5
 
-UNTOLD = frozenset({"note", RESUMED_WITH, DESCRIBED_BY, CONTEXT_OF})
+UNTOLD = frozenset({"note", RESUMED_WITH, DESCRIBED_BY, CONTEXT_OF, NOT_CHOSEN})
 """Kinds of events that are not shown: they were said, stand elsewhere, or are too long."""
 
 
@@ -87,7 +87,7 @@ class PassView:
     attempts: tuple[str, ...]
     tests: tuple[str, ...]
     followed: tuple[str, ...]
-    """Refinements and recovery decisions that stand under the pass."""
+    """Refinements, why it was not chosen, and recovery decisions, that stand under the pass."""
 
 
 def run_view(trace: RunTrace, ending: Ending) -> RunView:
@@ -162,6 +162,7 @@ def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
             tests=tuple(_tests(row) for row in entry.tests),
             followed=(
                 *(f"refined: {', '.join(row.added) or 'nothing came in'}" for row in entry.refinements),
+                *((f"not chosen: {entry.not_chosen}",) if entry.not_chosen else ()),
                 *(f"then {row.action}: {row.rule}" for row in entry.recoveries),
             ),
         )

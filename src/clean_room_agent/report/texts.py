@@ -39,6 +39,8 @@ class AttemptDiff:
     place: str
     attempt: int
     outcome: str
+    stands: bool
+    """Whether the result has it."""
     diff: str
 
 
@@ -96,11 +98,12 @@ def attempt_diffs(chosen: Chosen, *, accepted_only: bool, path: str = "") -> tup
             place=entry.place,
             attempt=row.attempt,
             outcome=row.outcome.value,
+            stands=entry.is_accepted(row),
             diff=of_file(row.diff, path) if path else row.diff,
         )
         for entry in chosen.passes
         for row in entry.attempts
-        if not accepted_only or row.outcome == "applied_and_passed"
+        if not accepted_only or entry.is_accepted(row)
     )
     return tuple(entry for entry in found if entry.diff)
 
@@ -110,9 +113,8 @@ def render_diffs(diffs: tuple[AttemptDiff, ...]) -> Group:
     parts: list[RenderableType] = []
     for entry in diffs:
         if entry.place:
-            good = entry.outcome == "applied_and_passed"
-            words = f"{entry.place}: {entry.outcome.replace('_', ' ')}{'' if good else ', undone'}"
-            parts.append(Text(words, style="bold green" if good else "bold yellow"))
+            words = f"{entry.place}: {entry.outcome.replace('_', ' ')}{'' if entry.stands else ', undone'}"
+            parts.append(Text(words, style="bold green" if entry.stands else "bold yellow"))
         parts.append(
             Syntax(
                 entry.diff.rstrip("\n"),

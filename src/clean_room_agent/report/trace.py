@@ -26,7 +26,7 @@ from clean_room_agent.db.raw.trace import CallHead, list_call_heads
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.probe import PROBE_NAME
-from clean_room_agent.orchestrator.run import CONTEXT_OF
+from clean_room_agent.orchestrator.run import CONTEXT_OF, NOT_CHOSEN
 
 RETRY = ":retry_"
 
@@ -49,11 +49,17 @@ class PassTrace:
     plan_decisions: tuple[PlanDecisionRow, ...] = ()
     context_of: str = ""
     """The pass, without its task, whose context it was shown; "" where it had its own, or that of an earlier attempt."""
+    not_chosen: str = ""
+    """What another attempt did better; "" where it was not compared, or is the best."""
 
     @property
     def pass_id(self) -> str:
         """The id under which the record keeps it."""
         return self.row.task_id
+
+    def is_accepted(self, attempt: AttemptRow) -> bool:
+        """Whether the change of the attempt, one of this pass, stands in the result."""
+        return attempt.outcome == "applied_and_passed" and not self.not_chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +81,7 @@ class RunTrace:
             (entry, attempt)
             for entry in self.passes
             for attempt in entry.attempts
-            if attempt.outcome == "applied_and_passed"
+            if entry.is_accepted(attempt)
         )
 
 
@@ -104,6 +110,7 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
     refinements, recoveries = list_refinements(conn, task_id), list_recovery_decisions(conn, task_id)
     events, planned = list_events(conn, task_id), list_plan_decisions(conn, task_id)
     shared = {event.task_id: event.detail for event in events if event.kind == CONTEXT_OF}
+    lost = {event.task_id: event.detail for event in events if event.kind == NOT_CHOSEN}
     passes = []
     for row in list_task_runs(conn, task_id):
         mine = tuple(attempt for attempt in attempts if attempt.task_run_id == row.id)
@@ -120,6 +127,7 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
                 recoveries=tuple(entry for entry in recoveries if entry.task_id == row.task_id),
                 plan_decisions=tuple(entry for entry in planned if entry.task_id == row.task_id),
                 context_of=shared.get(row.task_id, ""),
+                not_chosen=lost.get(row.task_id, ""),
             )
         )
     passes.sort(key=lambda entry: (entry.order.sequence_order if entry.order else -1, entry.row.id))

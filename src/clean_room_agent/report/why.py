@@ -133,7 +133,7 @@ def render_why(found: Why, short: Callable[[str], str]) -> Group:
     lines += [Text(""), Text("shown in", style="bold"), *_shown_lines(found)]
     lines += [Text(""), Text("changed by", style="bold")]
     for change in found.changed:
-        good = change.outcome == "applied_and_passed"
+        good = change.outcome == "applied_and_passed" and not change.detail
         words = f"  {change.place}: {change.outcome.replace('_', ' ')}" + (
             f": {change.detail}" if change.detail else ""
         )
@@ -196,7 +196,7 @@ def _changed(passes: tuple[PassTrace, ...], path: str) -> list[Changed]:
             place=entry.place,
             attempt=attempt.attempt,
             outcome=attempt.outcome.value,
-            detail=attempt.error,
+            detail=attempt.error or (f"not chosen: {entry.not_chosen}" if entry.not_chosen else ""),
             commit=attempt.commit_hash,
             call_id=attempt.call_id,
             edits=tuple(report for report in attempt.edit_report if report.file_path == path),
