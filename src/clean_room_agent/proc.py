@@ -16,6 +16,7 @@ from typing import Protocol
 from clean_room_agent.capture import Capture, Pieces
 from clean_room_agent.command_failures import failed, not_started, unwatched
 from clean_room_agent.errors import CommandError
+from clean_room_agent.stopped import raise_if_stopped
 from clean_room_agent.surroundings import absolute_program, outside
 
 DEFAULT_BOUND = 1_000_000
@@ -319,6 +320,7 @@ def _rounds(child: _Child, streams: "_Streams", limit: float | None) -> Iterator
     """One item for each turn of input and output until the command is over; True, and the last, past `limit`."""
     ended_at: float | None = None
     while True:
+        raise_if_stopped()
         now = time.monotonic()
         if ended_at is None and child.ended():
             ended_at = now

@@ -1,13 +1,15 @@
 """An attempt that draws several candidates: what is chosen, what it costs, and that it goes on and replays."""
 
 import json
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.ollama_script import Answer, Answerer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import MONEY_TESTS, TILL, Project, Script, Told, edit, make_project
+from tests.fakes.solving import MONEY_TESTS, TILL, UNITTEST, Project, Script, Told, edit, make_project
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
@@ -167,7 +169,7 @@ def story(told: Told) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("dies_at", [2, 3, 4])
+@pytest.mark.parametrize("dies_at", [2, 4])
 def test_a_run_broken_off_in_a_round_ends_the_same_and_replays(tmp_path: Path, dies_at: int) -> None:
     stories, codes = [], []
     for name, broken in (("whole", False), ("broken", True)):
@@ -187,3 +189,90 @@ def test_a_run_broken_off_in_a_round_ends_the_same_and_replays(tmp_path: Path, d
     stories[1][-1] -= 1  # the call that failed
     assert stories[0] == stories[1]
     assert codes == [0, 0]
+
+
+def by_seed(project: Project, answers: dict[int, Any], dies_once_at: int = 0) -> Answerer:
+    """Answers to edit prompts by the seed that is asked for, in whatever order they come."""
+    right = Script(project.oracle)
+    deaths = [dies_once_at]
+
+    def answer(call: ChatCall) -> Answer | str:
+        if call.title != IMPLEMENT.title or call.options["seed"] not in answers:
+            return right(call)
+        if call.options["seed"] == deaths[0]:
+            deaths[0] = 0
+            return dead(call, "")
+        return str(answers[call.options["seed"]])
+
+    return answer
+
+
+@pytest.mark.parametrize("dies_at", [2, 3])
+def test_candidates_made_at_a_time_end_the_same_and_go_on_and_replay(tmp_path: Path, dies_at: int) -> None:
+    answers = {1: WRONG, 2: PARTLY, 3: HARMLESS, 4: HARMLESS}
+    stories = []
+    for name, parallel, dies in (("in turn", 1, 0), ("three", 3, 0), ("broken", 2, dies_at)):
+        project = two_goals(tmp_path / name)
+        with OllamaServer(by_seed(project, answers, dies)) as server:
+            solve = {**ONE_ATTEMPT, "samples": 4}
+            told = project.solve(server, solve=solve, testing={"parallel": parallel})
+            if dies:
+                assert told.code == 3, told.err
+                assert told.traces == {}
+                assert told.recorded.run is not None
+                told = project.cra("solve", "--resume", told.recorded.run.task_id[:8])
+        assert (told.code, told.traces) == (4, {}), told.err
+        assert told.recorded.run is not None
+        assert project.cra("replay", told.recorded.run.task_id[:8]).code == 0
+        stories.append(story(told)[:-1])
+    assert stories[1:] == stories[:-1]
+
+
+def test_what_is_made_at_a_time_ends_together(till: Project) -> None:
+    with OllamaServer(by_seed(till, {1: WRONG, 4: WRONG})) as server:
+        solve = {**ONE_ATTEMPT, "samples": 6}
+        told = till.solve(server, solve=solve, testing={"parallel": 2})
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.outcomes == [FAILED, "applied_and_passed"]
+    spent = [(row.total_tokens or 0) > 0 for row in told.recorded.passes if ":impl:" in row.task_id]
+    assert spent == [True, True]
+    assert len({row.task_run_id for row in told.recorded.attempts}) == 2
+
+
+SIGNALLER = """\
+import os, pathlib, sys, time
+
+number, flag = int(sys.argv[1]), pathlib.Path(sys.argv[2])
+if os.getcwd().endswith("-2") and not flag.exists():
+    flag.touch()
+    pid = os.getppid()
+    while b"clean_room_agent\\0solve" not in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+        pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(pid, number)
+    time.sleep(3600)
+"""
+"""A test command that, in the second worktree, sends a signal to the run itself, once, and does not end."""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)])
+def test_a_run_ended_while_candidates_are_tested_leaves_no_worktree_and_goes_on(
+    tmp_path: Path, number: int, code: int
+) -> None:
+    script, flag = tmp_path / "signaller.py", tmp_path / "flag"
+    script.write_text(SIGNALLER)
+    command = f"{sys.executable} {script} {int(number)} {flag} && {UNITTEST}"
+    project = make_project(tmp_path, test_command=command)
+    tables: dict[str, Any] = {
+        "solve": {**ONE_ATTEMPT, "samples": 2},
+        "testing": {"test_command": command, "parallel": 2},
+    }
+    with OllamaServer(by_seed(project, {1: WRONG})) as server:
+        project.configure(server.base_url, **tables)
+        told = project.cra_process("solve", project.task, "--repo", str(project.top))
+        assert told.code == code, told.err
+        assert len(told.worktrees) == (0 if code == 130 else 4), "each by its folder and by its note in git"
+        assert told.recorded.run is not None
+        told = project.cra("solve", "--resume", told.recorded.run.task_id[:8])
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert told.recorded.outcomes == [FAILED, "applied_and_passed"]

@@ -48,6 +48,6 @@ def test_lint_commands_count_as_commands(bench: TestBench) -> None:
     head = bench.worktree.repo.head
     bench.checkout(head)
     bench.config = TestingConfig(test_command="true", lint_command="echo spoiled > a.py")
-    assert bench.inform() == ("", None)
+    assert bench.inform(head) == ("", None)
     bench.checkout(head)
     assert (bench.worktree.path / "a.py").read_text() == "a = 1\n"

@@ -21,7 +21,12 @@ from clean_room_agent.db.session import Session, archived_states, has_session
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.landing import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.git.worktree import remove_leftovers, tasks_of_worktrees
+from clean_room_agent.git.worktree import (
+    remove_leftovers,
+    reports_beside,
+    tasks_of_worktrees,
+    worktree_places,
+)
 from clean_room_agent.removal import remove_tree
 from clean_room_agent.workspace import TASK_ID, Workspace
 
@@ -62,11 +67,12 @@ def _put_away(
     done = []
     if run is not None and run.status is RunStatus.RUNNING:
         done.append(_end(record, run))
-    trees = (worktrees / short, worktrees / f"{short}-index")
+    trees = (*worktree_places(worktrees / short), worktrees / f"{short}-index")
     done += [f"removed the work tree {tree}" for tree in trees if remove_leftovers(repo, task_id, tree)]
-    if (worktrees / f"{short}-reports").is_dir():
-        remove_tree(worktrees / f"{short}-reports")
-        done.append(f"removed the folder {worktrees / f'{short}-reports'}")
+    for reports in map(reports_beside, trees):
+        if reports.is_dir():
+            remove_tree(reports)
+            done.append(f"removed the folder {reports}")
     if run is not None and run.command == "solve" and run.status not in OVER:
         return done
     if has_session(workspace.repo, task_id):

@@ -21,6 +21,7 @@ from clean_room_agent.cli.wiring import (
 )
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.worktree import reports_beside
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
 from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
 from clean_room_agent.orchestrator.events import Observer
@@ -85,7 +86,7 @@ def run_parts(
                 find=working_bubblewrap,
             ),
             worktree_path=worktrees / short_id(task_id),
-            report=worktrees / f"{short_id(task_id)}-reports" / "results.xml",
+            report=reports_beside(worktrees / short_id(task_id)) / "results.xml",
             environment=dict(os.environ),
             is_secret=secrets_names.is_secret_name,
             open_context=lambda root: LocalContext(lambda: retriever_over(desk, reading, root), writing),

@@ -18,6 +18,8 @@ ADD = ("worktree", "add", "-q", "--detach", "--no-checkout", "--lock")
 READ_TREE = ("-c", "core.trustctime=true", "-c", "core.checkStat=default", "read-tree", "--reset", "-u")
 LOCK_WORD = "cra "
 """Before the task's id, in the reason for which git keeps the work tree locked."""
+MOST_WORKTREES = 16
+"""Of one run; `[testing] parallel` allows no more."""
 CHECK = "check the folder and the space that is left there"
 REMOVED = (
     "somebody removed it while the run used it; start again, and let the folder be until the run has ended"
@@ -160,6 +162,16 @@ def remove_leftovers(repo: Repository, task_id: str, where: Path) -> bool:
     for folder in notes or ((where / ".git-notes",) if where.exists() else ()):
         remove_worktree(Worktree(path=where, git_dir=folder, repo=repo, submodules=()))
     return was_there
+
+
+def worktree_places(first: Path) -> tuple[Path, ...]:
+    """Where worktrees of a run may stand, that of the run itself first."""
+    return (first, *(first.with_name(f"{first.name}-{number}") for number in range(2, MOST_WORKTREES + 1)))
+
+
+def reports_beside(place: Path) -> Path:
+    """The folder in which tests that run in the worktree at `place` leave their results."""
+    return place.with_name(f"{place.name}-reports")
 
 
 def tasks_of_worktrees(repo: Repository, folder: Path) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""One attempt at a step: ask for edits, apply them to a commit, test that commit, say what came out."""
+"""One attempt at a step: ask for edits, place them in a commit, and judge it by its tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -86,6 +86,11 @@ class Tried:
     unfinished: bool = False
     """Whether it may stay, and a better one is worth trying: the run would end without having turned a test green."""
 
+    @property
+    def waits(self) -> bool:
+        """Whether it is to be tested."""
+        return bool(self.commit) and self.tests is None
+
     def judged(self) -> AttemptOutcome:
         """The outcome in the eyes of what comes next: of an attempt that is not accepted yet, that of its red tests."""
         if not self.unfinished:
@@ -118,28 +123,28 @@ class Draw:
     """
 
 
-def try_once(
-    run: Run, job: StepJob, room: ContextPackage, *, pass_id: str, earlier: Sequence[Tried], draw: Draw
-) -> Tried:
-    """One attempt, after the `earlier` ones; afterwards the worktree holds what was tested, the run's head is unchanged."""
+def ask(
+    run: Run, job: StepJob, room: ContextPackage, *, pass_id: str, number: int, draw: Draw
+) -> Implemented:
+    """The coder's answer for the attempt of that number. Several may be asked for at a time.
+
+    Raises:
+        WindowExceeded: the prompt does not fit.
+    """
     action = draw.action
-    unshown = unshown_targets(job.step, room)
-    _tell_unshown(run, pass_id, unshown, first=not earlier)
     instruction = replace(
         instruction_for(run, job),
         diff=diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else "",
-        unshown=unshown,
+        unshown=unshown_targets(job.step, room),
         failures=tuple(one.summary() for one in draw.told),
         hint=action.hint or (WHOLE_SYMBOLS if action.form == "whole_symbol" else ""),
     )
     sampling = (
-        Sampling(
-            temperature=VARIED_TEMPERATURE, seed=len(earlier) + 1, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P
-        )
+        Sampling(temperature=VARIED_TEMPERATURE, seed=number, top_k=VARIED_TOP_K, top_p=VARIED_TOP_P)
         if action.vary or draw.again
         else None
     )
-    answer = implement(
+    return implement(
         run.models,
         room,
         instruction,
@@ -148,6 +153,18 @@ def try_once(
         max_answer_tokens=raised_answer_tokens(run.models.window("coding")) if action.more_room else None,
         tag=action.model,
     )
+
+
+def place(
+    run: Run,
+    job: StepJob,
+    room: ContextPackage,
+    answer: Implemented,
+    *,
+    pass_id: str,
+    earlier: Sequence[Tried],
+) -> Tried:
+    """The attempt after the `earlier` ones: its edits are a commit that waits for its tests, or it has failed already."""
     for dropped in answer.dropped:
         run.chronicle.event(pass_id, "dropped_from_prompt", dropped)
     fingerprint = answer_fingerprint(answer.step.raw_response)
@@ -155,11 +172,7 @@ def try_once(
     if unusable is not None:
         outcome, detail = unusable
         return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
-    tested = [one for one in earlier if draw.again and _was_judged(one)]
-    same = next((one for one in tested if one.fingerprint == fingerprint), None)
-    if same is not None:
-        return replace(same, answer=answer)
-    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier, tested=tested)
+    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier)
 
 
 def instruction_for(run: Run, job: StepJob) -> StepInstruction:
@@ -179,8 +192,9 @@ def _evidence_bound(run: Run) -> int:
     return evidence_bound(run.models.window(IMPLEMENT).context)
 
 
-def _tell_unshown(run: Run, pass_id: str, unshown: tuple[str, ...], *, first: bool) -> None:
+def tell_unshown(run: Run, job: StepJob, room: ContextPackage, pass_id: str, *, first: bool) -> None:
     """The record, and at a step's `first` attempt whoever watches, knows what the step names and its prompt cannot show."""
+    unshown = unshown_targets(job.step, room)
     for name in unshown:
         run.chronicle.event(pass_id, "target_not_shown", name)
     if unshown and first:
@@ -208,9 +222,7 @@ def _apply(
     *,
     pass_id: str,
     earlier: Sequence[Tried],
-    tested: Sequence[Tried],
 ) -> Tried:
-    """The edits as a commit, with its tests; the tests of one that is `tested` and has the same tree count for it."""
     tree = run.tree()
     applied = _edited(run, job, room, tree, answer.step.edits)
     refusal = "" if applied.result.success else describe(applied.result)
@@ -244,7 +256,7 @@ def _apply(
         with run.interrupts.shield():
             made = commit_files(run.repo, commit, changes, message, author_of(run.repo))
             commit = keep_commit(run.repo, ref, made)
-    tried = Tried(
+    return Tried(
         outcome=AttemptOutcome.APPLIED_AND_PASSED,
         detail="",
         answer=answer,
@@ -254,15 +266,6 @@ def _apply(
         result=applied.result,
         untouched=untouched,
     )
-    same = next((one for one in tested if one.diff == tried.diff), None)
-    if same is not None:
-        return replace(same, answer=answer, fingerprint=fingerprint, result=tried.result)
-    return _test(run, job, room, tried)
-
-
-def _was_judged(tried: Tried) -> bool:
-    """Whether tests judged the attempt."""
-    return tried.tests is not None and tried.outcome is not AttemptOutcome.INFRASTRUCTURE
 
 
 def _edited(
@@ -293,9 +296,8 @@ def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> tuple[st
     return tuple(left)
 
 
-def _test(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> Tried:
-    run.bench.checkout(tried.commit)
-    tests = run.bench.run_step()
+def judge(run: Run, job: StepJob, room: ContextPackage, tried: Tried, tests: TestRun) -> Tried:
+    """The attempt, which waited for its tests, with what they say."""
     before = run.progress.accepted
     assert before is not None, "the baseline runs before the first step"
     planned = tuple(

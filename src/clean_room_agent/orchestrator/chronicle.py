@@ -52,7 +52,6 @@ class OpenPass:
     title: str
     row_id: int
     role: Role
-    spent_before: Spent
     started_at: float
     known: bool
     """Whether it was done before this process began, and is only read again."""
@@ -91,7 +90,7 @@ class Chronicle:
         self._meter = meter
         self._observer = observer
         self.passes: list[PassResult] = []
-        self._open: OpenPass | None = None
+        self._open: list[OpenPass] = []
         self._resumed = resumed is not None
         self.landed = (resumed.branch, resumed.result_commit) if resumed is not None else ("", "")
         """The branch and the commit that the run ended with the last time."""
@@ -133,8 +132,8 @@ class Chronicle:
 
     def ended(self, status: RunStatus, *, reason: str = "", branch: str = "", commit: str = "") -> None:
         """The record knows how the run ended; a pass that was under way ended with it."""
-        if self._open is not None:
-            self._finish(self._open, PassEnd(success=False, detail=f"broken off: {reason}"))
+        for opened in tuple(self._open):
+            self._finish(opened, PassEnd(success=False, detail=f"broken off: {reason}"))
         self._write_outcome(status, reason=reason, branch=branch, commit=commit)
 
     def _write_outcome(
@@ -190,14 +189,14 @@ class Chronicle:
                 pass_type=pass_type,
                 part_id=part_id,
                 step_id=step_id,
-                sequence_order=len(self.passes),
+                sequence_order=len(self.passes) + len(self._open),
                 timestamp=self._record.now(),
             ),
         )
         if not known:
             self._meter.take_fullest()
             self._observer.notice(PassStarted(pass_type=pass_type, pass_id=pass_id, title=title))
-        self._open = OpenPass(
+        opened = OpenPass(
             pass_type=pass_type,
             pass_id=pass_id,
             part_id=part_id,
@@ -205,20 +204,17 @@ class Chronicle:
             title=title,
             row_id=row_id,
             role=role,
-            spent_before=self._meter.read().since(self._spent_on(pass_id)),
             started_at=now,
             known=known,
         )
-        return self._open
-
-    def _spent_on(self, pass_id: str) -> Spent:
-        """What the pass had spent before this process began."""
-        return spent_of(self._record.write(calls.total_of_pass, pass_id)) if self._resumed else Spent()
+        self._open.append(opened)
+        return opened
 
     def close_pass(self, opened: OpenPass, end: PassEnd, *, now: float) -> None:
         """The pass's outcome stands in the record, and the observer knows it."""
         spent = Spent() if self._stands(opened, end) else self._finish(opened, end)
-        self._open = None
+        if opened in self._open:
+            self._open.remove(opened)
         self.passes.append(
             PassResult(
                 pass_type=opened.pass_type,
@@ -256,8 +252,8 @@ class Chronicle:
 
     def _finish(self, opened: OpenPass, end: PassEnd) -> Spent:
         """The pass's outcome stands in the record; what it spent."""
-        self._open = None
-        spent = self._meter.read().since(opened.spent_before)
+        self._open.remove(opened)
+        spent = spent_of(self._record.write(calls.total_of_pass, opened.pass_id))
         self._record.write(
             task_runs.finish_task_run,
             opened.row_id,

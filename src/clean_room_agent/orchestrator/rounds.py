@@ -1,15 +1,18 @@
 """A round: the candidates that are drawn from one prompt, each an attempt of its own, and the choice among them."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from clean_room_agent.artifacts.ids import implement_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.implement import Implemented
 from clean_room_agent.git.history import has_commit
-from clean_room_agent.orchestrator.attempt import Draw, StepJob, Tried, try_once
+from clean_room_agent.orchestrator.attempt import Draw, StepJob, Tried, ask, judge, place, tell_unshown
 from clean_room_agent.orchestrator.attempt_record import Attempted, open_attempt, record_attempt
+from clean_room_agent.orchestrator.benches import at_a_time
 from clean_room_agent.orchestrator.candidates import Candidate, candidate, choose, why_not
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.doctor import Advice
@@ -18,6 +21,7 @@ from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
 from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.step_context import context_for
+from clean_room_agent.orchestrator.testing.results import TestRun
 
 ATTEMPT, SIZE = "attempt", "round"
 """Names in the journal: of an attempt under its pass, and of how many a round came to, under the pass of its first."""
@@ -68,18 +72,22 @@ def draw_round(run: Run, job: StepJob, past: History, action: Action) -> Round:
     first = len(past.attempts) + 1
     beginning = _pass_id(run, job, first), _inputs(run, job, past)
     size = run.journal.recall(beginning[0], SIZE, int, beginning[1]) or run.limits.solve.samples
+    parallel = run.bench.config.parallel
     drawn: list[Candidate] = []
-    all_known = True
+    all_known, ends = True, False
     while len(drawn) < size:
-        pass_id, inputs = _pass_id(run, job, first + len(drawn)), _inputs(run, job, past)
-        known = _known(run, pass_id, inputs)
-        if drawn and known is None and run.budget_spent():
+        number = first + len(drawn)
+        known = _known(run, _pass_id(run, job, number), _inputs(run, job, past))
+        begins = len(drawn) % parallel == 0
+        if begins and (ends or (drawn and known is None and run.budget_spent())):
             break
-        tried = _make(run, job, past, action, first, known)
-        drawn.append(candidate(tried, first + len(drawn), run.progress.accepted))
+        # Those that are made at a time end there, also where a run was broken off among them.
+        end = min(size, (len(drawn) // parallel + 1) * parallel)
+        numbers = [number] if known else list(range(number, first + end))
+        made = _make(run, job, past, action, first, numbers, known)
+        drawn += [candidate(one, at, run.progress.accepted) for at, one in zip(numbers, made, strict=True)]
         all_known = all_known and known is not None
-        if drawn[-1].is_full or _cannot_be_drawn_better(tried):
-            break
+        ends = ends or any(one.is_full for one in drawn) or any(map(_cannot_be_drawn_better, made))
     run.journal.note(beginning[0], SIZE, int, len(drawn), beginning[1])
     chosen = choose(drawn)
     for one in drawn:
@@ -94,26 +102,71 @@ def draw_round(run: Run, job: StepJob, past: History, action: Action) -> Round:
 
 
 def _make(
-    run: Run, job: StepJob, past: History, action: Action, first: int, known: Attempted | None
-) -> Tried:
-    """The next attempt, made now or `known`, stands in the history and in the record; the round began with `first`."""
-    number = len(past.attempts) + 1
-    pass_id, inputs = _pass_id(run, job, number), _inputs(run, job, past)
-    opened = open_attempt(run, job, pass_id, number, action, known=known is not None)
-    again = action.unchanged or number > first
-    draw = Draw(action=action, told=() if action.unchanged else tuple(past.told), again=again)
+    run: Run,
+    job: StepJob,
+    past: History,
+    action: Action,
+    first: int,
+    numbers: Sequence[int],
+    known: Attempted | None,
+) -> list[Tried]:
+    """The attempts of these numbers, made now at a time, or the one that is `known`, stand in the history and in the
+    record; the round began with `first`.
+    """
+    ids = [_pass_id(run, job, number) for number in numbers]
+    opened = [
+        open_attempt(run, job, pass_id, number, action, known=known is not None)
+        for pass_id, number in zip(ids, numbers, strict=True)
+    ]
+    told = () if action.unchanged else tuple(past.told)
+    draws = [Draw(action=action, told=told, again=action.unchanged or number > first) for number in numbers]
     try:
-        if past.room is None or number == first:
-            past.room = context_for(run, job, past.room, pass_id, action, past.refinements)
-        attempted = known or _attempt(run, job, past, past.room, draw, pass_id, inputs)
+        if past.room is None or numbers[0] == first:
+            past.room = context_for(run, job, past.room, ids[0], action, past.refinements)
+        placed = [] if known else _place(run, job, past, past.room, draws, ids)
     except WindowExceeded as error:
         tell(run.chronicle, run.observer, run.task_id, f"{error.message} ({error.hint})")
-        run.chronicle.close_pass(opened, PassEnd(success=False, detail=error.message), now=run.monotonic())
+        for one in opened:
+            run.chronicle.close_pass(one, PassEnd(success=False, detail=error.message), now=run.monotonic())
         raise
-    past.attempts.append(attempted.tried)
-    with run.interrupts.shield():
-        record_attempt(run, opened, attempted, number)
-    return attempted.tried
+    tests = {} if known else _tests_of(run, past, placed, draws)
+    for index, (one, number) in enumerate(zip(opened, numbers, strict=True)):
+        attempted = known or _attempt(
+            run, job, past, past.room, draws[index], placed[index], tests, ids[index]
+        )
+        past.attempts.append(attempted.tried)
+        with run.interrupts.shield():
+            record_attempt(run, one, attempted, number)
+    return past.attempts[-len(numbers) :]
+
+
+def _place(
+    run: Run, job: StepJob, past: History, room: ContextPackage, draws: Sequence[Draw], ids: Sequence[str]
+) -> list[Tried]:
+    """The answers are drawn at a time, and placed in their order."""
+    count = len(past.attempts)
+    for pass_id in ids:
+        tell_unshown(run, job, room, pass_id, first=not count and pass_id == ids[0])
+    run.observer.notice(PassProgress(doing="writing the edits"))
+
+    def drawn(index: int) -> Implemented:
+        return ask(run, job, room, pass_id=ids[index], number=count + index + 1, draw=draws[index])
+
+    answers = [drawn(0)] if len(ids) == 1 else at_a_time(drawn, len(ids))
+    placed: list[Tried] = []
+    for pass_id, answer in zip(ids, answers, strict=True):
+        placed.append(place(run, job, room, answer, pass_id=pass_id, earlier=[*past.attempts, *placed]))
+    return placed
+
+
+def _tests_of(run: Run, past: History, placed: Sequence[Tried], draws: Sequence[Draw]) -> dict[str, TestRun]:
+    """The test runs of what waits for them, by the diff; what has the same tree as an earlier candidate is not tested."""
+    waiting: dict[str, str] = {}
+    for one, draw in zip(placed, draws, strict=True):
+        if one.waits and _same_tree(past, draw, one) is None:
+            waiting.setdefault(one.diff, one.commit)
+    runs = run.benches.run_step_at(tuple(waiting.values()))
+    return dict(zip(waiting, runs, strict=True))
 
 
 def _attempt(
@@ -122,15 +175,28 @@ def _attempt(
     past: History,
     room: ContextPackage,
     draw: Draw,
+    placed: Tried,
+    tests: Mapping[str, TestRun],
     pass_id: str,
-    inputs: tuple[str, ...],
 ) -> Attempted:
-    run.observer.notice(PassProgress(doing="writing the edits"))
-    tried = try_once(run, job, room, pass_id=pass_id, earlier=past.attempts, draw=draw)
-    accepted = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED
-    lint, types = run.bench.inform() if accepted and tried.tests is not None else (None, None)
+    tried, lint, types = placed, None, None
+    same = _same_tree(past, draw, placed)
+    if same is not None:
+        tried = replace(same, answer=placed.answer, fingerprint=placed.fingerprint, result=placed.result)
+    elif placed.waits:
+        tried = judge(run, job, room, placed, tests[placed.diff])
+        if tried.outcome is AttemptOutcome.APPLIED_AND_PASSED:
+            lint, types = run.bench.inform(tried.commit)
     attempted = Attempted(tried=tried, lint=lint, types=types)
-    return run.journal.keep(pass_id, ATTEMPT, Attempted, attempted, inputs)
+    return run.journal.keep(pass_id, ATTEMPT, Attempted, attempted, _inputs(run, job, past))
+
+
+def _same_tree(past: History, draw: Draw, placed: Tried) -> Tried | None:
+    """The earlier candidate whose tests count for `placed` too; None where it is to be tested itself."""
+    if not (draw.again and placed.waits):
+        return None
+    judged = (one for one in past.attempts if one.tests and one.outcome is not AttemptOutcome.INFRASTRUCTURE)
+    return next((one for one in judged if one.diff == placed.diff), None)
 
 
 def _known(run: Run, pass_id: str, inputs: tuple[str, ...]) -> Attempted | None:

@@ -12,6 +12,7 @@ from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.orchestrator.benches import Benches
 from clean_room_agent.orchestrator.chronicle import Chronicle
 from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
 from clean_room_agent.orchestrator.doctor import Advice
@@ -123,6 +124,8 @@ class Run:
     worktree: Worktree
     context: ContextPort
     bench: TestBench
+    benches: Benches
+    """It, and others where candidates are tested at a time."""
     models: ModelClient
     session: Session
     chronicle: Chronicle

@@ -14,8 +14,16 @@ from clean_room_agent.git.included import INCLUDE_FILE, included_files
 from clean_room_agent.git.landing import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.snapshot import Snapshot, snapshot
-from clean_room_agent.git.worktree import Worktree, add_worktree, remove_leftovers, remove_worktree
+from clean_room_agent.git.worktree import (
+    Worktree,
+    add_worktree,
+    remove_leftovers,
+    remove_worktree,
+    reports_beside,
+    worktree_places,
+)
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.orchestrator.benches import Benches
 from clean_room_agent.orchestrator.chronicle import Chronicle
 from clean_room_agent.orchestrator.endings import reason_of, status_of
 from clean_room_agent.orchestrator.events import Note, Observer, RunStarted
@@ -74,21 +82,23 @@ def opened_run(task_id: str, task: str, parts: RunParts) -> Iterator[Run]:
             with parts.interrupts.shield():
                 taken = _take_snapshot(task_id, parts)
                 if parts.resumed is not None:
-                    remove_leftovers(parts.repo, task_id, parts.worktree_path)
+                    for place in worktree_places(parts.worktree_path):
+                        remove_leftovers(parts.repo, task_id, place)
+                        remove_tree(reports_beside(place))
                 worktree = add_worktree(parts.repo, taken.commit, parts.worktree_path, task_id)
-                stack.callback(_remove, worktree, parts)
-            yield _assemble(task_id, task, parts, taken, worktree)
+                stack.callback(_remove, worktree, parts.report, parts)
+            yield _assemble(task_id, task, parts, taken, worktree, stack)
     except BaseException as error:
         with parts.interrupts.closing():
             parts.chronicle.ended(status_of(error), reason=reason_of(error))
         raise
 
 
-def _remove(worktree: Worktree, parts: RunParts) -> None:
+def _remove(worktree: Worktree, report: Path, parts: RunParts) -> None:
     with parts.interrupts.closing():
         remove_worktree(worktree)
         with contextlib.suppress(OSError):
-            remove_tree(parts.report.parent)
+            remove_tree(report.parent)
 
 
 def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
@@ -174,8 +184,22 @@ def _taken_before(run: OrchestratorRunRow) -> Snapshot:
     )
 
 
-def _assemble(task_id: str, task: str, parts: RunParts, taken: Snapshot, worktree: Worktree) -> Run:
-    bench = _bench(task_id, parts, worktree, taken.commit)
+def _assemble(
+    task_id: str, task: str, parts: RunParts, taken: Snapshot, worktree: Worktree, stack: contextlib.ExitStack
+) -> Run:
+    bench, told = _bench(parts, worktree, taken.commit, parts.report)
+    for text in told:
+        tell(parts.chronicle, parts.observer, task_id, text)
+
+    def add_bench(number: int) -> TestBench:
+        with parts.interrupts.shield():
+            place = worktree_places(parts.worktree_path)[number - 1]
+            more = add_worktree(parts.repo, taken.commit, place, task_id)
+            # A folder of its own: what runs for one candidate must not reach the results of another.
+            report = reports_beside(place) / parts.report.name
+            stack.callback(_remove, more, report, parts)
+        return _bench(parts, more, taken.commit, report)[0]
+
     context = parts.open_context(worktree.path)
     if not context.described():
         # The index describes the user's tree; what the snapshot leaves out is not in the worktree.
@@ -205,6 +229,7 @@ def _assemble(task_id: str, task: str, parts: RunParts, taken: Snapshot, worktre
         worktree=worktree,
         context=KeptContext(context, journal, get_ready),
         bench=bench,
+        benches=Benches(bench, add_bench),
         models=parts.models,
         session=parts.session,
         chronicle=parts.chronicle,
@@ -220,19 +245,18 @@ def _assemble(task_id: str, task: str, parts: RunParts, taken: Snapshot, worktre
     )
 
 
-def _bench(task_id: str, parts: RunParts, worktree: Worktree, commit: str) -> TestBench:
-    bench, told = open_bench(
+def _bench(
+    parts: RunParts, worktree: Worktree, commit: str, report: Path
+) -> tuple[TestBench, tuple[str, ...]]:
+    return open_bench(
         parts.ground,
         parts.repo,
         worktree,
         commit=commit,
-        report=parts.report,
+        report=report,
         environment=parts.environment,
         observer=parts.observer,
     )
-    for text in told:
-        tell(parts.chronicle, parts.observer, task_id, text)
-    return bench
 
 
 def open_bench(
@@ -287,7 +311,7 @@ def opened_bench(
         GitError: there can be no work tree.
     """
     worktree = add_worktree(repo, commit, place, task_id)
-    report = place.with_name(f"{place.name}-reports") / "results.xml"
+    report = reports_beside(place) / "results.xml"
     try:
         yield open_bench(
             ground,

@@ -63,6 +63,10 @@ class TestBench:
         """The run of the command that judges attempts: the quick one where there is one."""
         return self._observed(self.config.step_test_command or self.config.test_command, "")
 
+    def run_step_unseen(self) -> TestRun:
+        """As `run_step`, from any thread: nobody is told."""
+        return self._run(self.config.step_test_command or self.config.test_command)
+
     def run_again(self, run: TestRun) -> TestRun:
         """Another run of the command of `run`."""
         return self._observed(run.command, "")
@@ -83,8 +87,10 @@ class TestBench:
         what = f"{len(names)} newly failing again"
         return None if command is None else self._observed(command, what)
 
-    def inform(self) -> tuple[str | None, str | None]:
-        """What the lint and type-check commands print; None where none is configured. They decide nothing."""
+    def inform(self, commit: str) -> tuple[str | None, str | None]:
+        """What the lint and type-check commands print at `commit`; None where none is configured. They decide nothing."""
+        if self.config.lint_command or self.config.type_check_command:
+            self.checkout(commit)
         return self._inform(self.config.lint_command), self._inform(self.config.type_check_command)
 
     def _inform(self, command: str | None) -> str | None:
@@ -105,13 +111,13 @@ class TestBench:
 
     def count_as(self, what: str, run: TestRun) -> TestRun:
         """The run, of the very tree that `what` is about; whoever watches is told that it counts."""
-        self.observer.notice(_finished(what, run, ran=False))
+        self.observer.notice(told_of(what, run, ran=False))
         return run
 
     def _observed(self, command: str, what: str) -> TestRun:
         self.observer.notice(TestsStarted(what=what))
         run = self._run(command)
-        self.observer.notice(_finished(what, run))
+        self.observer.notice(told_of(what, run))
         return run
 
     def _run(self, command: str) -> TestRun:
@@ -146,7 +152,8 @@ class TestBench:
         )
 
 
-def _finished(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
+def told_of(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
+    """The run as an observer is told of it."""
     known = run.runner != "unknown"
     detail = run.problem or ("" if known else f"exit code {run.returncode}")
     return TestsFinished(

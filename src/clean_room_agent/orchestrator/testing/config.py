@@ -28,6 +28,13 @@ class TestingConfig(ConfigSlice):
     timeout: float = Field(
         default=120.0, gt=0, description="seconds for each of these commands; then its processes die"
     )
+    parallel: int = Field(
+        default=1,
+        ge=1,
+        le=16,
+        description="candidates of an attempt (see [solve] samples) that are drawn and tested at a time, each in a worktree of "
+        "its own; at most as many as this machine has cores",
+    )
     output_bound: int = Field(
         default=1_000_000,
         ge=2_000,

@@ -1,0 +1,29 @@
+"""Threads that can be told to stop what they run: Ctrl-C is heard by the main thread alone."""
+
+import contextlib
+import threading
+from collections.abc import Iterator
+from contextvars import ContextVar
+
+_STOP: ContextVar[threading.Event | None] = ContextVar("stop", default=None)
+
+
+@contextlib.contextmanager
+def stopped_by(stop: threading.Event) -> Iterator[None]:
+    """Processes that this thread runs inside are killed as soon as `stop` is set, and KeyboardInterrupt is raised."""
+    token = _STOP.set(stop)
+    try:
+        yield
+    finally:
+        _STOP.reset(token)
+
+
+def raise_if_stopped() -> None:
+    """Nothing happens where this thread may go on.
+
+    Raises:
+        KeyboardInterrupt: it was told to stop.
+    """
+    stop = _STOP.get()
+    if stop is not None and stop.is_set():
+        raise KeyboardInterrupt
