@@ -1,9 +1,10 @@
 """What the recovery table does about models, servers and tasks that go wrong, and what each of its rows earns.
 
-    python -m benchmarks.recovery [--jobs 2] [--only TEXT] [--write]
+    python -m benchmarks.recovery [--jobs 2] [--part zoo|samples] [--only TEXT] [--write]
 
 Each pathology of the zoo (`zoo.py`) is run once with all rows, and once without each row that can be switched off. A
-call is wasted when it comes after the second wrong answer to an edit prompt in a run that was not solved.
+call is wasted when it comes after the second wrong answer to an edit prompt in a run that was not solved. The part
+`samples` sets candidates from one prompt beside attempts in turn (`samples.py`).
 """
 
 import argparse
@@ -11,11 +12,12 @@ import os
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
+from benchmarks.recovery import samples
 from benchmarks.recovery.zoo import ZOO, live_through
 from benchmarks.report import table, write_section
 
@@ -136,21 +138,33 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
+    parser.add_argument("--part", choices=("zoo", "samples"), help="only this; both by default")
     parser.add_argument("--only", default="", help="only pathologies in whose name this stands")
     parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/RESULTS.md")
     arguments = parser.parse_args()
-    chosen = [number for number, sick in enumerate(ZOO) if arguments.only in sick.name]
     with ProcessPoolExecutor(max_workers=arguments.jobs) as pool:
-        waiting = {
-            left_out: [pool.submit(measure, number, left_out) for number in chosen]
-            for left_out in (ALL, *RULES)
-        }
-        rows = {left_out: [each.result() for each in runs] for left_out, runs in waiting.items()}
+        if arguments.part != "zoo":
+            text = samples.measure_all(pool)
+            print(text)
+            if arguments.write:
+                write_section(samples.TITLE, text)
+        if arguments.part == "samples":
+            return 0
+        rows = measure_zoo(pool, arguments.only)
     text = page(rows)
     print(text)
     if arguments.write:
         write_section(TITLE, text)
     return int(any(row.ended != row.due for row in rows[ALL]))
+
+
+def measure_zoo(pool: Executor, only: str) -> Mapping[str, Sequence[Row]]:
+    """The pathologies in whose name `only` stands, with all rows and without each."""
+    chosen = [number for number, sick in enumerate(ZOO) if only in sick.name]
+    waiting = {
+        left_out: [pool.submit(measure, number, left_out) for number in chosen] for left_out in (ALL, *RULES)
+    }
+    return {left_out: [each.result() for each in runs] for left_out, runs in waiting.items()}
 
 
 if __name__ == "__main__":
