@@ -4,11 +4,11 @@ python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 81
     [--noise | --twice | --distractible | --shifted | --pairs] [--route each|batch] [--decomposed] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
 
 Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
-its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with `--twice` in
-twice as many, with
-`--distractible` where its prompts hold too much or too little (`oracle_distractible.py`), with `--shifted` and `--pairs`
-it says no to everything, and its probabilities alone tell what it knows (`oracle_shifted.py`): the same way each time. How a commit is solved and judged says `solve_commit.py`; `--write` puts every setting that this
-work folder has rows of into the results.
+its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with
+`--twice` in twice as many, with `--distractible` where its prompts hold too much or too little
+(`oracle_distractible.py`), with `--shifted` and `--pairs` it says no to everything, and its probabilities alone tell what
+it knows (`oracle_shifted.py`): the same way each time. How a commit is solved and judged says `solve_commit.py`;
+`--write` puts every setting that this work folder has rows of into the results.
 """
 
 import argparse
