@@ -37,16 +37,16 @@ class Answer:
 
 
 def answers_of(folder: Path, prompt: str) -> Mapping[str, Sequence[Answer]]:
-    """`base` and `adapter` -> what they answered to the test's questions."""
+    """`base` and `adapter` -> what they answered to the test's questions, the first time."""
     rows = {row.id for row in read_split(folder / "data", prompt, "test")}
-    found: dict[str, list[Answer]] = {"base": [], "adapter": []}
+    found: dict[str, dict[str, Answer]] = {"base": {}, "adapter": {}}
     with contextlib.closing(get_connection("raw", repo_path=folder / "project", read_only=True)) as conn:
         for task, item, text, latency, finish in conn.execute(ANSWERS, (prompt,)):
             arm = task.partition(":")[2]
             if item in rows and arm.startswith(TAG):
                 answer = Answer(item=item, text=text, seconds=latency / 1000, copied=finish == "copied")
-                found["base" if arm == TAG else "adapter"].append(answer)
-    return found
+                found["base" if arm == TAG else "adapter"].setdefault(item, answer)
+    return {arm: tuple(answers.values()) for arm, answers in found.items()}
 
 
 def answers_page(folders: Mapping[str, Path], prompt: str) -> list[str]:
