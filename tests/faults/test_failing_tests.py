@@ -294,7 +294,7 @@ def test_a_test_command_that_cannot_be_started_is_said_before_a_model_is_asked(
     message = f"[testing] test_command cannot be started: {command!r} exits with {code}: "
     assert f"error: {message}" in told.err
     assert said in told.err
-    assert "-> mend test_command in [testing]" in told.err
+    assert "-> fix test_command in [testing]" in told.err
     assert told.recorded.ending[0] == "failed"
     assert told.recorded.ending[1].startswith(message)
     assert told.recorded.calls == ()
