@@ -76,3 +76,10 @@ def test_of_three_words_the_right_one_is_found_beside_what_is_said_about_nothing
 def test_other_answers_are_the_oracles() -> None:
     oracle = ShiftedOracle(lambda _: '{"keep": [1]}', in_order, seed="c-1")
     assert oracle(call("Keep", "a.py")) == '{"keep": [1]}'
+
+
+def test_a_verdict_about_no_candidate_is_the_oracles_own() -> None:
+    asked = ChatCall(
+        number=0, model="m", system="", prompt="# Less than the task?\n", schema=None, options={}, body={}
+    )
+    assert ShiftedOracle(lambda _: "yes", in_order, seed="c-1")(asked) == "yes"

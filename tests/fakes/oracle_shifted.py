@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 
 from tests.fakes.ollama_script import Answer, Answerer, ChatCall
-from tests.fakes.oracle import judged
+from tests.fakes.oracle import judged, options
 
 from clean_room_agent.llm.bias import NOTHING
 
@@ -57,8 +57,8 @@ class ShiftedOracle:
     def __call__(self, call: ChatCall) -> Answer | str:
         """The oracle's answer, or its verdict as probabilities."""
         answer = self._oracle(call)
-        if not isinstance(answer, str) or answer not in WORDS:
-            return answer
+        if not isinstance(answer, str) or answer not in WORDS or not options(call.prompt):
+            return answer  # also where a verdict is about no candidate: the goal check's
         item = judged(call.prompt)
         chance = random.Random(f"{self._seed}\n{call.title}\n{item}")
         yes, no = WORDS[answer]
