@@ -38,8 +38,7 @@ def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
         UsageError: its configuration is not the user's own, or wrong.
         ConfigError: it wants a sandbox that there cannot be.
     """
-    from clean_room_agent.orchestrator.shelter import Ground
-    from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
+    from clean_room_agent.cli.run_parts import ground_of
     from clean_room_agent.training.clone_tests import opened_tests
     from clean_room_agent.training.edit_steps import Clone
 
@@ -48,14 +47,7 @@ def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
     settings = load_settings(workspace.config, Overrides()) if workspace.config.exists() else None
     if settings is None or "test_command" not in settings.data.get("testing", {}):
         return Clone(repo=repo, why_untested=f"{workspace.config} names no test_command")
-    ground = Ground(
-        config=settings.sandbox,
-        testing=settings.testing,
-        worktree=settings.worktree,
-        home=Path.home(),
-        find=working_bubblewrap,
-    )
     task_id = new_task_id()
     place = private_folder(wiring.worktrees_folder(workspace, settings)) / short_id(task_id)
-    run = stack.enter_context(opened_tests(repo, ground, place, task_id, dict(os.environ)))
+    run = stack.enter_context(opened_tests(repo, ground_of(settings), place, task_id, dict(os.environ)))
     return Clone(repo=repo, run_tests=run)

@@ -78,13 +78,7 @@ def run_parts(
             observer=observer,
             meter=desk.meter,
             limits=_limits(settings),
-            ground=Ground(
-                config=settings.sandbox,
-                testing=settings.testing,
-                worktree=settings.worktree,
-                home=Path.home(),
-                find=working_bubblewrap,
-            ),
+            ground=ground_of(settings),
             worktree_path=worktrees / short_id(task_id),
             report=reports_beside(worktrees / short_id(task_id)) / "results.xml",
             environment=dict(os.environ),
@@ -96,6 +90,17 @@ def run_parts(
             hints=hints,
             interrupts=interrupts or Interrupts(),
         )
+
+
+def ground_of(settings: Settings) -> Ground:
+    """Where commands are to run, as configured."""
+    return Ground(
+        config=settings.sandbox,
+        testing=settings.testing,
+        worktree=settings.worktree,
+        home=Path.home(),
+        find=working_bubblewrap,
+    )
 
 
 def _limits(settings: Settings) -> RunLimits:

@@ -9,6 +9,7 @@ from clean_room_agent import secrets_names
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.cli import wiring
 from clean_room_agent.cli.record_check import Finding
+from clean_room_agent.cli.run_parts import ground_of
 from clean_room_agent.cli.settings import Settings
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.git.landing import delete_ref, list_refs
@@ -16,11 +17,9 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.snapshot import snapshot
 from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.setup import opened_bench
-from clean_room_agent.orchestrator.shelter import Ground
 from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.started import require_judging
-from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
 from clean_room_agent.workspace import Workspace, private_folder
 
 MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:module|package) '([^'\n]+)'")
@@ -41,18 +40,11 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     repo = open_repository(workspace.repo)
     task_id = new_task_id()
     place = private_folder(wiring.worktrees_folder(workspace, settings)) / short_id(task_id)
-    ground = Ground(
-        config=settings.sandbox,
-        testing=settings.testing,
-        worktree=settings.worktree,
-        home=Path.home(),
-        find=working_bubblewrap,
-    )
     bound = settings.orchestrator.max_untracked_bytes
     try:
         taken = snapshot(repo, task_id, secrets=secrets_names.is_secret_name, max_untracked_bytes=bound)
         with opened_bench(
-            ground,
+            ground_of(settings),
             repo,
             taken.commit,
             place=place,
