@@ -42,7 +42,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         RecursionError,
     ) as exc:  # tomllib lets numbers of many digits and deep nesting through
         raise ConfigError(
-            f"{path} is not valid TOML: {exc}", hint="mend the line that the message names"
+            f"{path} is not valid TOML: {exc}", hint="fix the line that the message names"
         ) from exc
 
 
@@ -167,7 +167,7 @@ def _keys_at(kind: type[ConfigSlice], tables: Iterable[str]) -> Iterable[str]:
 def _remedy(exc: ValidationError) -> str:
     if any(error["type"] == "missing" for error in exc.errors()):
         return "add it to the file, or run `cra init` to have every required value written"
-    return "mend it in the file; `cra init --print` shows every key with its comment"
+    return "fix it in the file; `cra init --print` shows every key with its comment"
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:

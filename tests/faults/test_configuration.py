@@ -39,7 +39,7 @@ WRONG = {
         hint="",
     ),
     "a wrong value": Wrong(
-        tables={"solve": {"max_attempts": 0}}, said="[solve] max_attempts: ", hint="mend it in the file"
+        tables={"solve": {"max_attempts": 0}}, said="[solve] max_attempts: ", hint="fix it in the file"
     ),
     "a missing test command": Wrong(
         replace=("test_command = ", "# "),
@@ -87,7 +87,7 @@ WRONG = {
     "no TOML": Wrong(
         replace=("[solve]", "[solve"),
         said="{file} is not valid TOML: ",
-        hint="mend the line that the message names",
+        hint="fix the line that the message names",
     ),
     "a budget given twice": Wrong(
         flags=("--context-window", "8192", "--budget-config", "budget.toml"),

@@ -155,7 +155,7 @@ def test_no_server_at_all_is_said_before_anything_runs(till: Project) -> None:
     told = till.cra("solve", till.task)
     assert (told.code, told.traces, told.branches) == (3, {}, ())
     assert f"error: no model server answers at {server.base_url}: " in told.err
-    assert "-> start it (Ollama: `ollama serve`), or mend base_url in [models]" in told.err
+    assert "-> start it (Ollama: `ollama serve`), or fix base_url in [models]" in told.err
     check_nothing_ran(told)
 
 

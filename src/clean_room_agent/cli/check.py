@@ -303,7 +303,7 @@ def _test_command(settings: Settings, workspace: Workspace) -> str:
     words = shlex.split(command)
     program = next((word for word in words if "=" not in word), "")
     if program and shutil.which(program) is None and not (workspace.repo / program).exists():
-        raise UsageError(f"{command}: there is no program {program!r}", hint="mend [testing] test_command")
+        raise UsageError(f"{command}: there is no program {program!r}", hint="fix [testing] test_command")
     return command
 
 

@@ -76,5 +76,5 @@ def put_states(conn: Connection, run: IndexRun) -> None:
 def failure(failed: Failed) -> IndexingError:
     """The error that a file is which cannot be read."""
     return IndexingError(
-        f"{failed.path} {failed.message}", hint="mend it, or leave it out with --continue-on-error"
+        f"{failed.path} {failed.message}", hint="fix it, or leave it out with --continue-on-error"
     )

@@ -46,7 +46,7 @@ class Dialect:
 
 OLLAMA = Dialect(
     protocol="Ollama's protocol",
-    start="start it (Ollama: `ollama serve`), or mend base_url in [models]",
+    start="start it (Ollama: `ollama serve`), or fix base_url in [models]",
     address='is base_url in [models] the address of an Ollama server, without a path such as /v1? (provider = "openai" '
     "is for other servers)",
     log="the server's own log says more (Ollama: `journalctl -u ollama`, or ~/.ollama/logs/server.log)",
@@ -57,7 +57,7 @@ OLLAMA = Dialect(
 )
 OPENAI = Dialect(
     protocol="OpenAI's protocol",
-    start="start it, or mend base_url in [models] (vLLM usually has port 8000, llama-server 8080, LM Studio 1234)",
+    start="start it, or fix base_url in [models] (vLLM usually has port 8000, llama-server 8080, LM Studio 1234)",
     address='is base_url in [models] the address of a server with /v1/chat/completions? (provider = "ollama" is for '
     "Ollama)",
     log="the server's own log says more",

@@ -218,7 +218,7 @@ def copy_included(worktree: Path, repo_top: Path, paths: Sequence[str]) -> None:
             if exc.errno not in LEFT_OUT:
                 raise RepositoryError(
                     f"cannot copy {path}, which .worktreeinclude names: {exc.strerror}",
-                    hint="mend the file's permissions, or take it out of .worktreeinclude",
+                    hint="fix the file's permissions, or take it out of .worktreeinclude",
                 ) from exc
 
 
