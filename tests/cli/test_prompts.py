@@ -13,6 +13,7 @@ from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.parroting import MARK
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import brief, longest
 
 SHAPED = [prompt for prompt in PROMPTS if prompt.schema is not None]
 FREE_KEYS = {"role", "needs", "category", "decision"}
@@ -66,6 +67,13 @@ def texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize("prompt", SHAPED, ids=lambda prompt: prompt.name)
 def test_every_key_is_required_in_the_order_of_the_example(prompt: Prompt[Any, Any]) -> None:
     compare(sent(prompt), sent(prompt), json.loads(prompt.example))
+
+
+@pytest.mark.parametrize("prompt", SHAPED, ids=lambda prompt: prompt.name)
+def test_the_longest_brief_answer_ends_before_its_limit(prompt: Prompt[Any, Any]) -> None:
+    schema = brief(sent(prompt), prompt.max_answer_tokens)
+    assert longest(schema, schema) <= prompt.max_answer_tokens * CHARS_PER_TOKEN
+    compare(schema, schema, json.loads(prompt.example))
 
 
 @pytest.mark.parametrize("prompt", SHAPED, ids=lambda prompt: prompt.name)

@@ -26,6 +26,7 @@ from clean_room_agent.llm.answers import YES_OR_NO
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Sampling
 from clean_room_agent.llm.router import Window
+from clean_room_agent.llm.schema import at_most
 
 SKY = Note(text="sky")
 COPIED = '{"name": "quokka brown", "shades": [3]}'
@@ -182,6 +183,14 @@ def test_a_cut_object_is_asked_for_again_shorter() -> None:
     assert "at most 64 tokens" in transport.requests[1].prompt
     assert sink.calls[0].finish == "length"
     assert sink.readings[0] == (1, "unreadable", "the answer was cut off after 64 tokens")
+
+
+def test_after_a_cut_object_the_server_holds_the_repair_to_less() -> None:
+    shades = replace(COLOUR, narrow=lambda schema, _: at_most(schema, "shades", 99))
+    client, transport, _ = setup(cut('{"name": "bl'), '{"name": "blue"}')
+    client.ask(shades, SKY, pass_id="t:p")
+    bounds = [(request.schema or {})["properties"]["shades"]["maxItems"] for request in transport.requests]
+    assert bounds == [99, 1]
 
 
 def test_a_cut_text_is_truncated_and_not_repaired() -> None:

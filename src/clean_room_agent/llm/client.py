@@ -24,6 +24,7 @@ from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.repair import repair_prompt
 from clean_room_agent.llm.repetition import describe_repetition
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
+from clean_room_agent.llm.schema import brief
 from clean_room_agent.llm.sink import CallSink
 from clean_room_agent.llm.wire import Exchanged, Place, Question, Timing, Wire, request_tokens
 
@@ -216,6 +217,8 @@ class ModelClient:
         if prompt.answer.repair_schema is not None and self._router.models.verdict_schema:
             shape, room = Shape(prompt.answer.repair_schema), max(room, VERDICT_SCHEMA_TOKENS)
             form = prompt.answer.repair_words
+        elif shape.schema is not None and bad.kind in {"truncated", "repeated"}:
+            shape = shape._replace(schema=brief(shape.schema, room))
         asked = question.text
         if bad.kind == "parroted" and self._is_held(question):
             asked = asked.replace(prompt.example, EXAMPLE_LEFT_OUT)

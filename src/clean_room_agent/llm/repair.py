@@ -13,7 +13,7 @@ def repair_prompt(original: str, answer: str, bad: BadAnswer, *, max_tokens: int
     quoted = "" if bad.kind in {"parroted", "repeated"} else quote_lines(answer)
     if quoted:
         parts += ["The answer was:", "", quoted, ""]
-    if bad.kind == "truncated":
+    if bad.kind in {"truncated", "repeated"}:
         parts.append(
             f"What was wrong: {bad.fault}. Answer again, complete and shorter: at most {max_tokens} tokens."
         )

@@ -7,6 +7,8 @@ be empty, and with a long text. Hence `bounds` stand in the schema alone.
 """
 
 import functools
+import json
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -22,6 +24,14 @@ NAME_CHARS = 120
 PATH_CHARS = 240
 ID_PATTERN = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,31}$"
 MAX_NUMBER = 999
+PATTERN_CHARS = 32
+"""That a text with a pattern and no other bound may have: each pattern here ends."""
+BRIEF_CHARS = 160
+"""Of each text of a brief answer."""
+BRIEF_ENTRIES = (8, 4, 2, 1)
+"""Of each list of a brief answer: the first that lets it end in time."""
+CHARS_PER_TOKEN = 2.5
+"""Of JSON in English, at the least: so an answer of so many tokens has this many characters."""
 
 
 def bounds(**limits: int | str) -> Any:
@@ -54,6 +64,47 @@ def numbers_to(schema: JsonSchema, count: int) -> JsonSchema:
         for key, listed in schema["properties"].items()
     }
     return {**schema, "properties": properties}
+
+
+def brief(schema: JsonSchema, tokens: int) -> JsonSchema:
+    """The schema with shorter lists and texts, so that the longest answer to it ends within so many tokens; with one entry
+    to a list where none does. Where the bounds are alternatives, or of another kind, they stay.
+    """
+    for entries in BRIEF_ENTRIES:
+        shortened: JsonSchema = _shortened(schema, entries)
+        if longest(shortened, shortened) <= tokens * CHARS_PER_TOKEN:
+            break
+    return shortened
+
+
+def longest(schema: JsonSchema, node: JsonSchema) -> float:
+    """Characters of the longest value that the node of the schema allows; without end where it has no bound."""
+    if "$ref" in node:
+        return longest(schema, schema["$defs"][node["$ref"].rpartition("/")[2]])
+    if "anyOf" in node:
+        return max(longest(schema, way) for way in node["anyOf"])
+    chars: float = len(str(MAX_NUMBER)) + 2
+    if "enum" in node:
+        chars = max(len(json.dumps(word)) for word in node["enum"])
+    elif node["type"] == "object":
+        chars = 2 + sum(len(key) + 6 + longest(schema, value) for key, value in node["properties"].items())
+    elif node["type"] == "array":
+        chars = 2 + node.get("maxItems", math.inf) * (2 + longest(schema, node["items"]))
+    elif node["type"] == "string":
+        chars = 2 + node.get("maxLength", PATTERN_CHARS if "pattern" in node else math.inf)
+    return chars
+
+
+def _shortened(node: Any, entries: int) -> Any:
+    if isinstance(node, list):
+        return [_shortened(part, entries) for part in node]
+    if not isinstance(node, dict):
+        return node
+    most = {"maxItems": entries, "maxLength": BRIEF_CHARS}
+    kept = {key: _shortened(value, entries) for key, value in node.items()}
+    return kept | {
+        key: min(node[key], bound) for key, bound in most.items() if isinstance(node.get(key), int)
+    }
 
 
 def _strict(node: Any) -> Any:
