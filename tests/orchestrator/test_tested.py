@@ -1,5 +1,5 @@
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.orchestrator.tested import what_tests_showed
+from clean_room_agent.orchestrator.tested import left_undone, what_tests_showed
 from clean_room_agent.orchestrator.testing.gate import judge_step
 from clean_room_agent.orchestrator.testing.results import Outcome, TestRun
 
@@ -53,3 +53,16 @@ def test_a_test_that_no_longer_runs_is_missing() -> None:
     tested = what_tests_showed(before, after, judge_step(before, after))
     assert tested.missing == ("a",)
     assert tested.new == (fails("tests/test_a.py"),)
+
+
+def test_what_is_red_beside_tests_that_were_turned_is_left_undone() -> None:
+    base = run(*map(fails, ("t/a.py::x", "t/a.py::y", "t/b.py::z", "m.A.one", "m.B.one")))
+    assert left_undone(base, run(fails("t/a.py::y"), fails("t/b.py::z"))) == {"t/a.py::y"}
+    assert left_undone(base, run(fails("t/b.py::z"))) == set()
+    assert left_undone(base, base) == base.red()
+    classes = run(*map(fails, ("m.A.one", "m.A.two", "m.B.one")))
+    assert left_undone(classes, run(fails("m.A.two"), fails("m.B.one"))) == {"m.A.two"}
+
+
+def test_a_test_that_could_be_loaded_and_fails_is_left_undone() -> None:
+    assert left_undone(run(fails("t/a.py")), run(fails("t/a.py::x"))) == {"t/a.py::x"}

@@ -17,6 +17,11 @@ def file_part(name: str) -> str:
     return FIRST_MARK.split(name, maxsplit=1)[0]
 
 
+def group_of(name: str) -> str:
+    """What a test shares with those that stand beside it: its file, or its first title; the class of a dotted name."""
+    return name.rpartition(".")[0] if DOTTED.fullmatch(name) else file_part(name)
+
+
 def files_meant(name: str) -> tuple[str, ...]:
     """The relative paths that a test's name may mean, likeliest first; some of them, or all, may not exist.
 

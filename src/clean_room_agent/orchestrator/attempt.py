@@ -35,7 +35,7 @@ from clean_room_agent.orchestrator.missing import missing_after_refusal, missing
 from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.stability import unstable_tests
-from clean_room_agent.orchestrator.tested import what_tests_showed
+from clean_room_agent.orchestrator.tested import left_undone, what_tests_showed
 from clean_room_agent.orchestrator.testing.commands import scripts_of
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
@@ -84,7 +84,7 @@ class Tried:
     untouched: tuple[str, ...] = ()
     """The targets that the edits left as they were, like "modify src/a.py"."""
     unfinished: bool = False
-    """Whether it may stay, and a better one is worth trying: the run would end without having turned a test green."""
+    """Whether it may stay, and a better one is worth trying: the run would end with goal tests red that it is about."""
 
     @property
     def waits(self) -> bool:
@@ -310,7 +310,8 @@ def judge(run: Run, job: StepJob, room: ContextPackage, tried: Tried, tests: Tes
         wobbling = unstable_tests(run, tests, verdict.newly_failing, tried.commit)
         if wobbling:
             verdict = judge_step(before, tests, run.bench.config.accept, planned=planned, unstable=wobbling)
-    unfinished = verdict.passed and job.last and _turned_nothing(run, tests)
+    undone = _left_undone(run, tests) if verdict.passed and job.last else frozenset()
+    unfinished = bool(undone)
     missing = None
     if unfinished or not verdict.passed:
         missing = missing_after_tests(
@@ -326,7 +327,7 @@ def judge(run: Run, job: StepJob, room: ContextPackage, tried: Tried, tests: Tes
     return Tried(
         outcome=outcome,
         detail=verdict.reason
-        + (": no goal test passes yet" if unfinished else _left_out(run, job, room, tried))
+        + (_undone(run, tests, undone) if unfinished else _left_out(run, job, room, tried))
         + left,
         answer=tried.answer,
         fingerprint=tried.fingerprint,
@@ -350,11 +351,19 @@ def _says_nothing_at_head(run: Run) -> bool:
     return says_nothing(run.bench.run_step())
 
 
-def _turned_nothing(run: Run, tests: TestRun) -> bool:
-    """Whether each test that was red at the base still is, where all have to pass in the end."""
+def _left_undone(run: Run, tests: TestRun) -> frozenset[str]:
+    """The red tests that speak against this as the run's last change, where all have to pass in the end."""
     base = run.progress.at_base
-    red = frozenset() if base is None else base.red()
-    return run.bench.config.accept == "all-pass" and bool(red) and red <= tests.red()
+    if base is None or not base.red() or run.bench.config.accept != "all-pass":
+        return frozenset()
+    return left_undone(base, tests)
+
+
+def _undone(run: Run, tests: TestRun, undone: frozenset[str]) -> str:
+    base = run.progress.at_base
+    if base is not None and base.red() <= tests.red():
+        return ": no goal test passes yet"
+    return f": {len(undone)} of them beside tests that pass now"
 
 
 def _failed_outcome(tests: TestRun, missing: RefinementRequest | None) -> AttemptOutcome:

@@ -23,7 +23,7 @@ class Candidate:
     number: int
     """Of the attempt, from 1."""
     may_stay: bool
-    """Whether its tests passed, and it is not unfinished."""
+    """Whether its tests passed; of a last change, whether it also turned a goal test green."""
     goals: int
     """Goal tests: those that were red before the step."""
     green: int
@@ -51,11 +51,12 @@ def candidate(tried: Tried, number: int, before: TestRun | None) -> Candidate:
     goals = frozenset() if before is None else before.red()
     after = tried.tests
     red = frozenset() if after is None else after.red()
+    green = 0 if after is None else sum(name not in red and passes(name, after) for name in goals)
     return Candidate(
         number=number,
-        may_stay=tried.outcome is AttemptOutcome.APPLIED_AND_PASSED and not tried.unfinished,
+        may_stay=tried.outcome is AttemptOutcome.APPLIED_AND_PASSED and bool(green or not tried.unfinished),
         goals=len(goals),
-        green=0 if after is None else sum(name not in red and passes(name, after) for name in goals),
+        green=green,
         newly=len(tried.verdict.newly_failing) if tried.verdict else 0,
         tested=after is not None,
         placed=tried.result is not None,

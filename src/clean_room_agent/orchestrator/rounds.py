@@ -54,7 +54,7 @@ class History:
     refinements: list[RefinementRequest] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
     kept: Round | None = None
-    """The first whose best may stay and is unfinished: it is accepted only when no other does better."""
+    """The best that may stay and is unfinished: it is accepted only when no later one does better."""
 
 
 def has_attempt(run: Run, job: StepJob) -> bool:

@@ -8,6 +8,7 @@ from clean_room_agent.artifacts.verdicts import MAX_MESSAGE, FailureSignal
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.git.history import changed_paths
 from clean_room_agent.orchestrator.attempt import StepJob, Tried
+from clean_room_agent.orchestrator.candidates import candidate
 from clean_room_agent.orchestrator.diagnosing import DIAGNOSIS, diagnosis
 from clean_room_agent.orchestrator.doctor import Advice, DoctorSeen
 from clean_room_agent.orchestrator.journal import as_text
@@ -23,6 +24,7 @@ ACTION = "action"
 FIRST = Action(kind="retry", rule="first attempt")
 FINAL = frozenset({"stop", "skip", "needs_human"})
 """Actions that are decided anew when a run goes on: a limit may have been raised, or the user have said something."""
+LATER_BETTER = "a later attempt did better"
 ENDS_STEP = FINAL | {"replan", "reduce_scope"}
 
 
@@ -56,7 +58,8 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         if not drawn.known:
             with run.interrupts.shield():
                 run.bench.checkout(run.progress.head)
-        past.kept = past.kept or (drawn if passed else None)
+        if passed:
+            _keep_better(run, past, drawn)
         missing = tried.missing if tried.missing and is_new(tried.missing, past.refinements) else None
         past.told.append(tried)
         past.seen.append(attempt_seen(tried, action, missing, candidates=drawn.size))
@@ -141,6 +144,18 @@ def _too_large(error: WindowExceeded) -> StepEnd:
     return StepEnd(accepted=None, why=error.message, failures=(signal,), action=action)
 
 
+def _keep_better(run: Run, past: History, drawn: Round) -> None:
+    """Of the round's best, which may stay, and the one that was kept so far, that stays which turned more goal tests green."""
+    if past.kept is None:
+        past.kept = drawn
+        return
+    ours, theirs = (candidate(one.best, 0, run.progress.accepted).green for one in (drawn, past.kept))
+    loser, why = (past.kept, LATER_BETTER) if ours > theirs else (drawn, "an earlier attempt did as well")
+    run.chronicle.event(loser.pass_id, NOT_CHOSEN, why)
+    if loser is past.kept:
+        past.kept = drawn
+
+
 def _accept(run: Run, past: History, drawn: Round, *, known: bool) -> StepEnd:
     """The commit of the round's best is the run's head, and the index knows what it changed; where all is `known`, as soon as
     that is needed.
@@ -150,7 +165,7 @@ def _accept(run: Run, past: History, drawn: Round, *, known: bool) -> StepEnd:
     chosen = drawn.best
     with run.interrupts.shield():
         if past.kept is not None and past.kept is not drawn:
-            run.chronicle.event(past.kept.pass_id, NOT_CHOSEN, "a later attempt did better")
+            run.chronicle.event(past.kept.pass_id, NOT_CHOSEN, LATER_BETTER)
         before = run.progress.head
         run.progress.head = chosen.commit
         run.progress.accepted = chosen.tests

@@ -1,6 +1,7 @@
 """What the tests showed after an attempt, set beside what they showed before its step."""
 
 from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.test_names import group_of
 from clean_room_agent.execute.attempt_result import Goal, TestedAttempt
 from clean_room_agent.execute.evidence import same_failure
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
@@ -27,6 +28,14 @@ def what_tests_showed(before: TestRun, after: TestRun, verdict: StepVerdict) -> 
         missing=tuple(name for name in verdict.newly_failing if name not in after.outcomes),
         after=evidence_of(after),
     )
+
+
+def left_undone(base: TestRun, now: TestRun) -> frozenset[str]:
+    """The red tests that speak against a change as the last one: those beside tests that were red at the base and are not
+    now, or all of them where there are none such. What stands elsewhere may be red for reasons of its own.
+    """
+    turned = {group_of(name) for name in base.red() - now.red()}
+    return frozenset(name for name in now.red() if not turned or group_of(name) in turned)
 
 
 def _goal(name: str, before: FailingTest | None, now: FailingTest | None, after: TestRun) -> Goal:
