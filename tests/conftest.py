@@ -6,6 +6,7 @@ import shutil
 import tempfile
 
 from hypothesis import HealthCheck, settings
+from tests.fakes.foreground import heed_ctrl_c
 
 # A busy machine must not fail a test that asks about values: how long things take is measured by benchmarks.
 settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -14,3 +15,5 @@ settings.load_profile("values")
 # Folders that tests make are noted where no user keeps such notes; processes that tests start find the same ones.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="cra-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+
+heed_ctrl_c()

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from benchmarks.faults.scoreboard import Effort, Figure, read_board, render, write_board
+from tests.fakes.foreground import heed_ctrl_c
 
 PARTS = (
     "states",
@@ -52,6 +53,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, help="a folder for what is made; default: a temporary one")
     parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     options = parser.parse_args()
+    heed_ctrl_c()
     measured: dict[str, tuple[Figure, ...]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
