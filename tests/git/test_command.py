@@ -8,7 +8,15 @@ from tests.fakes.repositories import commit, git, make_repository, write
 from tests.fakes.states.hostile import canary, canary_program
 
 from clean_room_agent.errors import GitError
-from clean_room_agent.git.command import Named, environment, named_programs, one_line
+from clean_room_agent.git.command import (
+    LITTLE,
+    MAKE_ROOM,
+    Named,
+    environment,
+    named_programs,
+    one_line,
+    remedy_for,
+)
 from clean_room_agent.git.command import git as hardened_git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree, reset_worktree
@@ -82,3 +90,13 @@ def test_git_is_not_taken_from_the_folder_that_it_works_on(
     monkeypatch.chdir(top)
     assert one_line(hardened_git("rev-parse", "--show-toplevel", cwd=top)) == str(top)
     assert not canary.exists()
+
+
+@pytest.mark.parametrize(
+    "words", ["fatal: couldn't write 'HEAD.lock'", "error: unable to create temporary file"]
+)
+def test_what_cannot_be_written_on_a_full_disk_is_told_to_make_room(words: str) -> None:
+    assert remedy_for(words, LITTLE - 1) == MAKE_ROOM
+    assert remedy_for(words, LITTLE) == ""
+    assert remedy_for("fatal: 'x' is not a commit", 0) == ""
+    assert remedy_for(f"{words}: No space left on device", LITTLE) == MAKE_ROOM

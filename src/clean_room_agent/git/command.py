@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +89,10 @@ class Named:
         )
 
 
+LITTLE = 1 << 20
+"""Bytes; where fewer are free, a file that could not be written is put down to that."""
+UNWRITTEN = re.compile(r"(couldn't|could not|cannot|unable to|failed to) (write|create|close|update|append)")
+MAKE_ROOM = "make room where git's folder stands, and start again"
 REMEDIES = (
     (
         "not a git repository: |there is no folder",
@@ -101,7 +106,7 @@ REMEDIES = (
         r"Read-only file system|insufficient permission|(cannot|could not|unable to) (create|lock|write).*Permission denied",
         "git's folder must be writable: the snapshot and the result are kept there",
     ),
-    ("No space left|Disk quota exceeded", "make room where git's folder stands, and start again"),
+    ("No space left|Disk quota exceeded", MAKE_ROOM),
     (
         "index file corrupt|index file smaller|bad signature|bad index file",
         "git's index is damaged; it can be made anew from HEAD: rm .git/index && git reset",
@@ -139,10 +144,12 @@ def git(
             contain=False,
         )
     except CommandError as exc:
-        raise GitError(exc.message, hint=exc.hint or _remedy(exc.message)) from exc
+        raise GitError(exc.message, hint=exc.hint or remedy_for(exc.message, _free_at(cwd))) from exc
     if done.returncode not in ok:
         words = _words(done.stderr)
-        raise GitError(f"git {_verb(arguments)} (exit {done.returncode}): {words}", hint=_remedy(words))
+        raise GitError(
+            f"git {_verb(arguments)} (exit {done.returncode}): {words}", hint=remedy_for(words, _free_at(cwd))
+        )
     if done.stdout_cut:
         raise GitError(f"git {_verb(arguments)}: more than {OUTPUT_BOUND} bytes of output")
     return done.stdout
@@ -162,7 +169,9 @@ def stream_git(
         )
     except CommandError as exc:
         words = _words(exc.stderr) or exc.message
-        raise GitError(f"git {_verb(arguments)}: {words}", hint=_remedy(words) or exc.hint) from exc
+        raise GitError(
+            f"git {_verb(arguments)}: {words}", hint=remedy_for(words, _free_at(cwd)) or exc.hint
+        ) from exc
 
 
 def command_line(*arguments: str) -> tuple[str, ...]:
@@ -245,5 +254,16 @@ def _verb(arguments: tuple[str, ...]) -> str:
     return arguments[at]
 
 
-def _remedy(words: str) -> str:
-    return next((remedy for pattern, remedy in REMEDIES if re.search(pattern, words)), "")
+def remedy_for(words: str, free: int) -> str:
+    """What to do about a failure of git that it describes in these words, while so many bytes are free; "" where that is not
+    known. Where a small file could not be written for want of space, git does not always say so.
+    """
+    known = next((remedy for pattern, remedy in REMEDIES if re.search(pattern, words)), "")
+    return known or (MAKE_ROOM if free < LITTLE and UNWRITTEN.search(words) else "")
+
+
+def _free_at(folder: Path) -> int:
+    try:
+        return shutil.disk_usage(folder).free
+    except OSError:
+        return LITTLE

@@ -78,10 +78,7 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
             remove_worktree(worktree)
             raise
     except GitError as exc:
-        raise GitError(
-            f"no work tree at {where}: {exc.message}",
-            hint=CHECK,
-        ) from exc
+        raise GitError(f"no work tree at {where}: {exc.message}", hint=exc.hint or CHECK) from exc
     return worktree
 
 
