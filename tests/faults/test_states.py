@@ -16,6 +16,8 @@ FIT = (
     "strange file names",
     "filters of work trees alone",
     "path that begins here",
+    "autocrlf",
+    "attributes of line ends and encodings",
 )
 REFUSED = (
     "mid am",

@@ -124,6 +124,7 @@ def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
             "untracked": taken.untracked,
             "excluded": taken.excluded,
             "absent": taken.absent,
+            "reshaped": taken.reshaped,
             "generated": [(folder.path, folder.what) for folder in taken.generated],
         }
         parts.chronicle.snapshot_taken(taken.commit, account)
@@ -178,7 +179,7 @@ def _taken_before(run: OrchestratorRunRow) -> Snapshot:
         dirty_tracked=tuple(account["tracked"]),
         untracked=tuple(account["untracked"]),
         excluded=tuple((path, reason) for path, reason in account["excluded"]),
-        reshaped=(),
+        reshaped=tuple(account.get("reshaped", ())),
         absent=tuple(account.get("absent", ())),
         generated=generated_in(run.snapshot),
     )
@@ -202,8 +203,9 @@ def _assemble(
 
     context = parts.open_context(worktree.path)
     if not context.described():
-        # The index describes the user's tree; what the snapshot leaves out is not in the worktree.
-        context.refresh(worktree.path, tuple(path for path, _ in taken.excluded), taken.commit)
+        # The index describes the user's tree: the worktree lacks what the snapshot leaves out, and has other line ends.
+        left_out = (path for path, _ in taken.excluded)
+        context.refresh(worktree.path, (*left_out, *taken.reshaped), taken.commit)
     head = f"refs/cra/{task_id}/head"
     progress = Progress(head=taken.commit, kept_head=list_refs(parts.repo, head).get(head, ""))
     started_at = parts.monotonic() - seconds_used(parts.session)
