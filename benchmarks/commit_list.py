@@ -75,11 +75,12 @@ class SearchEntry(_Table):
 class CommitList(_Table):
     """The whole file. Commits stand in the order in which they are worked through.
 
-    `environments_of` names a list beside this one whose environments hold here too.
+    `environments_of` and `repositories_of` name lists beside this one whose environments and repositories hold here too.
     """
 
     environments_of: str = ""
-    repositories: dict[str, RepositoryEntry]
+    repositories_of: str = ""
+    repositories: dict[str, RepositoryEntry] = {}
     environments: dict[str, EnvironmentEntry] = {}
     searches: dict[str, SearchEntry] = {}
     commits: tuple[CommitEntry, ...] = ()
@@ -96,6 +97,9 @@ def read_list(path: Path) -> CommitList:
     if listed.environments_of:
         others = read_list(path.with_name(listed.environments_of)).environments
         listed = listed.model_copy(update={"environments": {**others, **listed.environments}})
+    if listed.repositories_of:
+        known = read_list(path.with_name(listed.repositories_of)).repositories
+        listed = listed.model_copy(update={"repositories": {**known, **listed.repositories}})
     for commit in listed.commits:
         _ = listed.repositories[commit.repository], listed.environments[commit.environment]
     return listed

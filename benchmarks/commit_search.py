@@ -10,14 +10,21 @@ from benchmarks.commit_checks import Measured, measure
 from benchmarks.commit_list import CommitEntry, CommitList, RepositoryEntry
 from benchmarks.commit_trees import clone, git, message_of
 
-MOST_SOURCES = 5
-MOST_LINES = 200
 # What the first line of a message that announces a repair says; the tests decide whether there was one.
 REPAIR = re.compile(
     r"\b(fix(e[sd]|ing)?|bugs?|regress\w*|crash\w*|prevents?|avoids?|incorrect\w*|wrong\w*|correct(s|ly)?|broken"
     r"|do(es)? not|don't|preserves?|restores?|ensures?|handles?)\b",
     re.IGNORECASE,
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """How large a change may be; both ends count."""
+
+    sources: tuple[int, int] = (1, 5)
+    lines: tuple[int, int] = (0, 199)
+    """Added and deleted, in source files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +63,7 @@ def find(
     *,
     newest: int,
     quota: Quota,
+    size: Size,
     repairs: bool,
     tell: Callable[[CommitEntry, Measured], None],
 ) -> Found:
@@ -77,7 +85,7 @@ def find(
             break
         looked_at += 1
         change = read_change(tree, commit, layout)
-        reason = refusal(tree, commit, change, layout, seen, repairs=repairs)
+        reason = refusal(tree, commit, change, layout, seen, size=size, repairs=repairs)
         shapes = [shape for shape in shapes_of(change) if left[shape]]
         if not reason and not shapes:
             reason = "enough of its shape"
@@ -141,18 +149,28 @@ def read_change(tree: Path, commit: str, layout: RepositoryEntry) -> Change:
 
 
 def refusal(
-    tree: Path, commit: str, change: Change, layout: RepositoryEntry, seen: set[str], *, repairs: bool
+    tree: Path,
+    commit: str,
+    change: Change,
+    layout: RepositoryEntry,
+    seen: set[str],
+    *,
+    size: Size,
+    repairs: bool,
 ) -> str:
     """Why the commit is left out before any test runs, "" if it is not; `seen` learns its message."""
     message = message_of(tree, commit)
     repeated = message in seen
     seen.add(message)
+    (least, most), (fewest, lines) = size.sources, size.lines
     checks = (
         (not change.sources, "changes no source file"),
         (not change.tests, "changes no test"),
         (repairs and not REPAIR.search(message.partition("\n")[0]), "its first line speaks of no repair"),
-        (len(change.sources) > MOST_SOURCES, f"changes over {MOST_SOURCES} source files"),
-        (change.lines >= MOST_LINES, f"changes {MOST_LINES} source lines or more"),
+        (len(change.sources) < least, f"changes under {least} source files"),
+        (len(change.sources) > most, f"changes over {most} source files"),
+        (change.lines < fewest, f"changes under {fewest} source lines"),
+        (change.lines > lines, f"changes {lines + 1} source lines or more"),
         (repeated, "same message as a newer one"),
         (not selected(tree, commit, change, layout), "no changed test file can be run"),
     )

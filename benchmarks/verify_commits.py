@@ -6,7 +6,7 @@ from pathlib import Path
 
 from benchmarks.commit_checks import Measured, measure
 from benchmarks.commit_list import CommitEntry, CommitList, SearchEntry, read_list, write_commits
-from benchmarks.commit_search import Quota, find
+from benchmarks.commit_search import Quota, Size, find
 from benchmarks.commit_trees import BenchmarkError
 
 LIST = Path(__file__).with_name("real_commits.toml")
@@ -68,6 +68,7 @@ def search(arguments: argparse.Namespace, listed: CommitList) -> None:
         arguments.find,
         newest=arguments.newest,
         quota=quota,
+        size=Size(sources=arguments.files, lines=arguments.lines),
         repairs=not arguments.any_kind,
         tell=tell,
     )
@@ -81,6 +82,12 @@ def search(arguments: argparse.Namespace, listed: CommitList) -> None:
         others = [entry for entry in listed.commits if entry.repository != arguments.find]
         searches = {**listed.searches, arguments.find: search}
         write_commits(arguments.list, (*others, *found.commits), searches)
+
+
+def span(text: str) -> tuple[int, int]:
+    """Two numbers, like 2-5."""
+    low, _, high = text.partition("-")
+    return int(low), int(high)
 
 
 def main() -> int:
@@ -97,6 +104,16 @@ def main() -> int:
     parser.add_argument("--take", type=int, default=2)
     parser.add_argument("--wide", type=int, default=1)
     parser.add_argument("--creating", type=int, default=0)
+    parser.add_argument(
+        "--files",
+        type=span,
+        default=Size().sources,
+        metavar="LOW-HIGH",
+        help="source files that a commit changes",
+    )
+    parser.add_argument(
+        "--lines", type=span, default=Size().lines, metavar="LOW-HIGH", help="lines that it changes in them"
+    )
     parser.add_argument("--any-kind", action="store_true", help="changes of every kind, not only repairs")
     parser.add_argument("--add", action="store_true", help="write what was found into the list")
     arguments = parser.parse_args()
