@@ -8,7 +8,15 @@ import pytest
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.openai_server import Kind, OpenAiServer
 
-from clean_room_agent.cli.discovery import Wanted, find_server, find_test_command, find_window, suggest_models
+from clean_room_agent.cli.discovery import (
+    Wanted,
+    find_server,
+    find_test_command,
+    find_window,
+    ollama_url,
+    suggest_models,
+    with_scheme,
+)
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.exchange import ServedModel
 
@@ -155,3 +163,36 @@ def test_of_two_failures_the_one_of_the_named_protocol_is_told() -> None:
 def test_a_project_file_of_another_shape_tells_nothing(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     assert find_test_command(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        (":8123", "http://127.0.0.1:8123"),
+        ("0.0.0.0:8123", "http://127.0.0.1:8123"),
+        (" 'http://localhost' ", "http://localhost:80"),
+        ("https://box.lan/ollama", "https://box.lan:443"),
+        ("[::]:11435", "http://[::1]:11435"),
+        ("box:none", "http://box:none"),
+    ],
+)
+def test_a_host_is_read_as_ollama_reads_it(host: str, url: str) -> None:
+    assert ollama_url(host) == url
+
+
+def test_an_address_without_a_scheme_is_of_http() -> None:
+    assert with_scheme("127.0.0.1:8080") == "http://127.0.0.1:8080"
+    assert with_scheme("https://127.0.0.1") == "https://127.0.0.1"
+
+
+def test_the_server_that_the_variable_names_comes_first() -> None:
+    with OllamaServer([]) as server:
+        host = server.base_url.removeprefix("http://")
+        assert find_server(Wanted(ollama_host=host)).base_url == server.base_url
+
+
+def test_a_variable_that_names_another_machine_is_said_where_nobody_else_answers() -> None:
+    with pytest.raises(ModelError, match=r"OLLAMA_HOST: .* is not this machine"):
+        find_server(Wanted(ollama_host="192.0.2.1", provider="ollama"))

@@ -1,5 +1,6 @@
 """`cra init`: what it writes, what it asks for, and what it refuses to make up."""
 
+import contextlib
 import os
 import pty
 import subprocess
@@ -133,12 +134,20 @@ def test_at_a_terminal_each_value_is_asked_for_with_what_was_found(till: Project
         )
         os.close(side)
         said = _converse(
-            main, ("coding model", "mine:1b\n"), ("reasoning", "\n"), ("window", "\n"), ("test", "\n")
+            main,
+            ("  2  thinker:4b", "mine:1b\n"),
+            ("reasoning", "2\n"),
+            ("window", "\n"),
+            ("test", "\n"),
+            ("run the tests once", "y\n"),
         )
+        said += _rest(main)
         out, _ = process.communicate(timeout=PATIENCE)
     os.close(main)
     assert process.returncode == 0, said
     assert out.startswith(b"wrote ")
+    assert "the server does not list mine:1b" in said
+    assert "test_command: 3 passed, 1 failed" in said, said
     settings = load_settings(Workspace(repo=till.top).config, Overrides())
     assert (settings.models.coding, settings.models.reasoning) == ("mine:1b", "thinker:4b")
 
@@ -154,6 +163,15 @@ def _converse(terminal: int, *turns: tuple[str, str]) -> str:
         said += heard
         os.write(terminal, answer.encode())
     return said
+
+
+def _rest(terminal: int) -> str:
+    """What is said until nobody has the other end open."""
+    said = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(terminal, 4096):
+            said += piece
+    return said.decode()
 
 
 def test_the_sandbox_is_written_as_it_was_found_or_given(till: Project) -> None:

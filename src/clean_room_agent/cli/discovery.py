@@ -7,14 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from clean_room_agent import beneath
 from clean_room_agent.cli.model_server import open_server
-from clean_room_agent.errors import ModelError
+from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.llm.config import ModelsConfig, Provider
 from clean_room_agent.llm.exchange import ModelServer, ServedModel
 
-DEFAULT_URL = "http://127.0.0.1:11434"
+OLLAMA_PORT = 11434
+DEFAULT_URL = f"http://127.0.0.1:{OLLAMA_PORT}"
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, not listened on
+SCHEME_PORTS = {"http": 80, "https": 443}
 USUAL_PLACES: tuple[tuple[Provider, str], ...] = (
     ("ollama", DEFAULT_URL),
     ("openai", "http://127.0.0.1:8080"),
@@ -44,6 +48,8 @@ class Wanted:
     base_url: str | None = None
     provider: Provider | None = None
     api_key_env: str | None = None
+    ollama_host: str = ""
+    """What the variable OLLAMA_HOST says; "" for nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +93,7 @@ def find_server(wanted: Wanted) -> FoundServer:
 
     Raises:
         ModelError: nobody answers, or not as a model server would; of several failures, the first.
+        ConfigError: the given address is another machine's, or none.
     """
     failed: list[ModelError] = []
     for table in _places(wanted):
@@ -95,6 +102,10 @@ def find_server(wanted: Wanted) -> FoundServer:
             version, models = server.version(), server.list_models()
         except ModelError as error:
             failed.append(error)
+        except ConfigError as error:
+            if wanted.base_url:
+                raise
+            failed.append(ModelError(f"OLLAMA_HOST: {error.message}", hint=error.hint))
         else:
             return FoundServer(
                 models_table={**table, **NEEDED_BY.get(version.partition(" ")[0], {})},
@@ -124,10 +135,34 @@ def find_window(server: FoundServer, tags: tuple[str, ...]) -> int | None:
     return min([USUAL_WINDOW, *(length for length in lengths if length)])
 
 
+def with_scheme(address: str) -> str:
+    """The address as a URL: of http, where it names no scheme."""
+    return address if "://" in address else f"http://{address}"
+
+
+def ollama_url(host: str) -> str:
+    """Where the server answers that OLLAMA_HOST names, as Ollama reads it: each of scheme, host and port may be missing, and
+    a server that listens on all addresses is asked on this machine's own.
+    """
+    text = host.strip().strip("\"'")
+    scheme, separator, rest = text.rpartition("://")
+    try:
+        parts = urlsplit(f"//{rest}")
+        port = parts.port or (SCHEME_PORTS.get(scheme, OLLAMA_PORT) if separator else OLLAMA_PORT)
+        name = parts.hostname or ANY_ADDRESS
+    except ValueError:
+        return with_scheme(text)
+    name = {ANY_ADDRESS: "127.0.0.1", "::": "::1"}.get(name, name)
+    return f"{scheme or 'http'}://{f'[{name}]' if ':' in name else name}:{port}"
+
+
 def _places(wanted: Wanted) -> Iterator[dict[str, Any]]:
     extra = {"api_key_env": wanted.api_key_env} if wanted.api_key_env else {}
     given = tuple((provider, wanted.base_url) for provider in PROVIDERS if wanted.base_url)
-    for provider, url in given or USUAL_PLACES:
+    named: tuple[tuple[Provider, str], ...] = (
+        (("ollama", ollama_url(wanted.ollama_host)),) if wanted.ollama_host.strip() else ()
+    )
+    for provider, url in given or dict.fromkeys((*named, *USUAL_PLACES)):
         if wanted.provider in {None, provider}:
             yield {"provider": provider, "base_url": url, **extra}
 

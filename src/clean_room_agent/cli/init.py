@@ -1,6 +1,8 @@
 """`cra init`: find the model server and the tests, and write a complete, commented configuration."""
 
+import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -9,7 +11,8 @@ import click
 
 from clean_room_agent.cli import discovery, options, output, wiring
 from clean_room_agent.cli.config_file import render_config
-from clean_room_agent.errors import ModelError, UsageError
+from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.errors import ConfigError, GitError, ModelError, UsageError
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
@@ -45,9 +48,12 @@ class _Answers:
         self.found_more = False
         """Whether something that is missing was found, and only lacks consent."""
 
-    def settle(self, flag: str, what: str, given: Any, found: Any) -> Any:
+    def settle(self, flag: str, what: str, given: Any, found: Any, choices: Sequence[str] = ()) -> Any:
+        """The value; of numbered `choices`, the person may give the number."""
         if given is not None:
             return given
+        if self._ask and choices:
+            return self._chosen(what, found, choices)
         if self._ask:
             return click.prompt(what, default=found, type=type(found) if found is not None else str, err=True)
         if self._accept and found is not None:
@@ -56,6 +62,19 @@ class _Answers:
         self.found_more = self.found_more or found is not None
         self.missing.append(f"{flag} ({what}" + (f"; found: {found})" if found is not None else ")"))
         return None
+
+    def _chosen(self, what: str, found: str | None, choices: Sequence[str]) -> str:
+        said = str(click.prompt(f"{what} (name or number)", default=found, err=True)).strip()
+        if said.isdecimal() and 1 <= int(said) <= len(choices):
+            return choices[int(said) - 1]
+        if said not in choices and f"{said}:latest" not in choices:
+            output.aside(f"the server does not list {said}; `cra check` says whether it has it")
+        return said
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person sits at the terminal."""
+        return self._ask
 
     def agrees(self, what: str) -> bool:
         """Whether the person says so, now or by --yes."""
@@ -66,7 +85,9 @@ class _Answers:
 @click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[REPO]")
 @options.repo_option
 @click.option(
-    "--base-url", help="The model server; the usual addresses of this machine where nothing is said."
+    "--base-url",
+    help="The model server, like 127.0.0.1:8080; where nothing is said, what OLLAMA_HOST names, then the usual "
+    "addresses of this machine.",
 )
 @click.option(
     "--provider",
@@ -123,7 +144,12 @@ def command(
     if workspace.config.exists() and not force:
         raise UsageError(f"{workspace.config} is there already", hint="edit it, or replace it with --force")
     given = Given(
-        server=discovery.Wanted(base_url=base_url, provider=provider, api_key_env=api_key_env),
+        server=discovery.Wanted(
+            base_url=discovery.with_scheme(base_url) if base_url else None,
+            provider=provider,
+            api_key_env=api_key_env,
+            ollama_host=os.environ.get("OLLAMA_HOST", ""),
+        ),
         coding=coding,
         reasoning=reasoning,
         test_command=test_command,
@@ -131,11 +157,27 @@ def command(
         reserved_tokens=reserved_tokens,
         sandbox=sandbox,
     )
-    values = gather(workspace, given, _Answers(accept=yes, ask=not yes and sys.stdin.isatty()))
+    answers = _Answers(accept=yes, ask=not yes and sys.stdin.isatty())
+    values = gather(workspace, given, answers)
     write_config(workspace, values)
     output.answer(f"wrote {workspace.config}")
+    if answers.asks and click.confirm("run the tests once, as a run would?", default=True, err=True):
+        _try_tests(workspace)
     output.answer('next: cra check, cra check --tests, then cra solve "what is to be changed"')
     return 0
+
+
+def _try_tests(workspace: Workspace) -> None:
+    """What the tests say before any change, and how long they take. A failure is said, and the configuration stays."""
+    from clean_room_agent.cli.suite_check import check_tests
+
+    try:
+        for found in check_tests(workspace, load_settings(workspace.config, Overrides())):
+            output.aside(f"{'ok  ' if found.ok else 'FAIL'} {found.name}: {found.text}")
+            if not found.ok and found.remedy:
+                output.aside(f"       -> {found.remedy}")
+    except (ConfigError, GitError) as error:
+        output.aside(f"FAIL tests: {error.message}" + (f"\n       -> {error.hint}" if error.hint else ""))
 
 
 def _trust(workspace: Workspace) -> int:
@@ -159,12 +201,14 @@ def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, d
     except ModelError as error:
         output.aside(error.message)
     else:
-        names = ", ".join(model.tag for model in server.models) or "none"
-        output.aside(f"model server {server.base_url}, {server.version}; models: {names}")
+        _tell_server(server, numbered=answers.asks)
+    listed = [model.tag for model in server.models] if server else []
     suggested = discovery.suggest_models(server.models) if server else None
-    coding = answers.settle("--coding", "coding model", given.coding, suggested[0] if suggested else None)
+    coding = answers.settle(
+        "--coding", "coding model", given.coding, suggested[0] if suggested else None, listed
+    )
     reasoning = answers.settle(
-        "--reasoning", "reasoning model", given.reasoning, suggested[1] if suggested else None
+        "--reasoning", "reasoning model", given.reasoning, suggested[1] if suggested else None, listed
     )
     tags = tuple(tag for tag in (coding, reasoning) if tag)
     for tag in (coding, reasoning):
@@ -192,6 +236,20 @@ def gather(workspace: Workspace, given: Given, answers: _Answers) -> dict[str, d
         "testing": {"test_command": tests},
         "sandbox": {"mode": _sandbox(given.sandbox, answers)},
     }
+
+
+def _tell_server(server: discovery.FoundServer, *, numbered: bool) -> None:
+    """Where it is and what it has: in a line, or as a list to choose from."""
+    where = f"model server {server.base_url}, {server.version}"
+    if not numbered or not server.models:
+        output.aside(f"{where}; models: {', '.join(model.tag for model in server.models) or 'none'}")
+        return
+    output.aside(f"{where}; its models:")
+    width = max(len(model.tag) for model in server.models)
+    for number, model in enumerate(server.models, start=1):
+        size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
+        away = f"sent on to {model.forwards_to}" if model.forwards_to else ""
+        output.aside(f"{number:>3}  {model.tag:<{width}}  {size or away}".rstrip())
 
 
 def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
