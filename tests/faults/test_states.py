@@ -41,7 +41,7 @@ def test_commands_work_and_change_nothing_of_the_users(name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_commands_are_refused_with_the_remedy_and_change_nothing(name: str, tmp_path: Path) -> None:
-    commands = [command for command in COMMANDS if command.name in {"init", "solve"}]
+    commands = [command for command in COMMANDS if command.name in {"init", "solve", "check"}]
     assert survey_states(tmp_path, (name,), commands).findings == ()
 
 

@@ -118,6 +118,17 @@ def test_a_swapped_git_file_never_runs_anything(tree: Worktree, tmp_path: Path) 
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_nothing_is_left_of_a_work_tree_whose_objects_are_damaged(repo: Repository, tmp_path: Path) -> None:
+    tree = git(repo.top, "rev-parse", "HEAD^{tree}")
+    damaged = repo.common_dir / "objects" / tree[:2] / tree[2:]
+    damaged.chmod(0o644)
+    damaged.write_bytes(b"garbage")
+    with pytest.raises(GitError):
+        add_worktree(repo, repo.head, tmp_path / "wt", "t1")
+    assert not (tmp_path / "wt").exists()
+    assert not (repo.common_dir / "worktrees").exists()
+
+
 def test_reset_mends_a_lock_a_broken_index_and_closed_folders(tree: Worktree) -> None:
     (tree.git_dir / "index.lock").write_bytes(b"")
     reset(tree)

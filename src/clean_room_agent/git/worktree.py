@@ -69,9 +69,12 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
     try:
         with _one_at_a_time(repo):
             repo.git(*ADD, *_lock_reason(task_id), "--", str(where), commit)
-        worktree = _known_in_place(repo, where, commit)
+        # Read now: what runs in there later may replace it.
+        git_dir = Path(os.fsdecode((where / ".git").read_bytes()).removeprefix("gitdir: ").rstrip("\n"))
+        worktree = Worktree(path=where, git_dir=git_dir, repo=repo, submodules=())
         try:
             # Only now: a filter that the configuration names for this place alone is known.
+            worktree = _known_in_place(worktree, commit)
             _read_tree(worktree, commit)
             worktree.index.folders = folder_states(where, _list_files(worktree, commit))
         except BaseException:
@@ -82,15 +85,16 @@ def add_worktree(repo: Repository, commit: str, where: Path, task_id: str) -> Wo
     return worktree
 
 
-def _known_in_place(repo: Repository, where: Path, commit: str) -> Worktree:
-    """The new work tree, with the programs that git's configuration names as it is read there."""
-    # Read now: what runs in there later may replace it.
-    git_dir = Path(os.fsdecode((where / ".git").read_bytes()).removeprefix("gitdir: ").rstrip("\n"))
+def _known_in_place(worktree: Worktree, commit: str) -> Worktree:
+    """The new work tree, with its submodules, and the programs that git's configuration names as it is read there."""
+    repo = worktree.repo
     listed = names(repo.git("ls-tree", "-r", "-z", "--full-tree", "--", commit))
-    submodules = tuple(entry.partition("\t")[2] for entry in listed if entry.startswith(GITLINK))
-    worktree = Worktree(path=where, git_dir=git_dir, repo=repo, submodules=submodules)
-    named = named_programs(where, pins=worktree.pins) | repo.named
-    return dataclasses.replace(worktree, repo=dataclasses.replace(repo, named=named))
+    named = named_programs(worktree.path, pins=worktree.pins) | repo.named
+    return dataclasses.replace(
+        worktree,
+        repo=dataclasses.replace(repo, named=named),
+        submodules=tuple(entry.partition("\t")[2] for entry in listed if entry.startswith(GITLINK)),
+    )
 
 
 def stand_on(worktree: Worktree, commit: str) -> None:
