@@ -11,6 +11,7 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.cli.paging import paged
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.trace import RunOverview, list_overviews
 from clean_room_agent.report.runs import render_runs
@@ -35,7 +36,8 @@ def command(limit: int, repo: Path, as_json: bool) -> int:
         output.answer_json([as_object(entry) for entry in found])
     elif found:
         shown = neutral(found)
-        output.console().print(render_runs(shown, utc_now()), highlight=False)
+        with paged() as console:
+            console.print(render_runs(shown, utc_now()), highlight=False)
     else:
         output.answer(EMPTY if workspace.config.exists() else "no runs here yet; begin with: cra init")
     return 0

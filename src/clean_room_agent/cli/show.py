@@ -17,6 +17,7 @@ from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.gauges import read_gauges
 from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.cli.paging import paged
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
@@ -146,11 +147,11 @@ def command(
     if [part.key for part in sections] == ["diff"] and _is_patch(sections[0].data):
         output.hand_on(sections[0].data[0].diff)
         return 0
-    console = output.console()
-    for number, part in enumerate(sections):
-        if number:
-            console.print()
-        console.print(part.show(), highlight=False)
+    with paged() as console:
+        for number, part in enumerate(sections):
+            if number:
+                console.print()
+            console.print(part.show(), highlight=False)
     return 0
 
 

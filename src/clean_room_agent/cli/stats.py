@@ -9,6 +9,7 @@ import click
 
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.cli.paging import paged
 from clean_room_agent.db.connection import get_connection
 
 
@@ -64,7 +65,8 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
         from clean_room_agent.report.stats import render_stats
 
         shown = render_stats(neutral(prompts), waterfall, counterfactual=counterfactual)
-        output.console().print(shown, highlight=False, soft_wrap=False)
+        with paged() as console:
+            console.print(shown, highlight=False, soft_wrap=False)
     return 0
 
 

@@ -1,0 +1,57 @@
+"""Long answers at a terminal, a screen at a time."""
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clean_room_agent.cli import output
+from clean_room_agent.surroundings import absolute_program, outside
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+USUAL = "less"
+LESS = "FRX"
+"""As git has it: an answer of one screen needs no key, colours stay, and what was read stays on the screen."""
+
+
+@contextlib.contextmanager
+def paged() -> Iterator["Console"]:
+    """The console for answers; at a terminal, what was printed on it is shown at the end, by the user's pager if it is longer
+    than the screen.
+    """
+    console = output.console()
+    if not (sys.stdout.isatty() and sys.stdin.isatty()):
+        yield console
+        return
+    with console.capture() as captured:
+        yield console
+    show_text(captured.get())
+
+
+def show_text(text: str) -> None:
+    """Write `text`, which is safe to be shown, to the terminal."""
+    if text.count("\n") < shutil.get_terminal_size().lines or not _page(text):
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+
+def _page(text: str) -> bool:
+    """Whether $PAGER, else less, has shown it; "cat" or nothing in $PAGER is a wish to have none."""
+    words = shlex.split(os.environ.get("PAGER", USUAL))
+    if not words or words == ["cat"]:
+        return False
+    program = absolute_program(words[0], os.environ)
+    if "/" not in program:
+        return False
+    environment = {"LESS": LESS, **outside(os.environ)}
+    try:
+        subprocess.run([program, *words[1:]], input=text.encode(), env=environment, check=False)
+    except OSError:
+        return False
+    return True
