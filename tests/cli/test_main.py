@@ -110,6 +110,15 @@ def test_completion_prints_a_script_for_each_shell(shell: str, capsys: pytest.Ca
     assert "cra" in shown
 
 
+def test_completion_runs_no_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planted = tmp_path / "bash"
+    planted.write_text(f"#!/bin/sh\n: > {tmp_path}/ran\n")
+    planted.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert run(["completion", "bash"]) == 0
+    assert not (tmp_path / "ran").exists()
+
+
 def test_completion_completes_commands_and_flags() -> None:
     def complete(words: str, count: int) -> str:
         env = {"_CRA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(count)}

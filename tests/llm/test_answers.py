@@ -212,6 +212,11 @@ def test_a_repair_may_be_held_to_the_words_and_names_them() -> None:
     assert THREE.repair_words == (' Write {"verdict": "change"}, {"verdict": "read"} or {"verdict": "skip"}.')
 
 
+def test_a_text_that_only_opens_thinking_is_read_in_one_pass() -> None:
+    text = "<think>" * 100_000  # a search from each of them to the end would take minutes
+    assert TextAnswer(str).read(text) == text
+
+
 def test_free_text_reaches_its_function_without_thinking_and_otherwise_unchanged() -> None:
     reader: TextAnswer[str] = TextAnswer(lambda text: text)
     assert reader.read("<think>hm</think>\n  a\n") == "\n  a\n"

@@ -226,13 +226,19 @@ class TextAnswer(Generic[AnswerT]):
         """What the function makes of the text, without a leading block of thinking."""
         if not visible(text):
             return BadAnswer(kind="empty", fault="the answer is empty")
-        return self.parse(_THINKING.sub("", text, count=1) if text.lstrip().startswith("<think>") else text)
+        return self.parse(_after_thinking(text))
 
 
 def visible(text: str) -> str:
     """The answer without a leading block of thinking and without surrounding white space."""
-    thinking = _THINKING.match(text)
-    return (text[thinking.end() :] if thinking else text).strip().removeprefix("\ufeff")
+    return _after_thinking(text).strip().removeprefix("\ufeff")
+
+
+def _after_thinking(text: str) -> str:
+    thinking = _THINKING.match(
+        text
+    )  # at the beginning alone: a search would read to the end from each word that opens one
+    return text[thinking.end() :] if thinking else text
 
 
 def _objects(text: str) -> Iterator[str]:

@@ -469,3 +469,10 @@ def test_a_diagnosis_says_how_sure_it_is_in_percent_or_as_a_share(confidence: st
     answer = DOCTOR.parse(text)
     assert not isinstance(answer, BadAnswer)
     assert (answer.confidence, answer.decision) == (read, "retry_with_fix")
+
+
+@pytest.mark.parametrize("confidence", ["-1e999", "1e999", "-0.5"])
+def test_a_confidence_that_is_no_share_is_a_fault_of_the_answer(confidence: str) -> None:
+    answer = DOCTOR.parse(DOCTOR.example.replace('"confidence": 80', f'"confidence": {confidence}'))
+    assert isinstance(answer, BadAnswer)
+    assert answer.kind == "schema"

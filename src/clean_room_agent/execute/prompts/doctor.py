@@ -38,7 +38,7 @@ def _word(value: object) -> object:
 
 def _percent(value: object) -> object:
     """A share is a percentage too."""
-    return round(value * SURE) if isinstance(value, float) and value <= 1 else value
+    return round(value * SURE) if isinstance(value, float) and 0 <= value <= 1 else value
 
 
 class DoctorAnswer(BaseModel):
