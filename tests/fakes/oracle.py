@@ -13,6 +13,7 @@ from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.oracle_scaffold import bodies_for, new_names, scaffold_of
 
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute.bodies import WRITTEN_APART
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
@@ -275,7 +276,7 @@ class Oracle:
         return render_edits(tuple(edits)) if edits else "There is nothing left to write."
 
     def _write_edits(self, prompt: str) -> str:
-        if STUB.search(section(prompt, "The step to do now")):
+        if STUB.search(section(prompt, "The step to do now")) or WRITTEN_APART in section(prompt, "Hint"):
             return self._write_bodies(prompt, section(prompt, "The step to do now"))
         step = section(prompt, "The step to do now")
         room = shown_in(prompt)

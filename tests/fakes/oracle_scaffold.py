@@ -41,7 +41,7 @@ def new_names(file: GoldFile) -> list[str]:
 
 
 def bodies_for(file: GoldFile, symbols: Sequence[str], shown: Sequence[Shown]) -> list[PatchEdit]:
-    """The edits that write these of the scaffold's stubs; with all of them, also the rest of the file's change."""
+    """The edits that write these of the scaffold's stubs; with all of them or none, also the rest of the file's change."""
     rest = scaffolded(file)
     before, after = rest.before or "", rest.after or ""
     new = {one.symbol: after[one.start : one.end] for one in definitions(file.path, after)}
@@ -50,9 +50,10 @@ def bodies_for(file: GoldFile, symbols: Sequence[str], shown: Sequence[Shown]) -
         for symbol in symbols
         if symbol in new
     ]
-    if len(edits) < len(stub_names(file.path, before)):
+    stubs = stub_names(file.path, before)
+    if 0 < len(edits) < len(stubs):
         return edits
-    written = [(one.start, one.end) for one in definitions(file.path, before) if one.symbol in symbols]
+    written = [(one.start, one.end) for one in definitions(file.path, before) if one.symbol in stubs]
     lines = [(before.count("\n", 0, start) + 1, before.count("\n", 0, end) + 1) for start, end in written]
     groups = edit_groups(rest)
     places = [

@@ -10,6 +10,8 @@ from clean_room_agent.execute.implement import Implemented, StepInstruction
 from clean_room_agent.execute.scaffold import Stub, with_stubs
 from clean_room_agent.execute.scaffold_room import reduced_room
 
+WRITTEN_APART = "These functions are written apart; do what else the step asks for:"
+"""Begins the hint of the prompt for what is not a stub."""
 Ask = Callable[[ContextPackage, StepInstruction, str], Implemented]
 """The answer to an instruction in a context, under an item's name ("" for the whole of the step)."""
 
@@ -27,11 +29,11 @@ class Declared:
 def write_bodies(
     ask: Ask, scaffold: Declared, instruction: StepInstruction, count: Callable[[str], int]
 ) -> Implemented:
-    """Edits that write the stubs: all by one answer; where the window does not hold that prompt, or the answer is cut off, one
-    by one, put together to one answer.
+    """Edits that write the stubs and do what else the step asks for: all by one answer; where the window does not hold that
+    prompt, or the answer is cut off, one for each stub and one for the rest, put together to one answer.
 
     Raises:
-        WindowExceeded: the prompt of a single stub does not fit either.
+        WindowExceeded: a prompt for a part of it does not fit either.
     """
     try:
         whole = ask(scaffold.room, with_stubs(instruction, scaffold.stubs), "")
@@ -45,8 +47,22 @@ def write_bodies(
         part = _one(ask, scaffold, instruction, stub, count)
         parts.append((stub, part))
         if part.bad is not None:
-            break
-    return _joined(parts, scaffold)
+            return _joined(parts, scaffold)
+    rest = _rest(ask, scaffold, instruction)
+    return _joined(parts, scaffold, rest)
+
+
+def _rest(ask: Ask, scaffold: Declared, instruction: StepInstruction) -> Implemented | None:
+    """The answer for what the step changes beside the stubs; None where it does nothing but create files, or there is
+    nothing else to do.
+    """
+    if all(target.role == "create" for target in instruction.step.target_files):
+        return None
+    written = f"{WRITTEN_APART} {', '.join(stub.name for stub in scaffold.stubs)}."
+    hint = "\n".join(filter(None, (instruction.hint, written)))
+    told = replace(with_stubs(instruction, scaffold.stubs), stubs=(), hint=hint)
+    answer = ask(scaffold.room, told, "rest")
+    return None if answer.bad is not None and answer.bad.kind == "empty" else answer
 
 
 def _one(
@@ -58,36 +74,42 @@ def _one(
 ) -> Implemented:
     """The answer for one stub, beside the others where the window holds them."""
     step = with_stubs(instruction, scaffold.stubs).step
-    told = replace(instruction, step=step, stubs=(stub.name,))
+    told = replace(instruction, step=step, stubs=(stub.name,), apart=True)
     try:
         return ask(scaffold.room, told, stub.name)
     except WindowExceeded:
         return ask(reduced_room(scaffold.room, scaffold.texts, stub, count), told, stub.name)
 
 
-def _joined(parts: list[tuple[Stub, Implemented]], scaffold: Declared) -> Implemented:
-    """The answers as one; the last is the one that failed, if any did."""
-    last = parts[-1][1]
+def _joined(
+    parts: list[tuple[Stub, Implemented]], scaffold: Declared, rest: Implemented | None = None
+) -> Implemented:
+    """The answers as one; the last is the one that failed, if any did. Of each, what writes the stubs of others is left out."""
+    answers: list[tuple[Stub | None, Implemented]] = [*parts]
+    if rest is not None:
+        answers.append((None, rest))
+    last = answers[-1][1]
     edits: dict[PatchEdit, None] = {}
-    for stub, part in parts:
+    for stub, part in answers:
         others = {(one.path, one.symbol) for one in scaffold.stubs if one != stub}
         for edit in part.step.edits:
             rewrites = edit.kind == "create" and edit.file_path in scaffold.texts
             if not rewrites and (edit.kind != "symbol" or (edit.file_path, edit.symbol) not in others):
                 edits.setdefault(replace(edit, answer_line=0))
+    every = [part for _, part in answers]
     return replace(
         last,
         step=StepResult(
             success=last.step.success,
             edits=tuple(edits) if last.bad is None else (),
             error_info=last.step.error_info,
-            raw_response="\n".join(part.step.raw_response for _, part in parts),
+            raw_response="\n".join(part.step.raw_response for part in every),
         ),
-        dropped=tuple(name for _, part in parts for name in part.dropped),
-        prompt_tokens=_sum(part.prompt_tokens for _, part in parts),
-        completion_tokens=_sum(part.completion_tokens for _, part in parts),
-        latency_ms=sum(part.latency_ms for _, part in parts),
-        attempts=sum(part.attempts for _, part in parts),
+        dropped=tuple(name for part in every for name in part.dropped),
+        prompt_tokens=_sum(part.prompt_tokens for part in every),
+        completion_tokens=_sum(part.completion_tokens for part in every),
+        latency_ms=sum(part.latency_ms for part in every),
+        attempts=sum(part.attempts for part in every),
     )
 
 

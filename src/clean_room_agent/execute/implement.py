@@ -68,6 +68,8 @@ class StepInstruction:
     hint: str = ""
     stubs: tuple[str, ...] = ()
     """Functions of which the files hold stubs that the answer is to write, like "src/a.py::Parser.parse"."""
+    apart: bool = False
+    """Whether the stub is the only thing to write: other answers write the rest of the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,4 +272,5 @@ def step_inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
         ),
         hint=instruction.hint,
         stubs=instruction.stubs,
+        apart=instruction.apart,
     )

@@ -12,6 +12,8 @@ from clean_room_agent.syntax import import_lines
 
 REASON = "declared by the step's scaffold"
 FRAME_TOKENS = 12
+IMPORTS = "(imports)"
+"""What a context calls the imports of a file."""
 
 
 def scaffolded_room(
@@ -57,7 +59,7 @@ def reduced_room(
     ]
     imports = _imports(stub.path, text)
     if imports is not None:
-        spans.insert(0, ("(imports)", imports))
+        spans.insert(0, (IMPORTS, imports))
     return replace(
         room, items=(*items, *(_item(stub.path, text, span, symbol, count) for symbol, span in spans))
     )
@@ -65,17 +67,21 @@ def reduced_room(
 
 def _moved(item: ContextItem, text: str, count: Callable[[str], int]) -> ContextItem | None:
     """The item at its place in the text; None where neither its lines nor its definition stand there once."""
+    imports = _imports(item.path, text) if item.symbol == IMPORTS else None
+    if imports is not None:
+        return _item(item.path, text, imports, item.symbol, count)
     lines, wanted = _lines(text), _lines(item.text)
     row = item.start_line - 1
     if lines[row : row + len(wanted)] != wanted:
         row = only_row(text, wanted)
-    if row >= 0:
-        return replace(item, start_line=row + 1, end_line=row + len(wanted), adjoins=False)
-    found = [one for one in definitions(item.path, text) if one.symbol == item.symbol]
-    span = _span(text, found[0]) if len(found) == 1 else None
-    if span is None and item.symbol is not None and item.symbol.startswith("("):
-        span = _imports(item.path, text)
-    return None if span is None else _item(item.path, text, span, item.symbol, count)
+    named = [one for one in definitions(item.path, text) if one.symbol == item.symbol]
+    whole = _span(text, named[0]) if len(named) == 1 else None
+    if row < 0:
+        return None if whole is None else _item(item.path, text, whole, item.symbol, count)
+    last = row + len(wanted)
+    if whole is not None and whole[1] > last:  # something was added at the end of a class
+        return _item(item.path, text, (row + 1, whole[1]), item.symbol, count)
+    return replace(item, start_line=row + 1, end_line=last, adjoins=False)
 
 
 def _new_spans(path: str, before: str, after: str) -> Iterator[tuple[str, tuple[int, int]]]:
