@@ -150,7 +150,13 @@ def ask(
     models = model_client(transport, MemorySink(), window=window)
     instruction = StepInstruction(task="Add bills.", part="", step=CREATES)
     done = ask_scaffold(
-        models, SHOWN, instruction, new=("add",), refused=refused or RefusedScaffold(), pass_id="t:impl:p1:s1"
+        models,
+        SHOWN,
+        instruction,
+        new=("add",),
+        refused=refused or RefusedScaffold(),
+        pass_id="t:impl:p1:s1",
+        answer_tokens=512,
     )
     return done, transport
 

@@ -53,7 +53,8 @@ class BillsTest(unittest.TestCase):
         self.assertEqual(shares(Bill(200), 2), [105, 105])
 """
 PASSING_TESTS = MONEY_TESTS.replace("sum(split(100, 3)), 100", "sum(split(99, 3)), 99")
-AUTO: Mapping[str, Any] = {"max_attempts": 3, "max_refinement_loops": 1, "scaffold": "auto"}
+ALWAYS: Mapping[str, Any] = {"max_attempts": 3, "max_refinement_loops": 1, "scaffold": "always"}
+"""[solve] with scaffolds from the first attempt on."""
 
 
 def bills_project(folder: Path, changed: Mapping[str, str | None] | None = None) -> Project:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.bills import AUTO, BILLS, BILLS_PATH, STUBS, bills_project, events_of
+from tests.fakes.bills import ALWAYS, BILLS, BILLS_PATH, STUBS, bills_project, events_of
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import Oracle
@@ -34,7 +34,7 @@ def project(tmp_path: Path) -> Project:
 
 
 def solve(project: Project, spoiled: dict[str, list[Any]] | None = None, **tables: Any) -> Told:
-    return project.solve_scripted(spoiled, **{"solve": AUTO, **tables})
+    return project.solve_scripted(spoiled, **{"solve": ALWAYS, **tables})
 
 
 def cut(_: ChatCall, right: str) -> Answer:
@@ -61,6 +61,23 @@ def test_by_default_the_file_is_written_at_once(project: Project) -> None:
     check_solved(project, told)
     assert told.recorded.calls_of("scaffold") == []
     assert events_of(told) == []
+
+
+def test_once_an_answer_was_cut_off_the_next_attempt_begins_with_declarations(project: Project) -> None:
+    told = project.solve_scripted({IMPLEMENT.title: [cut, cut]})
+    check_solved(project, told)
+    assert told.recorded.outcomes == ["truncated", "applied_and_passed"]
+    (declared,) = told.recorded.calls_of("scaffold")
+    assert declared.task_id.endswith(":retry_1")
+    assert [call.item for call in told.recorded.calls_of("implement")][2:] == [
+        f"{BILLS_PATH}::{symbol}" for symbol in STUBS
+    ]
+    assert events_of(told) == [("scaffold", MADE)]
+    without = bills_project(project.top.parent / "without").solve_scripted(
+        {IMPLEMENT.title: [cut] * 9}, solve={**ALWAYS, "scaffold": "never"}
+    )
+    assert without.recorded.ending[0] == "failed"
+    assert without.recorded.calls_of("scaffold") == []
 
 
 def test_declarations_come_first_then_the_bodies_and_the_result_is_one_commit(project: Project) -> None:
@@ -179,7 +196,7 @@ def test_a_coder_that_writes_the_whole_file_anew_may(project: Project) -> None:
 
 
 def test_candidates_share_the_scaffold(project: Project) -> None:
-    told = solve(project, {IMPLEMENT.title: [write_without("shares")]}, solve={**AUTO, "samples": 2})
+    told = solve(project, {IMPLEMENT.title: [write_without("shares")]}, solve={**ALWAYS, "samples": 2})
     check_solved(project, told)
     assert len(told.recorded.calls_of("scaffold")) == 1
     assert told.recorded.outcomes == ["refused", "applied_and_passed"]
@@ -189,7 +206,7 @@ def test_new_symbols_of_a_file_that_there_is_are_declared_in_it(tmp_path: Path) 
     added = "\n\ndef tip(cents):\n    return cents // 10\n\n\ndef coins(cents):\n    return [1] * cents\n"
     made = make_project(tmp_path, changed={"till/money.py": MENDED_MONEY + added})
     project = replace(made, oracle=Oracle(list(made.oracle.files.values()), names_new=True))
-    told = solve(project, solve={**AUTO, "scaffold_symbols": 2})
+    told = solve(project, solve={**ALWAYS, "scaffold_symbols": 2})
     assert (told.code, told.recorded.ending) == (0, ("complete", "")), told.err
     assert project.branch_file("till/money.py").decode() == MENDED_MONEY + added
     said = "it names 2 new symbols; it parses and imports; stubs: till/money.py::tip, till/money.py::coins"
@@ -206,16 +223,19 @@ CASES: tuple[tuple[dict[str, list[Any]], str, int], ...] = (
 )
 
 
-@pytest.mark.parametrize(("spoiled", "title", "number"), CASES)
+@pytest.mark.parametrize(
+    ("spoiled", "title", "number", "way"),
+    [*((*case, "always") for case in CASES), ({IMPLEMENT.title: [cut]}, SCAFFOLD.title, 1, "auto")],
+)
 def test_a_run_with_a_scaffold_goes_on_as_if_nothing_had_been_and_replays(
-    tmp_path: Path, spoiled: dict[str, list[Any]], title: str, number: int
+    tmp_path: Path, spoiled: dict[str, list[Any]], title: str, number: int, way: str
 ) -> None:
     stories, codes, declared = [], [], []
     for name, broken in (("whole", False), ("broken", True)):
         project = bills_project(tmp_path / name)
         script = Script(project.oracle, spoiled)
         with OllamaServer(_dying(script, title, number) if broken else script) as server:
-            told = project.solve(server, solve=AUTO)
+            told = project.solve(server, solve={**ALWAYS, "scaffold": way})
             if broken:
                 assert told.code != 0
                 assert told.recorded.run is not None

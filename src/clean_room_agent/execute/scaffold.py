@@ -23,7 +23,6 @@ from clean_room_agent.execute.implement import (
     editable_files,
     implemented,
     step_inputs,
-    usual_answer_tokens,
 )
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
 from clean_room_agent.llm.client import ModelClient
@@ -99,9 +98,11 @@ def ask_scaffold(
     new: tuple[str, ...],
     refused: RefusedScaffold,
     pass_id: str,
+    answer_tokens: int,
     tag: str = "",
 ) -> Implemented:
-    """The coder's declarations for the step, asked for once; a `refused` answer is shown with its faults.
+    """The coder's declarations for the step, asked for once, in at most so many tokens; a `refused` answer is shown with its
+    faults.
 
     Raises:
         WindowExceeded: the step and the primary items of the room do not fit the coder's window.
@@ -127,7 +128,6 @@ def ask_scaffold(
         )
 
     targets = instruction.step.target_files
-    answer_tokens = usual_answer_tokens(models.window(SCAFFOLD))
     rejected = "".join(map(render_edit, refused.edits)).rstrip("\n")
     wanted = load(room, instruction.diff, rejected=rejected)
     fitted = fit(models, SCAFFOLD, build, wanted, answer_tokens=answer_tokens)

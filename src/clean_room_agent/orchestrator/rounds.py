@@ -19,7 +19,7 @@ from clean_room_agent.orchestrator.doctor import Advice
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
 from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
-from clean_room_agent.orchestrator.scaffold import Scaffold
+from clean_room_agent.orchestrator.scaffold import NO_SCAFFOLD, Scaffold
 from clean_room_agent.orchestrator.scaffolding import room_with, scaffold_for
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.step_context import context_for
@@ -48,7 +48,7 @@ class History:
     room: ContextPackage | None = None
     """The context of the newest round, without the scaffold; None before the first."""
     scaffold: Scaffold | None = None
-    """None before the first round."""
+    """None as long as none was asked for."""
     attempts: list[Tried] = field(default_factory=list)
     """All of them, by their numbers."""
     told: list[Tried] = field(default_factory=list)
@@ -128,9 +128,11 @@ def _make(
         if past.room is None or numbers[0] == first:
             past.room = context_for(run, job, past.room, ids[0], action, past.refinements)
         if past.scaffold is None:
-            past.scaffold = scaffold_for(run, job, past.room, ids[0], known=known is not None)
-        job = replace(job, scaffold=past.scaffold)
-        room = room_with(run, past.scaffold, past.room)
+            past.scaffold = scaffold_for(
+                run, job, past.room, action, pass_id=ids[0], earlier=past.attempts, known=known is not None
+            )
+        job = replace(job, scaffold=past.scaffold or NO_SCAFFOLD)
+        room = room_with(run, job.scaffold, past.room)
         placed = [] if known else _place(run, job, past, room, draws, ids)
     except WindowExceeded as error:
         tell(run.chronicle, run.observer, run.task_id, f"{error.message} ({error.hint})")

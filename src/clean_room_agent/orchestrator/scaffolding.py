@@ -1,12 +1,14 @@
 """A step that adds much begins with its declarations: asked for, proven by program, and a commit before any body."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.edits.feedback import describe
-from clean_room_agent.execute.implement import Implemented
+from clean_room_agent.execute.implement import Implemented, raised_answer_tokens, usual_answer_tokens
 from clean_room_agent.execute.scaffold import (
     RefusedScaffold,
     ask_scaffold,
@@ -20,10 +22,11 @@ from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import has_commit
 from clean_room_agent.git.landing import keep_commit
 from clean_room_agent.git.repository import author_of
-from clean_room_agent.orchestrator.attempt import StepJob, edited, instruction_with_diff
+from clean_room_agent.orchestrator.attempt import StepJob, Tried, edited, instruction_with_diff
 from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import SCAFFOLD, SCAFFOLD_DROPPED, Run
-from clean_room_agent.orchestrator.scaffold import NO_SCAFFOLD, Scaffold
+from clean_room_agent.orchestrator.scaffold import Scaffold
 from clean_room_agent.orchestrator.testing.importing import import_command, import_fault
 
 ASKED = 2
@@ -41,29 +44,45 @@ class _Unproven:
     """Whether another answer could not be proven either."""
 
 
-def scaffold_for(run: Run, job: StepJob, room: ContextPackage, pass_id: str, *, known: bool) -> Scaffold:
-    """The step's scaffold, made in the pass of its first attempt, or why there is none; the record and the journal have it.
+def scaffold_for(
+    run: Run,
+    job: StepJob,
+    room: ContextPackage,
+    action: Action,
+    *,
+    pass_id: str,
+    earlier: Sequence[Tried],
+    known: bool,
+) -> Scaffold | None:
+    """The step's scaffold, made in the pass of the attempt after the `earlier` ones, or why it was dropped: the record and the
+    journal have it. None where the step needs none, or none yet.
 
-    Where the attempt is `known` from before the run was resumed, there is the scaffold that it was made from, if any.
+    Where the attempt is `known` from before the run was resumed, there is the scaffold that was made before it, if any.
 
     Raises:
         ModelError: the server failed.
     """
-    inputs = (run.progress.head, job.step.model_dump_json())
+    inputs = (run.progress.head, job.step.model_dump_json(), *(one.commit for one in earlier))
     made = run.journal.recall(pass_id, SCAFFOLD, Scaffold, inputs)
     if made is not None and made.commit and not has_commit(run.repo, made.commit):
         made = None
     if made is None:
-        if known or run.limits.solve.scaffold == "never":
-            return NO_SCAFFOLD
+        if known or not _is_due(run, earlier):
+            return None
         new, reason = _wanted(run, job)
         if not reason:
-            return NO_SCAFFOLD
-        made = run.journal.keep(
-            pass_id, SCAFFOLD, Scaffold, _make(run, job, room, pass_id, new, reason), inputs
-        )
+            return None
+        made = _make(run, job, room, action, pass_id, new, reason)
+        run.journal.keep(pass_id, SCAFFOLD, Scaffold, made, inputs)
     run.chronicle.event(pass_id, SCAFFOLD if made.stands else SCAFFOLD_DROPPED, made.described())
     return made
+
+
+def _is_due(run: Run, earlier: Sequence[Tried]) -> bool:
+    """Whether steps of the right kind begin with one now: always, or once an answer was cut off that would have ended."""
+    if run.limits.solve.scaffold == "auto":
+        return any(one.outcome is AttemptOutcome.TRUNCATED and not one.answer.endless for one in earlier)
+    return run.limits.solve.scaffold == "always"
 
 
 def room_with(run: Run, scaffold: Scaffold, room: ContextPackage) -> ContextPackage:
@@ -84,8 +103,15 @@ def _wanted(run: Run, job: StepJob) -> tuple[tuple[str, ...], str]:
 
 
 def _make(
-    run: Run, job: StepJob, room: ContextPackage, pass_id: str, new: tuple[str, ...], reason: str
+    run: Run,
+    job: StepJob,
+    room: ContextPackage,
+    action: Action,
+    pass_id: str,
+    new: tuple[str, ...],
+    reason: str,
 ) -> Scaffold:
+    window = run.models.window("coding")
     run.observer.notice(PassProgress(doing="declaring what the step adds"))
     refused = RefusedScaffold()
     for _ in range(ASKED):
@@ -97,6 +123,8 @@ def _make(
                 new=new,
                 refused=refused,
                 pass_id=pass_id,
+                answer_tokens=(raised_answer_tokens if action.more_room else usual_answer_tokens)(window),
+                tag=action.model,
             )
         except WindowExceeded:
             return Scaffold(reason=reason, said="its prompt does not fit the window")
