@@ -1,6 +1,7 @@
 """What the oracle declares: of what a commit adds, the signatures, with each body a stub."""
 
-from collections.abc import Iterator, Sequence
+import difflib
+from collections.abc import Collection, Iterator, Sequence
 
 from tree_sitter import Node
 
@@ -8,7 +9,15 @@ from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.stubs import FUNCTIONS, scaffold_faults, stub_names
 from clean_room_agent.syntax import grammar_of, parse
-from clean_room_agent.training.gold_edits import GoldFile, Shown, edit_groups, edits_for, lines_of
+from clean_room_agent.training.gold_edits import (
+    GoldFile,
+    Group,
+    Shown,
+    edit_groups,
+    edits_for,
+    lines_of,
+    touches,
+)
 
 PYTHON_STUB, OTHER_STUB = "raise NotImplementedError", 'throw new Error("not implemented");'
 
@@ -20,8 +29,7 @@ def scaffold_of(file: GoldFile) -> str | None:
     if file.after is None or grammar_of(file.path) is None:
         return None
     before = file.before or ""
-    known = {one.symbol for one in definitions(file.path, before)}
-    stubbed = _with_stubs(file.path, file.after, known)
+    stubbed = _with_stubs(file.path, before, file.after)
     text = stubbed if file.before is None else _additions(before, stubbed, file.path)
     return None if text == before or scaffold_faults(file.path, before, text) else text
 
@@ -45,36 +53,73 @@ def bodies_for(file: GoldFile, symbols: Sequence[str], shown: Sequence[Shown]) -
     rest = scaffolded(file)
     before, after = rest.before or "", rest.after or ""
     new = {one.symbol: after[one.start : one.end] for one in definitions(file.path, after)}
-    edits = [
-        PatchEdit(kind="symbol", file_path=file.path, symbol=symbol, replacement=new[symbol])
+    known = stub_names(file.path, file.before or "")
+    stubs = {
+        one.symbol: range(before.count("\n", 0, one.start), before.count("\n", 0, one.end) + 1)
+        for one in definitions(file.path, before)
+        if one.symbol in stub_names(file.path, before) and one.symbol not in known
+    }
+    groups = edit_groups(rest)
+    places = [place for place, group in enumerate(groups) if _holds_more(rest, group, stubs.values())]
+    whole = set(symbols) >= set(stubs)
+    # What stands in a change that holds more is written with it, where both are asked for.
+    apart = [
+        symbol
         for symbol in symbols
         if symbol in new
+        and symbol in stubs
+        and not (
+            whole
+            and touches([groups[place] for place in places], stubs[symbol].start + 1, stubs[symbol].stop)
+        )
     ]
-    stubs = stub_names(file.path, before)
-    if 0 < len(edits) < len(stubs):
+    edits = [
+        PatchEdit(kind="symbol", file_path=file.path, symbol=symbol, replacement=new[symbol])
+        for symbol in apart
+    ]
+    if symbols and not whole:
         return edits
-    written = [(one.start, one.end) for one in definitions(file.path, before) if one.symbol in stubs]
-    lines = [(before.count("\n", 0, start) + 1, before.count("\n", 0, end) + 1) for start, end in written]
-    groups = edit_groups(rest)
-    places = [
-        place
-        for place, (first, last, _, _) in enumerate(groups)
-        if not any(start <= first + 1 and last <= end for start, end in lines)
-    ]
+    if not symbols:
+        places = [
+            place
+            for place in places
+            if not any(touches([groups[place]], span.start + 1, span.stop) for span in stubs.values())
+        ]
     return edits + edits_for(rest, shown, places)
 
 
-def _with_stubs(path: str, text: str, known: set[str]) -> str:
-    """The text with the body of each function that is not `known` made a stub, its docstring kept."""
-    source = text.encode()
-    python = grammar_of(path) == "python"
+def _holds_more(file: GoldFile, group: Group, stubs: Collection[range]) -> bool:
+    """Whether the change, which may be several that stand near each other, changes lines outside of the stubs."""
+    old, new = (
+        lines_of(file.before or "")[group[0] : group[1]],
+        lines_of(file.after or "")[group[2] : group[3]],
+    )
+    changed = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    for tag, i1, i2, _, _ in changed:
+        lines = range(group[0] + i1, group[0] + max(i2, i1 + 1))
+        inside = any(lines.start in span and lines.stop - 1 in span for span in stubs)
+        behind = i1 == i2 and any(lines.start - 1 in span for span in stubs)  # belongs to the stub
+        if tag != "equal" and not (inside or behind):
+            return True
+    return False
+
+
+def _with_stubs(path: str, before: str, text: str) -> str:
+    """The text with each function as it was `before`; a new one's body is a stub, its docstring kept."""
+    source, grammar = text.encode(), grammar_of(path) or ""
+    known = {
+        name: node.text or b"" for name, node in _outermost(parse(before.encode(), grammar).root_node, "")
+    }
     spans: list[tuple[int, int, bytes]] = []
-    for name, node in _outermost(parse(source, grammar_of(path) or "").root_node, ""):
+    for name, node in _outermost(parse(source, grammar).root_node, ""):
         body = node.child_by_field_name("body")
-        if name in known or body is None or body.type not in {"block", "statement_block"}:
+        if name in known:
+            spans.append((node.start_byte, node.end_byte, known[name]))
+            continue
+        if body is None or body.type not in {"block", "statement_block"}:
             continue
         statements = [child for child in body.named_children if child.type != "comment"]
-        if python:
+        if grammar == "python":
             first = statements[0]
             kept = first.type == "expression_statement" and first.named_children[0].type == "string"
             if kept and len(statements) == 1:
@@ -109,10 +154,11 @@ def _outermost(node: Node, holder: str) -> Iterator[tuple[str, Node]]:
 def _additions(before: str, stubbed: str, path: str) -> str:
     """`before` with those changes made that add lines alone, each only where a scaffold may hold it."""
     old, new = lines_of(before), lines_of(stubbed)
-    groups = GoldFile(path=path, before=before, after=stubbed).groups
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     taken: list[tuple[int, int, int, int]] = []
-    for group in groups:
-        if group[0] == group[1] and not scaffold_faults(path, before, _made(old, new, [*taken, group])):
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        group = i1, i2, j1, j2
+        if tag == "insert" and not scaffold_faults(path, before, _made(old, new, [*taken, group])):
             taken.append(group)
     return _made(old, new, taken) if taken else before
 
