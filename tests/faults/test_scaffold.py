@@ -1,5 +1,6 @@
 """Runs whose step creates a file: declarations first, proven, then bodies; and what becomes of those that are not proven."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.fakes.solving import MENDED_MONEY, Project, Script, Told, edit, make_
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 
 DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
@@ -211,6 +213,21 @@ def test_new_symbols_of_a_file_that_there_is_are_declared_in_it(tmp_path: Path) 
     assert project.branch_file("till/money.py").decode() == MENDED_MONEY + added
     said = "it names 2 new symbols; it parses and imports; stubs: till/money.py::tip, till/money.py::coins"
     assert events_of(told) == [("scaffold", said)]
+
+
+def test_a_symbol_that_is_not_declared_is_insisted_on_once(tmp_path: Path) -> None:
+    project = bills_project(tmp_path)
+
+    def name_another(_: ChatCall, right: str) -> str:
+        plan = json.loads(right)
+        steps = [{**step, "symbols": ["shares", "negate"]} for step in plan["steps"]]
+        return json.dumps({**plan, "steps": steps})
+
+    told = solve(project, {PART_PLAN.title: [name_another]})
+    check_solved(project, told)
+    _, second = told.recorded.calls_of("scaffold")
+    assert "Its faults:\n- negate is not declared\n" in second.prompt
+    assert events_of(told) == [("scaffold", MADE)]
 
 
 CASES: tuple[tuple[dict[str, list[Any]], str, int], ...] = (

@@ -114,7 +114,7 @@ def _make(
     window = run.models.window("coding")
     run.observer.notice(PassProgress(doing="declaring what the step adds"))
     refused = RefusedScaffold()
-    for _ in range(ASKED):
+    for asked in range(ASKED):
         try:
             answer = ask_scaffold(
                 run.models,
@@ -132,7 +132,8 @@ def _make(
             run.chronicle.event(pass_id, "dropped_from_prompt", dropped)
         if answer.truncated:
             return Scaffold(reason=reason, said="its answer was cut off")
-        found = _proven(run, job, room, answer, pass_id, new, reason)
+        # A plan may name what belongs to another file: insisted on once.
+        found = _proven(run, job, room, answer, pass_id, () if asked else new, reason)
         if isinstance(found, Scaffold):
             return found
         refused = RefusedScaffold(edits=answer.step.edits, faults=found.faults)
