@@ -16,10 +16,12 @@ from pathlib import Path
 from benchmarks.report import table
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.oracle_scaffold import scaffold_of
 from tests.fakes.solving import TILL, Script, make_project, text_of
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
+from clean_room_agent.training.gold_edits import GoldFile
 
 TITLE = "Recovery: declarations first, and a file written at once"
 WAYS = ("never", "auto", "always")
@@ -334,9 +336,10 @@ def page(found: Mapping[tuple[int, str], Sequence[Outcome]]) -> str:
         )
         for (number, way), runs in found.items()
     ]
+    declared = scaffold_of(GoldFile(path=LEDGER_PATH, before=None, after=LEDGER)) or ""
     said = (
-        f"One step creates a file of {len(NAMES)} functions ({len(LEDGER) // CHARS_A_TOKEN} tokens, of which declarations are "
-        f"about half). Scripted coders, {SEEDS} seeds where there is luck, three attempts; calls are those to edit prompts, the "
+        f"One step creates a file of {len(NAMES)} functions, of {len(LEDGER) // CHARS_A_TOKEN} tokens; its declarations with stubs "
+        f"are {len(declared) // CHARS_A_TOKEN}. Scripted coders, {SEEDS} seeds where there is luck, three attempts; calls are those to edit prompts, the "
         "one for declarations among them. The weaknesses are assumptions: this shows what each way makes of them, not what a "
         "model does."
     )

@@ -73,8 +73,8 @@ def test_a_step_that_names_several_new_symbols_begins_with_a_scaffold() -> None:
 
 
 def test_symbols_that_exist_are_not_new_whatever_their_class_is_called() -> None:
-    one = step(("a.py", "modify"), symbols=("add", "Bill.add", "sub"))
-    text = "class Bill:\n    def add(self):\n        return 1\n"
+    one = step(("a.py", "modify"), symbols=("add", "Bill.add", "Bill.rate", "LIMIT", "sub"))
+    text = "LIMIT = 3\n\n\nclass Bill:\n    rate: int\n\n    def add(self):\n        return 1\n"
     assert new_symbols(one, {"a.py": text}) == ("sub",)
 
 

@@ -11,11 +11,9 @@ from pathlib import PurePosixPath
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
-from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.execute.edits.render import render_edit
-from clean_room_agent.execute.edits.scopes import named
-from clean_room_agent.execute.edits.stubs import scaffold_faults, stub_names
+from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names
 from clean_room_agent.execute.fit import Load, fit, load
 from clean_room_agent.execute.implement import (
     Implemented,
@@ -67,9 +65,8 @@ def created_sources(step: PlanStep) -> tuple[str, ...]:
 
 
 def new_symbols(step: PlanStep, texts: Mapping[str, str]) -> tuple[str, ...]:
-    """The symbols that the step names and none of its files defines; `texts` are those that exist, by path."""
-    known = [span for path, text in sorted(texts.items()) for span in definition_spans(path, text)]
-    return tuple(symbol for symbol in step.target_symbols if not named(tuple(known), symbol))
+    """The symbols that the step names and none of its files declares; `texts` are those that exist, by path."""
+    return tuple(symbol for symbol in step.target_symbols if not _is_declared(symbol, texts))
 
 
 def why_scaffold(step: PlanStep, new: Collection[str], *, least: int) -> str:
@@ -83,6 +80,12 @@ def why_scaffold(step: PlanStep, new: Collection[str], *, least: int) -> str:
         return f"it creates {', '.join(created)}"
     has_code = any(target.role == "modify" and _is_code(target.path) for target in step.target_files)
     return f"it names {len(new)} new symbols" if has_code and len(new) >= least else ""
+
+
+def _is_declared(symbol: str, texts: Mapping[str, str]) -> bool:
+    """Whether one of the files declares it, by its qualified name or the end of one."""
+    names = (name for path, text in texts.items() for name in declared_names(path, text))
+    return any(name == symbol or name.endswith(f".{symbol}") for name in names)
 
 
 def _is_code(path: str) -> bool:
@@ -155,8 +158,7 @@ def faults_of(
         else:
             faults += scaffold_faults(path, before.get(path, ""), text)
     faults += [f"{path} is not created" for path in created_sources(step) if path not in texts]
-    known = tuple(span for path, text in texts.items() for span in definition_spans(path, text))
-    faults += [f"{symbol} is not declared" for symbol in new if not named(known, symbol)]
+    faults += [f"{symbol} is not declared" for symbol in new if not _is_declared(symbol, texts)]
     if not faults and not stubs_of(before, texts):
         faults.append("it declares no function")
     return tuple(faults)
