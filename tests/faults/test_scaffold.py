@@ -1,6 +1,9 @@
 """Runs whose step creates a file: declarations first, proven, then bodies; and what becomes of those that are not proven."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +14,7 @@ from tests.fakes.bills import ALWAYS, BILLS, BILLS_PATH, STUBS, bills_project, e
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import Oracle
+from tests.fakes.patience import PATIENCE
 from tests.fakes.repositories import git
 from tests.fakes.solving import MENDED_MONEY, Project, Script, Told, edit, make_project
 
@@ -266,6 +270,37 @@ def test_a_run_with_a_scaffold_goes_on_as_if_nothing_had_been_and_replays(
     assert codes == [0, 0]
     if title == IMPLEMENT.title:  # what was declared before the server died is not asked for again
         assert declared[0] == declared[1]
+
+
+@pytest.mark.parametrize("title", [SCAFFOLD.title, IMPLEMENT.title])
+def test_a_run_that_is_killed_at_a_scaffold_goes_on_and_declares_nothing_twice(
+    project: Project, title: str
+) -> None:
+    script, children = Script(project.oracle), list[subprocess.Popen[bytes]]()
+
+    def kill_once(call: ChatCall) -> Answer | str:
+        if call.title == title and children:
+            child = children.pop()
+            child.kill()
+            child.wait()
+        return script(call)
+
+    with OllamaServer(kill_once) as server:
+        project.configure(server.base_url, solve=ALWAYS)
+        command = (sys.executable, "-m", "clean_room_agent", "solve", project.task)
+        quiet = subprocess.DEVNULL
+        child = subprocess.Popen(
+            command, cwd=project.top, env=project.environment(), stdout=quiet, stderr=quiet
+        )
+        children.append(child)
+        assert child.wait(PATIENCE) == -signal.SIGKILL
+        run = project.recorded().run
+        assert run is not None
+        told = project.cra("solve", "--resume", run.task_id[:8])
+    check_solved(project, told)
+    assert [call.response != "" for call in told.recorded.calls_of("scaffold")] == [True]
+    assert told.recorded.outcomes == ["applied_and_passed"]
+    assert events_of(told) == [("scaffold", MADE)]
 
 
 def _story(told: Told) -> list[Any]:
