@@ -54,7 +54,9 @@ def test_pieces_stand_at_their_new_places_and_what_is_new_is_added() -> None:
     assert [item.symbol for item in shown.items] == ["(imports)", "split", "Till", "Bill"]
     assert shown.items[0].text == "import os\nimport re\n"
     assert "def shut" in shown.items[2].text
-    assert not any(item.adjoins for item in shown.items)
+    assert [item.adjoins for item in shown.items] == [False, True, True, True]
+    (head,) = (line for line in shown.to_prompt_text().split("\n") if line.startswith("===== code"))
+    assert head == f"===== code: money.py :: (imports), split, Till, Bill (lines 3-{NEW.count(chr(10))})"
 
 
 def test_a_new_method_of_a_class_that_is_not_shown_is_shown_alone() -> None:

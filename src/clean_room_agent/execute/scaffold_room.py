@@ -1,7 +1,7 @@
 """A context once a scaffold stands: what it shows of the scaffold's files is their present text."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
@@ -39,12 +39,12 @@ def scaffolded_room(
             continue
         moved = [one for item in shown[path] if (one := _moved(item, text, count)) is not None]
         covered = [(item.start_line, item.end_line) for item in moved]
-        added += moved
-        added += [
+        new = [
             _item(path, text, span, symbol, count)
             for symbol, span in _new_spans(path, before[path], text)
             if not any(first <= span[0] and span[1] <= last for first, last in covered)
         ]
+        added += _adjoined([*moved, *new], text)
     return replace(room, items=(*items, *added))
 
 
@@ -82,6 +82,17 @@ def _moved(item: ContextItem, text: str, count: Callable[[str], int]) -> Context
     if whole is not None and whole[1] > last:  # something was added at the end of a class
         return _item(item.path, text, (row + 1, whole[1]), item.symbol, count)
     return replace(item, start_line=row + 1, end_line=last, adjoins=False)
+
+
+def _adjoined(items: Iterable[ContextItem], text: str) -> list[ContextItem]:
+    """The items in order of place; those with only blank lines between them share a frame, so that an edit may span them."""
+    lines, last, found = _lines(text), 0, list[ContextItem]()
+    for item in sorted(items, key=lambda one: (one.start_line, -one.end_line)):
+        between = lines[last : item.start_line - 1]
+        adjoins = 0 < last < item.start_line and not any(line.strip() for line in between)
+        found.append(replace(item, adjoins=adjoins))
+        last = max(last, item.end_line)
+    return found
 
 
 def _new_spans(path: str, before: str, after: str) -> Iterator[tuple[str, tuple[int, int]]]:
