@@ -98,6 +98,13 @@ def test_a_stub_that_cannot_be_written_ends_it() -> None:
     assert (done.truncated, done.step.edits, len(asked)) == (True, (), 2)
 
 
+def test_a_stub_for_which_nothing_is_written_stays_one() -> None:
+    done, asked = write({"": TOO_LARGE, ADD: answer(bad="empty"), SUB: answer(edit("sub"))})
+    assert (done.step.edits, done.bad, len(asked)) == ((edit("sub"),), None, 3)
+    nothing, _ = write({"": TOO_LARGE, ADD: answer(bad="empty"), SUB: answer(bad="empty")})
+    assert (nothing.step.edits, nothing.bad is not None) == ((), True)
+
+
 def test_a_step_that_changes_more_than_it_declares_is_asked_for_the_rest() -> None:
     other = PatchEdit(kind="edit", file_path="a.py", search="x", replacement="y")
     parts: dict[str, Implemented | WindowExceeded] = {

@@ -77,7 +77,7 @@ def bodies_for(file: GoldFile, symbols: Sequence[str], shown: Sequence[Shown]) -
         PatchEdit(kind="symbol", file_path=file.path, symbol=symbol, replacement=new[symbol])
         for symbol in apart
     ]
-    if symbols and not whole:
+    if symbols and not whole and set(symbols) <= set(stubs):
         return edits
     if not symbols:
         places = [

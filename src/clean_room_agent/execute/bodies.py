@@ -46,8 +46,10 @@ def write_bodies(
     for stub in scaffold.stubs:
         part = _one(ask, scaffold, instruction, stub, count)
         parts.append((stub, part))
-        if part.bad is not None:
+        if part.bad is not None and not _is_empty(part):
             return _joined(parts, scaffold)
+    # What nothing was written for stays a stub, and the attempt is refused by its name; where that is all, by the answer.
+    parts = [(stub, part) for stub, part in parts if not _is_empty(part)] or parts
     rest = _rest(ask, scaffold, instruction)
     return _joined(parts, scaffold, rest)
 
@@ -62,7 +64,12 @@ def _rest(ask: Ask, scaffold: Declared, instruction: StepInstruction) -> Impleme
     hint = "\n".join(filter(None, (instruction.hint, written)))
     told = replace(with_stubs(instruction, scaffold.stubs), stubs=(), hint=hint)
     answer = ask(scaffold.room, told, "rest")
-    return None if answer.bad is not None and answer.bad.kind == "empty" else answer
+    return None if _is_empty(answer) else answer
+
+
+def _is_empty(answer: Implemented) -> bool:
+    """Whether the coder wrote no edit."""
+    return answer.bad is not None and answer.bad.kind == "empty"
 
 
 def _one(
