@@ -2,7 +2,12 @@ from dataclasses import replace
 
 from tests.fakes.rooms import room, shown_file, shown_symbol
 
+from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.package import ContextItem
+from clean_room_agent.artifacts.plans import TargetFile
+from clean_room_agent.execute.edits.apply import apply_edits
+from clean_room_agent.execute.edits.rules import EditRules
+from clean_room_agent.execute.implement import editable_files
 from clean_room_agent.execute.scaffold import Stub
 from clean_room_agent.execute.scaffold_room import reduced_room, scaffolded_room
 
@@ -82,3 +87,18 @@ def test_where_little_fits_only_one_stub_is_shown_with_its_imports() -> None:
         ("bills.py", "sub"),
     ]
     assert "def add" not in "".join(item.text for item in small.items)
+
+
+def test_a_stub_of_a_class_that_is_shown_may_be_written_by_its_name() -> None:
+    shown = scaffolded_room(
+        room(shown_symbol("money.py", MONEY, "split", 6, 7)), {"money.py": MONEY}, {"money.py": NEW}, len
+    )
+    body = "    def add(self):\n        return self.x"
+    edit = PatchEdit(kind="symbol", file_path="money.py", symbol="Bill.add", replacement=body)
+    rules = EditRules(targets=(TargetFile(path="money.py"),))
+    applied = apply_edits((edit,), {"money.py": NEW}, shown, rules)
+    assert (applied.result.error_info, "return self.x\n" in (applied.texts["money.py"] or "")) == ("", True)
+    (file,) = editable_files(shown, rules.targets)
+    assert {"Bill", "Bill.add", "Till.shut", "split"} <= set(file.names or ())
+    hidden = PatchEdit(kind="symbol", file_path="money.py", symbol="Till.open", replacement=body)
+    assert not apply_edits((hidden,), {"money.py": NEW}, shown, rules).result.success

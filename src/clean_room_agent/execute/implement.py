@@ -163,7 +163,9 @@ def editable_files(room: ContextPackage, targets: Iterable[TargetFile]) -> tuple
     names: dict[str, list[str]] = defaultdict(list)
     for item in room.items:
         if item.symbol is not None:
-            names[item.path] += (item.symbol, *_holders(item.symbol))
+            inside = (one.symbol for one in definitions(item.path, item.text) if item.detail == "primary")
+            members = (name for name in inside if name.startswith(f"{item.symbol}."))
+            names[item.path] += (item.symbol, *_holders(item.symbol), *members)
         elif item.detail == "primary":
             names[item.path] += [one.symbol for one in definitions(item.path, item.text)]
     return tuple(
