@@ -1,13 +1,14 @@
 """What the harness can do with a perfect model: real commits, repeated by `cra solve` with the oracle as the model.
 
 python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...]
-    [--noise | --twice | --distractible | --shifted | --pairs] [--route each|batch] [--decomposed] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
+    [--noise | --twice | --distractible | --shifted | --pairs] [--route each|batch] [--decomposed] [--scaffold auto|always|never] [--cut N] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
 
 Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
 its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with
 `--twice` in twice as many, with `--distractible` where its prompts hold too much or too little
 (`oracle_distractible.py`), with `--shifted` and `--pairs` it says no to everything, and its probabilities alone tell what
-it knows (`oracle_shifted.py`): the same way each time. How a commit is solved and judged says `solve_commit.py`;
+it knows (`oracle_shifted.py`): the same way each time. With `--scaffold` its plans name what the commit adds, too, and
+`[solve] scaffold` is as given; with `--cut` its edits and declarations end after so many tokens. How a commit is solved and judged says `solve_commit.py`;
 `--write` puts every setting that this work folder has rows of into the results.
 """
 
@@ -17,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.commit_list import CommitEntry, CommitList, read_list
@@ -34,11 +36,14 @@ from benchmarks.oracle_page import (
 )
 from benchmarks.report import write_section
 from benchmarks.solve_commit import Attempted, Mind, Setting, Subject, attempt, perfect
-from tests.fakes.ollama_script import Answerer
+from tests.fakes.ollama_script import Answer, Answerer, ChatCall
 from tests.fakes.oracle import Oracle
 from tests.fakes.oracle_distractible import DistractibleOracle
 from tests.fakes.oracle_noise import NoisyOracle, Rates
 from tests.fakes.oracle_shifted import ShiftedOracle, in_most_pairs, in_order
+
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 
 LIST = Path(__file__).with_name("oracle_commits.toml")
 WINDOWS = (32768, 16384, 8192)
@@ -47,6 +52,8 @@ PREFACE = (
     "names no route asks as by default. An empty cell: not run in this measurement. `--resume` keeps rows of earlier "
     "builds."
 )
+EDITING = frozenset({IMPLEMENT.title, SCAFFOLD.title})
+CHARS_A_TOKEN = 4
 TWICE = Rates(verdicts=0.2, answers=0.4)
 TITLE = "The oracle: real commits with a perfect model, and with one that errs"
 
@@ -76,6 +83,26 @@ def pairs(subject: Subject) -> Answerer:
     return ShiftedOracle(Oracle(subject.gold), in_most_pairs, seed=subject.entry.id)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaring:
+    """Makes the oracle whose plans name what a commit adds; with `cut`, its edits end after so many tokens."""
+
+    cut: int = 0
+
+    def __call__(self, subject: Subject) -> Answerer:
+        """The model of a run."""
+        oracle = Oracle(subject.gold, names_new=True)
+
+        def answer(call: ChatCall) -> Answer | str:
+            said = oracle(call)
+            most = self.cut * CHARS_A_TOKEN
+            if not most or call.title not in EDITING or not isinstance(said, str) or len(said) <= most:
+                return said
+            return Answer(text=said[:most], done_reason="length")
+
+        return answer
+
+
 MINDS: Mapping[str, Mind] = {
     "": perfect,
     "noise": erring,
@@ -88,21 +115,39 @@ MINDS: Mapping[str, Mind] = {
 
 
 def settings_of(
-    windows: Sequence[int], routes: Sequence[str], mind: str, *, decomposed: bool = False
+    windows: Sequence[int],
+    routes: Sequence[str],
+    mind: str,
+    *,
+    decomposed: bool = False,
+    scaffolds: Sequence[str] = (),
+    cut: int = 0,
 ) -> tuple[Setting, ...]:
-    """Each window with each route."""
+    """Each window with each route and each way to begin a step."""
     return tuple(
         Setting(
             name="-".join(
-                filter(None, (f"{window // 1024}k", mind, route, "decomposed" if decomposed else ""))
+                filter(
+                    None,
+                    (
+                        f"{window // 1024}k",
+                        mind,
+                        route,
+                        "decomposed" if decomposed else "",
+                        f"scaffold_{scaffold}" if scaffold else "",
+                        f"cut_{cut}" if cut else "",
+                    ),
+                )
             ),
             window=window,
             route=route,
-            mind=MINDS[mind],
+            mind=Declaring(cut=cut) if scaffold else MINDS[mind],
+            scaffold=scaffold,
             decomposed=decomposed,
         )
         for window in windows
         for route in routes or ("",)
+        for scaffold in scaffolds or ("",)
     )
 
 
@@ -257,6 +302,15 @@ def main() -> int:
         action="store_true",
         help="plans and adjustments from small questions, not in one call",
     )
+    parser.add_argument(
+        "--scaffold",
+        action="append",
+        choices=("auto", "always", "never"),
+        help="how a step begins that adds much",
+    )
+    parser.add_argument(
+        "--cut", type=int, default=0, metavar="N", help="with --scaffold: edits are cut off after N tokens"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="commits at a time")
     parser.add_argument("--resume", action="store_true", help="keep the rows that the work folder has")
     parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/RESULTS.md")
@@ -269,6 +323,8 @@ def main() -> int:
         arguments.route or (),
         arguments.mind,
         decomposed=arguments.decomposed,
+        scaffolds=arguments.scaffold or (),
+        cut=arguments.cut,
     )
     entries = [
         entry

@@ -1,10 +1,11 @@
 """What the recovery table does about models, servers and tasks that go wrong, and what each of its rows earns.
 
-    python -m benchmarks.recovery [--jobs 2] [--part zoo|samples] [--only TEXT] [--write]
+    python -m benchmarks.recovery [--jobs 2] [--part zoo|samples|scaffolds] [--only TEXT] [--write]
 
 Each pathology of the zoo (`zoo.py`) is run once with all rows, and once without each row that can be switched off. A
 call is wasted when it comes after the second wrong answer to an edit prompt in a run that was not solved. The part
-`samples` sets candidates from one prompt beside attempts in turn (`samples.py`).
+`samples` sets candidates from one prompt beside attempts in turn (`samples.py`), the part `scaffolds` files that begin with
+their declarations beside such that are written at once (`scaffolds.py`).
 """
 
 import argparse
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from benchmarks.recovery import samples
+from benchmarks.recovery import samples, scaffolds
 from benchmarks.recovery.zoo import ZOO, live_through
 from benchmarks.report import table, write_section
 
@@ -26,6 +27,7 @@ from clean_room_agent.orchestrator.config import Rule
 TITLE = "Recovery: pathologies, and the table with each row left out"
 RULES: tuple[str, ...] = get_args(Rule)
 ALL = "(all rows)"
+PARTS = {"samples": samples, "scaffolds": scaffolds}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,17 +140,18 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
-    parser.add_argument("--part", choices=("zoo", "samples"), help="only this; both by default")
+    parser.add_argument("--part", choices=("zoo", *PARTS), help="only this; all by default")
     parser.add_argument("--only", default="", help="only pathologies in whose name this stands")
     parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/RESULTS.md")
     arguments = parser.parse_args()
     with ProcessPoolExecutor(max_workers=arguments.jobs) as pool:
-        if arguments.part != "zoo":
-            text = samples.measure_all(pool)
-            print(text)
-            if arguments.write:
-                write_section(samples.TITLE, text)
-        if arguments.part == "samples":
+        for name, part in PARTS.items():
+            if arguments.part in {None, name}:
+                text = part.measure_all(pool)
+                print(text)
+                if arguments.write:
+                    write_section(part.TITLE, text)
+        if arguments.part in PARTS:
             return 0
         rows = measure_zoo(pool, arguments.only)
     text = page(rows)

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.oracle_scaffold import bodies_for, new_names, scaffold_of
 
 from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.execute.bodies import WRITTEN_APART
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
@@ -25,6 +27,7 @@ from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.execute.prompts.same_part import SAME_PART
+from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY
 from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
 from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
@@ -46,6 +49,7 @@ SMALLER = 4
 """By so much shorter are the steps of a plan after one whose step could not be done."""
 MOST_NAMED = re.compile(r"Name at most (\d+)\.")
 PLACE = re.compile(r"^(\d+)\. (?:modify|create|delete) (?:(\S+) in )?(\S+)$", re.MULTILINE)
+STUB = re.compile(r"^- (\S+)::(\S+)$", re.MULTILINE)
 SOME_CHANGES = re.compile(r": change ((?:\d+, )*\d+) of (\S+)")
 PROSE = (".md", ".rst", ".txt", ".adoc")
 
@@ -53,9 +57,12 @@ PROSE = (".md", ".rst", ".txt", ".adoc")
 class Oracle:
     """Answers every prompt of a run that is to repeat one commit."""
 
-    def __init__(self, files: Sequence[GoldFile]) -> None:
-        """`files` are those of the commit that are to be changed: its tests are in the tree already."""
+    def __init__(self, files: Sequence[GoldFile], *, names_new: bool = False) -> None:
+        """`files` are those of the commit that are to be changed: its tests are in the tree already. With `names_new`, plans
+        name the definitions that the commit adds, too.
+        """
         self.files = {file.path: file for file in files if not is_prose(file.path)}
+        self._names_new = names_new
         self._answers: Mapping[str, Callable[[str], str]] = {
             TASK_ANALYSIS.title: self._analyse,
             SCOPE_JUDGMENT.title: self._judge_file,
@@ -76,6 +83,7 @@ class Oracle:
             ADJUSTMENT_NEW_STEP.title: lambda _: "no",
             ADJUSTMENT_FINALIZE.title: self._adjust,
             GOAL_CHECK.title: self._keeps_goal,
+            SCAFFOLD.title: self._declare,
             IMPLEMENT.title: self._write_edits,
             ADJUSTMENT.title: self._adjust,
         }
@@ -139,6 +147,8 @@ class Oracle:
             symbols = [
                 name for path in chunk for name in self._changed_symbols(self.files[path], chunk[path])
             ]
+            if self._names_new and len(chunks) == 1:
+                symbols = [name for path in chunk for name in new_names(self.files[path])] + symbols
             step = {
                 "description": summary_of(prompt) if whole else described(summary_of(prompt), chunk),
                 "files": targets,
@@ -245,7 +255,29 @@ class Oracle:
         steps = [json.loads(line) for line in section(prompt, "Remaining steps").split("\n") if line]
         return json.dumps({"analysis": "the steps still fit", "changes": [], "steps": steps})
 
+    def _declare(self, prompt: str) -> str:
+        """What the commit adds to the step's files, without bodies."""
+        paths = [path for _, path in TARGET.findall(section(prompt, "The step to do now"))]
+        edits: list[PatchEdit] = []
+        for path in paths:
+            text = scaffold_of(self.files[path]) if path in self.files else None
+            if text is not None:
+                declared = GoldFile(path=path, before=self.files[path].before, after=text)
+                edits.extend(edits_for(declared, shown_in(prompt)))
+        return render_edits(tuple(edits)) if edits else "There is nothing to declare."
+
+    def _write_bodies(self, prompt: str, step: str) -> str:
+        """The bodies that the step asks for, on top of what was declared."""
+        asked = STUB.findall(step)
+        edits: list[PatchEdit] = []
+        for path in (path for _, path in TARGET.findall(step) if path in self.files):
+            symbols = [symbol for file, symbol in asked if file == path]
+            edits.extend(bodies_for(self.files[path], symbols, shown_in(prompt)))
+        return render_edits(tuple(edits)) if edits else "There is nothing left to write."
+
     def _write_edits(self, prompt: str) -> str:
+        if STUB.search(section(prompt, "The step to do now")) or WRITTEN_APART in section(prompt, "Hint"):
+            return self._write_bodies(prompt, section(prompt, "The step to do now"))
         step = section(prompt, "The step to do now")
         room = shown_in(prompt)
         wanted = [path for _, path in TARGET.findall(step) if path in self.files]

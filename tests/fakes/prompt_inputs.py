@@ -20,6 +20,7 @@ from clean_room_agent.execute.prompts.meta_plan import MetaPlanInputs
 from clean_room_agent.execute.prompts.part_dependency import PartDependencyInputs
 from clean_room_agent.execute.prompts.part_plan import PartPlanInputs
 from clean_room_agent.execute.prompts.same_part import SamePartInputs
+from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
 from clean_room_agent.execute.prompts.step_dependency import StepDependencyInputs
 from clean_room_agent.execute.prompts.step_design import StepDesignInputs
 from clean_room_agent.execute.prompts.symbol_targets import SymbolTargetsInputs
@@ -179,6 +180,21 @@ INPUTS: dict[str, Any] = {
         done=("- s1, done: Sum all prices.",),
         before=(f"- s2: Export total. ({PATH})",),
         after=(),
+    ),
+    "scaffold": ScaffoldInputs(
+        context=CONTEXT,
+        diff="",
+        evidence="",
+        task=TASK,
+        part="",
+        constraints="",
+        step="Add a module that reads prices.",
+        targets=("create src/prices.py",),
+        symbols=("read_prices",),
+        rejected="",
+        faults=(),
+        edited=(Editable(path=PATH, names=("total",)),),
+        created=("src/prices.py",),
     ),
     "implement": ImplementInputs(
         context=CONTEXT,

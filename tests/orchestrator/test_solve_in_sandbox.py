@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+from tests.fakes.bills import ALWAYS, BILLS_PATH, bills_project, events_of
 from tests.fakes.sandboxes import installed
 from tests.fakes.solving import MONEY_TESTS, TILL, make_project
+
+from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 
 INSIDE = {"mode": "bwrap"}
 PRYING = """
@@ -36,6 +39,22 @@ def test_a_task_is_solved_in_the_sandbox_and_the_user_s_things_are_out_of_reach(
     assert "sandbox: bubblewrap" in told.err
     assert ".worktreeinclude: 1 ignored file copied in for the tests" in told.err
     assert told.before == told.after
+
+
+def test_a_scaffold_is_imported_in_the_sandbox(tmp_path: Path) -> None:
+    installed()
+    project = bills_project(tmp_path)
+    told = project.solve_scripted(solve=ALWAYS, sandbox=INSIDE)
+    assert (told.code, told.traces) == (0, {}), told.err
+    ((kind, detail),) = events_of(told)
+    assert (kind, "it parses and imports" in detail) == ("scaffold", True)
+    pries = "import socket\n\nsocket.create_connection(('192.0.2.1', 9), timeout=1)\n"
+    outside = f'<create file="{BILLS_PATH}">\n{pries}\n\ndef shares(bill, people):\n    raise NotImplementedError\n</create>'
+    opened = bills_project(tmp_path / "opened").solve_scripted(
+        {SCAFFOLD.title: [outside] * 2}, solve=ALWAYS, sandbox=INSIDE
+    )
+    assert events_of(opened)[0][0] == "scaffold_dropped"
+    assert "no declaration: socket.create_connection" in events_of(opened)[0][1]
 
 
 def test_without_a_sandbox_every_run_says_so(tmp_path: Path) -> None:

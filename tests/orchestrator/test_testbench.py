@@ -51,3 +51,13 @@ def test_lint_commands_count_as_commands(bench: TestBench) -> None:
     assert bench.inform(head) == ("", None)
     bench.checkout(head)
     assert (bench.worktree.path / "a.py").read_text() == "a = 1\n"
+
+
+def test_another_command_runs_where_tests_do_and_tells_its_code_and_words(bench: TestBench) -> None:
+    head = bench.worktree.repo.head
+    bench.checkout(head)
+    assert bench.run_apart("echo $PWD; echo spoiled > a.py; exit 3") == (3, ".\n")
+    bench.checkout(head)
+    assert (bench.worktree.path / "a.py").read_text() == "a = 1\n"
+    bench.config = TestingConfig(test_command="true", timeout=0.5)
+    assert bench.run_apart("sleep 30")[0] == 124

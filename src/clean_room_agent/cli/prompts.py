@@ -16,6 +16,7 @@ from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.execute.prompts.same_part import SAME_PART
+from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY
 from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
 from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
@@ -47,6 +48,7 @@ PROMPTS: tuple[Prompt[Any, Any], ...] = (
     SYMBOL_TARGETS,
     STEP_DESIGN,
     STEP_DEPENDENCY,
+    SCAFFOLD,
     IMPLEMENT,
     DOCTOR,
     ADJUSTMENT,

@@ -16,7 +16,7 @@ from clean_room_agent.execute.edits.render import render_edit
 from clean_room_agent.execute.fit import Load, Retry, fit, load
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
 from clean_room_agent.llm.answers import BadAnswer
-from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.exchange import Sampling
 from clean_room_agent.llm.router import Window
 
@@ -66,6 +66,10 @@ class StepInstruction:
     failures: tuple[AttemptSummary, ...] = ()
     """Earlier attempts at this step, oldest first."""
     hint: str = ""
+    stubs: tuple[str, ...] = ()
+    """Functions of which the files hold stubs that the answer is to write, like "src/a.py::Parser.parse"."""
+    apart: bool = False
+    """Whether the stub is the only thing to write: other answers write the rest of the step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +99,13 @@ def implement(
     instruction: StepInstruction,
     *,
     pass_id: str,
+    item: str = "",
     sampling: Sampling | None = None,
     max_answer_tokens: int | None = None,
     tag: str = "",
 ) -> Implemented:
     """The coder's answer to one step, or that of the model `tag`. `max_answer_tokens` takes the place of what is reckoned
-    from the window.
+    from the window; `item` tells apart several answers of one pass.
 
     Raises:
         WindowExceeded: the step and the primary items of the room do not fit the coder's window.
@@ -109,10 +114,10 @@ def implement(
     kept = max_answer_tokens or usual_answer_tokens(models.window(IMPLEMENT))
 
     def build(carried: Load) -> ImplementInputs:
-        return replace(_inputs(instruction, carried), edited=edited, created=created, deleted=deleted)
+        return replace(step_inputs(instruction, carried), edited=edited, created=created, deleted=deleted)
 
     targets = instruction.step.target_files
-    edited = _editable(room, targets)
+    edited = editable_files(room, targets)
     created = tuple(target.path for target in targets if target.role == "create")
     deleted = tuple(target.path for target in targets if target.role == "delete")
     wanted = load(room, instruction.diff, _retries(instruction.failures))
@@ -122,10 +127,16 @@ def implement(
         IMPLEMENT,
         fitted.inputs,
         pass_id=pass_id,
+        item=item,
         sampling=sampling,
         max_answer_tokens=max_answer_tokens or free,
         tag=tag,
     )
+    return implemented(reply, fitted.dropped)
+
+
+def implemented(reply: Reply[tuple[PatchEdit, ...]], dropped: tuple[str, ...]) -> Implemented:
+    """The reply as an answer to a step, with what did not fit its prompt."""
     fault = "" if reply.bad is None else reply.bad.fault
     return Implemented(
         step=StepResult(
@@ -133,7 +144,7 @@ def implement(
         ),
         truncated=reply.bad is not None and reply.bad.kind == "truncated",
         bad=reply.bad,
-        dropped=fitted.dropped,
+        dropped=dropped,
         call_id=reply.call_id,
         prompt_tokens=reply.prompt_tokens,
         completion_tokens=reply.completion_tokens,
@@ -143,7 +154,7 @@ def implement(
     )
 
 
-def _editable(room: ContextPackage, targets: Iterable[TargetFile]) -> tuple[Editable, ...]:
+def editable_files(room: ContextPackage, targets: Iterable[TargetFile]) -> tuple[Editable, ...]:
     """The step's files that there are, then the others that the context shows whole or in part; with the definitions that it shows of each,
     and any of a file that it does not show.
     """
@@ -152,7 +163,9 @@ def _editable(room: ContextPackage, targets: Iterable[TargetFile]) -> tuple[Edit
     names: dict[str, list[str]] = defaultdict(list)
     for item in room.items:
         if item.symbol is not None:
-            names[item.path] += (item.symbol, *_holders(item.symbol))
+            inside = (one.symbol for one in definitions(item.path, item.text) if item.detail == "primary")
+            members = (name for name in inside if name.startswith(f"{item.symbol}."))
+            names[item.path] += (item.symbol, *_holders(item.symbol), *members)
         elif item.detail == "primary":
             names[item.path] += [one.symbol for one in definitions(item.path, item.text)]
     return tuple(
@@ -170,7 +183,7 @@ def _holders(symbol: str) -> Iterator[str]:
 
 def step_tokens(models: ModelClient, instruction: StepInstruction) -> int:
     """What the step's prompt needs beside its code, its diff and earlier attempts, with a usual answer."""
-    inputs = _inputs(instruction, Load())
+    inputs = step_inputs(instruction, Load())
     return models.measure(IMPLEMENT, inputs) + usual_answer_tokens(models.window(IMPLEMENT))
 
 
@@ -239,7 +252,8 @@ def _line(text: str) -> str:
     return words if len(words) <= MAX_WHY else f"{words[: MAX_WHY - 1]}…"
 
 
-def _inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
+def step_inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
+    """What the prompt says of the step, with what it carries; no file is named for the grammar yet."""
     step = instruction.step
     return ImplementInputs(
         context=carried.sections,
@@ -259,4 +273,6 @@ def _inputs(instruction: StepInstruction, carried: Load) -> ImplementInputs:
             for retry in carried.retries
         ),
         hint=instruction.hint,
+        stubs=instruction.stubs,
+        apart=instruction.apart,
     )

@@ -1,6 +1,6 @@
 """One attempt at a step: ask for edits, place them in a commit, and judge it by its tests."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.edits import EditReport, PatchEdit, PatchResult
@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.execute.attempt_result import describe_result
+from clean_room_agent.execute.bodies import Declared, write_bodies
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe
 from clean_room_agent.execute.edits.paths import is_test_path
@@ -24,6 +25,7 @@ from clean_room_agent.execute.implement import (
     raised_answer_tokens,
 )
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.scaffold import unwritten
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import changed_paths, diff
 from clean_room_agent.git.landing import keep_commit
@@ -34,6 +36,7 @@ from clean_room_agent.orchestrator.events import Note
 from clean_room_agent.orchestrator.missing import missing_after_refusal, missing_after_tests
 from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.scaffold import NO_SCAFFOLD, Scaffold, without_rewritten
 from clean_room_agent.orchestrator.stability import unstable_tests
 from clean_room_agent.orchestrator.tested import left_undone, what_tests_showed
 from clean_room_agent.orchestrator.testing.commands import scripts_of
@@ -63,6 +66,8 @@ class StepJob:
     """Whether another step, or another part, needs it."""
     plan_number: int = 0
     """Which plan of its part it is of, 1 for the first; 0 where the part cannot be planned again."""
+    scaffold: Scaffold = NO_SCAFFOLD
+    """What its attempts are made on top of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +87,9 @@ class Tried:
     feedback: str = ""
     """What the next attempt is told."""
     untouched: tuple[str, ...] = ()
-    """The targets that the edits left as they were, like "modify src/a.py"."""
+    """The targets that the edits left as they were, like "modify src/a.py"; stubs of the scaffold that they left, like
+    "write src/a.py::parse".
+    """
     unfinished: bool = False
     """Whether it may stay, and a better one is worth trying: the run would end with goal tests red that it is about."""
 
@@ -126,15 +133,14 @@ class Draw:
 def ask(
     run: Run, job: StepJob, room: ContextPackage, *, pass_id: str, number: int, draw: Draw
 ) -> Implemented:
-    """The coder's answer for the attempt of that number. Several may be asked for at a time.
+    """The coder's answer for the attempt of that number; `room` has the step's scaffold. Several may be asked for at a time.
 
     Raises:
         WindowExceeded: the prompt does not fit.
     """
     action = draw.action
     instruction = replace(
-        instruction_for(run, job),
-        diff=diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else "",
+        instruction_with_diff(run, job),
         unshown=unshown_targets(job.step, room),
         failures=tuple(one.summary() for one in draw.told),
         hint=action.hint or (WHOLE_SYMBOLS if action.form == "whole_symbol" else ""),
@@ -144,15 +150,23 @@ def ask(
         if action.vary or draw.again
         else None
     )
-    return implement(
-        run.models,
-        room,
-        instruction,
-        pass_id=pass_id,
-        sampling=sampling,
-        max_answer_tokens=raised_answer_tokens(run.models.window("coding")) if action.more_room else None,
-        tag=action.model,
-    )
+
+    def answer(shown: ContextPackage, told: StepInstruction, item: str) -> Implemented:
+        return implement(
+            run.models,
+            shown,
+            told,
+            pass_id=pass_id,
+            item=item,
+            sampling=sampling,
+            max_answer_tokens=raised_answer_tokens(run.models.window("coding")) if action.more_room else None,
+            tag=action.model,
+        )
+
+    if not job.scaffold.stands:
+        return answer(room, instruction, "")
+    declared = Declared(room=room, texts=job.scaffold.texts(run.tree()), stubs=job.scaffold.stubs)
+    return write_bodies(answer, declared, instruction, lambda text: run.models.count(text, "coding"))
 
 
 def place(
@@ -173,6 +187,12 @@ def place(
         outcome, detail = unusable
         return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
     return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier)
+
+
+def instruction_with_diff(run: Run, job: StepJob) -> StepInstruction:
+    """As `instruction_for`, with what the run changed."""
+    changed = diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else ""
+    return replace(instruction_for(run, job), diff=changed)
 
 
 def instruction_for(run: Run, job: StepJob) -> StepInstruction:
@@ -223,14 +243,16 @@ def _apply(
     pass_id: str,
     earlier: Sequence[Tried],
 ) -> Tried:
-    tree = run.tree()
-    applied = _edited(run, job, room, tree, answer.step.edits)
+    head = run.tree()
+    tree = job.scaffold.on(head)
+    applied = edited(run, job, room, tree, answer.step.edits)
     refusal = "" if applied.result.success else describe(applied.result)
-    untouched = () if refusal else _untouched_targets(job.step, applied, tree)
+    texts = job.scaffold.merged(applied.texts, head)
+    untouched = () if refusal else _untouched_targets(job, applied, tree, texts)
     told = {target for one in earlier for target in one.untouched}
     if not told.issuperset(untouched):
         refusal = f"nothing was applied, because the step also has to: {', '.join(untouched)}"
-    changes = tree.encode(applied.texts) if not refusal else {}
+    changes = head.encode(texts) if not refusal else {}
     if isinstance(changes, EditReport):
         refusal, changes = changes.detail, {}
     if refusal:
@@ -268,9 +290,8 @@ def _apply(
     )
 
 
-def _edited(
-    run: Run, job: StepJob, room: ContextPackage, tree: Tree, edits: tuple[PatchEdit, ...]
-) -> Applied:
+def edited(run: Run, job: StepJob, room: ContextPackage, tree: Tree, edits: tuple[PatchEdit, ...]) -> Applied:
+    """What the edits make of `tree`, within the bounds of the step."""
     texts, uneditable = tree.texts(paths_named(edits))
     rules = EditRules(
         targets=job.step.target_files,
@@ -279,12 +300,17 @@ def _edited(
         scripts=scripts_of(run.bench.commands, tree.paths),
         uneditable=uneditable,
     )
-    return apply_edits(edits, texts, room, rules)
+    return apply_edits(edits, without_rewritten(texts, edits, run.tree()), room, rules)
 
 
-def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> tuple[str, ...]:
-    """The targets that no edit changed and that are not already so: the first time, the step does not count as done."""
-    touched = {report.file_path for report in applied.result.reports}
+def _untouched_targets(
+    job: StepJob, applied: Applied, tree: Tree, texts: Mapping[str, str | None]
+) -> tuple[str, ...]:
+    """The targets that no edit changed and that are not already so, and the scaffold's stubs that still are stubs in the new
+    `texts`: the first time, the step does not count as done.
+    """
+    step = job.step
+    touched = {report.file_path for report in applied.result.reports} | set(job.scaffold.paths)
     if step.any_of_files and any(target.path in touched for target in step.target_files):
         return ()
     left = []
@@ -293,7 +319,7 @@ def _untouched_targets(step: PlanStep, applied: Applied, tree: Tree) -> tuple[st
         settled = (target.role == "delete" and not present) or (target.role == "create" and present)
         if target.path not in touched and not settled:
             left.append(f"{target.role} {target.path}")
-    return tuple(left)
+    return (*left, *(f"write {stub.name}" for stub in unwritten(job.scaffold.stubs, texts)))
 
 
 def judge(run: Run, job: StepJob, room: ContextPackage, tried: Tried, tests: TestRun) -> Tried:

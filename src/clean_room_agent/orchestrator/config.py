@@ -36,6 +36,14 @@ class SolveConfig(ConfigSlice):
         description="answers that an attempt draws from its prompt, until one turns all goal tests green and loses nothing; "
         "else the best of them counts",
     )
+    scaffold: Literal["auto", "always", "never"] = Field(
+        default="auto",
+        description="whether a step that creates a file of code, or names several new symbols, begins with imports, signatures and "
+        'docstrings, which are proven to parse and to import before the bodies are written. "auto": once an answer was cut off',
+    )
+    scaffold_symbols: int = Field(
+        default=3, ge=1, description="new symbols from which on a step that creates no file is begun so"
+    )
 
 
 class OrchestratorConfig(ConfigSlice):

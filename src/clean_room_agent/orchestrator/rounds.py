@@ -19,6 +19,8 @@ from clean_room_agent.orchestrator.doctor import Advice
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
 from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
+from clean_room_agent.orchestrator.scaffold import NO_SCAFFOLD, Scaffold
+from clean_room_agent.orchestrator.scaffolding import room_with, scaffold_for
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.step_context import context_for
 from clean_room_agent.orchestrator.testing.results import TestRun
@@ -44,7 +46,9 @@ class History:
     """What a step has been through."""
 
     room: ContextPackage | None = None
-    """The context of the newest round; None before the first."""
+    """The context of the newest round, without the scaffold; None before the first."""
+    scaffold: Scaffold | None = None
+    """None as long as none was asked for."""
     attempts: list[Tried] = field(default_factory=list)
     """All of them, by their numbers."""
     told: list[Tried] = field(default_factory=list)
@@ -123,7 +127,13 @@ def _make(
     try:
         if past.room is None or numbers[0] == first:
             past.room = context_for(run, job, past.room, ids[0], action, past.refinements)
-        placed = [] if known else _place(run, job, past, past.room, draws, ids)
+        if past.scaffold is None:
+            past.scaffold = scaffold_for(
+                run, job, past.room, action, pass_id=ids[0], earlier=past.attempts, known=known is not None
+            )
+        job = replace(job, scaffold=past.scaffold or NO_SCAFFOLD)
+        room = room_with(run, job.scaffold, past.room)
+        placed = [] if known else _place(run, job, past, room, draws, ids)
     except WindowExceeded as error:
         tell(run.chronicle, run.observer, run.task_id, f"{error.message} ({error.hint})")
         for one in opened:
@@ -131,9 +141,7 @@ def _make(
         raise
     tests = {} if known else _tests_of(run, past, placed, draws)
     for index, (one, number) in enumerate(zip(opened, numbers, strict=True)):
-        attempted = known or _attempt(
-            run, job, past, past.room, draws[index], placed[index], tests, ids[index]
-        )
+        attempted = known or _attempt(run, job, past, room, draws[index], placed[index], tests, ids[index])
         past.attempts.append(attempted.tried)
         with run.interrupts.shield():
             record_attempt(run, one, attempted, number)

@@ -33,6 +33,10 @@ RESUMED, RESUMED_WITH = "resumed", "resumed_with"
 
 NOT_CHOSEN = "not_chosen"
 """Kind of event, under the pass of an attempt: what another of its round did better."""
+SCAFFOLD, SCAFFOLD_DROPPED = "scaffold", "scaffold_dropped"
+"""Kinds of events, under the pass of a step's first attempt: the scaffold that the attempts are made from; and that there is
+none, and why. The first is also its name in the journal.
+"""
 CONTEXT_OF = "context_of"
 """Kind of event: the pass uses the context of another, named without its task."""
 

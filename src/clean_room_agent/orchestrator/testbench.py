@@ -87,6 +87,13 @@ class TestBench:
         what = f"{len(names)} newly failing again"
         return None if command is None else self._observed(command, what)
 
+    def run_apart(self, command: str) -> tuple[int, str]:
+        """Exit code and normalised output of another command, run where tests are; nobody is told of it. The code of one that
+        did not end in time is that of `timeout`.
+        """
+        done = self._completed(command)
+        return 124 if done.timed_out else done.returncode, self._said(done)
+
     def inform(self, commit: str) -> tuple[str | None, str | None]:
         """What the lint and type-check commands print at `commit`; None where none is configured. They decide nothing."""
         if self.config.lint_command or self.config.type_check_command:
@@ -94,18 +101,20 @@ class TestBench:
         return self._inform(self.config.lint_command), self._inform(self.config.type_check_command)
 
     def _inform(self, command: str | None) -> str | None:
-        if command is None:
-            return None
+        return None if command is None else self._said(self._completed(command))
+
+    def _completed(self, command: str) -> proc.Completed:
         self.clean_at = ""
         if self.copies is not None:
             self.copies.renew()
         env, timeout, bound = self._environment(command), self.config.timeout, self.config.output_bound
         if self.sandbox is None:
-            done = proc.run(
+            return proc.run(
                 command, cwd=self.worktree.path, env=env, timeout=timeout, check=False, bound=bound
             )
-        else:
-            done = self.sandbox.run(command, env=env, timeout=timeout, bound=bound)
+        return self.sandbox.run(command, env=env, timeout=timeout, bound=bound)
+
+    def _said(self, done: proc.Completed) -> str:
         output = proc.marked(done.stdout, done.stdout_cut) + proc.marked(done.stderr, done.stderr_cut)
         return normalise(output.decode("utf-8", "replace"), (self.worktree.path, self.repo_top))
 

@@ -18,6 +18,7 @@ WORK: Mapping[str, Work] = {
     "part_plan": "planning",
     "adjustment": "planning",
     "implement": "editing",
+    "scaffold": "editing",
     "doctor": "planning",
     "enrichment": "describing",
 }

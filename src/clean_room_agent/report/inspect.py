@@ -85,6 +85,7 @@ class PassView:
     included: tuple[str, ...]
     """What assembly let into the room, in order."""
     attempts: tuple[str, ...]
+    """What became of its scaffold, then of itself."""
     tests: tuple[str, ...]
     followed: tuple[str, ...]
     """Refinements, why it was not chosen, and recovery decisions, that stand under the pass."""
@@ -154,10 +155,13 @@ def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
                 for row in entry.decisions
                 if row.stage == "assembly" and row.included
             ),
-            attempts=tuple(
-                f"attempt {row.attempt}: {row.outcome.value.replace('_', ' ')}"
-                f"{f', commit {row.commit_hash[:10]}' if row.commit_hash else ''}"
-                for row in entry.attempts
+            attempts=(
+                *((f"scaffold: {entry.scaffold}",) if entry.scaffold else ()),
+                *(
+                    f"attempt {row.attempt}: {row.outcome.value.replace('_', ' ')}"
+                    f"{f', commit {row.commit_hash[:10]}' if row.commit_hash else ''}"
+                    for row in entry.attempts
+                ),
             ),
             tests=tuple(_tests(row) for row in entry.tests),
             followed=(

@@ -26,7 +26,7 @@ from clean_room_agent.db.raw.trace import CallHead, list_call_heads
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.probe import PROBE_NAME
-from clean_room_agent.orchestrator.run import CONTEXT_OF, NOT_CHOSEN
+from clean_room_agent.orchestrator.run import CONTEXT_OF, NOT_CHOSEN, SCAFFOLD, SCAFFOLD_DROPPED
 
 RETRY = ":retry_"
 
@@ -51,6 +51,8 @@ class PassTrace:
     """The pass, without its task, whose context it was shown; "" where it had its own, or that of an earlier attempt."""
     not_chosen: str = ""
     """What another attempt did better; "" where it was not compared, or is the best."""
+    scaffold: str = ""
+    """What became of the scaffold that was asked for in it; "" where none was."""
 
     @property
     def pass_id(self) -> str:
@@ -111,6 +113,9 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
     events, planned = list_events(conn, task_id), list_plan_decisions(conn, task_id)
     shared = {event.task_id: event.detail for event in events if event.kind == CONTEXT_OF}
     lost = {event.task_id: event.detail for event in events if event.kind == NOT_CHOSEN}
+    scaffolds = {
+        event.task_id: event.detail for event in events if event.kind in {SCAFFOLD, SCAFFOLD_DROPPED}
+    }
     passes = []
     for row in list_task_runs(conn, task_id):
         mine = tuple(attempt for attempt in attempts if attempt.task_run_id == row.id)
@@ -128,6 +133,7 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
                 plan_decisions=tuple(entry for entry in planned if entry.task_id == row.task_id),
                 context_of=shared.get(row.task_id, ""),
                 not_chosen=lost.get(row.task_id, ""),
+                scaffold=scaffolds.get(row.task_id, ""),
             )
         )
     passes.sort(key=lambda entry: (entry.order.sequence_order if entry.order else -1, entry.row.id))

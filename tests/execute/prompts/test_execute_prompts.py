@@ -11,6 +11,7 @@ from clean_room_agent.execute.prompts.doctor import DOCTOR, DoctorInputs
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN, PartPlanInputs
+from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt
 
@@ -95,11 +96,25 @@ IMPLEMENT_INPUTS = ImplementInputs(
     ),
     hint="",
 )
+SCAFFOLD_INPUTS = ScaffoldInputs(
+    context=STEP_CONTEXT,
+    diff="",
+    evidence="Failing test: tests/test_calc.py::test_mul\n  error: ImportError: cannot import name 'mul'",
+    task="Add mul().",
+    part="",
+    constraints="",
+    step="Add mul() beside add().",
+    targets=("modify src/calc.py",),
+    symbols=("mul",),
+    rejected="",
+    faults=("src/calc.py, line 5: the body of mul is no stub",),
+)
 PROMPTS: list[tuple[Prompt[Any, Any], Any]] = [
     (META_PLAN, META_INPUTS),
     (PART_PLAN, PART_INPUTS),
     (ADJUSTMENT, ADJUSTMENT_INPUTS),
     (IMPLEMENT, IMPLEMENT_INPUTS),
+    (SCAFFOLD, SCAFFOLD_INPUTS),
 ]
 IDS = [prompt.name for prompt, _ in PROMPTS]
 
@@ -267,6 +282,122 @@ Which steps remain now? Use at most 15. Answer with the JSON object.\
 """)
 
 
+def test_the_scaffold_prompt_reads_so() -> None:
+    assert SCAFFOLD.render(SCAFFOLD_INPUTS) == snapshot('''\
+# Declare what one step adds
+
+You get code and one step of a task. Write the declarations that the step adds: imports, signatures and docstrings. The bodies are written later.
+
+Each edit is one block. Take the form that fits:
+- <create>: a new file, if the step says so.
+- <insert>: add a new function, method or class to a file. after= or before= names the one beside it; in= names the class to add it to.
+- <edit> with <search> and <replacement>: change some lines, such as the imports.
+
+Example answer with two blocks (these files are made up):
+<create file="quokka_zoo/food.py">
+"""What the quokkas eat."""
+
+from quokka_zoo.pen import QuokkaPen
+
+MEALS_A_DAY = 2
+
+
+class QuokkaMenu:
+    """The meals of one pen."""
+
+    def __init__(self, pen: QuokkaPen) -> None:
+        """A menu without meals."""
+        raise NotImplementedError
+
+    def add(self, meal: str) -> int:
+        """Adds a meal; how many there are then."""
+        raise NotImplementedError
+</create>
+<insert file="quokka_zoo/pen.py" after="QuokkaPen.open">
+    def close(self) -> None:
+        """Shuts the gate."""
+        raise NotImplementedError
+</insert>
+
+Rules:
+- Declare each function, method and class that the step adds, with its parameters and a docstring of one line.
+- The body of each function is one statement: raise NotImplementedError. In JavaScript and TypeScript: throw new Error("not implemented");
+- Write no other code. Constants, and fields of a class, are declarations.
+- Import what the bodies are going to need, from modules that exist.
+- Use the names and parameters that the tests and the callers use.
+- Do not change or remove the functions that are there.
+- search: copy whole lines from the code below, character for character.
+- Write edit blocks and nothing else: no explanation, no other form.
+
+## What the code to change uses
+===== reference: src/base.py :: check (lines 1-1)
+def check(a): ...
+===== end
+
+
+## Where it is used
+src/app.py:7: return add(x, y)
+
+
+## Tests that pass now and must still pass
+tests/test_calc.py:9: test_sub
+
+
+## Tests
+===== test: tests/test_calc.py :: test_add (lines 1-2)
+def test_add():
+    assert add(1, 2) == 3
+===== end
+
+
+## What the tests show now
+Failing test: tests/test_calc.py::test_mul
+  error: ImportError: cannot import name 'mul'
+
+## Code to change
+===== file: src/calc.py (lines 1-2)
+def add(a, b):
+    return a - b
+===== end
+
+
+## Task
+Add mul().
+
+## The step to do now
+Add mul() beside add().
+Files: modify src/calc.py
+To declare: mul
+
+## An earlier answer was refused
+Its faults:
+- src/calc.py, line 5: the body of mul is no stub
+
+Write all declarations again without these faults. The bodies come after this step.\
+''')
+
+
+def test_stubs_are_named_and_one_that_is_asked_for_alone_stands_alone() -> None:
+    stubs = ("src/calc.py::mul", "src/calc.py::div")
+    inputs = replace(IMPLEMENT_INPUTS, failures=(), stubs=stubs)
+    assert IMPLEMENT.render(inputs).partition("Not shown, too large: src/calc.py::add\n")[2] == snapshot("""\
+
+These functions are stubs: each body only says that it is not implemented. Write all of them, and keep their signatures. The form <edit> with symbol= suits best:
+- src/calc.py::mul
+- src/calc.py::div
+
+Write the edits for this step.\
+""")
+    alone = replace(inputs, stubs=stubs[:1], apart=True)
+    assert IMPLEMENT.render(alone).partition("Not shown, too large: src/calc.py::add\n")[2] == snapshot("""\
+
+This function is a stub: its body only says that it is not implemented. Write it, and keep its signature. Write nothing else: the rest of the step is written apart. The form <edit> with symbol= suits best:
+- src/calc.py::mul
+
+Write this one function for this step.\
+""")
+
+
 def test_the_implement_prompt_reads_so() -> None:
     assert IMPLEMENT.render(IMPLEMENT_INPUTS) == snapshot("""\
 # Write the edits for one step
@@ -410,6 +541,8 @@ def test_keys_of_plans_do_not_mind_being_sorted(prompt: Prompt[Any, Any]) -> Non
         (PART_PLAN, '{"analysis": "", "steps": [{"id": "a", "description": ""}], "summary": ""}', "schema"),
         (PART_PLAN, PART_PLAN.example.replace('"modify"', '"burn"'), "schema"),
         (ADJUSTMENT, '{"analysis": ""}', "schema"),
+        (SCAFFOLD, "def f(): pass", "empty"),
+        (SCAFFOLD, SCAFFOLD.example.removesuffix("</insert>"), "truncated"),
         (IMPLEMENT, "def f(): pass", "empty"),
         (IMPLEMENT, IMPLEMENT.example.partition("</create>")[0], "truncated"),
         (IMPLEMENT, "<edit>\n<search>\nx\n</search>\n<replacement>\ny\n</replacement>\n</edit>", "format"),

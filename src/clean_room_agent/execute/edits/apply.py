@@ -253,12 +253,20 @@ class _Desk:
         return replace(report, code=EditCode.NO_MATCH, detail=detail, nearest=near.text)
 
     def _locate_symbol(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
-        """Where a shown symbol stands: as the room gives it, else as the syntax of a file shown whole does."""
+        """Where a shown symbol stands: as the room gives it, else as the syntax does of a file shown whole, or within what is
+        shown of it.
+        """
         assert file.text is not None
         spans = named(file.spans, edit.symbol)
         whole = any(item.symbol is None and item.path == edit.file_path for item in self._room.primary())
-        if not spans and whole:
-            spans = named(definition_spans(edit.file_path, file.text), edit.symbol)
+        if not spans:
+            shown_parts = shown_ranges(file.spans, file.text)
+            inside = tuple(
+                one
+                for one in definition_spans(edit.file_path, file.text)
+                if whole or any(start <= one.start and one.end <= end for start, end in shown_parts)
+            )
+            spans = named(inside, edit.symbol)
         if not spans:
             shown = ", ".join(dict.fromkeys(span.symbol for span in file.spans))
             detail = f"the symbol {edit.symbol} is not shown" + (f"; shown: {shown}" if shown else "")

@@ -46,7 +46,7 @@ def symbol_spans(items: Iterable[ContextItem], text: str) -> tuple[SymbolSpan, .
         shown = item.text.removesuffix("\n").split("\n")
         first = item.start_line - 1
         if bare[first : first + len(shown)] != shown:
-            first = _only_place(joined, shown)
+            first = only_row(joined, shown)
         if first >= 0:
             last = first + len(shown) - 1
             spans.append(
@@ -55,7 +55,7 @@ def symbol_spans(items: Iterable[ContextItem], text: str) -> tuple[SymbolSpan, .
     return tuple(sorted(spans, key=lambda span: (span.start, -span.end, span.symbol)))
 
 
-def _only_place(text: str, lines: list[str]) -> int:
+def only_row(text: str, lines: list[str]) -> int:
     """The 0-based row at which `lines` stand in `text`; -1 where they do not, or more than once."""
     framed, wanted = f"\n{text}\n", "\n".join(("", *lines, ""))
     place = framed.find(wanted)

@@ -43,6 +43,10 @@ class ImplementInputs:
     failures: tuple[FailedAttempt, ...]
     """Oldest first; of all but the newest only the feedback is shown, which is a line."""
     hint: str
+    stubs: tuple[str, ...] = ()
+    """Functions that are stubs in the code shown, and are to be written."""
+    apart: bool = False
+    """Whether nothing else is to be written."""
     edited: tuple[Editable, ...] = ()
     """The files that an answer may edit, here and below for the grammar alone: what the step names or the context shows."""
     created: tuple[str, ...] = ()

@@ -1,0 +1,126 @@
+"""The bodies of a step that has a scaffold: by one answer, else by one for each stub."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from clean_room_agent.artifacts.edits import PatchEdit, StepResult
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.implement import Implemented, StepInstruction
+from clean_room_agent.execute.scaffold import Stub, with_stubs
+from clean_room_agent.execute.scaffold_room import reduced_room
+
+WRITTEN_APART = "These functions are written apart; do what else the step asks for:"
+"""Begins the hint of the prompt for what is not a stub."""
+Ask = Callable[[ContextPackage, StepInstruction, str], Implemented]
+"""The answer to an instruction in a context, under an item's name ("" for the whole of the step)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """A scaffold, as the coder is shown it."""
+
+    room: ContextPackage
+    texts: Mapping[str, str]
+    """Its files, by path."""
+    stubs: tuple[Stub, ...]
+
+
+def write_bodies(
+    ask: Ask, scaffold: Declared, instruction: StepInstruction, count: Callable[[str], int]
+) -> Implemented:
+    """Edits that write the stubs and do what else the step asks for: all by one answer; where the window does not hold that
+    prompt, or the answer is cut off, one for each stub and one for the rest, put together to one answer.
+
+    Raises:
+        WindowExceeded: a prompt for a part of it does not fit either.
+    """
+    try:
+        whole = ask(scaffold.room, with_stubs(instruction, scaffold.stubs), "")
+        if not whole.truncated or len(scaffold.stubs) == 1:
+            return whole
+    except WindowExceeded:
+        if len(scaffold.stubs) == 1:
+            raise
+    parts: list[tuple[Stub, Implemented]] = []
+    for stub in scaffold.stubs:
+        part = _one(ask, scaffold, instruction, stub, count)
+        parts.append((stub, part))
+        if part.bad is not None and not _is_empty(part):
+            return _joined(parts, scaffold)
+    # What nothing was written for stays a stub, and the attempt is refused by its name; where that is all, by the answer.
+    parts = [(stub, part) for stub, part in parts if not _is_empty(part)] or parts
+    rest = _rest(ask, scaffold, instruction)
+    return _joined(parts, scaffold, rest)
+
+
+def _rest(ask: Ask, scaffold: Declared, instruction: StepInstruction) -> Implemented | None:
+    """The answer for what the step changes beside the stubs; None where it does nothing but create files, or there is
+    nothing else to do.
+    """
+    if all(target.role == "create" for target in instruction.step.target_files):
+        return None
+    written = f"{WRITTEN_APART} {', '.join(stub.name for stub in scaffold.stubs)}."
+    hint = "\n".join(filter(None, (instruction.hint, written)))
+    told = replace(with_stubs(instruction, scaffold.stubs), stubs=(), hint=hint)
+    answer = ask(scaffold.room, told, "rest")
+    return None if _is_empty(answer) else answer
+
+
+def _is_empty(answer: Implemented) -> bool:
+    """Whether the coder wrote no edit."""
+    return answer.bad is not None and answer.bad.kind == "empty"
+
+
+def _one(
+    ask: Ask,
+    scaffold: Declared,
+    instruction: StepInstruction,
+    stub: Stub,
+    count: Callable[[str], int],
+) -> Implemented:
+    """The answer for one stub, beside the others where the window holds them."""
+    step = with_stubs(instruction, scaffold.stubs).step
+    told = replace(instruction, step=step, stubs=(stub.name,), apart=True)
+    try:
+        return ask(scaffold.room, told, stub.name)
+    except WindowExceeded:
+        return ask(reduced_room(scaffold.room, scaffold.texts, stub, count), told, stub.name)
+
+
+def _joined(
+    parts: list[tuple[Stub, Implemented]], scaffold: Declared, rest: Implemented | None = None
+) -> Implemented:
+    """The answers as one; the last is the one that failed, if any did. Of each, what writes the stubs of others is left out."""
+    answers: list[tuple[Stub | None, Implemented]] = [*parts]
+    if rest is not None:
+        answers.append((None, rest))
+    last = answers[-1][1]
+    edits: dict[PatchEdit, None] = {}
+    for stub, part in answers:
+        others = {(one.path, one.symbol) for one in scaffold.stubs if one != stub}
+        for edit in part.step.edits:
+            rewrites = edit.kind == "create" and edit.file_path in scaffold.texts
+            if not rewrites and (edit.kind != "symbol" or (edit.file_path, edit.symbol) not in others):
+                edits.setdefault(replace(edit, answer_line=0))
+    every = [part for _, part in answers]
+    return replace(
+        last,
+        step=StepResult(
+            success=last.step.success,
+            edits=tuple(edits) if last.bad is None else (),
+            error_info=last.step.error_info,
+            raw_response="\n".join(part.step.raw_response for part in every),
+        ),
+        dropped=tuple(name for part in every for name in part.dropped),
+        prompt_tokens=_sum(part.prompt_tokens for part in every),
+        completion_tokens=_sum(part.completion_tokens for part in every),
+        latency_ms=sum(part.latency_ms for part in every),
+        attempts=sum(part.attempts for part in every),
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """The sum; None where one is not known."""
+    known = tuple(counts)
+    return None if None in known else sum(count or 0 for count in known)

@@ -1,0 +1,314 @@
+"""Scaffolds by their syntax: whether a text adds declarations alone, and which of its functions are stubs.
+
+A stub is a function or method whose body, its docstring and comments aside, is one statement that says it is not written:
+`raise NotImplementedError` in Python, a `throw` of "not implemented" in JavaScript and TypeScript.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tree_sitter import Node
+
+from clean_room_agent.execute.edits.definitions import WRAPPERS
+from clean_room_agent.syntax import (
+    GUARDS,
+    IMPORTS,
+    MAX_PARSED_BYTES,
+    ParseGivenUp,
+    grammar_of,
+    parse,
+)
+
+RAISES = re.compile(r"raise NotImplementedError\b")
+THROWS = re.compile(r"throw\b.*not[\s_-]*implemented", re.IGNORECASE | re.DOTALL)
+ABSTRACT = re.compile(r"@(?:\w+\.)*(?:overload|abstract\w*)\b")
+"""Decorators of functions that have no body to be written."""
+PROTOCOL = re.compile(r"\bProtocol\b")
+FUNCTIONS = frozenset(
+    {
+        "function_definition",
+        "function_declaration",
+        "generator_function_declaration",
+        "method_definition",
+        "arrow_function",
+        "function_expression",
+        "generator_function",
+    }
+)
+CLASSES = frozenset({"class_definition", "class_declaration", "abstract_class_declaration"})
+ASSIGNED = frozenset({"variable_declarator", "public_field_definition", "field_definition"})
+ASSIGNMENTS = frozenset({"assignment", "assignment_expression"})
+LISTED = re.compile(r"__all__\b|module\.exports\b|exports\.")
+"""Begins a statement that lists what a module gives."""
+DECLARED = frozenset(
+    {
+        "comment", "pass_statement", "type_alias_statement", "future_import_statement", "empty_statement",
+        "interface_declaration", "type_alias_declaration", "enum_declaration", "ambient_declaration",
+        "function_signature", "method_signature", "abstract_method_signature", "property_signature", "index_signature",
+        "import_alias", "decorator",
+    }
+) | IMPORTS  # fmt: skip
+"""Statements and members that hold no code to be run later."""
+MAX_QUOTED = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Function:
+    """A function or method of a file or class, however it is declared."""
+
+    symbol: str
+    node: Node
+    bodiless: bool
+    """Whether it may do without a body: an overload, an abstract method, a member of a protocol."""
+
+
+def stub_names(path: str, text: str) -> tuple[str, ...]:
+    """Qualified names (`Class.method`) of the stubs, in order of place; abstract ones are none, for nobody is to write them.
+
+    Empty where the file cannot be parsed.
+    """
+    root = _root(path, text)
+    if root is None:
+        return ()
+    found = (one for one in _functions(root, "") if not one.bodiless and _is_stub(one.node))
+    return tuple(dict.fromkeys(one.symbol for one in found))
+
+
+def declared_names(path: str, text: str) -> tuple[str, ...]:
+    """Qualified names of what the file declares, in order of place: functions, classes and types, constants, fields.
+
+    Empty where the file cannot be parsed.
+    """
+    root = _root(path, text)
+    return () if root is None else tuple(dict.fromkeys(_declared(root, "")))
+
+
+def scaffold_faults(path: str, before: str, after: str) -> tuple[str, ...]:
+    """What is wrong with `after` as a scaffold on top of `before` ("" for no file), in words: it cannot be parsed, it adds
+    something else than declarations with stub bodies, or it changes or removes what was there.
+    """
+    root = _root(path, after)
+    if root is None or root.has_error:
+        return (f"{path} does not parse",)
+    return tuple(f"{path}, {fault}" for fault in _scope_faults(root, _root(path, before)))
+
+
+def _root(path: str, text: str) -> Node | None:
+    grammar = grammar_of(path)
+    source = text.encode("utf-8", "replace")
+    if grammar is None or len(source) > MAX_PARSED_BYTES:
+        return None
+    try:
+        return parse(source, grammar).root_node
+    except ParseGivenUp:
+        return None
+
+
+def _text(node: Node) -> str:
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _inner(statement: Node) -> Node:
+    """The statement without the decorators, the `export` and the like around it."""
+    node = statement
+    while node.type in WRAPPERS - {"lexical_declaration", "variable_declaration"}:
+        held = [child for child in node.named_children if child.type not in {"decorator", "comment"}]
+        definition = node.child_by_field_name("definition") or node.child_by_field_name("declaration")
+        value = node.child_by_field_name("value")
+        inner = definition or value or (held[-1] if node.type == "decorated_definition" and held else None)
+        if inner is None:
+            return node
+        node = inner
+    return node
+
+
+def _name(node: Node) -> str:
+    field = "property" if node.type == "field_definition" else "name"
+    name = node.child_by_field_name(field)
+    return "" if name is None else _text(name)
+
+
+def _functions(scope: Node, holder: str, *, protocol: bool = False) -> Iterator[_Function]:
+    """Those of the scope and of its classes, in order of place."""
+    for statement in _statements(scope):
+        inner = _inner(statement)
+        if inner.type in CLASSES:
+            body = inner.child_by_field_name("body")
+            if body is not None:
+                symbol = f"{holder}.{_name(inner)}".removeprefix(".")
+                yield from _functions(body, symbol, protocol=_is_protocol(inner))
+            continue
+        for name, function in _functions_of(inner):
+            symbol = f"{holder}.{name}".removeprefix(".")
+            yield _Function(symbol=symbol, node=function, bodiless=protocol or _is_abstract(statement))
+
+
+def _statements(scope: Node) -> Iterator[Node]:
+    """The statements of the scope, and those in the blocks of its `if` and `try`."""
+    for child in scope.named_children:
+        if child.type in GUARDS:
+            for part in child.named_children:
+                inside = part.named_children if part.type.endswith("_clause") else [part]
+                for block in (one for one in inside if one.type == "block"):
+                    yield from _statements(block)
+        else:
+            yield child
+
+
+def _declared(scope: Node, holder: str) -> Iterator[str]:
+    for statement in _statements(scope):
+        inner = _inner(statement)
+        if inner.type in IMPORTS:
+            continue
+        names = [_name(inner), *(name for name, _ in _functions_of(inner))]
+        if inner.type in {"expression_statement", "lexical_declaration", "variable_declaration"}:
+            for child in inner.named_children:
+                left = child.child_by_field_name("left") if child.type in ASSIGNMENTS else None
+                names.append(_name(child) if left is None else _text(left))
+        for name in filter(None, names):
+            yield f"{holder}.{name}".removeprefix(".")
+        body = inner.child_by_field_name("body") if inner.type in CLASSES else None
+        if body is not None:
+            yield from _declared(body, f"{holder}.{_name(inner)}".removeprefix("."))
+
+
+def _functions_of(inner: Node) -> Iterator[tuple[str, Node]]:
+    """Name and node of each function that a statement declares: itself, or what it assigns."""
+    if inner.type in FUNCTIONS:
+        yield _name(inner), inner
+    elif inner.type in ASSIGNED:
+        value = inner.child_by_field_name("value")
+        if value is not None and value.type in FUNCTIONS:
+            yield _name(inner), value
+    elif inner.type in {"lexical_declaration", "variable_declaration"}:
+        for child in inner.named_children:
+            yield from _functions_of(child)
+    elif inner.type == "expression_statement":
+        for child in inner.named_children:
+            value = child.child_by_field_name("right") if child.type in ASSIGNMENTS else None
+            name = child.child_by_field_name("left")
+            if value is not None and name is not None and value.type in FUNCTIONS:
+                yield _text(name), value
+
+
+def _is_abstract(statement: Node) -> bool:
+    """Whether a decorator says that it has no body to be written."""
+    decorators = (child for child in statement.named_children if child.type == "decorator")
+    return any(ABSTRACT.match(_text(one)) for one in decorators)
+
+
+def _is_protocol(node: Node) -> bool:
+    bases = node.child_by_field_name("superclasses")
+    return bases is not None and PROTOCOL.search(_text(bases)) is not None
+
+
+def _written(function: Node) -> list[Node] | None:
+    """The statements of its body without docstring and comments; None where it is an expression, or has none."""
+    body = function.child_by_field_name("body")
+    if body is None or body.type not in {"block", "statement_block"}:
+        return None
+    statements = [child for child in body.named_children if child.type != "comment"]
+    return [one for number, one in enumerate(statements) if number or not _is_text(one)]
+
+
+def _is_text(statement: Node) -> bool:
+    """Whether the statement is a string alone, as a docstring is."""
+    children = statement.named_children
+    return statement.type == "expression_statement" and len(children) == 1 and children[0].type == "string"
+
+
+def _is_stub(function: Node) -> bool:
+    written = _written(function)
+    if written is None or len(written) != 1:
+        return False
+    pattern = RAISES if written[0].type == "raise_statement" else THROWS
+    return written[0].type in {"raise_statement", "throw_statement"} and bool(
+        pattern.match(_text(written[0]))
+    )
+
+
+def _is_empty(function: Node) -> bool:
+    """Whether nothing is written in it but `...` or `pass`."""
+    return all(_text(one) in {"...", "pass"} for one in _written(function) or ())
+
+
+def _scope_faults(scope: Node, old: Node | None, *, protocol: bool = False) -> Iterator[str]:
+    """Of what stands in the scope and not in `old`, and of what `old` has and the scope no longer."""
+    left: Counter[str] = Counter(_text(one) for one in old.named_children) if old is not None else Counter()
+    added = []
+    for statement in scope.named_children:
+        text = _text(statement)
+        if left[text]:
+            left[text] -= 1
+        else:
+            added.append(statement)
+    gone = [one for one in (old.named_children if old is not None else ()) if left[_text(one)]]
+    classes = {_name(_inner(one)): one for one in gone if _inner(one).type in CLASSES}
+    for statement in added:
+        inner = _inner(statement)
+        before = classes.pop(_name(inner), None) if inner.type in CLASSES else None
+        if before is None:
+            yield from _statement_faults(statement, protocol=protocol)
+        else:
+            gone.remove(before)
+            yield from _class_faults(inner, _inner(before))
+    for one in gone:
+        if one.type not in IMPORTS | {"comment"} and not _is_listing(one):
+            yield f"line {one.start_point[0] + 1} of the file as it was: it changes or removes {_quoted(one)}"
+
+
+def _class_faults(node: Node, old: Node | None) -> Iterator[str]:
+    body = node.child_by_field_name("body")
+    if body is not None:
+        before = None if old is None else old.child_by_field_name("body")
+        yield from _scope_faults(body, before, protocol=_is_protocol(node))
+
+
+def _statement_faults(statement: Node, *, protocol: bool) -> Iterator[str]:
+    inner = _inner(statement)
+    if inner.type in CLASSES:
+        yield from _class_faults(inner, None)
+        return
+    functions = list(_functions_of(inner))
+    bodiless = protocol or _is_abstract(statement)
+    for name, function in functions:
+        if not (_is_stub(function) or (bodiless and _is_empty(function))):
+            yield f"line {function.start_point[0] + 1}: the body of {name or 'a function'} is no stub"
+    if functions or _declares(inner):
+        return
+    if inner.type in GUARDS:
+        yield from _guard_faults(inner)
+        return
+    yield f"line {inner.start_point[0] + 1}: no declaration: {_quoted(inner)}"
+
+
+def _declares(node: Node) -> bool:
+    """Whether the statement, which has no function in it, declares something and runs nothing."""
+    if node.type in DECLARED | ASSIGNED | {"export_statement", "lexical_declaration", "variable_declaration"}:
+        return True
+    children = node.named_children
+    if node.type != "expression_statement" or len(children) != 1:
+        return False
+    return children[0].type in ASSIGNMENTS | {"string", "ellipsis"}
+
+
+def _guard_faults(guard: Node) -> Iterator[str]:
+    """Of an `if` or `try` around imports: of the statements in its blocks."""
+    for child in guard.named_children:
+        if child.type == "block":
+            for statement in child.named_children:
+                yield from _statement_faults(statement, protocol=False)
+        elif child.type.endswith("_clause"):
+            yield from _guard_faults(child)
+
+
+def _is_listing(statement: Node) -> bool:
+    return LISTED.match(_text(statement)) is not None or (
+        statement.type == "export_statement" and _inner(statement) is statement
+    )
+
+
+def _quoted(node: Node) -> str:
+    return _text(node).split("\n")[0][:MAX_QUOTED]

@@ -1,0 +1,83 @@
+"""Which declarations does a step add?"""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.edits import PatchEdit
+from clean_room_agent.artifacts.package import SectionTexts
+from clean_room_agent.execute.edits.grammar import Editable, edit_grammar
+from clean_room_agent.execute.edits.tags import holds_tags
+from clean_room_agent.execute.prompts.implement import read_edits
+from clean_room_agent.execute.prompts.texts import CODER, template
+from clean_room_agent.llm.answers import TextAnswer
+from clean_room_agent.llm.prompt import Prompt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaffoldInputs:
+    """A step that adds much, with the code that it is about; texts may be empty."""
+
+    context: SectionTexts
+    diff: str
+    """What the run has changed so far; the context shows the files after it."""
+    evidence: str
+    """What the tests show before the step."""
+    task: str
+    part: str
+    constraints: str
+    step: str
+    targets: tuple[str, ...]
+    """Like "create src/a.py"."""
+    symbols: tuple[str, ...]
+    """What the step names and is to be declared, like "Parser.parse"."""
+    rejected: str
+    """An earlier answer in the edit format; "" for none, or where it was not readable."""
+    faults: tuple[str, ...]
+    """What was wrong with it."""
+    edited: tuple[Editable, ...] = ()
+    """The files that an answer may edit, here and below for the grammar alone."""
+    created: tuple[str, ...] = ()
+
+
+def declaration_forms(inputs: ScaffoldInputs) -> str:
+    """The grammar that the answer is held to; "" where the code has lines like those of the edit format."""
+    shown = (inputs.context.code, inputs.context.tests, inputs.task, inputs.step)
+    return "" if any(map(holds_tags, shown)) else edit_grammar(inputs.edited, inputs.created)
+
+
+EXAMPLE = '''\
+<create file="quokka_zoo/food.py">
+"""What the quokkas eat."""
+
+from quokka_zoo.pen import QuokkaPen
+
+MEALS_A_DAY = 2
+
+
+class QuokkaMenu:
+    """The meals of one pen."""
+
+    def __init__(self, pen: QuokkaPen) -> None:
+        """A menu without meals."""
+        raise NotImplementedError
+
+    def add(self, meal: str) -> int:
+        """Adds a meal; how many there are then."""
+        raise NotImplementedError
+</create>
+<insert file="quokka_zoo/pen.py" after="QuokkaPen.open">
+    def close(self) -> None:
+        """Shuts the gate."""
+        raise NotImplementedError
+</insert>'''
+
+SCAFFOLD: Prompt[ScaffoldInputs, tuple[PatchEdit, ...]] = Prompt(
+    name="scaffold",
+    role="coding",
+    title="Declare what one step adds",
+    system=CODER,
+    template=template("scaffold"),
+    answer=TextAnswer(read_edits),
+    max_answer_tokens=4096,
+    example=EXAMPLE,
+    grammar=declaration_forms,
+)

@@ -1,0 +1,204 @@
+"""A step that adds much begins with its declarations: asked for, proven by program, and a commit before any body."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.edits.feedback import describe
+from clean_room_agent.execute.implement import Implemented, raised_answer_tokens, usual_answer_tokens
+from clean_room_agent.execute.scaffold import (
+    RefusedScaffold,
+    ask_scaffold,
+    faults_of,
+    new_symbols,
+    stubs_of,
+    why_scaffold,
+)
+from clean_room_agent.execute.scaffold_room import scaffolded_room
+from clean_room_agent.git.commits import commit_files
+from clean_room_agent.git.history import has_commit
+from clean_room_agent.git.landing import keep_commit
+from clean_room_agent.git.repository import author_of
+from clean_room_agent.orchestrator.attempt import StepJob, Tried, edited, instruction_with_diff
+from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.recovery import Action
+from clean_room_agent.orchestrator.run import SCAFFOLD, SCAFFOLD_DROPPED, Run
+from clean_room_agent.orchestrator.scaffold import Scaffold
+from clean_room_agent.orchestrator.testing.importing import import_command, import_fault
+
+ASKED = 2
+"""Times that the coder is asked for declarations: once, and once with what was wrong."""
+MAX_SAID = 400
+"""Characters of why a scaffold was dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unproven:
+    """Why an answer is no scaffold."""
+
+    faults: tuple[str, ...]
+    hopeless: bool = False
+    """Whether another answer could not be proven either."""
+
+
+def scaffold_for(
+    run: Run,
+    job: StepJob,
+    room: ContextPackage,
+    action: Action,
+    *,
+    pass_id: str,
+    earlier: Sequence[Tried],
+    known: bool,
+) -> Scaffold | None:
+    """The step's scaffold, made in the pass of the attempt after the `earlier` ones, or why it was dropped: the record and the
+    journal have it. None where the step needs none, or none yet.
+
+    Where the attempt is `known` from before the run was resumed, there is the scaffold that was made before it, if any.
+
+    Raises:
+        ModelError: the server failed.
+    """
+    inputs = (run.progress.head, job.step.model_dump_json(), *(one.commit for one in earlier))
+    made = run.journal.recall(pass_id, SCAFFOLD, Scaffold, inputs)
+    if made is not None and made.commit and not has_commit(run.repo, made.commit):
+        made = None
+    if made is None:
+        if known or not _is_due(run, earlier):
+            return None
+        new, reason = _wanted(run, job)
+        if not reason:
+            return None
+        made = _make(run, job, room, action, pass_id, new, reason)
+        run.journal.keep(pass_id, SCAFFOLD, Scaffold, made, inputs)
+    run.chronicle.event(pass_id, SCAFFOLD if made.stands else SCAFFOLD_DROPPED, made.described())
+    return made
+
+
+def _is_due(run: Run, earlier: Sequence[Tried]) -> bool:
+    """Whether steps of the right kind begin with one now: always, or once an answer was cut off that would have ended."""
+    if run.limits.solve.scaffold == "auto":
+        return any(one.outcome is AttemptOutcome.TRUNCATED and not one.answer.endless for one in earlier)
+    return run.limits.solve.scaffold == "always"
+
+
+def room_with(run: Run, scaffold: Scaffold, room: ContextPackage) -> ContextPackage:
+    """The context as it is once the scaffold stands."""
+    if not scaffold.stands:
+        return room
+    head = run.tree()
+    before, _ = head.texts(scaffold.paths)
+    return scaffolded_room(room, before, scaffold.texts(head), lambda text: run.models.count(text, "coding"))
+
+
+def _wanted(run: Run, job: StepJob) -> tuple[tuple[str, ...], str]:
+    """The new symbols that the step names, and why it is to begin with a scaffold; "" where it is not."""
+    paths = tuple(target.path for target in job.step.target_files)
+    texts, _ = run.tree().texts(paths)
+    new = new_symbols(job.step, texts)
+    return new, why_scaffold(job.step, new, least=run.limits.solve.scaffold_symbols)
+
+
+def _make(
+    run: Run,
+    job: StepJob,
+    room: ContextPackage,
+    action: Action,
+    pass_id: str,
+    new: tuple[str, ...],
+    reason: str,
+) -> Scaffold:
+    window = run.models.window("coding")
+    run.observer.notice(PassProgress(doing="declaring what the step adds"))
+    refused = RefusedScaffold()
+    for asked in range(ASKED):
+        try:
+            answer = ask_scaffold(
+                run.models,
+                room,
+                instruction_with_diff(run, job),
+                new=new,
+                refused=refused,
+                pass_id=pass_id,
+                answer_tokens=(raised_answer_tokens if action.more_room else usual_answer_tokens)(window),
+                tag=action.model,
+            )
+        except WindowExceeded:
+            return Scaffold(reason=reason, said="its prompt does not fit the window")
+        for dropped in answer.dropped:
+            run.chronicle.event(pass_id, "dropped_from_prompt", dropped)
+        if answer.truncated:
+            return Scaffold(reason=reason, said="its answer was cut off")
+        # A plan may name what belongs to another file: insisted on once.
+        found = _proven(run, job, room, answer, pass_id, () if asked else new, reason)
+        if isinstance(found, Scaffold):
+            return found
+        refused = RefusedScaffold(edits=answer.step.edits, faults=found.faults)
+        if found.hopeless:
+            break
+    return Scaffold(reason=reason, said="; ".join(refused.faults)[:MAX_SAID])
+
+
+def _proven(
+    run: Run,
+    job: StepJob,
+    room: ContextPackage,
+    answer: Implemented,
+    pass_id: str,
+    new: tuple[str, ...],
+    reason: str,
+) -> Scaffold | _Unproven:
+    """The scaffold that the answer makes, once it is proven."""
+    if answer.bad is not None:
+        return _Unproven(faults=(answer.bad.fault,))
+    tree = run.tree()
+    applied = edited(run, job, room, tree, answer.step.edits)
+    if not applied.result.success:
+        return _Unproven(faults=(describe(applied.result),))
+    after = {path: text for path, text in applied.texts.items() if text is not None}
+    before, _ = tree.texts(tuple(after))
+    faults = faults_of(job.step, new, before, applied.texts)
+    changes = tree.encode(after)
+    if isinstance(changes, EditReport):
+        faults = (*faults, changes.detail)
+    if faults or isinstance(changes, EditReport):
+        return _Unproven(faults=faults)
+    message = f"Declare what {job.step.id} adds\n\nCra-Task: {run.task_id}\nCra-Step: {pass_id}\n"
+    with run.interrupts.shield():
+        commit = commit_files(run.repo, run.progress.head, changes, message, author_of(run.repo))
+    fault, repairable = _import_fault(run, commit, tuple(after))
+    if fault:
+        return _Unproven(faults=(fault,), hopeless=not repairable)
+    with run.interrupts.shield():
+        ref = f"refs/cra/{run.task_id}/scaffolds/{job.part.id}/{job.step.id}"
+        commit = keep_commit(run.repo, ref, commit)
+    return Scaffold(
+        reason=reason,
+        commit=commit,
+        paths=tuple(sorted(after)),
+        stubs=stubs_of(before, after),
+        said="it parses and imports" if all(map(_is_python, after)) else "it parses",
+    )
+
+
+def _import_fault(run: Run, commit: str, paths: tuple[str, ...]) -> tuple[str, bool]:
+    """What keeps the scaffold's files of Python from being imported, "" for nothing; and whether another answer could help.
+
+    The worktree is back at the run's head afterwards: contexts are read from it.
+    """
+    sources = sorted(filter(_is_python, paths))
+    if not sources:
+        return "", False
+    try:
+        run.bench.checkout(commit)
+        code, said = run.bench.run_apart(import_command(run.bench.commands[-1], sources))
+    finally:
+        run.bench.checkout(run.progress.head)
+    return import_fault(code, said)
+
+
+def _is_python(path: str) -> bool:
+    return path.endswith(".py")
