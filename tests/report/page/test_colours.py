@@ -35,7 +35,12 @@ Binary files /dev/null and b/new.bin differ
 
 def test_a_diff_is_read_by_file_with_the_numbers_of_its_lines() -> None:
     changed, gone, binary = file_diffs(DIFF)
-    assert (changed.path, changed.status, changed.added, changed.deleted) == ("tally/money.py", "changed", 2, 1)
+    assert (changed.path, changed.status, changed.added, changed.deleted) == (
+        "tally/money.py",
+        "changed",
+        2,
+        1,
+    )
     assert [(line.kind, line.old, line.new) for line in changed.lines] == [
         ("hunk", 3, 3),
         ("same", 3, 3),
@@ -70,7 +75,11 @@ def test_whatever_a_file_holds_its_text_stays(text: str, suffix: str) -> None:
         lines=(DiffLine(kind="added", text=text), DiffLine(kind="deleted", text="x")),
     )
     lines = coloured_lines(change)
-    assert [Markup(line).striptags().split() for line in lines] == [text.split(), ["x"]] or "<" in text or "&" in text
+    assert (
+        [Markup(line).striptags().split() for line in lines] == [text.split(), ["x"]]
+        or "<" in text
+        or "&" in text
+    )
     assert len(lines) == 2
 
 

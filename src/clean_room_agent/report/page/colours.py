@@ -70,7 +70,9 @@ def _coloured(lines: Sequence[DiffLine], alias: str) -> list[Markup]:
             if number:
                 rows.append([])
             if text:
-                rows[-1].append(Markup('<span class="{}">{}</span>').format(name, text) if name else escape(text))
+                rows[-1].append(
+                    Markup('<span class="{}">{}</span>').format(name, text) if name else escape(text)
+                )
     found = [Markup("").join(row) for row in rows[: len(texts)]]
     return found if len(found) == len(texts) else [escape(text) for text in texts]
 

@@ -94,9 +94,7 @@ def _lines(body: list[str]) -> list[DiffLine]:
             continue
         in_old, in_new = kind != "added", kind != "deleted"
         lines.append(
-            DiffLine(
-                kind=kind, text=line[1:], old=old if in_old else None, new=new if in_new else None
-            )
+            DiffLine(kind=kind, text=line[1:], old=old if in_old else None, new=new if in_new else None)
         )
         old, new = old + in_old, new + in_new
     return lines
