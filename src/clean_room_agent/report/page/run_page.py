@@ -161,6 +161,7 @@ def run_page(sources: RunSources, safe: Callable[[str], str]) -> RunPage:
         if text.call_id in accounts
     }
     tests = validation_lines(trace, chosen)
+    touched = touched_on_record(trace.events)
     return RunPage(
         view=run_view(trace, sources.ending),
         result=file_diffs(safe(sources.result_diff)),
@@ -168,8 +169,8 @@ def run_page(sources: RunSources, safe: Callable[[str], str]) -> RunPage:
         times=time_line(trace),
         passes=tuple(_pass(entry, trace, tests, calls, safe) for entry in trace.passes),
         tests=tuple(line for line in tests if not line.place and line.kind in OF_RUN),
-        changed_tests=changed_tests(tests),
-        touched=touched_on_record(trace.events),
+        changed_tests=changed_tests(tests, touched),
+        touched=touched,
         systems=systems,
         beginnings=beginnings,
         notes=_notes(trace, trace.task_id),
@@ -177,22 +178,30 @@ def run_page(sources: RunSources, safe: Callable[[str], str]) -> RunPage:
     )
 
 
-def changed_tests(tests: Sequence[ValidationLine]) -> tuple[ChangedTest, ...]:
-    """The tests that failed in the first or the last full run of the tests, by name."""
+def changed_tests(tests: Sequence[ValidationLine], touched: TestsTouched) -> tuple[ChangedTest, ...]:
+    """The tests that failed in the first or the last full run of the tests: those that do not pass now first, then by name."""
     before = next((line for line in tests if line.kind == "baseline"), None)
     after = next((line for line in reversed(tests) if line.kind == "final"), None)
-    failed = _failing(before)
-    still = _failing(after)
-    return tuple(
-        ChangedTest(
-            name=name,
-            before="fails" if name in failed else "" if before is None else "passes or is not there",
-            after="not run" if after is None else "fails" if name in still else "passes or is gone",
-            message=(still.get(name) or failed[name]).message,
-            good=after is not None and name not in still,
+    failed, still = _failing(before), _failing(after)
+    found = []
+    for name in {**failed, **still}:
+        now = "passes"
+        if after is None:
+            now = "not run"
+        elif name in still:
+            now = "fails"
+        elif name in {*touched.gone, *touched.skipped}:
+            now = "is gone" if name in touched.gone else "is skipped"
+        found.append(
+            ChangedTest(
+                name=name,
+                before="fails" if name in failed else "passes, or is new",
+                after=now,
+                message=(still.get(name) or failed[name]).message,
+                good=now == "passes",
+            )
         )
-        for name in sorted({**failed, **still})
-    )
+    return tuple(sorted(found, key=lambda test: (test.good, test.name)))
 
 
 def _failing(line: ValidationLine | None) -> Mapping[str, FailingTest]:

@@ -68,13 +68,19 @@ class TimeLine:
 
 
 def time_line(trace: RunTrace) -> TimeLine | None:
-    """The time line of a task; None where no pass and no test run is recorded.
+    """The time line of a task; None where no pass and no test run is recorded. Final tests that stand for those of the last
+    step were not run, and have no bar.
 
     Raises:
         RecordError: a timestamp of the record is none.
     """
     passes = {entry.pass_id for entry in trace.passes}
-    own = [row for row in trace.tests if row.task_id not in passes and row.timestamp]
+    told = {(row.duration_ms, row.test_output) for row in trace.tests if row.task_id in passes}
+    own = [
+        row
+        for row in trace.tests
+        if row.task_id not in passes and row.timestamp and (row.duration_ms, row.test_output) not in told
+    ]
     bars = [_of_pass(entry) for entry in trace.passes] + [
         (TESTS_OF_RUN.get(row.kind, row.kind), "", _test_span(row), [], [_test_span(row)]) for row in own
     ]
