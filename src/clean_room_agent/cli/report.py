@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.gauges import read_gauges
@@ -26,7 +26,10 @@ from clean_room_agent.workspace import Workspace, is_held, private_folder
 
 
 @click.command()
-@options.run_argument
+@click.argument("run", metavar="[RUN]", default="")
+@click.option(
+    "--all", "of_all", is_flag=True, help="All runs: over time, by model, where they were lost, costs."
+)
 @options.repo_option
 @click.option("--open", "opened", is_flag=True, help="Open the page in your browser.")
 @click.option(
@@ -34,27 +37,35 @@ from clean_room_agent.workspace import Workspace, is_held, private_folder
     "--output",
     "place",
     type=click.Path(path_type=Path),
-    help="Where to write it; by default .clean_room/reports/cra-report-RUN.html.",
+    help="Where to write it; by default in .clean_room/reports.",
 )
 @click.option("--force", is_flag=True, help="Write over a file that is no report.")
 @options.json_option
 @options.exact_option
-def command(run: str, repo: Path, opened: bool, place: Path | None, force: bool, as_json: bool) -> int:
+def command(
+    run: str, of_all: bool, repo: Path, opened: bool, place: Path | None, force: bool, as_json: bool
+) -> int:
     """Write RUN as one HTML page: plan, passes, windows, decisions, prompts, diffs, tests.
 
     The page holds all that it shows: it needs no server, no network and no script to be read. RUN is the beginning of a
     run's id; the newest by default. Ends with 0; 2 where there is no such run, or the file cannot be written.
     """
+    if of_all and run:
+        raise UsageError("--all is about every run", hint="leave RUN out, or --all")
     workspace = wiring.workspace_of(repo)
     options.require_record(workspace)
     if place is not None:
         require_replaceable(place, force=force)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        trace = as_it_stands(workspace, read_trace(conn, find_task(conn, run.removeprefix("cra/"))))
-        page = page_of_run(conn, workspace, trace)
-    path = place or default_place(workspace, short_id(trace.task_id))
+        if of_all:
+            name, task_id, page = "all", "", page_of_all(conn)
+        else:
+            found = find_task(conn, run.removeprefix("cra/") or NEWEST_RUN)
+            trace = as_it_stands(workspace, read_trace(conn, found))
+            name, task_id, page = short_id(found), found, page_of_run(conn, workspace, trace)
+    path = place or default_place(workspace, name)
     write_whole(path, page, private=True)
-    told = {"task_id": trace.task_id, "path": str(path.absolute()), "bytes": len(page.encode())}
+    told = {"task_id": task_id, "path": str(path.absolute()), "bytes": len(page.encode())}
     return tell(path, told, opened=opened, as_json=as_json)
 
 
@@ -72,6 +83,17 @@ def page_of_run(conn: Connection, workspace: Workspace, trace: RunTrace) -> str:
         result_diff="".join(entry.diff for entry in result_diffs(workspace, trace, chosen)),
     )
     return run_html(neutral(run_page(sources, output.safe)))
+
+
+def page_of_all(conn: Connection) -> str:
+    """The page of all runs as HTML, likewise."""
+    from clean_room_agent.db.raw.run_costs import list_run_costs
+    from clean_room_agent.report.page.html import runs_html
+    from clean_room_agent.report.page.runs_page import runs_page
+    from clean_room_agent.training.credit import waterfall_of
+    from clean_room_agent.training.logs import LogAnalysisAPI
+
+    return runs_html(neutral(runs_page(list_run_costs(conn), waterfall_of(LogAnalysisAPI(conn).tasks()))))
 
 
 def as_it_stands(workspace: Workspace, trace: RunTrace) -> RunTrace:

@@ -13,6 +13,7 @@ from clean_room_agent.report.page.colours import coloured_lines
 from clean_room_agent.report.page.plan_graph import STATES
 from clean_room_agent.report.page.plan_picture import plan_picture
 from clean_room_agent.report.page.run_page import RunPage
+from clean_room_agent.report.page.runs_page import SAID, RunsPage
 
 TEMPLATES = Path(__file__).with_name("templates")
 MARK = '<meta name="generator" content="cra report">'
@@ -26,6 +27,11 @@ def run_html(page: RunPage) -> str:
     places = {entry.line.place: f"pass-{number}" for number, entry in enumerate(page.passes, 1)}
     picture = None if page.plan is None else plan_picture(page.plan)
     return _rendered("run.html.j2", page=page, places=places, picture=picture, states=STATES)
+
+
+def runs_html(page: RunsPage) -> str:
+    """The page of all runs, likewise."""
+    return _rendered("runs.html.j2", page=page, legend=tuple(SAID.items()))
 
 
 def is_report(path: Path) -> bool:
