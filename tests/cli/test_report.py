@@ -3,6 +3,7 @@
 import base64
 import contextlib
 import hashlib
+import itertools
 import json
 import re
 import webbrowser
@@ -15,7 +16,7 @@ from tests.fakes.large_run import write_large_run
 from tests.fakes.repositories import fingerprint, make_repository
 from tests.report.page.read_page import ReadPage, read_page
 from tests.report.scripted_solve import solve_sample
-from tests.training.seeded import SECRET
+from tests.training.seeded import SECRET, seed_record
 
 from clean_room_agent.cli.display import CONTROL
 from clean_room_agent.cli.main import run as cra
@@ -59,7 +60,7 @@ def written(top: Path, place: Path, *words: str) -> ReadPage:
     levels = page.headings()
     assert levels[0] == 1
     assert levels.count(1) == 1
-    assert all(after <= before + 1 for before, after in zip(levels, levels[1:], strict=False))
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
     assert not CONTROL.search(text)
     return page
 
@@ -264,3 +265,24 @@ def _whole_id(top: Path, task: str) -> str:
             "SELECT task_id FROM orchestrator_runs WHERE task_id LIKE ?", (f"{task}%",)
         ).fetchone()
         return str(row[0])
+
+
+def test_all_runs_are_a_page_of_their_own(
+    top: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed_record(top, {"scope": 3, "implement": 2, "unknown": 1})
+    written(top, tmp_path / "page.html", "--all")
+    text = re.sub(r"<[^>]*>", " ", (tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "Charged to no stage: 1 (no accepted change is known)" in text
+    assert re.search(r"scope\s+3\s+it was found, and judged out", text)
+    assert cra(("report", "--all", "@", "--repo", str(top))) == 2
+    assert "leave RUN out" in capsys.readouterr().err
+    assert cra(("report", "--all", "--repo", str(top), "--json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["path"].endswith(".clean_room/reports/cra-report-all.html")
+
+
+def test_no_run_at_all_is_a_page_too(top: Path, tmp_path: Path) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=top)):
+        pass
+    assert "All runs" in written(top, tmp_path / "page.html", "--all").texts["title"]

@@ -94,9 +94,7 @@ def test_what_slips_into_a_page_is_not_loaded(tmp_path: Path, proxy: Proxy) -> N
     task = write_large_run(top, count=80)
     page = tmp_path / "page.html"
     assert cra(("report", task, "--repo", str(top), "-o", str(page))) == 0
-    slipped = (
-        '<img src="http://example.invalid/x.png"><script>document.title = "run"</script><p style="color: red">'
-    )
+    slipped = '<img src="http://example.invalid/x.png"><script>document.title = "run"</script><p style="color: red">'
     text = page.read_text(encoding="utf-8")
     page.write_text(text.replace("<main", f"{slipped}<main"), encoding="utf-8")
     assert "<title>run</title>" not in browse(tmp_path, proxy, page)

@@ -1,5 +1,8 @@
 """Diffs by file, line and colour."""
 
+import re
+from html import unescape
+
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
@@ -75,11 +78,7 @@ def test_whatever_a_file_holds_its_text_stays(text: str, suffix: str) -> None:
         lines=(DiffLine(kind="added", text=text), DiffLine(kind="deleted", text="x")),
     )
     lines = coloured_lines(change)
-    assert (
-        [Markup(line).striptags().split() for line in lines] == [text.split(), ["x"]]
-        or "<" in text
-        or "&" in text
-    )
+    assert unescape(re.sub(r"</?span[^>]*>", "", lines[0])) == text
     assert len(lines) == 2
 
 

@@ -47,17 +47,8 @@ def is_report(path: Path) -> bool:
 def _rendered(name: str, **values: object) -> str:
     style, script = _read("page.css"), _read("page.js")
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
-    return (
-        _environment()
-        .get_template(name)
-        .render(
-            values,
-            policy=policy,
-            style=Markup(style),
-            script=Markup(script),
-            mark=Markup(MARK),  # noqa: S704 - our own files
-        )
-    )
+    own = {"style": Markup(style), "script": Markup(script), "mark": Markup(MARK)}  # noqa: S704 - our own files
+    return _environment().get_template(name).render(values, policy=policy, **own)
 
 
 def _read(name: str) -> str:

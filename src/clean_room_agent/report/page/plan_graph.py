@@ -90,11 +90,9 @@ def plan_graph(trace: RunTrace) -> PlanGraph | None:
                     parts[part.id].part = part
             case (str() as part_id, steps):
                 parts.setdefault(part_id, _PartSoFar(Part(id=part_id, description=""))).plan(steps)
-    for entry in _attempts(trace):
-        assert entry.order is not None
-        part = parts.setdefault(entry.order.part_id, _PartSoFar(Part(id=entry.order.part_id, description="")))
-        step_id = entry.order.step_id
-        part.steps.setdefault(step_id, PlanStep(id=step_id, description="", target_files=()))
+    for order in (entry.order for entry in _attempts(trace) if entry.order is not None):
+        tried = parts.setdefault(order.part_id, _PartSoFar(Part(id=order.part_id, description="")))
+        tried.steps.setdefault(order.step_id, PlanStep(id=order.step_id, description="", target_files=()))
     if not parts:
         return None
     return PlanGraph(summary=summary, parts=tuple(_part_node(trace, part) for part in parts.values()))

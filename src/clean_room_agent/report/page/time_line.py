@@ -1,5 +1,6 @@
 """When what was done: each pass, and each test run of its own, as a bar of seconds that models, tests and the rest took."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -103,7 +104,7 @@ class _Clock:
 
     def __init__(self, busy: Sequence[Span]) -> None:
         self._start = busy[0][0]
-        gaps = zip(busy, busy[1:], strict=False)
+        gaps = itertools.pairwise(busy)
         self.cuts = {one[1]: two[0] - one[1] for one, two in gaps if two[0] - one[1] > PAUSE}
         """Length of each pause, by where it begins."""
 
