@@ -57,6 +57,9 @@ def written(top: Path, place: Path, *words: str) -> ReadPage:
     ids = page.attributes("id")
     assert len(ids) == len(set(ids))
     assert {value[1:] for value in page.attributes("href")} <= set(ids)
+    labels = page.attributes("aria-label")
+    assert len(labels) == len(set(labels))
+    assert not set(labels) & set(page.section_names)
     levels = page.headings()
     assert levels[0] == 1
     assert levels.count(1) == 1

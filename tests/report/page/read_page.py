@@ -16,6 +16,8 @@ class ReadPage:
     calls: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     """By the id of a call: (address, "") of each link and ("", text) of each `pre` in it, in order."""
     unclosed: list[str] = field(default_factory=list)
+    section_names: list[str] = field(default_factory=list)
+    """Texts of `h2`, by which sections are named."""
     texts: dict[str, str] = field(default_factory=dict)
     """Of `style`, `script`, `title`."""
 
@@ -56,7 +58,7 @@ class _Reader(HTMLParser):
         self.page.tags.append((tag, attributes))
         if tag not in VOID:
             self.open.append((tag, attributes))
-        if tag in {"pre", "style", "script", "title"}:
+        if tag in {"pre", "style", "script", "title", "h2"}:
             self.text = ""
         if tag == "a":
             self._tell(attributes.get("href", ""), "")
@@ -71,6 +73,8 @@ class _Reader(HTMLParser):
             if "id" in attributes:
                 self.page.pres[attributes["id"]] = text
             self._tell("", text)
+        if tag == "h2":
+            self.page.section_names.append(self.text)
         if tag in {"style", "script", "title"}:
             self.page.texts.setdefault(tag, self.text)
 

@@ -6,6 +6,8 @@
   const all = [...document.querySelectorAll(".f")];
   const groups = [...document.querySelectorAll(".pass")];
   const value = (name) => (form.elements[name] ? form.elements[name].value : "");
+  const heads = new Map(all.map((each) => [each, each.closest(".pass")?.querySelector("h3").textContent ?? ""]));
+  const tables = [...document.querySelectorAll(".pass .tall")];
   let before = null;
   const apply = () => {
     const words = value("words").trim().toLowerCase();
@@ -14,7 +16,7 @@
     let shown = 0;
     for (const each of all) {
       const ok = (!kind || each.dataset.kind === kind) && (!verdict || each.dataset.verdict === verdict) &&
-        (!words || each.textContent.toLowerCase().includes(words));
+        (!words || `${each.textContent} ${heads.get(each)}`.toLowerCase().includes(words));
       each.hidden = !ok;
       shown += ok;
     }
@@ -25,6 +27,10 @@
       if (wanted) group.open = Boolean(some);
       else if (before) group.open = before[at];
     });
+    for (const table of tables) {
+      const none = Boolean(wanted && !table.querySelector(".f:not([hidden])"));
+      table.hidden = table.previousElementSibling.hidden = none;
+    }
     if (!wanted) before = null;
     told.textContent = wanted ? `${shown} of ${all.length} found` : "";
   };
