@@ -126,7 +126,7 @@ def test_completion_completes_commands_and_flags() -> None:
             [Path(sys.executable).with_name("cra")], capture_output=True, text=True, check=True, env=env
         ).stdout
 
-    assert complete("cra re", 1).split() == ["plain,retrieve", "plain,replay"]
+    assert complete("cra re", 1).split() == ["plain,retrieve", "plain,report", "plain,replay"]
     assert "plain,--no-model" in complete("cra retrieve --n", 2)
 
 

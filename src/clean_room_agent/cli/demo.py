@@ -112,6 +112,7 @@ def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> 
     output.console().print(render(done), highlight=False, soft_wrap=True)
     run = short_id(done.result.task_id)
     output.answer(f"\nAsk it why:      cra show {run} --why tally/money.py")
+    output.answer(f"See all of it:   cra report {run} --open")
     output.answer(f"Run it again:    cra replay {run}      (from its record: the same bytes)")
     return code
 

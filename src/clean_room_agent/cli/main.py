@@ -38,6 +38,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "discard": CommandEntry(module="discard", help="Delete a run's branch and what it kept."),
     "runs": CommandEntry(module="runs", help="List the runs of this repository."),
     "show": CommandEntry(module="show", help="Look into a run: prompts, decisions, diffs, tests."),
+    "report": CommandEntry(module="report", help="Write a run as one HTML page that needs nothing else."),
     "replay": CommandEntry(module="replay", help="Run again with the recorded answers, no server."),
     "stats": CommandEntry(
         module="stats", help="What calls cost and how right they were; where tasks were lost."

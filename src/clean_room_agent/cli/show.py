@@ -178,7 +178,7 @@ def chosen_sections(
         if wanted.response:
             sections.append(Section(key="responses", data=texts, render=render_responses))
     if wanted.diff:
-        sections.append(Section(key="diff", data=_diffs(workspace, trace, chosen), render=render_diffs))
+        sections.append(Section(key="diff", data=result_diffs(workspace, trace, chosen), render=render_diffs))
     if wanted.tests:
         lines = validation_lines(trace, chosen)
         sections.append(
@@ -243,13 +243,13 @@ def _glance(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[A
     return [
         Section(
             key="run",
-            data=run_view(trace, _ending(conn, trace)),
+            data=run_view(trace, ending_on_record(conn, trace)),
             render=lambda data: render_run(data, address),
         )
     ]
 
 
-def _ending(conn: Connection, trace: RunTrace) -> Ending:
+def ending_on_record(conn: Connection, trace: RunTrace) -> Ending:
     """Why the run is unfinished; empty while it goes on, and where it is complete."""
     if trace.run is None or trace.run.status not in UNFINISHED:
         return Ending()
@@ -262,7 +262,7 @@ def _address(trace: RunTrace) -> Callable[[str], str]:
     return lambda place: f"cra show {run}/{place}" if place else f"cra show {run}"
 
 
-def _diffs(workspace: Workspace, trace: RunTrace, chosen: Chosen) -> tuple[AttemptDiff, ...]:
+def result_diffs(workspace: Workspace, trace: RunTrace, chosen: Chosen) -> tuple[AttemptDiff, ...]:
     """The whole run's change as git has it; of a place, and where the commits are gone, attempt by attempt."""
     run = trace.run
     if chosen.place or run is None or not run.result_commit:

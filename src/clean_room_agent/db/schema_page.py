@@ -25,6 +25,7 @@ HEADER = """\
   raw.lock                     held (flock) for the length of a transaction by whoever writes the record
   trust.key                    random; a note in the user's state folder has it too: the folder was made here
   redaction.key                what secrets are hashed with where they are shown
+  reports/                     pages that `cra report` wrote; nothing reads them
   sessions/session_<task>.sqlite   working memory of one task; archived into raw and deleted at its end
   sessions/curated_<task>.sqlite   a run's own copy of curated.sqlite, re-indexed after each accepted step
   sessions/task_<task>.lock    held (flock) by the process that has the task in hand; goes with the session

@@ -1,0 +1,296 @@
+"""What the page of a run says, before anything is drawn: a function of what the record holds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
+from clean_room_agent.db.raw.refinements import RecoveryRow, RefinementRow
+from clean_room_agent.report.causes import Ending
+from clean_room_agent.report.inspect import PassLine, RunView, pass_line, run_view
+from clean_room_agent.report.page.beginnings import Beginning, OwnText, share_beginnings
+from clean_room_agent.report.page.file_diffs import FileDiff, file_diffs
+from clean_room_agent.report.page.plan_graph import PlanGraph, plan_graph
+from clean_room_agent.report.page.time_line import TimeLine, time_line
+from clean_room_agent.report.prompt_lines import framed_items
+from clean_room_agent.report.texts import CallTexts
+from clean_room_agent.report.touched import TestsTouched, touched_on_record
+from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, room_passes
+from clean_room_agent.report.validation import ValidationLine, validation_lines
+from clean_room_agent.report.windows import WindowAccount
+
+OF_RUN = frozenset({"baseline", "final", "restored"})
+"""Kinds of test runs whose whole output is on the page; of an attempt, what failed."""
+STORED_WHOLE = frozenset({"plan_given", "meta_plan_given", "resumed_with", "tests_touched", "described_by"})
+"""Kinds of events that are shown elsewhere, or are JSON of which people want nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSources:
+    """What a page is made of."""
+
+    trace: RunTrace
+    ending: Ending
+    texts: tuple[CallTexts, ...]
+    accounts: tuple[WindowAccount, ...]
+    result_diff: str
+    """The whole run's change; "" where there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownItem:
+    """One item of code in a prompt."""
+
+    name: str
+    kind: str
+    first: int
+    """1-based; 0 where the prompt names no lines."""
+    last: int
+    tokens: int
+    """About: the prompt's tokens, by its share of the letters."""
+    reason: str
+    """Of the decision that let it in; "" where none is recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallPage:
+    """One call of a model."""
+
+    account: WindowAccount
+    system: int
+    """1-based, of the page's system texts."""
+    prompt: OwnText
+    items: tuple[ShownItem, ...]
+    response: str
+    thinking: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptPage:
+    """One attempt at a step."""
+
+    number: int
+    outcome: str
+    stands: bool
+    error: str
+    call_id: int | None
+    refused: tuple[EditReport, ...]
+    files: tuple[FileDiff, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassPage:
+    """One pass with all that was decided in it."""
+
+    line: PassLine
+    model: str
+    context_of: str
+    not_chosen: str
+    decisions: tuple[DecisionRow, ...]
+    plan_decisions: tuple[PlanDecisionRow, ...]
+    attempts: tuple[AttemptPage, ...]
+    tests: tuple[ValidationLine, ...]
+    recoveries: tuple[RecoveryRow, ...]
+    refinements: tuple[RefinementRow, ...]
+    notes: tuple[tuple[str, str], ...]
+    calls: tuple[CallPage, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedTest:
+    """A test that failed at the start or at the end."""
+
+    name: str
+    before: str
+    after: str
+    message: str
+    """Of its failure: the last one."""
+    good: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPage:
+    """The page of one run."""
+
+    view: RunView
+    result: tuple[FileDiff, ...]
+    plan: PlanGraph | None
+    times: TimeLine | None
+    passes: tuple[PassPage, ...]
+    tests: tuple[ValidationLine, ...]
+    """Of the run itself: before, after, and with the tests restored."""
+    changed_tests: tuple[ChangedTest, ...]
+    touched: TestsTouched
+    systems: tuple[str, ...]
+    beginnings: tuple[Beginning, ...]
+    notes: tuple[tuple[str, str], ...]
+    commands: tuple[tuple[str, str], ...] = field(default=())
+    """(command, what it does) to look further."""
+
+    @property
+    def calls(self) -> tuple[CallPage, ...]:
+        """Of all passes, in order."""
+        return tuple(call for entry in self.passes for call in entry.calls)
+
+
+def run_page(sources: RunSources, safe: Callable[[str], str]) -> RunPage:
+    """The page. Texts that are taken apart here went through `safe` before: a secret may span lines.
+
+    Raises:
+        RecordError: the record holds what no row of ours does.
+    """
+    trace = sources.trace
+    chosen = Chosen(place="", passes=trace.passes)
+    prompts = {text.call_id: safe(text.prompt) for text in sources.texts}
+    beginnings, own = share_beginnings(prompts)
+    systems = tuple(dict.fromkeys(text.system_prompt for text in sources.texts))
+    accounts = {account.call_id: account for account in sources.accounts}
+    calls = {
+        text.call_id: CallPage(
+            account=accounts[text.call_id],
+            system=systems.index(text.system_prompt) + 1,
+            prompt=own[text.call_id],
+            items=_items(prompts[text.call_id], accounts[text.call_id], _reasons(trace, text.call_id)),
+            response=text.response,
+            thinking=text.thinking,
+        )
+        for text in sources.texts
+        if text.call_id in accounts
+    }
+    tests = validation_lines(trace, chosen)
+    touched = touched_on_record(trace.events)
+    return RunPage(
+        view=run_view(trace, sources.ending),
+        result=file_diffs(safe(sources.result_diff)),
+        plan=plan_graph(trace),
+        times=time_line(trace),
+        passes=tuple(_pass(entry, trace, tests, calls, safe) for entry in trace.passes),
+        tests=tuple(line for line in tests if not line.place and line.kind in OF_RUN),
+        changed_tests=changed_tests(tests, touched),
+        touched=touched,
+        systems=systems,
+        beginnings=beginnings,
+        notes=_notes(trace, trace.task_id),
+        commands=_commands(trace),
+    )
+
+
+def changed_tests(tests: Sequence[ValidationLine], touched: TestsTouched) -> tuple[ChangedTest, ...]:
+    """The tests that failed in the first or the last full run of the tests: those that do not pass now first, then by name."""
+    before = next((line for line in tests if line.kind == "baseline"), None)
+    after = next((line for line in reversed(tests) if line.kind == "final"), None)
+    failed, still = _failing(before), _failing(after)
+    found = []
+    for name in {**failed, **still}:
+        now = "passes"
+        if after is None:
+            now = "not run"
+        elif name in still:
+            now = "fails"
+        elif name in {*touched.gone, *touched.skipped}:
+            now = "is gone" if name in touched.gone else "is skipped"
+        found.append(
+            ChangedTest(
+                name=name,
+                before="fails" if name in failed else "passes, or is new",
+                after=now,
+                message=(still.get(name) or failed[name]).message,
+                good=now == "passes",
+            )
+        )
+    return tuple(sorted(found, key=lambda test: (test.good, test.name)))
+
+
+def _failing(line: ValidationLine | None) -> Mapping[str, FailingTest]:
+    return {} if line is None else {test.name: test for test in line.failing}
+
+
+def _reasons(trace: RunTrace, call_id: int) -> Mapping[str, str]:
+    """Why what the call was shown is in its context, by path and symbol: the newest reason of what came in."""
+    entry = next(one for one in trace.passes for call in one.calls if call.id == call_id)
+    return {
+        row.path if row.symbol is None else f"{row.path} :: {row.symbol}": row.reason
+        for one in room_passes(trace, entry)
+        for row in one.decisions
+        if row.included
+    }
+
+
+def _items(prompt: str, account: WindowAccount, reasons: Mapping[str, str]) -> tuple[ShownItem, ...]:
+    found = []
+    for item in framed_items(prompt):
+        name = f"{item.path} :: {item.symbol}" if item.symbol else item.path
+        letters = sum(len(line) + 1 for line in item.lines)
+        found.append(
+            ShownItem(
+                name=name,
+                kind=item.kind,
+                first=item.first,
+                last=item.last,
+                tokens=round(account.used * letters / max(len(prompt), 1)),
+                reason=reasons.get(name) or reasons.get(item.path, ""),
+            )
+        )
+    return tuple(found)
+
+
+def _pass(
+    entry: PassTrace,
+    trace: RunTrace,
+    tests: Sequence[ValidationLine],
+    calls: Mapping[int, CallPage],
+    safe: Callable[[str], str],
+) -> PassPage:
+    return PassPage(
+        line=pass_line(entry),
+        model=entry.row.execute_model,
+        context_of=entry.context_of,
+        not_chosen=entry.not_chosen,
+        decisions=entry.decisions,
+        plan_decisions=entry.plan_decisions,
+        attempts=tuple(
+            AttemptPage(
+                number=row.attempt,
+                outcome=row.outcome.value.replace("_", " "),
+                stands=entry.is_accepted(row),
+                error=row.error,
+                call_id=row.call_id if row.call_id in calls else None,
+                refused=tuple(report for report in row.edit_report if not report.code.accepted),
+                files=file_diffs(safe(row.diff)),
+            )
+            for row in entry.attempts
+        ),
+        tests=tuple(line for line in tests if entry.place and line.place == entry.place),
+        recoveries=entry.recoveries,
+        refinements=entry.refinements,
+        notes=_notes(trace, entry.pass_id) if entry.pass_id != trace.task_id else (),
+        calls=tuple(calls[call.id] for call in entry.calls if call.id in calls),
+    )
+
+
+def _notes(trace: RunTrace, pass_id: str) -> tuple[tuple[str, str], ...]:
+    """(kind, words) of what happened beside the passes, each once."""
+    told = (
+        (event.kind.replace("_", " "), event.detail)
+        for event in trace.events
+        if event.task_id == pass_id and event.kind not in STORED_WHOLE
+    )
+    return tuple(dict.fromkeys(told))
+
+
+def _commands(trace: RunTrace) -> tuple[tuple[str, str], ...]:
+    run, row = short_id(trace.task_id), trace.run
+    rows = [(f"cra show {run}", "look into it in the terminal")]
+    if row is not None and row.branch:
+        rows += [
+            (f"cra apply {run}", "bring it into your working tree"),
+            (f"git diff {row.base_commit[:10]}..{row.branch}", "what it changes, as git says it"),
+        ]
+    if row is not None and row.status.value in {"partial", "failed", "interrupted", "needs_human"}:
+        rows.append((f"cra solve --resume {run}", "go on where it stopped"))
+    if row is not None:
+        rows.append((f"cra replay {run}", "the same run again, from its recorded answers"))
+    return tuple(rows)

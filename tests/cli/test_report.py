@@ -1,0 +1,291 @@
+"""`cra report`: one page of one real solve, and of records that no real run would leave."""
+
+import base64
+import contextlib
+import hashlib
+import itertools
+import json
+import re
+import webbrowser
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
+from tests.fakes.large_run import write_large_run
+from tests.fakes.repositories import fingerprint, make_repository
+from tests.report.page.read_page import ReadPage, read_page
+from tests.report.scripted_solve import solve_sample
+from tests.training.seeded import SECRET, seed_record
+
+from clean_room_agent.cli.display import CONTROL
+from clean_room_agent.cli.main import run as cra
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.calls import append_call, list_calls
+from clean_room_agent.db.raw.decisions import DecisionRow, append_decision
+from clean_room_agent.db.raw.events import EventRow, append_event
+from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
+from clean_room_agent.db.raw.task_runs import append_task_run
+
+HOSTILE = (
+    "</pre></script><script>alert(1)</script><img src=x onerror=y>\"'&\x1b[31m\u202e\x00\u2028\ud800{{ 7*7 }}"
+)
+
+
+@pytest.fixture(scope="module")
+def solved(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
+    folder = tmp_path_factory.mktemp("report")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        yield solve_sample(folder)
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    return make_repository(tmp_path / "shop", {"src/a.py": "x = 1\n"})
+
+
+def written(top: Path, place: Path, *words: str) -> ReadPage:
+    """The page that the command wrote; it keeps to what every page keeps to."""
+    assert cra(("report", *words, "--repo", str(top), "-o", str(place))) == 0
+    text = place.read_text(encoding="utf-8")
+    page = read_page(text)
+    assert page.unclosed == []
+    assert all(value.startswith("#") for name in ("href", "src", "action") for value in page.attributes(name))
+    assert not {name for _, attributes in page.tags for name in attributes if name.startswith("on")}
+    assert page.attributes("style") == []
+    ids = page.attributes("id")
+    assert len(ids) == len(set(ids))
+    assert {value[1:] for value in page.attributes("href")} <= set(ids)
+    labels = page.attributes("aria-label")
+    assert len(labels) == len(set(labels))
+    assert not set(labels) & set(page.section_names)
+    levels = page.headings()
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert not CONTROL.search(text)
+    return page
+
+
+def test_a_solve_is_one_page_whose_prompts_are_whole(solved: tuple[Path, str], tmp_path: Path) -> None:
+    top, task = solved
+    before = fingerprint(top)
+    page = written(top, tmp_path / "page.html", task)
+    assert fingerprint(top) == before
+    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+        calls = [row for row in list_calls(conn, _whole_id(top, task)) if row.call_type != "probe"]
+    known = [row for row in calls if f"call-{row.id}" in page.calls]
+    assert len(known) >= 8
+    for row in known:
+        assert page.prompt(row.id) == row.prompt
+        assert page.calls[f"call-{row.id}"][-1][1] == row.response
+        assert row.system_prompt in page.pres.values()
+
+
+def test_the_page_tells_what_a_run_was(solved: tuple[Path, str], tmp_path: Path) -> None:
+    top, task = solved
+    written(top, tmp_path / "page.html", task)
+    text = re.sub(r"<[^>]*>", "", (tmp_path / "page.html").read_text(encoding="utf-8"))
+    for told in (
+        "✓ complete",
+        "6 of 8 pass → 8 of 8 pass",
+        "+    return [share + 1] * rest + [share] * (people - rest)",
+        "step s2 (done): Ledger.charge_evenly charges the shares of split_amount.",
+        "tests.test_split.SplitTest.test_shares_add_up_to_the_amount",
+        "attempt 1 insufficient context, does not stand: newly failing: tests.test_split",
+        "a test that fails, or that the task names",
+        "What followed",
+    ):
+        assert told in text, told
+
+
+def test_nothing_may_be_loaded_and_only_the_page_s_own_style_and_script_count(
+    solved: tuple[Path, str], tmp_path: Path
+) -> None:
+    page = written(solved[0], tmp_path / "page.html")
+    policy = next(
+        one["content"] for tag, one in page.tags if one.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for name in ("style", "script"):
+        digest = base64.b64encode(hashlib.sha256(page.texts[name].encode()).digest()).decode()
+        assert f"{name}-src 'sha256-{digest}'" in policy
+
+
+def test_by_default_it_stands_where_no_snapshot_finds_it(
+    solved: tuple[Path, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top, task = solved
+    monkeypatch.chdir(top)
+    before = fingerprint(top)
+    assert cra(("report", "--json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    path = Path(told["path"])
+    assert path == top / f".clean_room/reports/cra-report-{task}.html"
+    assert told["bytes"] == path.stat().st_size
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert fingerprint(top) == before
+    assert cra(("report", f"cra/{task}")) == 0, "a report is written over"
+    assert capsys.readouterr().out.strip() == str(path)
+
+
+def test_what_is_no_report_is_not_written_over(
+    solved: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = tmp_path / "mine.html"
+    mine.write_text("<p>mine</p>")
+    command = ("report", "--repo", str(solved[0]), "-o", str(mine))
+    assert cra(command) == 2
+    assert "--force" in capsys.readouterr().err
+    assert mine.read_text() == "<p>mine</p>"
+    assert cra((*command, "--force")) == 0
+    assert cra(command) == 0
+
+
+@pytest.mark.parametrize("name", ["", "no/where.html"])
+def test_a_place_that_cannot_be_is_refused(
+    solved: tuple[Path, str], tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cra(("report", "--repo", str(solved[0]), "-o", str(tmp_path / name))) == 2
+    assert "-o FILE" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_a_browser_is_asked_and_if_there_is_none_the_place_is_said(
+    solved: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], opens: bool
+) -> None:
+    asked = []
+    monkeypatch.setenv("PATH", f":{Path('/usr/bin')}:here")
+
+    def fake(url: str) -> bool:
+        asked.append(url)
+        return opens
+
+    monkeypatch.setattr(webbrowser, "open", fake)
+    assert cra(("report", "--repo", str(solved[0]), "--open")) == 0
+    told = capsys.readouterr()
+    assert asked == [Path(told.out.strip()).as_uri()]
+    assert ("no browser" in told.err) is not opens
+
+
+def test_without_a_record_it_says_how_to_get_one(top: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cra(("report", "--repo", str(top))) == 2
+    assert "cra solve" in capsys.readouterr().err
+    assert not (top / ".clean_room").exists()
+
+
+def test_a_run_that_is_not_there_is_named(
+    solved: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cra(("report", "nothing", "--repo", str(solved[0]))) == 2
+    assert "'nothing'" in capsys.readouterr().err
+
+
+def test_whatever_the_record_holds_is_text_on_the_page(top: Path, tmp_path: Path) -> None:
+    name = HOSTILE.replace("\x00", "").replace("\ud800", "")
+    with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
+        append_orchestrator_run(conn, run(TASK))
+        append_task_run(conn, task_run(TASK))
+        texts = {
+            "prompt": HOSTILE,
+            "response": HOSTILE,
+            "system_prompt": HOSTILE,
+            "item": name,
+            "thinking": name,
+        }
+        append_call(conn, call(task_id=TASK, **{key: _storable(value) for key, value in texts.items()}))
+        row = DecisionRow(
+            task_id=TASK,
+            stage=name,
+            file_id=None,
+            tier=0,
+            included=True,
+            reason=name,
+            timestamp=NOW,
+            path=name,
+            call_id=None,
+        )
+        append_decision(conn, row)
+        append_event(conn, EventRow(task_id=TASK, kind=name, detail=name, timestamp=NOW))
+    page = written(top, tmp_path / "page.html", TASK)
+    assert [tag for tag, _ in page.tags].count("script") == 1
+    assert "img" not in [tag for tag, _ in page.tags]
+    shown = page.calls["call-1"][-1][1]
+    assert "<script>alert(1)</script>" in shown
+    assert "\\x1b[31m\\u202e" in shown
+    assert "{{ 7*7 }}" in shown
+
+
+def test_rows_that_no_real_run_leaves_make_a_page(top: Path, tmp_path: Path) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
+        for table, row in SAMPLES:
+            table.insert(conn, row)
+    page = written(top, tmp_path / "page.html", TASK)
+    assert "call-1" in page.calls
+    assert "interrupted" in page.texts["title"], "it stands as running, and no process has it in hand"
+
+
+def test_a_retrieval_alone_makes_a_page(top: Path, tmp_path: Path) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
+        append_task_run(conn, task_run("lone"))
+        append_call(conn, call(task_id="lone", call_type="scope_judgment"))
+    assert "call-1" in written(top, tmp_path / "page.html", "lone").calls
+
+
+def test_a_secret_is_not_on_the_page_unless_it_is_asked_for(
+    top: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=top)) as conn:
+        append_task_run(conn, task_run("lone"))
+        append_call(conn, call(task_id="lone", prompt=f"# x\ntoken {SECRET}\n", response=SECRET))
+    written(top, tmp_path / "page.html", "lone")
+    assert "--exact" in capsys.readouterr().err
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert SECRET not in text
+    assert "[secret:" in text
+    written(top, tmp_path / "page.html", "lone", "--exact")
+    assert SECRET in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_five_hundred_calls_fit_into_five_megabytes(top: Path, tmp_path: Path) -> None:
+    task = write_large_run(top, count=500)
+    page = written(top, tmp_path / "page.html", task)
+    assert (tmp_path / "page.html").stat().st_size <= 5_000_000
+    assert len(page.calls) == 500
+    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+        assert all(page.prompt(row.id) == row.prompt for row in list_calls(conn, task))
+
+
+def _storable(text: str) -> str:
+    return text.replace("\ud800", "")
+
+
+def _whole_id(top: Path, task: str) -> str:
+    with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
+        row = conn.execute(
+            "SELECT task_id FROM orchestrator_runs WHERE task_id LIKE ?", (f"{task}%",)
+        ).fetchone()
+        return str(row[0])
+
+
+def test_all_runs_are_a_page_of_their_own(
+    top: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed_record(top, {"scope": 3, "implement": 2, "unknown": 1})
+    written(top, tmp_path / "page.html", "--all")
+    text = re.sub(r"<[^>]*>", " ", (tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "Charged to no stage: 1 (no accepted change is known)" in text
+    assert re.search(r"scope\s+3\s+it was found, and judged out", text)
+    assert cra(("report", "--all", "@", "--repo", str(top))) == 2
+    assert "leave RUN out" in capsys.readouterr().err
+    assert cra(("report", "--all", "--repo", str(top), "--json")) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["path"].endswith(".clean_room/reports/cra-report-all.html")
+
+
+def test_no_run_at_all_is_a_page_too(top: Path, tmp_path: Path) -> None:
+    with contextlib.closing(get_connection("raw", repo_path=top)):
+        pass
+    assert "All runs" in written(top, tmp_path / "page.html", "--all").texts["title"]

@@ -1,0 +1,54 @@
+"""All runs in pictures: the figures behind them."""
+
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.raw.run_costs import RunCost
+from clean_room_agent.report.page.runs_page import MOST_COLUMNS, runs_page
+from clean_room_agent.training.credit import Waterfall, waterfall_of
+
+NOTHING: Waterfall = waterfall_of(())
+
+
+def cost(number: int, status: RunStatus, *, model: str = "coder:3b", ended: bool = True) -> RunCost:
+    day = f"20{26 + number // 336:02d}-{1 + number // 28 % 12:02d}-{1 + number % 28:02d}"
+    return RunCost(
+        task_id=f"{number:08d}",
+        status=status,
+        description=f"\nfirst line {number}\nsecond",
+        timestamp=f"{day}T10:00:00Z",
+        completed_at=f"{day}T10:01:00Z" if ended else None,
+        model=model,
+        calls=2,
+        tokens=100,
+        model_ms=1_000,
+    )
+
+
+def test_runs_are_counted_by_day_and_model_by_how_they_ended() -> None:
+    costs = (
+        cost(0, RunStatus.COMPLETE),
+        cost(0, RunStatus.NEEDS_HUMAN),
+        cost(1, RunStatus.FAILED, model=""),
+        cost(2, RunStatus.RUNNING, ended=False),
+    )
+    page = runs_page(costs, NOTHING)
+    assert [(each.name, each.good, each.part, each.bad, each.other) for each in page.periods] == [
+        ("2026-01-01", 1, 1, 0, 0),
+        ("2026-01-02", 0, 0, 1, 0),
+        ("2026-01-03", 0, 0, 0, 1),
+    ]
+    assert [(each.name, each.runs) for each in page.models] == [("coder:3b", 3), ("not recorded", 1)]
+    assert (page.total.runs, page.total.tokens, page.total.seconds) == (4, 400, 180.0)
+    assert [row.task_id for row in page.runs] == ["00000002", "00000001", "00000000", "00000000"]
+    assert page.runs[0].title == "first line 2"
+
+
+def test_many_days_become_months() -> None:
+    page = runs_page([cost(number, RunStatus.COMPLETE) for number in range(MOST_COLUMNS + 1)], NOTHING)
+    assert page.unit == "month"
+    assert [each.name for each in page.periods] == ["2026-01", "2026-02", "2026-03"]
+    assert sum(each.runs for each in page.periods) == MOST_COLUMNS + 1
+
+
+def test_no_run_is_a_page_too() -> None:
+    page = runs_page((), NOTHING)
+    assert (page.periods, page.runs, page.total.runs) == ((), (), 0)
