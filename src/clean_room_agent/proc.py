@@ -147,6 +147,11 @@ def stream(
         raise failed(command, f"exit {returncode}", returncode, b"", err.data())
 
 
+def show_at_terminal(command: tuple[str, ...], text: bytes, env: Mapping[str, str]) -> None:
+    """The program, which had the terminal, has read `text` and ended. Raises OSError where it cannot be started."""
+    subprocess.run(command, input=text, env=outside(env), check=False)
+
+
 def inherited_environment(*, without: str) -> dict[str, str]:
     """This program's environment, less the variables whose names begin with `without`."""
     return {name: value for name, value in sorted(os.environ.items()) if not name.startswith(without)}

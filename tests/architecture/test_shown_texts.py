@@ -11,6 +11,7 @@ OWN = {
     "index.py": "each text is made safe",
     "solve.py": "each text is made safe",
     "main.py": "errors are made safe, and the note on what was redacted",
+    "paging.py": "what the safe console made of it",
     "completion.py": "click's own script",
     "prompts.py": "a page for developers, of the program's own texts",
 }

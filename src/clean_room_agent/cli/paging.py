@@ -4,13 +4,13 @@ import contextlib
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from clean_room_agent import proc
 from clean_room_agent.cli import output
-from clean_room_agent.surroundings import absolute_program, outside
+from clean_room_agent.surroundings import absolute_program
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,9 +49,8 @@ def _page(text: str) -> bool:
     program = absolute_program(words[0], os.environ)
     if "/" not in program:
         return False
-    environment = {"LESS": LESS, **outside(os.environ)}
     try:
-        subprocess.run([program, *words[1:]], input=text.encode(), env=environment, check=False)
+        proc.show_at_terminal((program, *words[1:]), text.encode(), {"LESS": LESS, **os.environ})
     except OSError:
         return False
     return True

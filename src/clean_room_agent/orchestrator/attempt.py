@@ -38,7 +38,7 @@ from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.scaffold import NO_SCAFFOLD, Scaffold, without_rewritten
 from clean_room_agent.orchestrator.stability import unstable_tests
-from clean_room_agent.orchestrator.tested import left_undone, what_tests_showed
+from clean_room_agent.orchestrator.tested import left_undone, undone_in_words, what_tests_showed
 from clean_room_agent.orchestrator.testing.commands import scripts_of
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
@@ -336,8 +336,9 @@ def judge(run: Run, job: StepJob, room: ContextPackage, tried: Tried, tests: Tes
         wobbling = unstable_tests(run, tests, verdict.newly_failing, tried.commit)
         if wobbling:
             verdict = judge_step(before, tests, run.bench.config.accept, planned=planned, unstable=wobbling)
-    undone = _left_undone(run, tests) if verdict.passed and job.last else frozenset()
-    unfinished = bool(undone)
+    base = run.progress.at_base or before
+    all_must_pass = run.bench.config.accept == "all-pass" and bool(base.red())
+    unfinished = verdict.passed and job.last and all_must_pass and bool(left_undone(base, tests))
     missing = None
     if unfinished or not verdict.passed:
         missing = missing_after_tests(
@@ -353,7 +354,7 @@ def judge(run: Run, job: StepJob, room: ContextPackage, tried: Tried, tests: Tes
     return Tried(
         outcome=outcome,
         detail=verdict.reason
-        + (_undone(run, tests, undone) if unfinished else _left_out(run, job, room, tried))
+        + (f": {undone_in_words(base, tests)}" if unfinished else _left_out(run, job, room, tried))
         + left,
         answer=tried.answer,
         fingerprint=tried.fingerprint,
@@ -375,21 +376,6 @@ def _says_nothing_at_head(run: Run) -> bool:
     """Whether the tests, which ran before, do not run without the attempt's edits either."""
     run.bench.checkout(run.progress.head)
     return says_nothing(run.bench.run_step())
-
-
-def _left_undone(run: Run, tests: TestRun) -> frozenset[str]:
-    """The red tests that speak against this as the run's last change, where all have to pass in the end."""
-    base = run.progress.at_base
-    if base is None or not base.red() or run.bench.config.accept != "all-pass":
-        return frozenset()
-    return left_undone(base, tests)
-
-
-def _undone(run: Run, tests: TestRun, undone: frozenset[str]) -> str:
-    base = run.progress.at_base
-    if base is not None and base.red() <= tests.red():
-        return ": no goal test passes yet"
-    return f": {len(undone)} of them beside tests that pass now"
 
 
 def _failed_outcome(tests: TestRun, missing: RefinementRequest | None) -> AttemptOutcome:

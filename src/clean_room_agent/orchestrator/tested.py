@@ -38,6 +38,13 @@ def left_undone(base: TestRun, now: TestRun) -> frozenset[str]:
     return frozenset(name for name in now.red() if not turned or group_of(name) in turned)
 
 
+def undone_in_words(base: TestRun, now: TestRun) -> str:
+    """How much a last change left undone."""
+    if base.red() <= now.red():
+        return "no goal test passes yet"
+    return f"{len(left_undone(base, now))} of them beside tests that pass now"
+
+
 def _goal(name: str, before: FailingTest | None, now: FailingTest | None, after: TestRun) -> Goal:
     if name in after.red():
         if before is None or now is None or same_failure(before, now):
