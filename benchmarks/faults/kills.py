@@ -1,6 +1,6 @@
 """`kill -9` of a run: before every journal point, and at random moments; then the run goes on, is sometimes killed again, and
-must end as the one that nobody disturbed. There are two runs: one that goes well but for a retry or two, and one that meets
-whatever the recovery table does.
+must end as the one that nobody disturbed. There are three runs: one that goes well but for a retry or two, one that meets
+whatever the recovery table does, and one that declares first what it adds, and draws several candidates at a time.
 """
 
 import contextlib
@@ -18,6 +18,7 @@ from benchmarks.faults.killing import Ended, run_killed
 from benchmarks.faults.scoreboard import Effort, Figure
 from benchmarks.recovery.zoo import ADVICE, SERVED, TOTAL, WRONG, cut_unless_small
 from tests.fakes import repositories
+from tests.fakes.bills import ALWAYS, bills_project
 from tests.fakes.long_run import Mind, Story, long_project, newest_run, story_of
 from tests.fakes.ollama_script import Answer, Answerer, ChatCall
 from tests.fakes.ollama_server import OllamaServer
@@ -65,6 +66,22 @@ class Subject:
     """The model's side: what it answers depends on the call alone, so that a run may be broken off anywhere."""
     models: Mapping[str, Any] = field(default_factory=dict)
     """Configured."""
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of the configuration, beside the models."""
+
+
+def forgetful(project: Project) -> Answerer:
+    """The first candidate of each round leaves out the last of the bodies."""
+    oracle = project.oracle
+
+    def answer(call: ChatCall) -> Answer | str:
+        right = oracle(call)
+        if call.title != IMPLEMENT.title or call.options["temperature"]:
+            return right
+        text = right if isinstance(right, str) else right.text
+        return "".join(f"{edit}</edit>\n" for edit in text.split("</edit>\n")[:-2])
+
+    return answer
 
 
 def stumbling_project(folder: Path) -> Project:
@@ -100,6 +117,12 @@ SUBJECTS = (
         make=stumbling_project,
         mind=stumbling,
         models={"escalation": {"coding": ["coder:14b"], "reasoning": ["thinker:70b"]}},
+    ),
+    Subject(
+        name="drawing",
+        make=bills_project,
+        mind=forgetful,
+        tables={"solve": {**ALWAYS, "samples": 3}, "testing": {"parallel": 2}},
     ),
 )
 
@@ -201,7 +224,7 @@ class Bench:
         subject = self._subject
         project = subject.make(self._template)
         self._server = self._stack.enter_context(OllamaServer(subject.mind(project), models=SERVED))
-        project.configure(self._server.base_url, models={"parallel": 1, **subject.models})
+        project.configure(self._server.base_url, models={"parallel": 1, **subject.models}, **subject.tables)
         _require(run_killed(project, ("index",)))
         self.reference = self._undisturbed()
         return self
