@@ -3,9 +3,11 @@
 from pathlib import Path
 
 from tests.fakes.bills import ALWAYS, BILLS_PATH, bills_project, events_of
+from tests.fakes.repositories import write
 from tests.fakes.sandboxes import installed
-from tests.fakes.solving import MONEY_TESTS, TILL, make_project
+from tests.fakes.solving import MONEY_TESTS, TILL, edit, make_project
 
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 
 INSIDE = {"mode": "bwrap"}
@@ -39,6 +41,34 @@ def test_a_task_is_solved_in_the_sandbox_and_the_user_s_things_are_out_of_reach(
     assert "sandbox: bubblewrap" in told.err
     assert ".worktreeinclude: 1 ignored file copied in for the tests" in told.err
     assert told.before == told.after
+
+
+ALONE = """
+
+class AloneTest(unittest.TestCase):
+    def test_alone(self):
+        import pathlib, time
+        mark = pathlib.Path("mark")
+        self.assertFalse(mark.exists())
+        mark.write_text("x")
+        time.sleep(0.5)
+        mark.unlink()
+"""
+
+
+def test_candidates_tested_at_a_time_see_nothing_of_one_another_in_the_sandbox(tmp_path: Path) -> None:
+    installed()
+    till = make_project(tmp_path, {**TILL, "tests/test_money.py": MONEY_TESTS + PRYING + ALONE})
+    (till.home / "private").write_text("x")
+    write(till.top, {"local.env": "here", ".worktreeinclude": "*.env\n", ".gitignore": "*.env\n"})
+    wrong = edit("    share = cents // people\n    return [share] * people", "    return [cents]")
+    told = till.solve_scripted(
+        {IMPLEMENT.title: [wrong]}, solve={"samples": 2}, testing={"parallel": 2}, sandbox=INSIDE
+    )
+    assert (told.code, told.traces) == (0, {}), told.err
+    assert "applied_and_passed" in told.recorded.outcomes
+    assert len(told.recorded.outcomes) == 2
+    assert "AloneTest" not in " ".join(row.error or "" for row in told.recorded.attempts)
 
 
 def test_a_scaffold_is_imported_in_the_sandbox(tmp_path: Path) -> None:
