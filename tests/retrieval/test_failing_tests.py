@@ -204,3 +204,50 @@ def test_a_test_declared_in_a_shared_file_is_found_by_its_last_titles(make: Make
     assert [(code.path, code.text) for code in found] == [
         ("test/shared.test.ts", "    it('works', () => {});\n")
     ]
+
+
+NEW_NAMES = """\
+import unittest
+from shop import total, refund
+from shop.coupons import Coupon as Card
+
+
+def paid():
+    return refund(3)
+
+
+def test_total():
+    assert total({}) == 0
+
+
+def test_refund():
+    assert paid() == 3
+
+
+class CardTest(unittest.TestCase):
+    def test_card(self):
+        assert Card(5).worth == 5
+
+    def test_nothing(self):
+        assert total({}) == 0
+"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["tests/test_refund.py", "unittest.loader._FailedTest.tests.test_refund", "/w/tests/test_refund.py"],
+)
+def test_of_a_file_that_cannot_be_loaded_the_tests_of_what_is_missing_are_found(
+    make: Make, name: str
+) -> None:
+    files = {"shop/__init__.py": "def total(rates):\n    return 0\n", "tests/test_refund.py": NEW_NAMES}
+    found = find_named_tests([name], make(files).source())
+    assert [code.name for code in found] == ["test_refund", "CardTest.test_card"]
+    assert [helper.name for helper in found[0].helpers] == ["paid"]
+
+
+def test_of_many_tests_in_a_file_that_cannot_be_loaded_the_first_are_found(make: Make) -> None:
+    tests = "".join(f"def test_{number}():\n    refund({number})\n\n\n" for number in range(40))
+    files = {"shop/__init__.py": "", "tests/test_refund.py": f"from shop import refund\n\n\n{tests}"}
+    found = find_named_tests(["tests/test_refund.py"], make(files).source())
+    assert [code.name for code in found] == [f"test_{number}" for number in range(12)]

@@ -6,6 +6,9 @@ SEPARATOR = " > "
 """Between the titles of JavaScript's tests; the first part is the file, where the runner tells it."""
 FIRST_MARK = re.compile(r"::| > ")
 DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+UNLOADED = "unittest.loader._FailedTest."
+"""Before the name of a module that unittest could not load."""
+CODE_FILE = re.compile(r"\.(?:py|[cm]?[jt]sx?)\Z")
 NUMBER = re.compile(r" #\d+\Z")
 
 
@@ -15,6 +18,11 @@ def file_part(name: str) -> str:
     A file that could not be loaded is named by its path alone.
     """
     return FIRST_MARK.split(name, maxsplit=1)[0]
+
+
+def is_of_file(name: str) -> bool:
+    """Whether the name stands for a whole file, which could not be loaded."""
+    return name.startswith(UNLOADED) or (CODE_FILE.search(name) is not None and file_part(name) == name)
 
 
 def group_of(name: str) -> str:
@@ -27,7 +35,9 @@ def files_meant(name: str) -> tuple[str, ...]:
 
     unittest's dotted names start where its discovery did: the longest module comes first.
     """
-    if not DOTTED.fullmatch(name):
+    if name.startswith(UNLOADED):
+        return (f"{name.removeprefix(UNLOADED).replace('.', '/')}.py",)
+    if not DOTTED.fullmatch(name) or is_of_file(name):
         return (file_part(name),)
     parts = name.split(".")
     return (name, *("/".join(parts[:count]) + ".py" for count in range(len(parts) - 1, 0, -1)))

@@ -5,9 +5,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.tasks import TaskQuery
-from clean_room_agent.artifacts.test_names import SEPARATOR, file_part, files_meant, titles_of, unnumbered
+from clean_room_agent.artifacts.test_names import (
+    SEPARATOR,
+    file_part,
+    files_meant,
+    is_of_file,
+    titles_of,
+    unnumbered,
+)
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.mentions import unique
+from clean_room_agent.retrieval.missing_imports import missing_imports
 from clean_room_agent.retrieval.room_files import FileText
 from clean_room_agent.retrieval.source import RepositorySource
 from clean_room_agent.syntax_outline import Declared, Outline, Span, TestCall, outline_of
@@ -92,7 +100,7 @@ def find_named_tests(
             break
         for code in finder.find(name):
             found.setdefault((code.path, code.start_line), code)
-    return tuple(found.values())
+    return tuple(found.values())[:MAX_TESTS]
 
 
 class _Finder:
@@ -106,6 +114,9 @@ class _Finder:
     def find(self, name: str) -> Iterator[TestCode]:
         """The tests of this name: one, or what bears it in several places."""
         path = file_of_test(name, self._source)
+        if path and is_of_file(name):
+            yield from self._unloaded(path)
+            return
         titles = titles_of(name) if path and file_part(name) != name else name
         if "::" in file_part(name) or SEPARATOR not in name:
             definitions = list(self._definitions(name, path))
@@ -117,6 +128,24 @@ class _Finder:
             if call is not None:
                 yield self._code(place, unnumbered(wanted), call.span)
                 return
+
+    def _unloaded(self, path: str) -> Iterator[TestCode]:
+        """Of a file that could not be loaded, the tests that use what it imports and the repository does not have yet."""
+        known = self._file(path)
+        missing = frozenset() if known is None else missing_imports(known[0], self._source)
+        for one in self._source.definitions_at(path) if missing else ():
+            span = _lines(one.start_line, one.end_line)
+            if one.name.rpartition(".")[2].startswith("test") and self._uses(path, span, missing):
+                yield self._code(path, one.name, span)
+
+    def _uses(self, path: str, span: Span, names: frozenset[str]) -> bool:
+        """Whether the lines use one of the names, themselves or by a helper of their file."""
+        known = self._file(path)
+        if known is None:
+            return False
+        used = [known[1].names_in(span)]
+        used += [known[1].names_in(declared.span) for _, declared in self._used([path], 0, span, span)]
+        return any(one & names for one in used)
 
     def _places(self, path: str, titles: str) -> Iterator[tuple[str, str]]:
         """Where a test of these titles may be declared, and by which of them.
