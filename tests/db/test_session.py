@@ -53,6 +53,16 @@ def test_a_key_has_its_last_value_until_it_is_deleted(session: Session) -> None:
     assert session.get_state("a") is None
 
 
+def test_several_keys_are_set_by_one_statement_or_not_at_all(session: Session) -> None:
+    session.set_states({})
+    session.set_states({"a": 1, "b": [2]})
+    session.set_states({"b": 3, "c": None})
+    assert [session.get_state(key) for key in "abc"] == [1, 3, None]
+    with pytest.raises(TypeError):
+        session.set_states({"a": 9, "d": {1, 2}})  # type: ignore[dict-item]
+    assert (session.get_state("a"), session.list_keys()) == (1, ("a", "b", "c"))
+
+
 def test_keys_are_listed_by_prefix_and_sorted(session: Session) -> None:
     for key in ("step_result:p:s2", "step_result:p:s10", "meta_plan", "step%"):
         session.set_state(key, 0)

@@ -1,5 +1,6 @@
 """Working memory of one task: keys and JSON values in a file of its own, archived into the record at the task's end."""
 
+import itertools
 import json
 import os
 import sqlite3
@@ -22,7 +23,7 @@ from clean_room_agent.workspace import Workspace
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 
 PUT = """
-INSERT INTO kv (key, value, updated_at) VALUES (?, ?, ?)
+INSERT INTO kv (key, value, updated_at) VALUES {rows}
 ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
 """
 GET = "SELECT value FROM kv WHERE key = ?"
@@ -50,8 +51,15 @@ class States:
 
     def set_state(self, key: str, value: JsonValue) -> None:
         """The key has this value."""
-        text = json.dumps(value, sort_keys=True)
-        self._execute(PUT, (self._prefix + key, text, self._clock()))
+        self.set_states({key: value})
+
+    def set_states(self, values: Mapping[str, JsonValue]) -> None:
+        """All of the keys have these values, or, where the process dies meanwhile, none."""
+        now = self._clock()
+        rows = [(self._prefix + key, json.dumps(value, sort_keys=True), now) for key, value in values.items()]
+        if rows:
+            statement = PUT.format(rows=", ".join(["(?, ?, ?)"] * len(rows)))
+            self._execute(statement, tuple(itertools.chain.from_iterable(rows)))
 
     def get_state(self, key: str) -> JsonValue:
         """The key's value; None where it has none."""

@@ -214,9 +214,14 @@ class RememberingJudge:
             asked: dict[str, Ruling] = {}
         else:
             asked = dict(zip((self._key(kind, option) for option in new), ask(new), strict=True))
-        for key, ruling in asked.items():
-            if ruling.call_id is not None:
-                self._states.set_state(key, RULING.dump_python(ruling, mode="json"))
+        # At once: a run that goes on with some of them would ask about the others by another prompt.
+        self._states.set_states(
+            {
+                key: RULING.dump_python(ruling, mode="json")
+                for key, ruling in asked.items()
+                if ruling.call_id is not None
+            }
+        )
         return tuple(known[key] or asked[key] for key in keys)
 
     def _key(self, kind: str, option: Option) -> str:
