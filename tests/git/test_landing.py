@@ -66,7 +66,8 @@ def test_no_ref_is_written_by_way_of_a_link(repo: Repository, link: str) -> None
         path.rename(path.with_name("tips"))
         path.symlink_to("tips")
     else:
-        path.symlink_to(repo.common_dir / "refs/heads")
+        # Not a folder around it: how deep git lists refs below a link to itself differs from time to time.
+        path.symlink_to(repo.common_dir / "refs/tags")
     made = commit_change(repo, {"a.py": b"x"})
     before = fingerprint(repo.top)
     name = "refs/heads/cra/main" if "heads" in link else "refs/cra/t1/main"
