@@ -151,6 +151,7 @@ def leave_daemon() -> NoReturn:
                 while True:
                     os.kill(command, 0)
                     time.sleep(0.02)
+            time.sleep(0.1)  # What ends with the command ends a moment after it.
             write(os.path.join(FACTS["at"], "daemon-lived"))
         os._exit(0)
     os.wait()
