@@ -81,8 +81,9 @@ def test_one_option_that_does_not_fit_is_an_error() -> None:
 
 
 def test_an_unreadable_batch_leaves_only_its_own_options_out() -> None:
-    answers = iter(["nonsense", "nonsense again", '{"relevant": [1, 2]}'])
-    rulings = judge(ScriptedTransport(answers), batch_size=2).sort(
+    answers = {"scope:0": "nonsense", "scope:1": '{"relevant": [1, 2]}'}
+    transport = ScriptedTransport(lambda request: answers[request.identity.item])
+    rulings = judge(transport, batch_size=2).sort(
         SCOPE_BATCH, options(4), labels=("relevant",), stage="scope"
     )
     assert [ruling.label for ruling in rulings] == ["", "", "relevant", "relevant"]
