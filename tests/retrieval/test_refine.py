@@ -62,6 +62,20 @@ def test_one_by_one_a_refinement_asks_the_same_question_about_what_is_named(make
     assert [(row.stage, row.reason) for row in judged] == [("refinement_merge", "judged change")]
 
 
+def test_what_was_to_be_changed_in_a_file_stays_when_more_of_it_is_missing(make: Make) -> None:
+    answers = {"piece_judgment": lambda request: "change" if "task_9" in request.identity.item else "skip"}
+    world = make({"big.py": large_module(20, lines=20)}, answers, window=4096, reserved=1024)
+    retriever = world.retriever(route="each", each_share=0.0)
+    asked = {"files": ("big.py",), "symbols": ("task_3", "task_4")}
+    first = retriever.retrieve(room_request(**asked))
+    assert {item.symbol for item in first.primary()} == {"(imports)", "task_3", "task_4"}
+    world.transport.requests.clear()
+    wish = RefinementRequest(reason="a call does not fit", missing_symbols=("task_9",))
+    second = retriever.refine(wish, room_request(pass_id=RETRY, **asked))
+    assert {item.symbol for item in second.primary()} == {"(imports)", "task_3", "task_4", "task_9"}
+    assert not [call for call in world.transport.requests if "task_3" in call.identity.item]
+
+
 def test_a_missing_test_is_shown_to_be_read(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     world.retriever().retrieve(room_request(files=("shop/cart.py",)))

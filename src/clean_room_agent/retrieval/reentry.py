@@ -1,8 +1,9 @@
 """Refinement: what a failed attempt showed to be missing is judged and merged into what was chosen before."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from clean_room_agent.artifacts.package import Detail
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest, TaskQuery
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.retrieval.config import JudgmentsConfig
@@ -15,6 +16,11 @@ from clean_room_agent.retrieval.stages.precision import PrecisionStage
 
 STAGE = "refinement_merge"
 NAMED_SCORE = 1.0
+DETAILS: tuple[Detail, ...] = ("primary", "supporting", "type_context")
+"""The greatest first."""
+
+Place = tuple[str, int, bool]
+"""Path, first line, and whether it is of the whole file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +44,10 @@ def merge_request(
     """What was chosen before, with what the request names: its files like those of a plan (whole where they fit),
     the files of its symbols by judgment (the symbols themselves at least as supporting), its tests to be read.
 
-    Files that changed since are chosen from anew. The decisions are those of the merge alone.
+    Only files that changed since are chosen from anew. The decisions are those of the merge alone.
     """
     additions, notes = _additions(request, earlier, source)
-    renewed = {entry.path for entry in additions}
+    renewed = {path for path, *_ in _changed_files(earlier, source)}
     kept = tuple(entry for entry in earlier.outputs.selections if entry.path not in renewed)
     query = replace(
         earlier.query,
@@ -59,7 +65,8 @@ def merge_request(
         selections=kept,
     )
     judged = PrecisionStage(config, name=STAGE).run(before, source, query, models)
-    named, named_notes = _named_symbols(request, judged.selections, source)
+    kept, added = _merged(kept, judged.selections)
+    named, named_notes = _named_symbols(request, (*kept, *added), source)
     files = {entry.path: entry for entry in (*earlier.outputs.files, *additions)}
     context = replace(
         judged,
@@ -67,10 +74,36 @@ def merge_request(
         available_tokens=available_tokens,
         candidates=tuple(files.values()),
         files=tuple(files.values()),
-        selections=(*kept, *judged.selections, *named),
+        selections=(*kept, *added, *named),
         decisions=(*notes, *(replace(entry, stage=STAGE) for entry in judged.decisions), *named_notes),
     )
     return Merged(context=context, query=query)
+
+
+def _merged(
+    kept: Sequence[Selection], judged: Sequence[Selection]
+) -> tuple[tuple[Selection, ...], tuple[Selection, ...]]:
+    """What stays of both, each piece in the greater of its details once: first what was chosen before, then what comes in."""
+    whole = {entry.path for entry in (*kept, *judged) if entry.symbol is None and entry.detail == "primary"}
+    before = {_place(entry): DETAILS.index(entry.detail) for entry in kept}
+    after = {_place(entry): DETAILS.index(entry.detail) for entry in judged}
+
+    def stays(entry: Selection, other: Mapping[Place, int], *, first: bool) -> bool:
+        if entry.path in whole and entry.section == "code":
+            return (
+                entry.symbol is None and entry.detail == "primary" and (first or _place(entry) not in other)
+            )
+        mine, theirs = DETAILS.index(entry.detail), other.get(_place(entry), len(DETAILS))
+        return mine < theirs or (first and mine == theirs)
+
+    return (
+        tuple(entry for entry in kept if stays(entry, after, first=True)),
+        tuple(entry for entry in judged if stays(entry, before, first=False)),
+    )
+
+
+def _place(entry: Selection) -> Place:
+    return entry.path, entry.start_line, entry.symbol is None
 
 
 def _additions(

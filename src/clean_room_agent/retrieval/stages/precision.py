@@ -72,7 +72,8 @@ class PrecisionStage:
         ]
         tests = _test_selections(files.tests, context, source)
         whole, named = _without_asking(targets, source, context, files)
-        waiting = self._waiting(files, targets, [*whole, *named])
+        chosen_before = [one for one in context.selections if one.detail == "primary"]
+        waiting = self._waiting(files, targets, [*chosen_before, *whole, *named])
         judged, passed_over = self._judge(
             waiting, files, models, tuple(_name(one) for one in (*whole, *named)), bare=not context.selections
         )
