@@ -5,6 +5,7 @@ from tests.fakes.rooms import room, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
+from clean_room_agent.artifacts.package import Section
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.orchestrator.missing import is_new, missing_after_refusal, missing_after_tests
 
@@ -100,6 +101,17 @@ def test_what_is_called_wrongly_and_shown_lacks_nothing() -> None:
     said = "TypeError: Parser.__init__() got an unexpected keyword argument 'strict'"
     shown = room(shown_file("a.py", "class Parser:\n    pass\n"))
     assert missing_after_tests(Evidence(messages=(said,)), shown, KNOWN) is None
+
+
+@pytest.mark.parametrize(("section", "wanted"), [("code", ("Parser.close",)), ("tests", ())])
+def test_what_is_called_wrongly_and_cannot_be_changed_is_asked_for(
+    section: Section, wanted: tuple[str, ...]
+) -> None:
+    """A caller was changed before the signature: the signature must come among what may be changed."""
+    said = "TypeError: Parser.close() takes 1 positional argument but 2 were given"
+    item = shown_symbol("b.py", "def close(self): ...\n", "Parser.close", 1, 1, detail="supporting")
+    request = missing_after_tests(Evidence(messages=(said,)), room(replace(item, section=section)), KNOWN)
+    assert (request.missing_symbols if request else ()) == wanted
 
 
 def test_a_newly_failing_test_asks_for_its_code_though_its_file_is_partly_shown() -> None:

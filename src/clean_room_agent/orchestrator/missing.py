@@ -22,7 +22,9 @@ MISUSED = re.compile(
     r"TypeError: (?:[\w.]+\.<locals>\.)*([A-Za-z_][\w.]*)\(\) "
     r"(?:got an unexpected keyword argument|got multiple values for argument|missing |takes )"
 )
-"""What was called as its signature does not allow: missing only where the context does not show that signature."""
+"""What was called as its signature does not allow: missing where the context does not show it to be changed, for either
+the call or the signature is wrong. Of a test's own code the context shows enough.
+"""
 PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
 UNSEEN = frozenset({EditCode.WRONG_FILE, EditCode.NO_MATCH})
 MAX_NAMED = 8
@@ -69,7 +71,7 @@ def missing_after_tests(
     frames += [path for path in told if path in known and path not in shown]
     names = [name for pattern in UNKNOWN_NAME for name in pattern.findall(text)]
     called = [name.removesuffix(".__init__") for name in MISUSED.findall(text)]
-    names += [name for name in called if not _shows_symbol(room, name)]
+    names += [name for name in called if not _may_change(room, name)]
     if not (frames or tests or names):
         return None
     return RefinementRequest(
@@ -114,12 +116,14 @@ def _shows_test(room: ContextPackage, test: str, known: Collection[str]) -> bool
     )
 
 
-def _shows_symbol(room: ContextPackage, name: str) -> bool:
-    """Whether an item is the symbol, or code that defines one of its name."""
+def _may_change(room: ContextPackage, name: str) -> bool:
+    """Whether the symbol, or code that defines one of its name, stands in code to change or in a test."""
     last = name.rpartition(".")[2]
     defined = re.compile(rf"(?:\bdef|\bclass|\bfunction)\s+{re.escape(last)}\b")
     return any(
-        (item.symbol or "").rpartition(".")[2] == last or defined.search(item.text) for item in room.items
+        (item.symbol or "").rpartition(".")[2] == last or defined.search(item.text)
+        for item in room.items
+        if item.detail == "primary" or item.section == "tests"
     )
 
 
