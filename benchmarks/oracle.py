@@ -1,29 +1,33 @@
 """What the harness can do with a perfect model: real commits, repeated by `cra solve` with the oracle as the model.
 
 python -m benchmarks.oracle WORK --mirror '/mirrors/{owner}+{name}' [--window 8192 ...]
-    [--noise | --twice | --distractible | --shifted | --pairs] [--route each|batch] [--decomposed] [--scaffold auto|always|never] [--cut N] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
+    [--noise | --twice | --distractible | --shifted | --pairs] [--route each|batch] [--decomposed] [--scaffold auto|always|never] [--cut N] [--without ROW] [--only TEXT] [--every N] [--jobs 2] [--resume] [--write]
 
 Every commit that is not solved was lost by the harness, and is attributed to the stage that lost it, by the record of
 its run. With `--noise` the oracle errs in a tenth of its verdicts and a fifth of its answers (`oracle_noise.py`), with
 `--twice` in twice as many, with `--distractible` where its prompts hold too much or too little
 (`oracle_distractible.py`), with `--shifted` and `--pairs` it says no to everything, and its probabilities alone tell what
 it knows (`oracle_shifted.py`): the same way each time. With `--scaffold` its plans name what the commit adds, too, and
-`[solve] scaffold` is as given; with `--cut` its edits and declarations end after so many tokens. How a commit is solved and judged says `solve_commit.py`;
-`--write` puts every setting that this work folder has rows of into the results.
+`[solve] scaffold` is as given; with `--cut` its edits and declarations end after so many tokens. `--without each` leaves out each row of the recovery table in turn, where it decided in the run that this work folder has
+(`oracle_left_out.py`). How a commit is solved and judged says `solve_commit.py`; `--write` puts every setting that this
+work folder has rows of into the results, in a section for each list.
 """
 
 import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from benchmarks.commit_list import CommitEntry, CommitList, read_list
 from benchmarks.commit_trees import BenchmarkError, clone, environment_folder
 from benchmarks.context.attention import read_subject
+from benchmarks.oracle_left_out import RULES, WITHOUT, left_out_table, runs_without
+from benchmarks.oracle_left_out import TITLE as LEFT_OUT_TITLE
 from benchmarks.oracle_losses import Loss, costs_of, find_loss, read_record
 from benchmarks.oracle_page import (
     Row,
@@ -191,16 +195,13 @@ def solve_all(
 
 
 def run(
-    arguments: argparse.Namespace,
-    listed: CommitList,
-    entries: Sequence[CommitEntry],
-    settings: Sequence[Setting],
+    arguments: argparse.Namespace, listed: CommitList, wanted: Iterable[tuple[CommitEntry, Setting]]
 ) -> Iterator[Row]:
     """The rows as they come, kept in the work folder; with `--resume` those that stand there are not run again."""
     rows = rows_folder(arguments.work)
     left = []
-    for entry in entries:
-        todo = [each for each in settings if not (arguments.resume and kept_row(rows, entry.id, each.name))]
+    for entry, several in groupby(wanted, key=lambda pair: pair[0]):
+        todo = [each for _, each in several if not (arguments.resume and kept_row(rows, entry.id, each.name))]
         if todo:
             left.append((entry, todo))
     for entry, _ in left:  # what several commits share is made before the processes part
@@ -225,7 +226,11 @@ def rows_folder(work: Path) -> Path:
 def page(work: Path, listed: CommitList) -> str:
     """The section, of all rows that the work folder has of the list's commits."""
     names = sorted(
-        {path.name.split(".", 1)[1].removesuffix(".json") for path in rows_folder(work).glob("*.json")},
+        {
+            name
+            for path in rows_folder(work).glob("*.json")
+            if WITHOUT not in (name := path.name.split(".", 1)[1].removesuffix(".json"))
+        },
         key=lambda name: (*(mind in name for mind in MINDS if mind), -int(name.split("k")[0]), name),
     )
     rows = [
@@ -254,7 +259,8 @@ def show(row: Row) -> None:
     print(f"{line}{tree} {verdict}"[:250], flush=True)
 
 
-def main() -> int:
+def make_parser() -> argparse.ArgumentParser:
+    """Of this program's arguments."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -311,10 +317,21 @@ def main() -> int:
     parser.add_argument(
         "--cut", type=int, default=0, metavar="N", help="with --scaffold: edits are cut off after N tokens"
     )
+    parser.add_argument(
+        "--without",
+        action="append",
+        choices=(*RULES, "each"),
+        help="a row of the recovery table to leave out, where it decided in the run with all rows that WORK has",
+    )
     parser.add_argument("--jobs", type=int, default=2, help="commits at a time")
     parser.add_argument("--resume", action="store_true", help="keep the rows that the work folder has")
     parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/RESULTS.md")
-    arguments = parser.parse_args()
+    return parser
+
+
+def main() -> int:
+    """The exit code: 1 where a mirror or an environment is not as it should be."""
+    arguments = make_parser().parse_args()
     arguments.work = arguments.work.resolve()
     arguments.work.mkdir(parents=True, exist_ok=True)
     listed = read_list(arguments.list)
@@ -331,12 +348,27 @@ def main() -> int:
         for entry in listed.commits[:: arguments.every]
         if not arguments.only or any(text in entry.id for text in arguments.only)
     ]
+    wanted = [(entry, setting) for entry in entries for setting in settings]
+    if arguments.without:
+        rules = RULES if "each" in arguments.without else arguments.without
+        wanted = [
+            pair
+            for entry in entries
+            for setting in settings
+            for pair in runs_without(arguments.work, (entry,), setting, rules)
+        ]
     try:
-        for done in run(arguments, listed, entries, settings):
+        for done in run(arguments, listed, wanted):
             show(done)
     except BenchmarkError as exc:
         print(exc, file=sys.stderr)
         return 1
+    if arguments.without:
+        text = left_out_table(rows_folder(arguments.work), entries, [setting.name for setting in settings])
+        print(text)
+        if arguments.write:
+            write_section(LEFT_OUT_TITLE, text)
+        return 0
     rows = [
         row
         for setting in settings
@@ -345,7 +377,8 @@ def main() -> int:
     ]
     print(summary(rows), losses(rows), sep="\n\n")
     if arguments.write:
-        write_section(TITLE, page(arguments.work, listed))
+        other = "" if arguments.list == LIST else f", {arguments.list.stem.replace('_', ' ')}"
+        write_section(f"{TITLE}{other}", page(arguments.work, listed))
     return 0
 
 

@@ -79,6 +79,8 @@ class Setting:
     """Whether plans and adjustments are put together from small questions."""
     scaffold: str = ""
     """`[solve] scaffold`; the program's default where it is empty."""
+    rules: tuple[str, ...] = ()
+    """`[recovery] rules`; all of them where it is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,6 +173,8 @@ def attempt(work: Path, mirror: str, listed: CommitList, entry: CommitEntry, set
         }
         if setting.scaffold:
             values["solve"]["scaffold"] = setting.scaffold
+        if setting.rules:
+            values["recovery"] = {"rules": list(setting.rules)}
         if setting.route:
             values["judgments"] = {"route": setting.route}
         if setting.decomposed:
