@@ -31,6 +31,8 @@ ANSWERS = 6
 DIVISIONS = ((6, 1), (2, 3), (1, 6))
 """(attempts, candidates of each)."""
 SEEDS = 16
+SPENT = (150, 300, 450)
+"""Answer tokens at which the divisions are compared."""
 
 Chances = tuple[float, float]
 """(right, half right)."""
@@ -119,11 +121,20 @@ def measure_all(pool: Executor) -> str:
 
 def page(found: Mapping[tuple[int, tuple[int, int]], Sequence[Outcome]]) -> str:
     """The table: a row for each coder and division."""
-    head = ("coder", "attempts x candidates", "solved", "answers", "answer tokens", "trees tested")
+    head = (
+        "coder",
+        "attempts x candidates",
+        *(f"solved within {most} answer tokens" for most in SPENT),
+        "solved",
+        "answers",
+        "answer tokens",
+        "trees tested",
+    )
     rows = [
         (
             CODERS[number].name,
             f"{attempts} x {samples}",
+            *(f"{sum(one.solved and one.tokens <= most for one in runs)}" for most in SPENT),
             f"{sum(one.solved for one in runs)}/{len(runs)}",
             sum(one.answers for one in runs),
             sum(one.tokens for one in runs),
@@ -133,7 +144,8 @@ def page(found: Mapping[tuple[int, tuple[int, int]], Sequence[Outcome]]) -> str:
     ]
     said = (
         f"Scripted coders, {SEEDS} seeds each, at most {ANSWERS} answers to edit prompts a run, no plan made anew. Of two goal "
-        "tests, half right turns one green. The chances are assumptions: this shows what each division makes of them, not "
+        "tests, half right turns one green. A run ends when it is solved, so what it took by then is what it cost: the middle "
+        "columns compare the divisions at equal output. The chances are assumptions: this shows what each division makes of them, not "
         "what a model does."
     )
     return f"{said}\n\n{table(head, rows)}"
