@@ -1,5 +1,6 @@
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -213,6 +214,22 @@ def test_a_command_that_kills_its_supervisor_fails_and_dies(tmp_path: Path) -> N
     assert done.returncode != 0
     assert done.duration_s < PATIENCE
     wait_for_death(int((tmp_path / "pid").read_text()))
+
+
+@linux
+@pytest.mark.parametrize("said", [b"", b"12", b"400\n0\0"])
+def test_a_supervisor_whose_program_dies_before_it_says_what_to_run_leaves(said: bytes) -> None:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        command = (sys.executable, "-I", "-S", str(proc.SUPERVISOR), str(theirs.fileno()))
+        with subprocess.Popen(command, pass_fds=(theirs.fileno(),)) as supervisor:
+            theirs.close()
+            ours.sendall(said)
+            ours.close()
+            try:
+                assert supervisor.wait(PATIENCE) == 0
+            finally:
+                supervisor.kill()
 
 
 @linux

@@ -78,10 +78,15 @@ def main(control: int) -> None:
 
 
 def read_command(control: int) -> tuple[list[int], list[bytes], dict[bytes, bytes]]:
-    """The bounds, the arguments and the environment of the command."""
+    """The bounds, the arguments and the environment of the command; leaves where the other side dies before it has said
+    them.
+    """
     size = b""
     while not size.endswith(b"\n"):
-        size += os.read(control, 1)
+        digit = os.read(control, 1)
+        if not digit:
+            sys.exit(0)
+        size += digit
     left = int(size)
     chunks = []
     while left:
