@@ -156,3 +156,10 @@ def test_the_oracle_keeps_the_goal_that_the_steps_before_had() -> None:
     head = "# Judge whether a revised plan keeps the goal\n\n## Steps before\n- s1: a (a.py)\n\n## Revised steps\n"
     assert oracle(call(head + "- s2: b (a.py)")) == "yes"
     assert oracle(call(head + "(none)")) == "no"
+
+
+def test_a_file_that_brings_a_name_is_changed_before_those_that_use_it() -> None:
+    user = GoldFile(path="a.py", before="import b\n", after="import b\n\nx = b.added()\n")
+    bringer = GoldFile(path="b.py", before="", after="def added():\n    return 1\n")
+    planned = json.loads(Oracle((user, bringer)).plan_steps(plan_prompt(12)))
+    assert [step["files"][0]["path"] for step in planned["steps"]] == ["b.py", "a.py"]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.oracle_scaffold import bodies_for, new_names, scaffold_of
+from tests.fakes.oracle_scaffold import added_names, bodies_for, new_names, scaffold_of
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.bodies import WRITTEN_APART
@@ -227,7 +227,9 @@ class Oracle:
 
     def _chunks(self, left_over: Mapping[str, list[int] | None], limit: int) -> list[dict[str, list[int]]]:
         """For each step, which changes of which files it makes."""
-        whole = {path: places for path, places in left_over.items() if places is not None}
+        whole = {
+            path: places for path in self._in_order_of_use() if (places := left_over.get(path)) is not None
+        }
         if sum(self._lines(path, places) for path, places in whole.items()) <= limit:
             return [whole]
         chunks: list[dict[str, list[int]]] = []
@@ -242,6 +244,22 @@ class Oracle:
                 chunks[-1][path].append(place)
                 left -= size
         return chunks
+
+    def _in_order_of_use(self) -> list[str]:
+        """The files, those that bring a name before those that begin to use it; in the commit's order where that is all the
+        same, or where they use each other's.
+        """
+        brings = {path: added_names(file) for path, file in self.files.items()}
+        uses = {}
+        for path, file in self.files.items():
+            before = frozenset(lines_of(file.before or ""))
+            added = "\n".join(line for line in lines_of(file.after or "") if line not in before)
+            words = frozenset(re.findall(r"\w+", added))
+            uses[path] = {other for other, names in brings.items() if other != path and names & words}
+        ordered: list[str] = []
+        while left := [path for path in self.files if path not in ordered]:
+            ordered.append(next((path for path in left if uses[path] <= set(ordered)), left[0]))
+        return ordered
 
     def _lines(self, path: str, places: Sequence[int]) -> int:
         """About how many lines an answer with these changes has."""

@@ -48,6 +48,15 @@ def new_names(file: GoldFile) -> list[str]:
     return list(dict.fromkeys(one.symbol for one in found if one.symbol not in known))
 
 
+def added_names(file: GoldFile) -> set[str]:
+    """Names, without those of their classes, of all that the commit defines in the file and that was not there."""
+
+    def names(text: str | None) -> set[str]:
+        return {one.symbol.rpartition(".")[2] for one in definitions(file.path, text or "")}
+
+    return names(file.after) - names(file.before)
+
+
 def bodies_for(file: GoldFile, symbols: Sequence[str], shown: Sequence[Shown]) -> list[PatchEdit]:
     """The edits that write these of the scaffold's stubs; with all of them or none, also the rest of the file's change."""
     rest = scaffolded(file)

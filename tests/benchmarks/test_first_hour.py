@@ -1,0 +1,24 @@
+"""The page of a first hour says what its commands say."""
+
+import shutil
+import subprocess
+
+import pytest
+from benchmarks.first_hour import PAGE, comparable, lived
+
+
+@pytest.mark.skipif(shutil.which("bwrap") is None, reason="the page shows runs in the sandbox")
+def test_a_first_hour_goes_as_the_page_says() -> None:
+    """Where it fails because a command rightly says something else: `python -m benchmarks.first_hour --write`."""
+    try:
+        page = "\n\n".join(lived()) + "\n"
+    except subprocess.CalledProcessError as exc:
+        pytest.skip(f"the package index does not give click's sources: {exc.stderr[-200:]!r}")
+    assert comparable(page) == comparable(PAGE.read_text(encoding="utf-8"))
+
+
+def test_what_differs_from_run_to_run_is_made_equal() -> None:
+    first = "task 6ae663c8 at 127.0.0.1:36781, 6.4 s, 14,488 tokens, 2026-11-23 13:43:11 UTC"
+    other = "task 0c2f1a99 at 127.0.0.1:40001, 12 s, 14,102 tokens, 2027-01-02 03:04:05 UTC"
+    assert comparable(first) == comparable(other)
+    assert comparable("2 attempts") != comparable("3 attempts")
