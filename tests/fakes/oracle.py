@@ -50,7 +50,7 @@ SMALLER = 4
 MOST_NAMED = re.compile(r"Name at most (\d+)\.")
 PLACE = re.compile(r"^(\d+)\. (?:modify|create|delete) (?:(\S+) in )?(\S+)$", re.MULTILINE)
 STUB = re.compile(r"^- (\S+)::(\S+)$", re.MULTILINE)
-SOME_CHANGES = re.compile(r": change ((?:\d+, )*\d+) of (\S+)")
+SOME_CHANGES = re.compile(r"[:;] change ((?:\d+, )*\d+) of ([^\s;]+)")
 PROSE = (".md", ".rst", ".txt", ".adoc")
 
 
@@ -303,19 +303,18 @@ class Oracle:
             wanted += [shown.path for shown in room if shown.editable and shown.path in self.files]
         edits: list[PatchEdit] = []
         targets = {path for _, path in TARGET.findall(step)}
+        named = changes_named(step)
         for path in dict.fromkeys(wanted):
-            some = SOME_CHANGES.search(step)
-            places = [int(number) - 1 for number in some[1].split(", ")] if some else None
             pieces = [shown for shown in room if shown.editable or path in targets]
-            edits.extend(edits_for(self.files[path], pieces, places))
+            edits.extend(edits_for(self.files[path], pieces, named.get(path)))
         return render_edits(tuple(edits)) if edits else "The code that has to change is not shown to me."
 
     def _asked(self, prompt: str) -> Mapping[str, Sequence[int]]:
         """The files to be changed now, with the places of their changes: all, unless a step names some."""
-        some = SOME_CHANGES.search(section(prompt, "The part of it to do now"))
-        if some and some[2] in self.files:
-            return {some[2]: [int(number) - 1 for number in some[1].split(", ")]}
-        return {path: range(len(edit_groups(file))) for path, file in self.files.items()}
+        named = changes_named(section(prompt, "The part of it to do now"))
+        return {path: places for path, places in named.items() if path in self.files} or {
+            path: range(len(edit_groups(file))) for path, file in self.files.items()
+        }
 
     def _is_changed_piece(self, text: str, asked: Mapping[str, Sequence[int]]) -> bool:
         path = path_of(text)
@@ -386,7 +385,17 @@ def summary_of(prompt: str) -> str:
 
 
 def described(summary: str, chunk: Mapping[str, Sequence[int]]) -> str:
-    """What a step that makes some of a file's changes says of itself, so that whoever does it knows which."""
-    path, places = next(iter(chunk.items()))
-    numbers = ", ".join(str(place + 1) for place in places)
-    return f"{summary}: change {numbers} of {path}" if numbers else f"{summary}: {path}"
+    """What a step that makes some of its files' changes says of itself, so that whoever does it knows which."""
+    named = []
+    for path, places in chunk.items():
+        numbers = ", ".join(str(place + 1) for place in places)
+        named.append(f"change {numbers} of {path}" if numbers else path)
+    return f"{summary}: {'; '.join(named)}"
+
+
+def changes_named(step: str) -> dict[str, list[int]]:
+    """The places (0-based) of each file's changes that `described` named in a step."""
+    return {
+        path: [int(number) - 1 for number in numbers.split(", ")]
+        for numbers, path in SOME_CHANGES.findall(step)
+    }
