@@ -106,9 +106,7 @@ git commit -q -a -m 'Say how an empty default ought to be shown'"""
     Do("cra show @ --why src/click/core.py:2817 | head -n 9"),
     Do("cra report @ -o report.html"),
     Say("## Merge"),
-    Do(
-        "git merge -q $(git branch --list 'cra/*' --format '%(refname:short)') && git log --oneline"
-    ),
+    Do("git merge -q $(git branch --list 'cra/*' --format '%(refname:short)') && git log --oneline"),
     Do(".venv/bin/pytest -q | tail -n 1"),
     Do("cra runs"),
 )

@@ -6,8 +6,14 @@ from tests.fakes.rooms import room, shown_file, shown_symbol
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.artifacts.package import Section
+from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.artifacts.tasks import RefinementRequest
-from clean_room_agent.orchestrator.missing import is_new, missing_after_refusal, missing_after_tests
+from clean_room_agent.orchestrator.missing import (
+    is_new,
+    missing_after_refusal,
+    missing_after_tests,
+    not_shown_whole,
+)
 
 KNOWN = {"a.py", "b.py", "tests/test_b.py"}
 SHOWN = room(shown_file("a.py", "import b\n"))
@@ -29,6 +35,28 @@ def test_a_misquote_of_a_file_shown_whole_lacks_nothing() -> None:
 
 def test_an_edit_of_a_file_that_does_not_exist_lacks_nothing() -> None:
     assert missing_after_refusal([report("c.py", EditCode.WRONG_FILE)], SHOWN, KNOWN) is None
+
+
+def step_that_changes(*paths: str) -> PlanStep:
+    targets = tuple(TargetFile(path=path, role="modify") for path in paths)
+    return PlanStep(id="s1", description="d", target_files=targets)
+
+
+def test_files_of_a_step_that_are_shown_in_part_are_wanted_whole_where_there_is_room() -> None:
+    step = step_that_changes("a.py", "b.py", "c.py", "huge.py", "unreadable.py")
+    seen = room(shown_file("a.py", "import b\n"), shown_symbol("b.py", "def part(): ...\n", "part", 1, 1))
+    left = seen.budget.context_window - seen.budget.reserved_tokens - seen.budget.used_tokens
+    sizes = {"a.py": 9, "b.py": left, "c.py": 10, "huge.py": left}
+    request = not_shown_whole(step, seen, sizes)
+    assert request is not None
+    assert request.whole_files == ("b.py", "c.py")
+    assert is_new(request, [])
+    assert not is_new(request, [request])
+    assert is_new(request, [RefinementRequest(reason="r", missing_files=("b.py", "c.py"))])
+
+
+def test_a_step_whose_files_are_shown_whole_lacks_none() -> None:
+    assert not_shown_whole(step_that_changes("a.py"), SHOWN, {"a.py": 9}) is None
 
 
 def test_failing_tests_ask_for_what_they_name_and_the_room_did_not_show() -> None:

@@ -7,17 +7,8 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.orchestrator.config import RecoveryConfig, Rule
 from clean_room_agent.orchestrator.doctor import Advice, DoctorSeen
-from clean_room_agent.orchestrator.recovery import (
-    TABLE,
-    Action,
-    AttemptSeen,
-    Drawn,
-    RunSeen,
-    Situation,
-    StepSeen,
-    decide,
-    is_repeat,
-)
+from clean_room_agent.orchestrator.recovery import TABLE, Action, decide, is_repeat
+from clean_room_agent.orchestrator.situation import AttemptSeen, Drawn, RunSeen, Situation, StepSeen
 
 MISSING = RefinementRequest(reason="r", missing_files=("a.py",))
 ERROR = "AssertionError: Lists differ: [7, 1, 1] != [3, 3, 3]"
@@ -39,6 +30,8 @@ UNDEFINED = replace(FAILED, category="name", message="NameError: name 'rest' is 
 UNDEFINED_OTHERWISE = replace(UNDEFINED, fingerprint="y")
 BROKEN = replace(FAILED, category="infrastructure", outcome=AttemptOutcome.INFRASTRUCTURE)
 ENDLESS = AttemptSeen(outcome=AttemptOutcome.UNREADABLE, fingerprint="x", category="endless")
+RED = replace(SAID, red=("tests/test_a.py::test_one: lists differ",))
+RED_AGAIN = replace(RED, fingerprint="y")
 STEP = StepSeen(attempts=(FAILED,), max_attempts=3)
 CONFIG = RecoveryConfig()
 REDRAW = RecoveryConfig(redraw=2)
@@ -75,6 +68,11 @@ def without(*rules: str, redraw: int = 0) -> RecoveryConfig:
         (at(CUT, CUT_AGAIN), "retry"),
         (at(FAILED, divisible=True, run=RunSeen(budget_share=0.95)), "reduce_scope"),
         (at(FAILED, run=RunSeen(budget_share=0.95)), "retry"),
+        (at(RED, RED_AGAIN, unshown=MISSING, refinements_left=1, replans_left=1), "refine"),
+        (at(RED, RED_AGAIN, unshown=MISSING, refinements_left=1, max_attempts=2), "skip"),
+        (at(RED, RED_AGAIN, unshown=MISSING, replans_left=0), "change_strategy"),
+        (at(RED, RED_AGAIN, refinements_left=1), "change_strategy"),
+        (at(RED, SAID_OTHERWISE, unshown=MISSING, refinements_left=1), "retry"),
         (at(SAID, SAID_OTHERWISE, replans_left=1), "replan"),
         (at(SAID, SAID_OTHERWISE, replans_left=0), "retry"),
         (at(SAID, SAID_OTHERWISE, replans_left=1, kept=True), "retry"),
@@ -128,6 +126,7 @@ def test_a_row_that_is_switched_off_never_decides() -> None:
         "reduce_scope": at(CUT, CUT_AGAIN, divisible=True),
         "endless": at(ENDLESS),
         "redraw": at(SAID, config=REDRAW),
+        "widen": at(RED, RED_AGAIN, unshown=MISSING, refinements_left=1),
         "replan": at(SAID, SAID_OTHERWISE, replans_left=1),
         "diagnose": at(UNDEFINED, UNDEFINED_OTHERWISE),
         "change_strategy": at(FAILED, FAILED),

@@ -76,6 +76,26 @@ def test_what_was_to_be_changed_in_a_file_stays_when_more_of_it_is_missing(make:
     assert not [call for call in world.transport.requests if "task_3" in call.identity.item]
 
 
+@pytest.mark.parametrize(("window", "fits"), [(16384, True), (8192, False)])
+def test_a_file_that_is_wanted_whole_is_shown_so_where_it_fits(make: Make, window: int, fits: bool) -> None:
+    text = large_module(20)
+    answers = {"piece_judgment": lambda _: "skip"}
+    world = make({"big.py": text, "shop/cart.py": SHOP["shop/cart.py"]}, answers, window=window)
+    retriever = world.retriever(route="each", each_share=0.0)
+    asked = {"files": ("big.py",), "symbols": ("task_3",)}
+    first = retriever.retrieve(room_request(**asked))
+    assert "big.py" not in {item.path for item in first.primary() if item.symbol is None}
+    world.transport.requests.clear()
+    wish = RefinementRequest(reason="it fails in the same way", whole_files=("big.py", "gone.py"))
+    second = retriever.refine(wish, room_request(pass_id=RETRY, **asked))
+    shown = [item for item in second.items if item.path == "big.py"]
+    assert ([(item.symbol, item.text) for item in shown] == [(None, text)]) is fits
+    assert {item.symbol for item in first.primary()} <= {item.symbol for item in shown} or fits
+    assert not world.transport.requests
+    noted = [(row.path, row.included) for row in world.decisions(RETRY) if row.stage == "refinement_merge"]
+    assert noted == [("big.py", fits), ("gone.py", False)]
+
+
 def test_a_missing_test_is_shown_to_be_read(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     world.retriever().retrieve(room_request(files=("shop/cart.py",)))

@@ -59,8 +59,10 @@ class RefinementRequest:
     missing_files: tuple[str, ...] = ()
     missing_symbols: tuple[str, ...] = ()
     missing_tests: tuple[str, ...] = ()
+    whole_files: tuple[str, ...] = ()
+    """Files that were shown in part, and are to be shown whole without asking."""
     error_signatures: tuple[str, ...] = ()
 
     def is_empty(self) -> bool:
         """Whether the request names nothing to look for."""
-        return not (self.missing_files or self.missing_symbols or self.missing_tests)
+        return not (self.missing_files or self.missing_symbols or self.missing_tests or self.whole_files)

@@ -12,6 +12,7 @@ Rule = Literal[
     "reduce_scope",
     "endless",
     "redraw",
+    "widen",
     "replan",
     "diagnose",
     "change_strategy",

@@ -9,8 +9,9 @@ from clean_room_agent.orchestrator.attempt import StepJob, Tried
 from clean_room_agent.orchestrator.doctor import Advice
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.journal import as_text
-from clean_room_agent.orchestrator.recovery import Situation, advised_by_rules, doctor_to_ask
+from clean_room_agent.orchestrator.recovery import advised_by_rules, doctor_to_ask
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.situation import Situation
 
 DIAGNOSIS = "diagnosis"
 """Name in the journal, under the pass of an attempt."""

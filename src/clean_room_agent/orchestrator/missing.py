@@ -1,11 +1,12 @@
 """Whether a failed attempt shows that its room lacked something, and what."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.artifacts.test_names import SEPARATOR, files_meant, unnumbered
 from clean_room_agent.execute.edits.paths import is_test_path
@@ -35,7 +36,7 @@ def missing_after_refusal(
     reports: Sequence[EditReport], room: ContextPackage, known: Collection[str]
 ) -> RefinementRequest | None:
     """What the refused edits reached for that exists in the tree and was not shown whole; None where nothing."""
-    whole = {item.path for item in room.items if item.detail == "primary" and item.symbol is None}
+    whole = {item.path for item in room.primary() if item.symbol is None}
     files = [
         report.file_path
         for report in reports
@@ -83,6 +84,31 @@ def missing_after_tests(
     )
 
 
+def not_shown_whole(
+    step: PlanStep, room: ContextPackage, sizes: Mapping[str, int]
+) -> RefinementRequest | None:
+    """The files that the step modifies, that the context shows in part and has room to show whole; None where none is.
+
+    Args:
+        step: whose files may be shown.
+        room: the newest attempt's context.
+        sizes: tokens of each file that can be shown.
+    """
+    whole = {item.path for item in room.primary() if item.symbol is None}
+    left = room.budget.context_window - room.budget.reserved_tokens - room.budget.used_tokens
+    files = []
+    for path in dict.fromkeys(target.path for target in step.target_files if target.role == "modify"):
+        shown = sum(item.tokens for item in room.primary() if item.path == path)
+        if path not in whole and path in sizes and sizes[path] - shown <= left:
+            left -= sizes[path] - shown
+            files.append(path)
+    if not files:
+        return None
+    return RefinementRequest(
+        reason="the step's files were shown in part, and what fails stays the same", whole_files=_first(files)
+    )
+
+
 def is_new(request: RefinementRequest, earlier: Sequence[RefinementRequest]) -> bool:
     """Whether `request` names anything that no earlier request of the step named."""
     named = {name for asked in earlier for name in _names(asked)}
@@ -90,7 +116,12 @@ def is_new(request: RefinementRequest, earlier: Sequence[RefinementRequest]) -> 
 
 
 def _names(request: RefinementRequest) -> tuple[str, ...]:
-    return (*request.missing_files, *request.missing_symbols, *request.missing_tests)
+    return (
+        *request.missing_files,
+        *request.missing_symbols,
+        *request.missing_tests,
+        *(f"{path}, whole" for path in request.whole_files),
+    )
 
 
 def _function_of(test: str) -> str:

@@ -1,15 +1,16 @@
 """What to do when an attempt did not work: one pure function over a table, whose first row that matches wins."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
-from clean_room_agent.orchestrator.config import RecoveryConfig, Rule
-from clean_room_agent.orchestrator.doctor import Advice, DoctorSeen, known_cause, whom_to_ask
+from clean_room_agent.orchestrator.config import Rule
+from clean_room_agent.orchestrator.doctor import Advice, known_cause, whom_to_ask
 from clean_room_agent.orchestrator.failures import Category
 from clean_room_agent.orchestrator.likeness import likeness
+from clean_room_agent.orchestrator.situation import AttemptSeen, Drawn, Form, Situation
 
 ActionKind = Literal[
     "stop",
@@ -23,101 +24,11 @@ ActionKind = Literal[
     "skip",
     "needs_human",
 ]
-Form = Literal["", "whole_symbol"]
-"""How edits are to be written: as the coder likes, or each changed symbol whole."""
 NO_FLAW: frozenset[Category] = frozenset({"format", "truncated", "endless", "untouched", "infrastructure"})
 """Failures that say nothing about the plan: no edit of theirs was judged."""
 
 UNEXPLAINED: frozenset[Category] = frozenset({"logic", "timeout"})
 """Failures that another draw mends as often as their words do; a wrong name, import, syntax or edit is told at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
-    """How an answer was asked for."""
-
-    varied: bool = False
-    """With a temperature, and a seed of its own."""
-    more_room: bool = False
-    form: Form = ""
-    model: str = ""
-    """A stronger model's tag; "" for the coder."""
-    unchanged: bool = False
-    """From the prompt of the first attempt, which shows nothing that failed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptSeen:
-    """What the decision looks at of one attempt."""
-
-    outcome: AttemptOutcome
-    fingerprint: str
-    """Of the answer's text: an answer given twice is not worth a third test run."""
-    missing: RefinementRequest | None = None
-    category: Category = "logic"
-    message: str = ""
-    """What failed, in the words of the tests or of the refusal."""
-    tree: str = ""
-    """Equal for attempts that made the same tree; "" where nothing was applied."""
-    red: tuple[str, ...] = ()
-    """Each red test with its message, normalised; sorted."""
-    already_applied: bool = False
-    """Whether an edit's replacement stood there before."""
-    drawn: Drawn = Drawn()
-    refined: bool = False
-    """Whether retrieval added to its context what an earlier attempt had lacked."""
-    candidates: int = 1
-    """Answers drawn from its prompt; this is the best of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepSeen:
-    """What the decision looks at of the step."""
-
-    attempts: tuple[AttemptSeen, ...]
-    """Failed ones, oldest first; not empty."""
-    max_attempts: int
-    """Of the coder."""
-    refinements_left: int = 0
-    divisible: bool = False
-    """Whether it names several files or symbols, so that something smaller can be done first."""
-    depended_on: bool = False
-    """Whether another step, or another part, needs it."""
-    kept: bool = False
-    """Whether an attempt may stay that turned no test green: the step is not given up then."""
-    replans_left: int = 0
-    """Times that its part may still be planned again, of the part's and of the run's."""
-    stronger: tuple[str, ...] = ()
-    """Tags of stronger models that were not asked yet, in order; the first may have been, while attempts of its are left."""
-
-    doctor: DoctorSeen = field(default_factory=DoctorSeen)
-
-    @property
-    def newest(self) -> AttemptSeen:
-        """The last attempt."""
-        return self.attempts[-1]
-
-    @property
-    def attempts_left(self) -> int:
-        """Of the coder; a round of answers from the unchanged prompt is one."""
-        own = [seen for seen in self.attempts if not seen.drawn.model]
-        single = sum(not seen.drawn.unchanged for seen in own)
-        return self.max_attempts - single - any(seen.drawn.unchanged for seen in own)
-
-    @property
-    def more_room(self) -> bool:
-        """Whether an answer of the step was cut off, so that each later one gets more of the window."""
-        return any(seen.outcome is AttemptOutcome.TRUNCATED for seen in self.attempts)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSeen:
-    """What the decision looks at of the run."""
-
-    budget_spent: str = ""
-    """Which budget is used up; "" while none is."""
-    budget_share: float = 0.0
-    """Of the budget that is nearest to its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +46,8 @@ class Action:
     """The stronger model that is asked next; "" for the coder."""
     unchanged: bool = False
     """Whether the next answer is drawn from the unchanged prompt."""
+    missing: RefinementRequest | None = None
+    """What the next context gets besides."""
     hint: str = ""
     """What the doctor tells the coder."""
     question: str = ""
@@ -149,15 +62,6 @@ class Action:
             model=self.model,
             unchanged=self.unchanged,
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """All that a decision looks at, and all that the record keeps of it."""
-
-    step: StepSeen
-    run: RunSeen
-    config: RecoveryConfig
 
 
 Row = Callable[[Situation], Action | None]
@@ -180,7 +84,12 @@ def _refine(at: Situation) -> Action | None:
     )
     if not lacking or at.step.refinements_left <= 0 or at.step.attempts_left <= 0:
         return None
-    return Action(kind="refine", rule="insufficient_context with evidence", more_room=at.step.more_room)
+    return Action(
+        kind="refine",
+        rule="insufficient_context with evidence",
+        more_room=at.step.more_room,
+        missing=at.step.newest.missing,
+    )
 
 
 def _reduce_scope(at: Situation) -> Action | None:
@@ -215,6 +124,22 @@ def _redraw(at: Situation) -> Action | None:
         rule=f"drawn from the unchanged prompt: {drawn + 1} of {at.config.redraw}",
         vary=True,
         unchanged=True,
+    )
+
+
+def _widen(at: Situation) -> Action | None:
+    """Who fails in the same way again may not see what is to be changed: a small model has left it out, say."""
+    step = at.step
+    if step.unshown is None or step.refinements_left <= 0 or step.attempts_left <= 0:
+        return None
+    why = _standstill(step.attempts, at.config.no_progress)
+    if not why or step.newest.category in NO_FLAW:
+        return None
+    return Action(
+        kind="refine",
+        rule=f"{why}: the step's files are shown whole",
+        more_room=step.more_room,
+        missing=step.unshown,
     )
 
 
@@ -374,6 +299,7 @@ TABLE: tuple[tuple[Rule, Row], ...] = (
     ("reduce_scope", _reduce_scope),
     ("endless", _endless),
     ("redraw", _redraw),
+    ("widen", _widen),
     ("replan", _replan),
     ("diagnose", _diagnose),
     ("change_strategy", _change_strategy),

@@ -17,11 +17,12 @@ from clean_room_agent.orchestrator.candidates import Candidate, candidate, choos
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.doctor import Advice
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
+from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
 from clean_room_agent.orchestrator.scaffold import NO_SCAFFOLD, Scaffold
 from clean_room_agent.orchestrator.scaffolding import room_with, scaffold_for
 from clean_room_agent.orchestrator.setup import tell
+from clean_room_agent.orchestrator.situation import AttemptSeen
 from clean_room_agent.orchestrator.step_context import context_for
 from clean_room_agent.orchestrator.testing.results import TestRun
 

@@ -13,7 +13,8 @@ from clean_room_agent.execute.implement import text_fingerprint
 from clean_room_agent.orchestrator.attempt import Tried
 from clean_room_agent.orchestrator.failures import Category, category_of
 from clean_room_agent.orchestrator.likeness import MOST_COMPARED, normalised
-from clean_room_agent.orchestrator.recovery import Action, AttemptSeen
+from clean_room_agent.orchestrator.recovery import Action
+from clean_room_agent.orchestrator.situation import AttemptSeen
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
 NOT_RUN = "the test passed before, and does not run now"

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.ids import part_plan_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.artifacts.verdicts import MAX_MESSAGE, FailureSignal
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.git.history import changed_paths
@@ -12,12 +13,13 @@ from clean_room_agent.orchestrator.candidates import candidate
 from clean_room_agent.orchestrator.diagnosing import DIAGNOSIS, diagnosis
 from clean_room_agent.orchestrator.doctor import Advice, DoctorSeen
 from clean_room_agent.orchestrator.journal import as_text
-from clean_room_agent.orchestrator.missing import is_new
-from clean_room_agent.orchestrator.recovery import Action, AttemptSeen, RunSeen, Situation, StepSeen, decide
+from clean_room_agent.orchestrator.missing import is_new, not_shown_whole
+from clean_room_agent.orchestrator.recovery import Action, decide
 from clean_room_agent.orchestrator.reduced import is_divisible
 from clean_room_agent.orchestrator.rounds import History, Round, draw_round
 from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
 from clean_room_agent.orchestrator.seen import attempt_seen, signals_of
+from clean_room_agent.orchestrator.situation import AttemptSeen, RunSeen, Situation, StepSeen
 
 ACTION = "action"
 """Name in the journal, under the pass of an attempt."""
@@ -65,8 +67,9 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         past.seen.append(attempt_seen(tried, action, missing, candidates=drawn.size))
         action = _decide(run, job, past, drawn.pass_id)
         run.session.for_pass(drawn.pass_id).set_state("retry_context", {"feedback": tried.feedback})
-        if action.kind == "refine" and missing is not None:
-            past.refinements.append(missing)
+        wanted = action.missing or missing
+        if action.kind == "refine" and wanted is not None:
+            past.refinements.append(wanted)
         if action.kind not in ENDS_STEP:
             continue
         if past.kept is not None:
@@ -116,6 +119,7 @@ def _step_seen(run: Run, job: StepJob, past: History) -> StepSeen:
         attempts=tuple(past.seen),
         max_attempts=run.limits.solve.max_attempts,
         refinements_left=run.limits.solve.max_refinement_loops - len(past.refinements),
+        unshown=_unshown(run, job, past),
         divisible=is_divisible(job.step),
         depended_on=job.depended_on,
         kept=past.kept is not None,
@@ -125,6 +129,16 @@ def _step_seen(run: Run, job: StepJob, past: History) -> StepSeen:
             step=tuple(past.advice), run=tuple(run.progress.advice), strong=stronger[0] if stronger else ""
         ),
     )
+
+
+def _unshown(run: Run, job: StepJob, past: History) -> RefinementRequest | None:
+    """The step's files that may still be shown whole."""
+    if past.room is None:
+        return None
+    texts, _ = run.tree().texts(tuple(target.path for target in job.step.target_files))
+    sizes = {path: run.models.count(text, "coding") for path, text in texts.items()}
+    request = not_shown_whole(job.step, past.room, sizes)
+    return request if request and is_new(request, past.refinements) else None
 
 
 def _replans_left(run: Run, job: StepJob, seen: list[AttemptSeen]) -> int:

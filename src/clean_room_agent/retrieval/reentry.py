@@ -16,6 +16,8 @@ from clean_room_agent.retrieval.stages.precision import PrecisionStage
 
 STAGE = "refinement_merge"
 NAMED_SCORE = 1.0
+WHOLE_SHARE = 0.8
+"""Of what is available, at most so much is code to change where a file of it comes in whole: tests stand beside it."""
 DETAILS: tuple[Detail, ...] = ("primary", "supporting", "type_context")
 """The greatest first."""
 
@@ -65,7 +67,8 @@ def merge_request(
         selections=kept,
     )
     judged = PrecisionStage(config, name=STAGE).run(before, source, query, models)
-    kept, added = _merged(kept, judged.selections)
+    whole, whole_notes = _whole_files(request, kept, source, available_tokens)
+    kept, added = _merged(kept, (*whole, *judged.selections))
     named, named_notes = _named_symbols(request, (*kept, *added), source)
     files = {entry.path: entry for entry in (*earlier.outputs.files, *additions)}
     context = replace(
@@ -75,7 +78,12 @@ def merge_request(
         candidates=tuple(files.values()),
         files=tuple(files.values()),
         selections=(*kept, *added, *named),
-        decisions=(*notes, *(replace(entry, stage=STAGE) for entry in judged.decisions), *named_notes),
+        decisions=(
+            *notes,
+            *whole_notes,
+            *(replace(entry, stage=STAGE) for entry in judged.decisions),
+            *named_notes,
+        ),
     )
     return Merged(context=context, query=query)
 
@@ -84,15 +92,13 @@ def _merged(
     kept: Sequence[Selection], judged: Sequence[Selection]
 ) -> tuple[tuple[Selection, ...], tuple[Selection, ...]]:
     """What stays of both, each piece in the greater of its details once: first what was chosen before, then what comes in."""
-    whole = {entry.path for entry in (*kept, *judged) if entry.symbol is None and entry.detail == "primary"}
+    whole = {entry.path for entry in (*kept, *judged) if _is_whole(entry)}
     before = {_place(entry): DETAILS.index(entry.detail) for entry in kept}
     after = {_place(entry): DETAILS.index(entry.detail) for entry in judged}
 
     def stays(entry: Selection, other: Mapping[Place, int], *, first: bool) -> bool:
-        if entry.path in whole and entry.section == "code":
-            return (
-                entry.symbol is None and entry.detail == "primary" and (first or _place(entry) not in other)
-            )
+        if entry.path in whole and entry.section == "code" and not _is_whole(entry):
+            return False
         mine, theirs = DETAILS.index(entry.detail), other.get(_place(entry), len(DETAILS))
         return mine < theirs or (first and mine == theirs)
 
@@ -100,6 +106,10 @@ def _merged(
         tuple(entry for entry in kept if stays(entry, after, first=True)),
         tuple(entry for entry in judged if stays(entry, before, first=False)),
     )
+
+
+def _is_whole(entry: Selection) -> bool:
+    return entry.symbol is None and entry.detail == "primary"
 
 
 def _place(entry: Selection) -> Place:
@@ -158,6 +168,38 @@ def _unknown(name: str, what: str) -> Decision:
     return Decision(stage=STAGE, path=name, tier=1, included=False, reason=reason)
 
 
+def _whole_files(
+    request: RefinementRequest, kept: Sequence[Selection], source: RepositorySource, available_tokens: int
+) -> tuple[list[Selection], list[Decision]]:
+    """The files that are wanted whole and fit so, with what is said of each in the record."""
+    chosen: list[Selection] = []
+    notes: list[Decision] = []
+    for path in request.whole_files:
+        row = source.file(path)
+        text = source.files.read(path, row.content_hash) if row is not None else None
+        if not isinstance(text, FileText):
+            notes.append(_unknown(path, "file"))
+            continue
+        entry = Selection(
+            path=path,
+            symbol=None,
+            start_line=1,
+            end_line=len(text.lines),
+            detail="primary",
+            tier=min((one.tier for one in kept if one.path == path), default=0),
+            score=NAMED_SCORE,
+            reason="the same failure came again; shown whole",
+        )
+        beside = [one for one in kept if one.path != path]
+        if _primary_tokens([*beside, *chosen, entry], source) > available_tokens * WHOLE_SHARE:
+            reason = "the same failure came again; too large to be shown whole"
+            notes.append(Decision(stage=STAGE, path=path, tier=entry.tier, included=False, reason=reason))
+            continue
+        chosen.append(entry)
+        notes.append(_without_asking(entry, entry.reason))
+    return chosen, notes
+
+
 def _named_symbols(
     request: RefinementRequest, selections: Sequence[Selection], source: RepositorySource
 ) -> tuple[list[Selection], list[Decision]]:
@@ -180,20 +222,20 @@ def _named_symbols(
                         outline=f"{symbol.signature}\n",
                     )
                 )
-    notes = [
-        Decision(
-            stage=STAGE,
-            path=entry.path,
-            symbol=entry.symbol,
-            tier=entry.tier,
-            score=entry.score,
-            included=True,
-            detail=entry.detail,
-            reason="in without asking: named by the failure",
-        )
-        for entry in chosen
-    ]
-    return chosen, notes
+    return chosen, [_without_asking(entry, "named by the failure") for entry in chosen]
+
+
+def _without_asking(entry: Selection, reason: str) -> Decision:
+    return Decision(
+        stage=STAGE,
+        path=entry.path,
+        symbol=entry.symbol,
+        tier=entry.tier,
+        score=entry.score,
+        included=True,
+        detail=entry.detail,
+        reason=f"in without asking: {reason}",
+    )
 
 
 def _is_chosen(path: str, symbol: SymbolRow, selections: Iterable[Selection]) -> bool:

@@ -1,0 +1,112 @@
+"""What is looked at when it is decided what follows a failed attempt."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.orchestrator.config import RecoveryConfig
+from clean_room_agent.orchestrator.doctor import DoctorSeen
+from clean_room_agent.orchestrator.failures import Category
+
+Form = Literal["", "whole_symbol"]
+"""How edits are to be written: as the coder likes, or each changed symbol whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """How an answer was asked for."""
+
+    varied: bool = False
+    """With a temperature, and a seed of its own."""
+    more_room: bool = False
+    form: Form = ""
+    model: str = ""
+    """A stronger model's tag; "" for the coder."""
+    unchanged: bool = False
+    """From the prompt of the first attempt, which shows nothing that failed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptSeen:
+    """What the decision looks at of one attempt."""
+
+    outcome: AttemptOutcome
+    fingerprint: str
+    """Of the answer's text: an answer given twice is not worth a third test run."""
+    missing: RefinementRequest | None = None
+    category: Category = "logic"
+    message: str = ""
+    """What failed, in the words of the tests or of the refusal."""
+    tree: str = ""
+    """Equal for attempts that made the same tree; "" where nothing was applied."""
+    red: tuple[str, ...] = ()
+    """Each red test with its message, normalised; sorted."""
+    already_applied: bool = False
+    """Whether an edit's replacement stood there before."""
+    drawn: Drawn = Drawn()
+    refined: bool = False
+    """Whether retrieval added to its context what an earlier attempt had lacked."""
+    candidates: int = 1
+    """Answers drawn from its prompt; this is the best of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepSeen:
+    """What the decision looks at of the step."""
+
+    attempts: tuple[AttemptSeen, ...]
+    """Failed ones, oldest first; not empty."""
+    max_attempts: int
+    """Of the coder."""
+    refinements_left: int = 0
+    unshown: RefinementRequest | None = None
+    """Its files that its context shows in part, where they were not asked for before."""
+    divisible: bool = False
+    """Whether it names several files or symbols, so that something smaller can be done first."""
+    depended_on: bool = False
+    """Whether another step, or another part, needs it."""
+    kept: bool = False
+    """Whether an attempt may stay that turned no test green: the step is not given up then."""
+    replans_left: int = 0
+    """Times that its part may still be planned again, of the part's and of the run's."""
+    stronger: tuple[str, ...] = ()
+    """Tags of stronger models that were not asked yet, in order; the first may have been, while attempts of its are left."""
+
+    doctor: DoctorSeen = field(default_factory=DoctorSeen)
+
+    @property
+    def newest(self) -> AttemptSeen:
+        """The last attempt."""
+        return self.attempts[-1]
+
+    @property
+    def attempts_left(self) -> int:
+        """Of the coder; a round of answers from the unchanged prompt is one."""
+        own = [seen for seen in self.attempts if not seen.drawn.model]
+        single = sum(not seen.drawn.unchanged for seen in own)
+        return self.max_attempts - single - any(seen.drawn.unchanged for seen in own)
+
+    @property
+    def more_room(self) -> bool:
+        """Whether an answer of the step was cut off, so that each later one gets more of the window."""
+        return any(seen.outcome is AttemptOutcome.TRUNCATED for seen in self.attempts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSeen:
+    """What the decision looks at of the run."""
+
+    budget_spent: str = ""
+    """Which budget is used up; "" while none is."""
+    budget_share: float = 0.0
+    """Of the budget that is nearest to its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """All that a decision looks at, and all that the record keeps of it."""
+
+    step: StepSeen
+    run: RunSeen
+    config: RecoveryConfig
