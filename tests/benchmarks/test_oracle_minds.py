@@ -61,6 +61,22 @@ def test_a_step_of_some_changes_gets_the_edits_of_these_alone() -> None:
     assert ["return 14" in edit.replacement for edit in edits] == [True]
 
 
+def test_a_step_over_several_files_names_the_changes_of_each_and_gets_them() -> None:
+    made = "\n\n## Changes made so far\n+++ b/c.py\n+x\n\n## Task"
+    prompt = plan_prompt(200).replace("\n\n## Task", made, 1)
+    oracle = Oracle((GOLD[0], GoldFile(path="b.py", before="limit = 100\n", after="limit = 200\n")))
+    (step,) = json.loads(oracle.plan_steps(prompt))["steps"]
+    assert step["description"] == "More.: change 1, 2, 3 of a.py; change 1 of b.py"
+    shown = f"===== file: a.py (lines 1-36)\n{BEFORE}===== end\n===== file: b.py (lines 1-1)\nlimit = 100\n===== end\n"
+    files = "Files: modify a.py, modify b.py"
+    asked = f"# Write the edits for one step\n\n## Code to change\n{shown}\n## The step to do now\n"
+    few = step["description"].replace("1, 2, 3 of a.py", "2 of a.py")
+    for words, count in ((step["description"], 4), (few, 2)):
+        edits = parse_edits(str(oracle(call(f"{asked}{words}\n{files}"))))
+        assert isinstance(edits, tuple)
+        assert len(edits) == count
+
+
 def test_lines_are_added_at_the_end_of_a_file() -> None:
     file = GoldFile(path="a.py", before="limit = 100\n", after="limit = 100\ny = 2\n")
     (edit,) = edits_for(file, (Shown(path="a.py", editable=True, text="limit = 100"),))

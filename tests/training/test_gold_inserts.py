@@ -178,3 +178,12 @@ def test_a_line_is_inserted_after_a_shown_one_though_an_empty_line_stands_betwee
         file = gold(after, before)
         (edit,) = edits_for(file, [Shown(path="a.py", editable=True, text=shown_text)])
         assert before.replace(edit.search, edit.replacement) == after
+
+
+def test_where_nothing_else_fits_a_line_is_inserted_above_the_empty_lines_that_it_follows() -> None:
+    before = "import os\n\nLIMIT_OF_ALL = 1\n\n\ndef main():\n    return LIMIT_OF_ALL\n"
+    after = before.replace("= 1\n\n", "= 1\n\n# Why it is so.\nLIMIT_OF_ONE = 2\n")
+    (edit,) = edits_for(gold(after, before), [Shown(path="a.py", editable=True, text="LIMIT_OF_ALL = 1")])
+    written = before.replace(edit.search, edit.replacement)
+    assert written != after
+    assert [line for line in written.split("\n") if line] == [line for line in after.split("\n") if line]

@@ -125,7 +125,8 @@ def edits_for(
 
 def _other_forms(file: GoldFile, group: Group) -> Iterator[Group]:
     """Changes that are as good where the lines beside one are not shown, as empty lines often are: a deletion that leaves the
-    empty lines after and before what it deletes; an insertion a line or two higher or lower that gives the same text.
+    empty lines after and before what it deletes; an insertion a line or two higher or lower that gives the same text, or
+    one above the empty lines that it follows, which gives the same code and more empty lines.
     """
     i1, i2, j1, j2 = group
     before, after = lines_of(file.before or ""), lines_of(file.after or "")
@@ -146,6 +147,10 @@ def _other_forms(file: GoldFile, group: Group) -> Iterator[Group]:
             if i2 + down > len(before) or before[i2 + down - 1] != after[j1 + down - 1]:
                 break
             yield i1 + down, i2 + down, j1 + down, j2 + down
+        for up in (1, 2):
+            if min(i1, j1) < up or before[i1 - up].strip() or after[j1 - up].strip():
+                break
+            yield i1 - up, i2 - up, j1 - up, j2
 
 
 def _moved(group: Group, made: Sequence[Group]) -> Group:
