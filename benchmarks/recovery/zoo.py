@@ -15,6 +15,7 @@ from tests.fakes.ollama_script import Answer, Answerer, ChatCall, busy
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import (
     MENDED_MONEY,
+    MONEY,
     MONEY_TESTS,
     TASK,
     TILL,
@@ -58,6 +59,8 @@ class Pathology:
     meta: Spoiler | None = None
     diagnosis: str = ""
     """What the doctor answers."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """Of the project, in place of its own."""
     changed: Mapping[str, str] = field(default_factory=lambda: {"till/money.py": MENDED_MONEY})
     tests: str = ""
     """Appended to the project's tests."""
@@ -81,7 +84,7 @@ class Lived:
 
 def live_through(sick: Pathology, folder: Path, *, rules: tuple[str, ...] | None = None) -> Lived:
     """A run of `cra solve` with the pathology, in a repository below `folder`; with only the given rules where any are."""
-    files = dict(TILL)
+    files = {**TILL, **sick.files}
     if sick.tests:
         files["tests/test_money.py"] = MONEY_TESTS + sick.tests
     task = f"{TASK}; till/receipt.py says sum, not total" if "till/receipt.py" in sick.changed else TASK
@@ -207,6 +210,12 @@ def other_file(_: ChatCall, right: str) -> str:
     return json.dumps({**plan, "steps": steps})
 
 
+def half_named(_: ChatCall, right: str) -> str:
+    """The plan, with one of the functions that have to change."""
+    plan = json.loads(right)
+    return json.dumps({**plan, "steps": [{**step, "symbols": ["split"]} for step in plan["steps"]]})
+
+
 def misled(_: Path) -> Spoiler:
     """Who is told to change the receipt alone cannot."""
     return lambda call, right: "I cannot." if "Files: modify till/receipt.py" in call.prompt else right
@@ -219,6 +228,16 @@ def smaller_goal(_: ChatCall, right: str) -> str:
     return json.dumps({**plan, "parts": parts, "summary": "Add a comment."})
 
 
+LONG_MONEY = (
+    MONEY.replace(
+        SPLIT, "    share, rest = cents // people, rest_of(cents, people)\n    return [share] * people"
+    )
+    + "".join(f"\n\ndef coins_{n}(cents):\n    return cents // {n}\n" for n in range(1, 60))
+    + '\n\ndef rest_of(cents, people):\n    """The cents that no share holds."""\n    return 0\n'
+)
+MENDED_LONG_MONEY = LONG_MONEY.replace(
+    "    return [share] * people", "    return [share + 1] * rest + [share] * (people - rest)"
+).replace("    return 0\n", "    return cents % people\n")
 DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
 WRONG = edit(SPLIT, "    return [cents]")
 ENDLESS = '<edit file="till/money.py" symbol="split">\n' + "def split(cents: int, people: int):\n" * 200
@@ -293,6 +312,14 @@ ZOO: tuple[Pathology, ...] = (
         spoil=always(edit("    return share", "    return cents", path="till/bills.py")),
     ),
     Pathology(name="a plan with a wrong file", ends="complete", most_calls=30, spoil=misled, plan=other_file),
+    Pathology(
+        name="a plan that names half of what has to change",
+        ends="complete",
+        most_calls=20,
+        plan=half_named,
+        files={"till/money.py": LONG_MONEY},
+        changed={"till/money.py": MENDED_LONG_MONEY},
+    ),
     Pathology(
         name="a compile error that each repair moves",
         ends="failed",
