@@ -6,7 +6,7 @@ from tests.retrieval.world import World
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.retrieval.candidates import test_files as files_of_tests
-from clean_room_agent.retrieval.failing_tests import TestCode, find_named_tests, find_tests
+from clean_room_agent.retrieval.failing_tests import MAX_HELPERS, TestCode, find_named_tests, find_tests
 
 Make = Callable[..., World]
 
@@ -251,3 +251,29 @@ def test_of_many_tests_in_a_file_that_cannot_be_loaded_the_first_are_found(make:
     files = {"shop/__init__.py": "", "tests/test_refund.py": f"from shop import refund\n\n\n{tests}"}
     found = find_named_tests(["tests/test_refund.py"], make(files).source())
     assert [code.name for code in found] == [f"test_{number}" for number in range(12)]
+
+
+def test_of_many_helpers_the_nearest_are_shown_and_what_they_use_of_others(make: Make) -> None:
+    pages = "".join(f"def page_{n}():\n    return {n}\n\n\n" for n in range(20))
+    routes = ", ".join(f"page_{n}" for n in range(20))
+    fixture = "@pytest.fixture\ndef server():\n    return Served(app)\n"
+    text = f"import pytest\n\n\ndef app():\n    return [{routes}]\n\n\n{pages}class Served:\n    pass\n\n\n{fixture}"
+    files = {
+        "tests/conftest.py": text,
+        "tests/test_get.py": "def test_get(server):\n    assert server\n",
+        "web/get.test.ts": many_constants(20),
+    }
+    world = make(files)
+    assert [helper.name for helper in one(world, "tests/test_get.py::test_get").helpers] == [
+        "app",
+        "Served",
+        "server",
+    ]
+    used = one(world, "web/get.test.ts > adds").helpers
+    assert [helper.name for helper in used] == [f"LIMIT_{n}" for n in range(MAX_HELPERS)]
+
+
+def many_constants(count: int) -> str:
+    """A test that uses so many constants, declared in their order."""
+    lines = "".join(f"const LIMIT_{n} = {n};\n" for n in range(count))
+    return f"{lines}it('adds', () => {{ use({', '.join(f'LIMIT_{n}' for n in range(count))}); }});\n"

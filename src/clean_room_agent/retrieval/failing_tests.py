@@ -25,6 +25,9 @@ MAX_TESTS = 12
 MAX_FILES = 10
 """Files looked into for a test whose name tells no file."""
 MAX_HELPERS = 12
+"""Of a test; those that it uses itself before what these use."""
+HELPER_LEVELS = 2
+"""What the test uses, and what that uses; what is further away says little of the test."""
 MAX_HELPER_LINES = 80
 """A longer fixture or helper is left out."""
 MAX_CONFTESTS = 8
@@ -205,20 +208,20 @@ class _Finder:
         chain = [path, *self._conftests(path)]
         found: dict[tuple[int, int], HelperCode] = {}
         named: set[str] = set()
-        waiting = [(0, test), *((0, span) for span in self._hooks(path, test))]
-        for _, span in waiting[1:]:
+        near = [(0, test), *((0, span) for span in self._hooks(path, test))]
+        for _, span in near[1:]:
             found[0, span.start_line] = self._helper(path, "", span)
-        while waiting and len(found) < MAX_HELPERS:
-            level, span = waiting.pop(0)
-            for place, declared in self._used(chain, level, span, test):
-                if declared.name in named:
-                    continue
-                named.add(declared.name)
-                key = (place, declared.span.start_line)
-                if key not in found and _length(declared.span) <= MAX_HELPER_LINES:
-                    found[key] = self._helper(chain[place], declared.name, declared.span)
-                    waiting.append((place, declared.span))
-        return [found[key] for key in sorted(found)][:MAX_HELPERS]
+        for _ in range(HELPER_LEVELS):
+            nearest, near = near, []
+            for level, span in nearest:
+                for place, declared in self._used(chain, level, span, test):
+                    key = (place, declared.span.start_line)
+                    known = declared.name in named or key in found
+                    named.add(declared.name)
+                    if not known and _length(declared.span) <= MAX_HELPER_LINES:
+                        found[key] = self._helper(chain[place], declared.name, declared.span)
+                        near.append((place, declared.span))
+        return [found[key] for key in sorted(list(found)[:MAX_HELPERS])]
 
     def _used(
         self, chain: Sequence[str], level: int, span: Span, test: Span
