@@ -14,6 +14,7 @@ from clean_room_agent.git.history import (
     file_mode,
     list_tree,
     read_blob,
+    readable_diff,
 )
 from clean_room_agent.git.repository import open_repository
 
@@ -104,3 +105,14 @@ def test_an_attribute_hides_no_text_from_a_difference(tmp_path: Path) -> None:
     ]
     stats = {stat.path: (stat.added, stat.deleted) for stat in diff_stat(repo, base, after)}
     assert stats == {"a.py": (1, 1), "image.png": (None, None), "new.md": (1, 0)}
+
+
+def test_a_reader_sees_no_names_of_objects_and_no_binary_patch(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "r", {"a.py": "x = 1\rindex 1\n", "b.png": b"\0\1"})
+    base = git(top, "rev-parse", "HEAD")
+    after = commit(top, {"a.py": "x = 2\rindex 2\n", "b.png": b"\0\2" * 400, "c.py": "y = 1\n"}, "change")
+    assert readable_diff(open_repository(top), base, after) == (
+        "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\rindex 1\n+x = 2\rindex 2\n"
+        "diff --git a/b.png b/b.png\nBinary files differ\n"
+        "diff --git a/c.py b/c.py\nnew file mode 100644\n--- /dev/null\n+++ b/c.py\n@@ -0,0 +1 @@\n+y = 1\n"
+    )

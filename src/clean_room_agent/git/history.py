@@ -38,6 +38,21 @@ def diff(repo: Repository, base: str, commit: str, *paths: str) -> str:
     return diff_bytes(repo, base, commit, *paths).decode("utf-8", "replace")
 
 
+def readable_diff(repo: Repository, base: str, commit: str) -> str:
+    """As `diff`, for a reader and not for `git apply`: without the objects' names, and of binary files the names alone."""
+    lines = []
+    binary = False
+    for line in diff(repo, base, commit).split("\n"):
+        if line.startswith("diff --git "):
+            binary = False
+        if line == "GIT binary patch":
+            binary = True
+            lines.append("Binary files differ")
+        if not binary and not line.startswith("index "):
+            lines.append(line)
+    return "\n".join(lines)
+
+
 def diff_bytes(repo: Repository, base: str, commit: str, *paths: str) -> bytes:
     """The patch as `git apply` takes it, binary files included."""
     command = ("diff-tree", "-r", "-p", "--binary", "--full-index", *PLAIN, "--unified=3")

@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.plan import Planned, adjust
-from clean_room_agent.git.history import diff
+from clean_room_agent.git.history import readable_diff
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
@@ -88,7 +88,7 @@ def _revise(
         task=run.words,
         pass_id=pass_id,
         paths=known,
-        diff=diff(run.repo, run.base, run.progress.head),
+        diff=readable_diff(run.repo, run.base, run.progress.head),
         limits=plan_limits(run.models, run.limits.orchestrator),
         route=route,
     )

@@ -27,7 +27,7 @@ from clean_room_agent.execute.implement import (
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.scaffold import unwritten
 from clean_room_agent.git.commits import commit_files
-from clean_room_agent.git.history import changed_paths, diff
+from clean_room_agent.git.history import changed_paths, diff, readable_diff
 from clean_room_agent.git.landing import keep_commit
 from clean_room_agent.git.repository import author_of
 from clean_room_agent.llm.exchange import Sampling
@@ -191,7 +191,7 @@ def place(
 
 def instruction_with_diff(run: Run, job: StepJob) -> StepInstruction:
     """As `instruction_for`, with what the run changed."""
-    changed = diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else ""
+    changed = readable_diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else ""
     return replace(instruction_for(run, job), diff=changed)
 
 

@@ -28,7 +28,7 @@ from clean_room_agent.execute.plan import (
     refused,
 )
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.git.history import diff
+from clean_room_agent.git.history import readable_diff
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.config import OrchestratorConfig
@@ -134,7 +134,7 @@ def _plan_part(
         meta,
         pass_id=pass_id,
         paths=known,
-        diff=diff(run.repo, run.base, run.progress.head),
+        diff=readable_diff(run.repo, run.base, run.progress.head),
         limits=plan_limits(run.models, run.limits.orchestrator, short=failed is not None and failed.cut_off),
         evidence=evidence,
         failed=earlier,
