@@ -71,6 +71,12 @@ def test_yes_takes_what_a_server_of_openais_api_needs_and_its_window(till: Proje
     assert settings.budget.context_window == 8_192
 
 
+def test_as_many_requests_are_sent_at_a_time_as_the_server_says_that_it_answers(till: Project) -> None:
+    with OpenAiServer([], slots=4) as server:
+        assert till.cra("init", "--base-url", server.base_url, "--yes").code == 0
+    assert load_settings(Workspace(repo=till.top).config, Overrides()).models.parallel == 4
+
+
 def test_a_server_that_does_not_tell_its_window_leaves_that_to_the_user(till: Project) -> None:
     with OpenAiServer([], kind="llama-cpp-python") as server:
         told = till.cra("init", "--base-url", server.base_url, "--yes")

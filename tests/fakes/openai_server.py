@@ -5,6 +5,7 @@ they refuse a prompt that is too long, and what they leave out of a stream.
 """
 
 import json
+import posixpath
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -58,12 +59,17 @@ class OpenAiServer(OllamaServer):
         adapters: Sequence[str] = (),
         failing: Sequence[int] = (),
         registers: bool = True,
+        slots: int | None = None,
+        spared: Literal["", "usage", "timings"] = "",
     ) -> None:
-        """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants."""
+        """`adapters`: files that llama-server has loaded, in order; `failing`: the statuses with which it first answers the question for them; `registers`: whether vLLM takes new ones; `counts`: whether it counts prompts, of the kinds that can; `usage`: whether it counts tokens; `says_done`: whether a stream ends with [DONE]; `key`: which one it wants; `slots`: how many requests llama-server says it answers at a time; `spared`: where it says how many tokens of a prompt it had from the one before."""
         super().__init__(script, models=models, logprobs=logprobs)
         self.kind = kind
         self.own_window = window
         self.usage = usage
+        self.slots = slots
+        self.spared = spared
+        self.last_prompt = ""
         self.says_done = says_done
         self.key = key
         self.counts = counts
@@ -93,7 +99,9 @@ class _OpenAiHandler(_Handler):
             pages["/version"] = {"version": "0.11.0"}
         if owner.kind == "llama-server":
             settings = {"n_ctx": owner.own_window}
-            pages["/props"] = {"default_generation_settings": settings, "build_info": "b1-0"}
+            pages["/props"] = {"default_generation_settings": settings, "build_info": "b1-0"} | (
+                {"total_slots": owner.slots} if owner.slots else {}
+            )
             listed = [{"id": n, "path": path, "scale": 0.0} for n, path in enumerate(owner.adapters)]
             if self.path.startswith("/lora-adapters") and owner.failing:
                 status = owner.failing.pop(0)
@@ -236,7 +244,8 @@ class _OpenAiHandler(_Handler):
     def _chunks(self, body: dict[str, Any], answer: Answer, need: int) -> Iterator[bytes]:
         owner = self._owner
         text, reason = limited(answer, body["max_tokens"])
-        counts = {"prompt_tokens": need, "completion_tokens": count_tokens(text)}
+        counts: dict[str, Any] = {"prompt_tokens": need, "completion_tokens": count_tokens(text)}
+        timings = self._spared(body, counts)
         counted = owner.usage and not answer.cached
         if not body["stream"]:
             message = {"role": "assistant", "content": text, "reasoning_content": answer.thinking or None}
@@ -244,17 +253,29 @@ class _OpenAiHandler(_Handler):
             if self._wants_logprobs(body):
                 choice["logprobs"] = {"content": first_choice(text, answer.likely)}
             whole = {"object": "chat.completion", "choices": [choice]} | (
-                {"usage": counts} if counted else {}
+                {"usage": counts, **timings} if counted else {}
             )
             return chunks_of([json.dumps(whole, indent=1).encode()], answer)
         events = list(self._events(body, answer, text, reason))
         ends = not answer.error and not answer.no_end and answer.close is None
         asked = body.get("stream_options", {}).get("include_usage") and owner.kind != "llama-cpp-python"
         if ends and counted and asked:
-            events.append(_event({"object": "chat.completion.chunk", "choices": [], "usage": counts}))
+            events.append(
+                _event({"object": "chat.completion.chunk", "choices": [], "usage": counts} | timings)
+            )
         if ends and owner.says_done:
             events.append(b"data: [DONE]\n\n")
         return chunks_of(events, answer)
+
+    def _spared(self, body: dict[str, Any], counts: dict[str, Any]) -> dict[str, Any]:
+        """What of the prompt was that of the request before, put into the usage, or beside it."""
+        owner = self._owner
+        prompt = "\n".join(message["content"] for message in body["messages"])
+        had = count_tokens(posixpath.commonprefix([prompt, owner.last_prompt]))
+        owner.last_prompt = prompt
+        if owner.spared == "usage":
+            counts["prompt_tokens_details"] = {"cached_tokens": had}
+        return {"timings": {"cache_n": had, "prompt_n": 1}} if owner.spared == "timings" else {}
 
     def _events(self, body: dict[str, Any], answer: Answer, text: str, reason: str) -> Iterator[bytes]:
         yield _delta({"role": "assistant", "content": None})

@@ -79,6 +79,7 @@ def call_row(call: CallRecord) -> calls.CallRow:
         logprobs=call.logprobs,
         error=call.error,
         replayed_from=call.replayed_from,
+        cached_tokens=call.cached_tokens,
     )
 
 
@@ -106,5 +107,6 @@ def recorded_call(row: calls.CallRow) -> RecordedCall:
         error=row.error,
         prompt_tokens=row.prompt_tokens,
         completion_tokens=row.completion_tokens,
+        cached_tokens=row.cached_tokens,
         model=row.model,
     )

@@ -22,10 +22,11 @@ SCHEME_PORTS = {"http": 80, "https": 443}
 USUAL_PLACES: tuple[tuple[Provider, str], ...] = (
     ("ollama", DEFAULT_URL),
     ("openai", "http://127.0.0.1:8080"),
+    ("openai", "http://127.0.0.1:9931"),
     ("openai", "http://127.0.0.1:8000"),
     ("openai", "http://127.0.0.1:1234"),
 )
-"""Where Ollama, llama-server, vLLM and LM Studio listen unless told otherwise."""
+"""Where Ollama, llama-server (older and newer), vLLM and LM Studio listen unless told otherwise."""
 PROVIDERS: tuple[Provider, ...] = ("ollama", "openai")
 NEEDED_BY: dict[str, dict[str, Any]] = {
     "llama-cpp-python": {"schema_dialect": "json_object", "streaming": False},
@@ -100,6 +101,7 @@ def find_server(wanted: Wanted) -> FoundServer:
         try:
             server = _open(table)
             version, models = server.version(), server.list_models()
+            slots = server.slots()
         except ModelError as error:
             failed.append(error)
         except ConfigError as error:
@@ -108,7 +110,11 @@ def find_server(wanted: Wanted) -> FoundServer:
             failed.append(ModelError(f"OLLAMA_HOST: {error.message}", hint=error.hint))
         else:
             return FoundServer(
-                models_table={**table, **NEEDED_BY.get(version.partition(" ")[0], {})},
+                models_table={
+                    **table,
+                    **NEEDED_BY.get(version.partition(" ")[0], {}),
+                    **({"parallel": slots} if slots else {}),
+                },
                 version=version,
                 models=models,
             )

@@ -94,6 +94,8 @@ class RawAnswer:
     finish: Finish = "stop"
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    """Of the prompt's, those that the server had computed for an earlier request; None where it does not tell."""
     tokens: tuple[TokenChoice, ...] = ()
     error: ModelError | None = None
     refusal: Refusal | None = None
@@ -177,6 +179,9 @@ class ModelServer(Transport, Protocol):
         Raises:
             ModelError: the server cannot be asked.
         """
+
+    def slots(self) -> int | None:
+        """How many requests it answers at a time; None where it does not tell."""
 
     def show(self, tag: str) -> ModelDetails:
         """One model.

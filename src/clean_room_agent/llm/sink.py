@@ -41,6 +41,8 @@ class CallRecord:
     """The error's message; "" without one."""
     prompt_tokens: int | None
     completion_tokens: int | None
+    cached_tokens: int | None
+    """Of the prompt's, those that the server had computed for an earlier request; None where it does not tell."""
     estimated_tokens: int
     """Of the whole request, without the answer."""
     latency_ms: int

@@ -343,6 +343,7 @@ class Wire:
             error="" if raw.error is None else raw.error.message,
             prompt_tokens=raw.prompt_tokens,
             completion_tokens=raw.completion_tokens,
+            cached_tokens=raw.cached_tokens,
             estimated_tokens=question.estimated,
             latency_ms=outcome.latency_ms,
             timestamp=outcome.timestamp,

@@ -16,7 +16,14 @@ from clean_room_agent.orchestrator.run import CONTEXT_OF, NOT_CHOSEN, RESUMED_WI
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.causes import Ending, ending_lines
 from clean_room_agent.report.runs import lone_command
-from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, seconds_between, tokens_of
+from clean_room_agent.report.trace import (
+    Chosen,
+    PassTrace,
+    RunTrace,
+    cached_share,
+    seconds_between,
+    tokens_of,
+)
 from clean_room_agent.report.validation import counts
 
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
@@ -69,6 +76,8 @@ class RunView:
     passes: tuple[PassLine, ...]
     calls: int
     tokens: int
+    cached: float | None = None
+    """Of the prompts' tokens, the share that the server had in its prefix cache; None where it does not tell."""
     ending: Ending = field(default_factory=Ending)
     """Why it is not complete, by what its calls and attempts came to."""
     notes: tuple[tuple[str, str], ...] = ()
@@ -121,6 +130,7 @@ def run_view(trace: RunTrace, ending: Ending) -> RunView:
         passes=passes,
         calls=len(calls),
         tokens=tokens_of(calls),
+        cached=cached_share(calls),
         ending=ending,
         notes=tuple((event.kind, event.detail) for event in trace.events),
     )
@@ -269,7 +279,8 @@ def _facts(view: RunView) -> list[tuple[str, str]]:
         facts.append(("done", done))
     if view.tests_before:
         facts.append(("tests", f"{view.tests_before} -> {view.tests_after or 'not run'}"))
-    facts.append(("cost", f"{view.calls} calls, {view.tokens:,} tokens"))
+    cached = "" if view.cached is None else f", {view.cached:.0%} of the prompts' in the server's cache"
+    facts.append(("cost", f"{view.calls} calls, {view.tokens:,} tokens{cached}"))
     return facts
 
 

@@ -35,8 +35,9 @@ def _prompts(prompts: Sequence[PromptStats]) -> Table:
     )
     for each in prompts:
         sums, agreement = each.sums, each.agreement
+        cached = f", {sums.cached_tokens / sums.told_tokens:.0%} cached" if sums.told_tokens else ""
         table.add_row(
-            Text(f"{sums.prompt}\n  {sums.model}{' (adapter)' if sums.adapter else ''}"),
+            Text(f"{sums.prompt}\n  {sums.model}{' (adapter)' if sums.adapter else ''}{cached}"),
             f"{sums.calls:,}",
             f"{sums.failed:,}",
             f"{sums.unreadable:,}",

@@ -196,6 +196,13 @@ def tokens_of(calls: Iterable[CallHead]) -> int:
     )
 
 
+def cached_share(calls: Iterable[CallHead]) -> float | None:
+    """Of the prompts' tokens, the share that the server had in its prefix cache; None where it does not tell."""
+    told = [call for call in calls if call.cached_tokens is not None]
+    counted = sum(call.prompt_tokens or 0 for call in told)
+    return sum(call.cached_tokens or 0 for call in told) / counted if counted else None
+
+
 def _place(pass_id: str, order: PassRow | None, attempts: Sequence[AttemptRow]) -> str:
     relative = relative_pass(pass_id)
     if order is None or order.pass_type is not PassType.IMPLEMENT:

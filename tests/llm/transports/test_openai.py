@@ -1,6 +1,6 @@
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import pytest
@@ -105,6 +105,28 @@ def test_no_bound_on_the_draw_is_left_out() -> None:
     assert "top_k" not in body
     assert "stream_options" not in body
     assert (body["stream"], body["temperature"]) == (False, 0.7)
+
+
+@pytest.mark.parametrize("streaming", [True, False])
+@pytest.mark.parametrize("spared", ["usage", "timings", ""])
+def test_what_a_server_had_of_the_prompt_is_kept(
+    spared: Literal["", "usage", "timings"], streaming: bool
+) -> None:
+    with OpenAiServer(["hi"] * 2, spared=spared) as server:
+        transport = connect(models_config(server.base_url, provider="openai", streaming=streaming))
+        first, second = transport.send(request()), transport.send(request(prompt="# Say it\n\nLater."))
+    told = [answer.cached_tokens for answer in (first, second)]
+    if not spared:
+        assert told == [None, None]
+    else:
+        assert told[0] == 0
+        assert 0 < (told[1] or 0) <= (second.prompt_tokens or 0)
+
+
+def test_a_server_tells_how_many_requests_it_answers_at_a_time() -> None:
+    for kind, slots, told in (("llama-server", 4, 4), ("llama-server", None, None), ("vllm", 4, None)):
+        with OpenAiServer([], kind=kind, slots=slots) as server:  # type: ignore[arg-type]
+            assert connect(models_config(server.base_url, provider="openai")).slots() == told
 
 
 def test_extra_fields_are_sent_as_they_are_written() -> None:

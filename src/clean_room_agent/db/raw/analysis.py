@@ -12,7 +12,8 @@ CALL_SUMS = """
 SELECT c.call_type, c.model,
     EXISTS (SELECT 1 FROM adapter_registry AS a WHERE a.stage_name = c.call_type AND a.model_tag = c.model),
     count(*), sum(c.error <> ''), sum(coalesce(r.reading, '') = 'unreadable'),
-    sum(coalesce(r.reading, '') = 'repaired'), total(c.prompt_tokens), total(c.completion_tokens), total(c.latency_ms)
+    sum(coalesce(r.reading, '') = 'repaired'), total(c.prompt_tokens), total(c.completion_tokens), total(c.latency_ms),
+    total(CASE WHEN c.cached_tokens IS NOT NULL THEN c.prompt_tokens END), total(c.cached_tokens)
 FROM retrieval_llm_calls AS c
 LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
 GROUP BY c.call_type, c.model ORDER BY c.call_type, c.model
@@ -65,6 +66,10 @@ class CallSums:
     prompt_tokens: int
     completion_tokens: int
     latency_ms: int
+    told_tokens: int
+    """Of the prompts', those of calls whose server tells how many it had in its cache."""
+    cached_tokens: int
+    """How many of these it had."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,6 +145,8 @@ def list_call_sums(conn: Connection) -> tuple[CallSums, ...]:
             prompt_tokens=int(row[7]),
             completion_tokens=int(row[8]),
             latency_ms=int(row[9]),
+            told_tokens=int(row[10]),
+            cached_tokens=int(row[11]),
         )
         for row in conn.execute(CALL_SUMS)
     )

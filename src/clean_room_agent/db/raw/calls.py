@@ -38,6 +38,7 @@ class CallRow:
     logprobs: str = ""
     error: str = ""
     replayed_from: int | None = None
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

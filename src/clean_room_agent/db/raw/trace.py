@@ -18,7 +18,7 @@ SELECT c.id, c.task_id, c.call_type, c.stage_name, c.model, c.role, c.provider, 
     CASE WHEN json_valid(c.request_body)
         THEN coalesce(json_extract(c.request_body, '$.options.num_predict'), json_extract(c.request_body, '$.max_tokens'))
         END,
-    coalesce(r.reading, ''), coalesce(r.fault, '')
+    coalesce(r.reading, ''), coalesce(r.fault, ''), c.cached_tokens
 FROM retrieval_llm_calls AS c
 LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
 WHERE {OF_TASK} ORDER BY c.id
@@ -60,6 +60,8 @@ class CallHead:
     reading: Reading | None
     """How the answer was read; None where nobody read it."""
     fault: str
+    cached_tokens: int | None
+    """Of the prompt's, those that the server had computed before; None where it does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,7 @@ def list_call_heads(conn: Connection, task_id: str) -> tuple[CallHead, ...]:
             answer_limit=row[18],
             reading=cast("Reading", row[19]) if row[19] else None,
             fault=row[20],
+            cached_tokens=row[21],
         )
         for row in conn.execute(CALLS, task_range(task_id))
     )

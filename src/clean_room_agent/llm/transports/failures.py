@@ -57,7 +57,7 @@ OLLAMA = Dialect(
 )
 OPENAI = Dialect(
     protocol="OpenAI's protocol",
-    start="start it, or fix base_url in [models] (vLLM usually has port 8000, llama-server 8080, LM Studio 1234)",
+    start="start it, or fix base_url in [models] (vLLM usually has port 8000, llama-server 8080 or 9931, LM Studio 1234)",
     address='is base_url in [models] the address of a server with /v1/chat/completions? (provider = "ollama" is for '
     "Ollama)",
     log="the server's own log says more",

@@ -234,6 +234,10 @@ class OllamaTransport:
         """
         return f"version {self._ask('GET', '/api/version', _Version).version}"
 
+    def slots(self) -> int | None:
+        """None: Ollama does not tell OLLAMA_NUM_PARALLEL."""
+        return None
+
     def list_models(self) -> tuple[ServedModel, ...]:
         """What the server has, by tag.
 

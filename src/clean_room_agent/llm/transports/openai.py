@@ -55,6 +55,7 @@ class _Settings(BaseModel):
 class _Props(BaseModel):
     default_generation_settings: _Settings = Field(default_factory=_Settings)
     build_info: str = ""
+    total_slots: Count | None = None
 
 
 class _Version(BaseModel):
@@ -158,6 +159,11 @@ class OpenAiTransport:
         """
         tags = sorted({model.id for model in self._models()})
         return tuple(ServedModel(tag=tag, digest="", size_bytes=0) for tag in tags)
+
+    def slots(self) -> int | None:
+        """How many requests llama-server answers at a time; None from another server."""
+        props = self._maybe("/props", _Props)
+        return props.total_slots if props else None
 
     def show(self, tag: str) -> ModelDetails:
         """One model: the window that the server gives it, and the one that it was trained for, where it tells.

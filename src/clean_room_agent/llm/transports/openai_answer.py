@@ -45,9 +45,20 @@ class _Choice(BaseModel):
     logprobs: _Probabilities | None = None
 
 
+class _OfPrompt(BaseModel):
+    cached_tokens: Count | None = None
+
+
 class _Usage(BaseModel):
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
+    prompt_tokens_details: _OfPrompt | None = None
+
+
+class _Timings(BaseModel):
+    """What llama-server says of the work beside the usage."""
+
+    cache_n: Count | None = None
 
 
 class _Chunk(BaseModel):
@@ -56,6 +67,7 @@ class _Chunk(BaseModel):
     object: str = ""
     choices: list[_Choice] = Field(default_factory=list)
     usage: _Usage | None = None
+    timings: _Timings | None = None
     error: Any = None
 
 
@@ -78,6 +90,7 @@ class Collected:
         self.reason = ""
         self.done = False
         self.usage = _Usage()
+        self.timings = _Timings()
         self.refusal: Refusal | None = None
         self._guards = (RepetitionGuard(), RepetitionGuard())
         self._copies = CopyGuard(opening)
@@ -137,6 +150,9 @@ class Collected:
             finish=finish,
             prompt_tokens=self.usage.prompt_tokens,
             completion_tokens=self.usage.completion_tokens,
+            cached_tokens=self.usage.prompt_tokens_details.cached_tokens
+            if self.usage.prompt_tokens_details
+            else self.timings.cache_n,
             tokens=tuple(self.tokens),
             error=error,
             refusal=self.refusal,
@@ -150,6 +166,7 @@ class Collected:
         if chunk.error is not None or chunk.object == "error":
             return self.refused(httpx.codes.OK, text.decode("utf-8", "replace"))
         self.usage = chunk.usage or self.usage
+        self.timings = chunk.timings or self.timings
         for choice in chunk.choices[:1]:
             message = choice.delta or choice.message or _Message()
             thought = message.reasoning_content or message.reasoning

@@ -42,6 +42,7 @@ class RecordedCall:
     error: str
     prompt_tokens: int | None
     completion_tokens: int | None
+    cached_tokens: int | None = None
     model_digest: str = ""
     model: str = ""
     """Its tag; "" in recordings of older programs."""
@@ -80,6 +81,7 @@ class ReplayTransport:
             finish=finish,
             prompt_tokens=call.prompt_tokens,
             completion_tokens=call.completion_tokens,
+            cached_tokens=call.cached_tokens,
             tokens=load_logprobs(call.logprobs),
             error=error,
             refusal=self._refusal(request, error),
