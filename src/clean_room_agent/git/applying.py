@@ -3,7 +3,6 @@
 import contextlib
 import os
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from clean_room_agent.git.command import names, require_hex
 from clean_room_agent.git.history import ChangedPath, changed_paths, diff_bytes
 from clean_room_agent.git.repository import Repository, as_configured_now
 from clean_room_agent.git.scratch import scratch_index
+from clean_room_agent.temporary import temporary_folder
 
 
 def apply_to_tree(repo: Repository, base: str, commit: str) -> tuple[str, ...]:
@@ -82,13 +82,13 @@ def _taken(top: Path, path: str, gone: set[str]) -> bool:
 def _put_back_on_failure(repo: Repository, changed: tuple[ChangedPath, ...]) -> Iterator[None]:
     """The changed files are as they were if the body raises, and no new one is left."""
     top = repo.top
-    with tempfile.TemporaryDirectory(prefix="cra-apply-") as folder:
+    with temporary_folder("apply") as folder:
         files = [entry.path for entry in changed if beneath.is_file(top, entry.path)]
         links = {
             entry.path: (top / entry.path).readlink() for entry in changed if (top / entry.path).is_symlink()
         }
         for path in files:
-            beneath.copy_file(top, Path(folder), path)
+            beneath.copy_file(top, folder, path)
         missing = {
             parent
             for entry in changed
@@ -107,7 +107,7 @@ def _put_back_on_failure(repo: Repository, changed: tuple[ChangedPath, ...]) -> 
             for path in files:
                 with contextlib.suppress(OSError):
                     (top / path).rmdir()  # a file that was to become a folder
-                beneath.copy_file(Path(folder), top, path)
+                beneath.copy_file(folder, top, path)
             for path, goal in links.items():
                 beneath.make_link(top, path, goal)
             raise

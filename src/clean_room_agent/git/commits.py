@@ -1,6 +1,5 @@
 """Commits made from bytes that the program holds, never from a folder that tests ran in."""
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import joined, names, one_line, require_hex
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.git.scratch import identity, scratch_index
+from clean_room_agent.temporary import temporary_folder
 
 FILE = "100644"
 EXECUTABLE = "100755"
@@ -45,10 +45,10 @@ def commit_files(
     written = {path: change for path, change in sorted(files.items()) if change is not None}
     for path in files:
         _refuse_bad_path(path)
-    with tempfile.TemporaryDirectory(prefix="cra-commit-") as folder, scratch_index(repo, parent) as index:
+    with temporary_folder("commit") as folder, scratch_index(repo, parent) as index:
         for path, change in written.items():
-            _write(Path(folder) / path, change)
-        pins = index | {"GIT_WORK_TREE": folder}
+            _write(folder / path, change)
+        pins = index | {"GIT_WORK_TREE": str(folder)}
         flags = ("-c", "core.fileMode=true", "-c", "core.symlinks=true", "update-index")
         repo.git(*flags, "--remove", "-z", "--stdin", pins=pins, input=joined(deleted))
         repo.git(*flags, "--add", "-z", "--stdin", pins=pins, input=joined(tuple(written)))

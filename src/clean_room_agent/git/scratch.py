@@ -1,20 +1,19 @@
 """An index of our own, so that the user's is only ever read."""
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from clean_room_agent.git.command import require_hex
 from clean_room_agent.git.repository import Repository
+from clean_room_agent.temporary import temporary_folder
 
 
 @contextmanager
 def scratch_index(repo: Repository, start: str | None) -> Iterator[dict[str, str]]:
     """The pins that make git use a temporary index, which holds the tree of `start`, or nothing."""
-    with tempfile.TemporaryDirectory(prefix="cra-index-") as folder:
-        pins = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+    with temporary_folder("index") as folder:
+        pins = {"GIT_INDEX_FILE": str(folder / "index")}
         repo.git("read-tree", *([require_hex(start)] if start is not None else ["--empty"]), pins=pins)
         yield pins
 
@@ -28,8 +27,8 @@ def copied_index(repo: Repository) -> Iterator[dict[str, str]]:
         with scratch_index(repo, repo.head) as pins:
             yield pins
         return
-    with source, tempfile.TemporaryDirectory(prefix="cra-index-") as folder:
-        index = Path(folder) / "index"
+    with source, temporary_folder("index") as folder:
+        index = folder / "index"
         index.write_bytes(source.read())
         # With a younger time than the original's, git would trust entries that are racily clean.
         times = os.fstat(source.fileno())

@@ -2,7 +2,6 @@
 
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.lasting import sync_commit, write_ref
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.git.scratch import copied_index, identity
+from clean_room_agent.temporary import temporary_folder
 
 MESSAGE = b"Uncommitted work, as cra found it\n"
 GITLINK = "160000"
@@ -239,11 +239,11 @@ def _reshaped(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...])
     files = tuple(path for path in paths if is_file(repo.top, path))
     if not files:
         return ()
-    with tempfile.TemporaryDirectory(prefix="cra-checkout-") as folder:
+    with temporary_folder("checkout") as folder:
         repo.git(
             "checkout-index", "-q", "-z", "--stdin", f"--prefix={folder}/", pins=pins, input=joined(files)
         )
-        differs = (path for path in files if _read(Path(folder), path) != _read(repo.top, path))
+        differs = (path for path in files if _read(folder, path) != _read(repo.top, path))
         return tuple(sorted(differs))
 
 

@@ -9,7 +9,6 @@ import hashlib
 import json
 import os
 import secrets
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.redaction import Redactor
+from clean_room_agent.temporary import temporary_folder
 from clean_room_agent.textfile import NotTextError, decode
 from clean_room_agent.training.commit_answers import Gold
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, touches
@@ -167,12 +167,12 @@ def _work(unit: Unit, making: Making) -> Shard:
     counts: Counter[str] = Counter()
     redactor = Redactor(bytes)
     with (
-        tempfile.TemporaryDirectory(prefix="cra-bootstrap-") as scratch,
+        temporary_folder("bootstrap") as scratch,
         Objects(unit.git_dir) as objects,
         contextlib.ExitStack() as stack,
     ):
-        stack.callback(forget, Workspace(repo=Path(scratch) / "tree").folder)
-        checkout = ParentCheckout(unit.git_dir, Path(scratch) / "tree")
+        stack.callback(forget, Workspace(repo=scratch / "tree").folder)
+        checkout = ParentCheckout(unit.git_dir, scratch / "tree")
         licences = Licences(objects)
         for commit in unit.commits:
             licence = licences.of(commit.parent)

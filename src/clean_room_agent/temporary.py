@@ -1,0 +1,73 @@
+"""Folders below the system's temporary folder, each locked by whoever works in it: what a killed process left is told apart."""
+
+import contextlib
+import fcntl
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from clean_room_agent.removal import remove_tree
+
+KINDS = ("apply", "bootstrap", "checkout", "commit", "escapes", "index")
+NAME = re.compile(rf"cra-(?:{'|'.join(KINDS)})-[A-Za-z0-9_]{{8}}\Z")
+FRESH = 3600.0
+"""Seconds in which an unlocked folder is let be: it may be about to be locked."""
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@contextlib.contextmanager
+def temporary_folder(kind: str) -> Iterator[Path]:
+    """A new, private folder, removed at the end; while this process lives, `abandoned_folders` does not name it."""
+    with tempfile.TemporaryDirectory(prefix=f"cra-{kind}-") as name:
+        handle = os.open(name, FOLDER)
+        try:
+            with contextlib.suppress(OSError):  # a file system without locks: its age protects the folder
+                fcntl.flock(handle, fcntl.LOCK_SH)
+            yield Path(name)
+        finally:
+            os.close(handle)
+
+
+def abandoned_folders(now: float | None = None) -> tuple[Path, ...]:
+    """This user's temporary folders that no process works in, sorted; those of the last hour are left out."""
+    before = (time.time() if now is None else now) - FRESH
+    found = []
+    with os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if not NAME.match(entry.name) or not entry.is_dir(follow_symlinks=False):
+                continue
+            about = entry.stat(follow_symlinks=False)
+            if about.st_uid == os.geteuid() and about.st_mtime < before and _is_free(Path(entry.path)):
+                found.append(Path(entry.path))
+    return tuple(sorted(found))
+
+
+def remove_abandoned(folder: Path) -> bool:
+    """The folder is gone, unless a process works in it; whether it is.
+
+    Raises:
+        OSError: something in it cannot be removed.
+    """
+    if not _is_free(folder):
+        return False
+    remove_tree(folder)
+    return True
+
+
+def _is_free(folder: Path) -> bool:
+    try:
+        handle = os.open(folder, FOLDER)
+    except FileNotFoundError:
+        return False
+    except PermissionError:
+        return True  # without the mode to look into it, nobody works there
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
