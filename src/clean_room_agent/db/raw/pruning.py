@@ -1,0 +1,118 @@
+"""Whole runs taken out of the record, all of them in one transaction, and how much room each takes."""
+
+import sqlite3
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from clean_room_agent.db.connection import connect_bare
+from clean_room_agent.db.raw.passes import OF_TASK, task_range
+from clean_room_agent.db.room import BROKEN, code_of, room_hint
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import RecordError
+from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold
+
+PRUNED = "pruned"
+"""The kind of event that says, as a JSON array, what of a run was taken away. It is older than the taking."""
+MEASUREMENTS = "measurements"
+"""The task that calls belong to which outlive their run: a model's leaning, a server's proof, a calibration rest on them."""
+
+OF_CALLS = f"call_id IN (SELECT id FROM retrieval_llm_calls WHERE {OF_TASK})"  # noqa: S608 - constant conditions
+OF_PASSES = f"task_run_id IN (SELECT id FROM task_runs WHERE {OF_TASK})"  # noqa: S608
+ROWS: Mapping[str, str] = {
+    "call_readings": OF_CALLS,
+    "run_attempts": OF_PASSES,
+    "orchestrator_passes": OF_PASSES,
+    "retrieval_llm_calls": OF_TASK,
+    "retrieval_decisions": OF_TASK,
+    "plan_decisions": OF_TASK,
+    "validation_results": OF_TASK,
+    "refinements": OF_TASK,
+    "recovery_decisions": OF_TASK,
+    "task_gauges": OF_TASK,
+    "session_archives": OF_TASK,
+    "events": OF_TASK,
+    "task_runs": OF_TASK,
+    "orchestrator_runs": OF_TASK,
+}
+"""Every table that holds rows of a run, with the condition on them; those that name other rows come first."""
+LEARNED = ("answer_biases", "window_proofs", "token_calibrations")
+KEEP_MEASURED = f"""
+UPDATE retrieval_llm_calls SET task_id = '{MEASUREMENTS}' WHERE {OF_TASK} AND id IN (
+    SELECT call_id FROM answer_biases UNION SELECT call_id FROM window_proofs
+    UNION SELECT newest_call_id FROM token_calibrations)
+"""  # noqa: S608
+# A calibration names the newest call that it has seen: any older one says the same, and holds nothing of this run.
+OLDER_CALL = f"""
+UPDATE token_calibrations SET newest_call_id = coalesce(
+    (SELECT max(c.id) FROM retrieval_llm_calls AS c WHERE c.id <= newest_call_id AND NOT {OF_TASK}), newest_call_id)
+WHERE newest_call_id IN (SELECT id FROM retrieval_llm_calls WHERE {OF_TASK})
+"""  # noqa: S608
+CHANGED = (*ROWS, "token_calibrations")
+TRIGGERS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ? ORDER BY name"
+
+
+def delete_tasks(conn: Connection, task_ids: Collection[str]) -> None:
+    """The record holds nothing of these tasks; what was learned from their calls stays, with those few calls.
+
+    An event for `Record.write`. The triggers that keep every row are away within its transaction alone.
+    """
+    conn.execute("PRAGMA defer_foreign_keys = ON")
+    triggers = [tuple(row) for table in CHANGED for row in conn.execute(TRIGGERS, (table,))]
+    for name, _ in triggers:
+        conn.execute(f"DROP TRIGGER {name}")
+    for task_id in sorted(task_ids):
+        of_task = task_range(task_id)
+        conn.execute(OLDER_CALL, of_task * 2)
+        conn.execute(KEEP_MEASURED, of_task)
+        for table, condition in ROWS.items():
+            conn.execute(f"DELETE FROM {table} WHERE {condition}", of_task)  # noqa: S608 - names from above
+    for _, sql in triggers:
+        conn.execute(sql)
+
+
+def record_bytes(conn: Connection, task_id: str) -> int:
+    """Bytes of all that the record holds of the task, without the database's own."""
+    return sum(_bytes_in(conn, table, condition, task_id) for table, condition in ROWS.items())
+
+
+def _bytes_in(conn: Connection, table: str, condition: str, task_id: str) -> int:
+    columns = [row[1] for row in conn.execute(f"PRAGMA table_info({table})")]
+    size = " + ".join(f"coalesce(length(CAST({name} AS BLOB)), 0)" for name in columns)
+    query = f"SELECT coalesce(sum({size}), 0) FROM {table} WHERE {condition}"  # noqa: S608 - the schema's own names
+    return int(conn.execute(query, task_range(task_id)).fetchone()[0])
+
+
+def compact_record(workspace: Workspace) -> bool:
+    """The record's file is no larger than what it holds, or, where another process has it open, as it was; which of them.
+
+    Raises:
+        RecordError: there is no room to write it anew; it is as it was.
+    """
+    with hold(workspace.raw_lock, timeout=LOCK_TIMEOUT, what="the record"):
+        conn = connect_bare(workspace.raw)
+        try:
+            # In exclusive mode SQLite lets nobody else open the file, and is refused where somebody has. A process that
+            # is killed meanwhile leaves a journal that the next one to open the file takes no notice of.
+            conn.execute("PRAGMA busy_timeout = 0")
+            conn.execute("PRAGMA locking_mode = EXCLUSIVE")
+            conn.execute("BEGIN EXCLUSIVE")
+            conn.execute("COMMIT")
+            conn.execute("VACUUM")
+            conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.OperationalError as exc:
+            if code_of(exc) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
+                return False
+            if code_of(exc) not in BROKEN:
+                raise
+            raise RecordError(
+                f"cannot compact {workspace.raw}: {exc}", hint=room_hint(exc, workspace.raw)
+            ) from exc
+        finally:
+            conn.close()
+    return True
+
+
+def file_bytes(database: Path) -> int:
+    """Bytes of a database's file and of its journal; 0 where it is not there."""
+    names = (database.name, f"{database.name}-wal")
+    return sum(path.stat().st_size for name in names if (path := database.with_name(name)).exists())
