@@ -40,6 +40,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "show": CommandEntry(module="show", help="Look into a run: prompts, decisions, diffs, tests."),
     "report": CommandEntry(module="report", help="Write a run as one HTML page that needs nothing else."),
     "replay": CommandEntry(module="replay", help="Run again with the recorded answers, no server."),
+    "prune": CommandEntry(module="prune", help="Say what takes room, and take away what may go."),
     "stats": CommandEntry(
         module="stats", help="What calls cost and how right they were; where tasks were lost."
     ),

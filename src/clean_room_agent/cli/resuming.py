@@ -12,6 +12,7 @@ from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.cli.settings import Overrides
 from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.pruning import PRUNED
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.orchestrator.hints import Hint
@@ -40,8 +41,9 @@ def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
         raise UsageError(
             f"run {short} is complete: there is nothing to go on with", hint=f"look at it: cra show {short}"
         )
-    if any(event.kind == "discarded" for event in list_events(conn, task_id)):
-        raise UsageError(f"run {short} was discarded", hint="begin anew: cra solve")
+    for event in list_events(conn, task_id):
+        if event.kind in {"discarded", PRUNED}:
+            raise UsageError(f"run {short} was {event.kind}", hint="begin anew: cra solve")
     return run
 
 

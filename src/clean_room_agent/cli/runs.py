@@ -13,7 +13,9 @@ from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.cli.paging import paged
 from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
 from clean_room_agent.db.raw.trace import RunOverview, list_overviews
+from clean_room_agent.db.rows import Connection
 from clean_room_agent.report.runs import render_runs
 from clean_room_agent.workspace import Workspace, is_held
 
@@ -31,7 +33,12 @@ def command(limit: int, repo: Path, as_json: bool) -> int:
     found: tuple[RunOverview, ...] = ()
     if workspace.raw.exists():
         with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-            found = tuple(as_it_stands(workspace, entry) for entry in list_overviews(conn, limit=limit))
+            found = tuple(
+                replace(
+                    as_it_stands(workspace, entry), size=run_bytes(conn, workspace, entry.listing.task_id)
+                )
+                for entry in list_overviews(conn, limit=limit)
+            )
     if as_json:
         output.answer_json([as_object(entry) for entry in found])
     elif found:
@@ -51,6 +58,12 @@ def as_it_stands(workspace: Workspace, entry: RunOverview) -> RunOverview:
     return replace(entry, listing=replace(listing, status=RunStatus.INTERRUPTED))
 
 
+def run_bytes(conn: Connection, workspace: Workspace, task_id: str) -> int:
+    """Bytes that the run takes in the record and beside it."""
+    beside = (workspace.session(task_id), workspace.run_copy(task_id))
+    return record_bytes(conn, task_id) + sum(map(file_bytes, beside))
+
+
 def as_object(entry: RunOverview) -> dict[str, Any]:
     """One run as `--json` answers it."""
     run, tests = entry.run, entry.tests
@@ -60,4 +73,5 @@ def as_object(entry: RunOverview) -> dict[str, Any]:
         "branch": "" if run is None else run.branch,
         "result_commit": "" if run is None else run.result_commit,
         "tests": output.plain(tests),
+        "bytes": entry.size,
     }

@@ -43,6 +43,8 @@ brought up to date first. Every file of the folder is 0600, whatever the umask, 
   migration. A file that is newer than the program, or not ours, is refused.
 - A migration is a file `db/schema/<role>/000N_<what>.sql`; it and its number are committed together. Files are only ever
   added: those that a release carried never change.
+- Rows of the record are never deleted, but by `cra prune`: whole runs, each in one transaction (`db.raw.pruning`), in which
+  alone the triggers that forbid it are away. An event `pruned` says before what goes of a run whose record stays.
 - The record is written by one thread of a process (`db.raw.record.Record`); whatever waits shares one synced commit.
   `write` returns when its row is committed. Copies of a live database are made by SQLite's backup, never by copying
   the file.

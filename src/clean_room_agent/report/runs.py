@@ -9,6 +9,7 @@ from rich.text import Text
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.trace import RunOverview
 from clean_room_agent.db.rows import moment
+from clean_room_agent.report.sizes import size_text
 
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 CONTEXT_PACKAGE = "(a context package)"
@@ -24,6 +25,7 @@ def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
     table.add_column("age", justify="right", no_wrap=True)
     table.add_column("what", no_wrap=True)
     table.add_column("status", no_wrap=True)
+    table.add_column("size", justify="right", no_wrap=True)
     table.add_column("task, branch, result", overflow="fold")
     for entry in overviews:
         listing = entry.listing
@@ -36,6 +38,7 @@ def render_runs(overviews: Sequence[RunOverview], now: str) -> Group:
             age(listing.timestamp, now),
             Text(listing.command if entry.run is not None else lone_command(listing.command)),
             Text(status, style=COLOURS.get(listing.status.value, "cyan")),
+            size_text(entry.size),
             told,
         )
     return Group(table)

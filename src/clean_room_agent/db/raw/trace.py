@@ -85,6 +85,8 @@ class RunOverview:
     tests: FinalTests | None
     discarded: bool
     """Whether its branch and snapshot are gone again: by `cra discard`, or because it was a replay."""
+    size: int = 0
+    """Bytes of its texts in the record and of the files that it keeps; 0 where nobody asked."""
 
 
 def list_call_heads(conn: Connection, task_id: str) -> tuple[CallHead, ...]:

@@ -1,0 +1,203 @@
+import contextlib
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.patience import PATIENCE
+from tests.fakes.repositories import git
+from tests.fakes.solving import Project, Script, serving
+
+from clean_room_agent import proc
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.check import record_faults
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.temporary import FRESH
+from clean_room_agent.workspace import Workspace, hold
+
+KILLED = """
+import os, signal, sys
+from clean_room_agent.cli import pruning
+def die(*arguments):
+    os.kill(os.getpid(), signal.SIGKILL)
+module, name = sys.argv.pop(1).split(":")
+setattr(pruning, name, die)
+from clean_room_agent.cli.main import main
+main()
+"""
+
+
+@pytest.fixture(autouse=True)
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder of the test's own."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def asked(project: Project, *flags: str) -> dict[str, object]:
+    code, out, err = project.run_here("prune", "--json", *flags)
+    assert code == 0, err
+    answer: dict[str, object] = json.loads(out)
+    return answer
+
+
+def ids(project: Project) -> list[str]:
+    code, out, err = project.run_here("runs", "--json")
+    assert code == 0, err
+    return [run["task_id"] for run in json.loads(out)]
+
+
+def refs(project: Project) -> list[str]:
+    return git(project.top, "for-each-ref", "--format=%(refname)", "refs/cra/").split()
+
+
+def faults(project: Project) -> tuple[str, ...]:
+    with contextlib.closing(get_connection("raw", repo_path=project.top, read_only=True)) as conn:
+        return record_faults(conn)
+
+
+def interrupted(project: Project) -> str:
+    """The id of a run that stopped in the middle and can go on."""
+
+    class Leaving(Script):
+        def __call__(self, call: ChatCall) -> Answer | str:
+            answer = super().__call__(call)
+            if call.title == IMPLEMENT.title:
+                os.kill(os.getpid(), signal.SIGINT)
+            return answer
+
+    with serving(project, Leaving(project.oracle)) as server:
+        told = project.solve(server)
+    assert told.code == 130, told.err
+    return ids(project)[0]
+
+
+def test_nothing_goes_without_yes_and_nothing_of_runs_unless_chosen(till: Project, solved: str) -> None:
+    before = (ids(till), refs(till))
+    assert asked(till)["runs"] == []
+    assert asked(till, "--yes")["runs"] == []
+    (run,) = asked(till, "--older-than", "0d")["runs"]  # type: ignore[misc]
+    assert run["task_id"] == solved
+    assert run["bytes"] > 10_000
+    assert (ids(till), refs(till)) == before
+    code, out, _ = till.run_here("prune", "--status", "complete")
+    assert code == 0
+    assert "nothing was taken away" in out
+
+
+def test_a_pruned_run_is_gone_from_every_view(till: Project, solved: str) -> None:
+    size = Workspace(repo=till.top).raw.stat().st_size
+    (branch,) = git(till.top, "for-each-ref", "--format=%(refname:short)", "refs/heads/cra/").split()
+    assert asked(till, "--status", "complete", "--yes")["done"] is True
+    assert ids(till) == []
+    assert refs(till) == []
+    assert faults(till) == ()
+    assert Workspace(repo=till.top).raw.stat().st_size < size
+    assert till.run_here("show", solved)[0] == 2
+    assert till.run_here("stats", "--json")[0] == 0
+    assert git(till.top, "rev-parse", branch), "a result that is not merged stays"
+    code, out, _ = till.run_here("prune", "--status", "complete", "--yes")
+    assert code == 0
+    assert "nothing to take away" in out
+
+
+def test_a_merged_branch_goes_with_its_run(till: Project, solved: str) -> None:
+    git(till.top, "merge", "-q", f"cra/{solved[:8]}")
+    asked(till, "--older-than", "0h", "--yes")
+    assert git(till.top, "for-each-ref", "refs/heads/cra/") == ""
+
+
+def test_one_that_can_be_resumed_goes_only_where_its_status_is_named(till: Project) -> None:
+    task_id = interrupted(till)
+    workspace = Workspace(repo=till.top)
+    told = asked(till, "--older-than", "0d", "--yes")
+    assert told["runs"] == []
+    assert "can be resumed" in str(told["notes"])
+    assert workspace.session(task_id).exists()
+    (run,) = asked(till, "--status", "interrupted", "--kind", "sessions", "--yes")["runs"]  # type: ignore[misc]
+    assert run["warning"] == "cannot be resumed afterwards"
+    assert not workspace.session(task_id).exists()
+    assert ids(till) == [task_id]
+    code, _, err = till.run_here("solve", "--resume", task_id)
+    assert code == 2
+    assert "was pruned" in err
+
+
+def test_a_run_under_way_is_let_be(till: Project) -> None:
+    task_id = interrupted(till)
+    with hold(Workspace(repo=till.top).task_lock(task_id)):
+        told = asked(till, "--status", "interrupted", "--yes")
+    assert told["runs"] == []
+    assert told["notes"] == ["1 run is under way: let be"]
+    assert ids(till) == [task_id]
+    assert Workspace(repo=till.top).session(task_id).exists()
+
+
+@pytest.mark.parametrize("step", ["delete_ref", "delete_tasks", "compact_record"])
+def test_killed_at_any_step_the_record_tells_the_run_whole_or_not_at_all(
+    till: Project, solved: str, step: str
+) -> None:
+    words = ("prune", "--older-than", "0d", "--yes", "--repo", str(till.top))
+    done = proc.run(
+        (sys.executable, "-c", KILLED, f"pruning:{step}", *words),
+        cwd=till.top,
+        env=till.environment(),
+        timeout=PATIENCE,
+        check=False,
+    )
+    assert done.returncode in {-signal.SIGKILL, 128 + signal.SIGKILL}, done.stderr
+    assert faults(till) == ()
+    assert ids(till) == ([] if step == "compact_record" else [solved])
+    if step != "compact_record":
+        code, out, _ = till.run_here("show", solved)
+        assert code == 0
+        assert "pruned" in out
+    asked(till, "--older-than", "0d", "--yes")
+    assert (ids(till), refs(till), faults(till)) == ([], [], ())
+
+
+def test_what_killed_processes_left_goes_without_being_chosen(
+    till: Project, solved: str, scratch: Path
+) -> None:
+    left = scratch / "cra-index-abcdefgh"
+    left.mkdir()
+    (left / "index").write_bytes(b"x" * 1000)
+    old = time.time() - 2 * FRESH
+    os.utime(left, (old, old))
+    gone = till.home / "cache" / "cra" / "worktrees" / "other-00000000"
+    (gone / "12345678").mkdir(parents=True)
+    (gone / "12345678" / ".git").write_text(f"gitdir: {till.home}/nowhere/.git/worktrees/12345678\n")
+    os.utime(gone, (old, old))
+    told = asked(till)
+    assert [piece["kind"] for piece in told["others"]] == ["worktrees", "temporary"]  # type: ignore[attr-defined]
+    assert left.exists()
+    asked(till, "--yes")
+    assert not left.exists()
+    assert not gone.exists()
+    assert ids(till) == [solved]
+
+
+def test_a_work_tree_of_a_repository_that_stands_is_not_orphaned(till: Project, solved: str) -> None:
+    other = till.home / "cache" / "cra" / "worktrees" / "other-00000000" / "12345678"
+    other.mkdir(parents=True)
+    (till.home / "there" / ".git").mkdir(parents=True)
+    (other / ".git").write_text(f"gitdir: {till.home}/there/.git/worktrees/12345678\n")
+    os.utime(other.parent, (0, 0))
+    assert asked(till)["others"] == []
+    shutil.rmtree(till.home / "there")
+    assert len(asked(till)["others"]) == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", ["30", "d", "-1d", "1y"])
+def test_an_age_is_a_number_and_a_unit(till: Project, wrong: str) -> None:
+    code, _, err = till.run_here("prune", f"--older-than={wrong}")
+    assert code == 2
+    assert "12h, 30d or 2w" in err
