@@ -29,6 +29,9 @@ class CommandEntry:
 COMMANDS: dict[str, CommandEntry] = {
     "init": CommandEntry(module="init", help="Find the model server and the tests; write the configuration."),
     "check": CommandEntry(module="check", help="Is everything here to work? Each line with its remedy."),
+    "models": CommandEntry(
+        module="models", help="What the model server has, and which model does which job."
+    ),
     "index": CommandEntry(module="index", help="Build or refresh the knowledge base."),
     "enrich": CommandEntry(module="enrich", help="Have a model describe each file that changed since."),
     "retrieve": CommandEntry(module="retrieve", help="Show the curated context for a task."),

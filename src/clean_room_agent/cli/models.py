@@ -1,0 +1,74 @@
+"""`cra models`: what the configured server has, and which model does which job."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.model_jobs import ModelsView, look_at_models
+from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.report.sizes import size_text
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+HELP = """Show what the configured model server has, and which model does which job.
+
+No model is asked anything: `cra check` does, to see that it keeps to its window and answers in shape. Which model does
+what is set in [models] of the configuration: `cra config set models.coding TAG`.
+
+Exit codes: 0 every job has its model, 2 configuration, 3 the server cannot be asked, lacks a model, or gives one too small
+a window.
+"""
+
+
+@click.command(help=HELP)
+@options.repo_option
+@options.json_option
+def command(repo: Path, as_json: bool) -> int:
+    """The command."""
+    workspace = wiring.workspace_of(repo)
+    settings = load_settings(workspace.config, Overrides())
+    settings.require("models", "budget")
+    view = look_at_models(settings)
+    if as_json:
+        output.answer_json(view)
+    else:
+        output.console().print(*_render(neutral(view)), sep="\n", highlight=False)
+    return view.exit_code
+
+
+def _render(view: ModelsView) -> "list[RenderableType]":
+    from rich.table import Table
+    from rich.text import Text
+
+    where = f"{view.base_url} ({view.provider})" + (f", {view.version}" if view.version else "")
+    parts: list[RenderableType] = [Text(where)]
+    if view.fault is not None:
+        parts += [Text(view.fault.text, style="red"), Text(f"  -> {view.fault.remedy}", style="cyan")]
+    parts += [Text(view.shape, style="dim"), Text(view.probabilities, style="dim"), Text("")]
+    jobs = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    for column in ("job", "model", "window", ""):
+        jobs.add_column(column, overflow="fold", justify="right" if column == "window" else "left")
+    for job in view.jobs:
+        told = Text(job.purpose, style="dim")
+        if job.fault is not None:
+            told = Text(job.fault.text, style="red").append(f"\n-> {job.fault.remedy}", style="cyan")
+        window = f"{job.window:,}" if job.window else ""
+        jobs.add_row(Text(job.name), Text(job.tag, style="bold"), window, told)
+    parts.append(jobs)
+    if view.offered:
+        offered = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+        for column in ("on the server", "size", "used for"):
+            offered.add_column(column, overflow="fold", justify="right" if column == "size" else "left")
+        for each in view.offered:
+            note = ", ".join(each.jobs)
+            if each.forwards_to:
+                note = "; ".join(filter(None, (note, f"sends prompts on to {each.forwards_to}")))
+            offered.add_row(
+                Text(each.tag), size_text(each.size_bytes) if each.size_bytes else "", Text(note or "-")
+            )
+        parts += [Text(""), offered]
+    return parts

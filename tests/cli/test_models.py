@@ -1,0 +1,73 @@
+import json
+from typing import Any
+
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.openai_server import OpenAiServer
+from tests.fakes.solving import Project
+
+
+def view(project: Project, base_url: str, **models: Any) -> tuple[int, dict[str, Any]]:
+    project.configure(
+        base_url, models={"base_url": base_url, "coding": "coder:3b", "reasoning": "thinker:4b", **models}
+    )
+    code, out, err = project.run_here("models", "--json")
+    assert out, err
+    return code, json.loads(out)
+
+
+def test_every_job_names_its_model_and_the_rest_is_on_offer(till: Project) -> None:
+    with OllamaServer([], models=("coder:3b", "thinker:4b", "big:32b", "spare:1b")) as server:
+        code, seen = view(
+            till,
+            server.base_url,
+            escalation={"coding": ["big:32b"]},
+            overrides={"scope_judgment": "spare:1b", "precision": "coder:3b"},
+        )
+    assert code == 0
+    assert {job["name"]: (job["tag"], job["window"]) for job in seen["jobs"]} == {
+        "coding": ("coder:3b", 16384),
+        "reasoning": ("thinker:4b", 16384),
+        "classifier": ("thinker:4b", 16384),
+        "escalation.coding 1": ("big:32b", 16384),
+        "overrides.precision": ("coder:3b", 16384),
+        "overrides.scope_judgment": ("spare:1b", 16384),
+    }
+    offered = {each["tag"]: each["jobs"] for each in seen["offered"]}
+    assert offered["thinker:4b"] == ["reasoning", "classifier"]
+    assert offered["coder:3b"] == ["coding", "overrides.precision"]
+    assert not server.calls, "no model is asked anything"
+
+
+def test_a_missing_model_has_a_remedy_and_a_code_of_its_own(till: Project) -> None:
+    with OllamaServer([], models=("coder:3b",)) as server:
+        code, seen = view(till, server.base_url)
+        assert code == 3
+        assert till.run_here("models")[0] == 3
+    faults = {job["name"]: job["fault"] for job in seen["jobs"]}
+    assert faults["coding"] is None
+    assert "ollama pull thinker:4b" in faults["reasoning"]["remedy"]
+
+
+def test_without_a_server_the_jobs_are_still_shown(till: Project) -> None:
+    code, seen = view(till, "http://127.0.0.1:9")
+    assert code == 3
+    assert seen["fault"]["remedy"]
+    assert [job["tag"] for job in seen["jobs"]] == ["coder:3b", "thinker:4b", "thinker:4b"]
+    assert seen["offered"] == []
+
+
+def test_how_a_server_is_asked_is_said_as_it_is_configured(till: Project) -> None:
+    with OpenAiServer([], kind="vllm") as server:
+        _, seen = view(
+            till, server.base_url, provider="openai", schema_dialect="structured_outputs", logprobs=False
+        )
+    assert "vLLM's structured outputs" in seen["shape"]
+    assert "without probabilities" in seen["probabilities"]
+
+
+def test_a_window_that_the_server_does_not_give_is_a_fault(till: Project) -> None:
+    with OpenAiServer([], window=8192) as server:
+        code, seen = view(till, server.base_url, provider="openai")
+    assert code == 3
+    assert {job["served"] for job in seen["jobs"]} == {8192}
+    assert "8,192" in seen["jobs"][0]["fault"]["text"] or "8192" in seen["jobs"][0]["fault"]["text"]
