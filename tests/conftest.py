@@ -15,5 +15,7 @@ settings.load_profile("values")
 # Folders that tests make are noted where no user keeps such notes; processes that tests start find the same ones.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="cra-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+# No test reads what the user who runs it configured.
+os.environ["XDG_CONFIG_HOME"] = f"{os.environ['XDG_STATE_HOME']}/config"
 
 heed_ctrl_c()

@@ -22,6 +22,7 @@ class ConfigSlice(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
+WRONG = "fix it in the file; `cra init --print` shows every key with its comment"
 SliceT = TypeVar("SliceT", bound=ConfigSlice)
 
 
@@ -125,6 +126,34 @@ def load_slice(data: Mapping[str, Any], table: str, kind: type[SliceT], *, sourc
         raise ConfigError(_explain(exc, table, kind, source), hint=_remedy(exc)) from exc
 
 
+def check_slice(data: Mapping[str, Any], table: str, kind: type[ConfigSlice], *, source: str) -> None:
+    """Nothing happens where what the table holds is right, whether all that is required stands in it or not.
+
+    Raises:
+        ConfigError: a key is unknown, or has a wrong value.
+    """
+    section = data.get(table, {})
+    if not isinstance(section, Mapping):
+        raise ConfigError(f"{source}: [{table}] must be a table")
+    try:
+        kind.model_validate(dict(section))
+    except ValidationError as exc:
+        if any(error["type"] != "missing" for error in exc.errors()):
+            wrong = _explain(exc, table, kind, source, missing=False)
+            raise ConfigError(wrong, hint=WRONG) from exc
+
+
+def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both configurations in one: where both have a value, that of `above`; tables are merged key by key."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        merged[key] = (
+            laid_over(under, value) if isinstance(under, Mapping) and isinstance(value, Mapping) else value
+        )
+    return merged
+
+
 def refuse_unknown_tables(data: Mapping[str, Any], known: Iterable[str], *, source: str) -> None:
     """Nothing happens when every top-level table is known.
 
@@ -137,9 +166,13 @@ def refuse_unknown_tables(data: Mapping[str, Any], known: Iterable[str], *, sour
             raise ConfigError(f"{source}: unknown table [{name}]{_suggest(name, names)}")
 
 
-def _explain(exc: ValidationError, table: str, kind: type[ConfigSlice], source: str) -> str:
+def _explain(
+    exc: ValidationError, table: str, kind: type[ConfigSlice], source: str, *, missing: bool = True
+) -> str:
     lines = []
     for error in exc.errors():
+        if error["type"] == "missing" and not missing:
+            continue
         key = ".".join(str(part) for part in error["loc"]) or table
         where = f"[{table}] {key}"
         if error["type"] == "extra_forbidden":
@@ -167,7 +200,7 @@ def _keys_at(kind: type[ConfigSlice], tables: Iterable[str]) -> Iterable[str]:
 def _remedy(exc: ValidationError) -> str:
     if any(error["type"] == "missing" for error in exc.errors()):
         return "add it to the file, or run `cra init` to have every required value written"
-    return "fix it in the file; `cra init --print` shows every key with its comment"
+    return WRONG
 
 
 def _suggest(name: str, known: Iterable[str]) -> str:

@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import tomli_w
@@ -18,36 +19,41 @@ HEADER = """\
 """
 
 
-def render_config(values: Mapping[str, Mapping[str, Any]]) -> str:
+def render_config(
+    values: Mapping[str, Mapping[str, Any]], below: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+) -> str:
     """The text of a configuration that holds `values` by table and key, and the default for everything else.
 
-    A required key that `values` lacks, and a key without a default value, is written as a comment.
+    A required key that `values` lacks, and a key without a default value, is written as a comment;
+    so is one that the configuration `below` this one gives the same value, or gives one where `values` has none.
     """
     blocks = [HEADER]
     for name, kind in TABLES.items():
-        blocks.extend(_table(name, kind, values.get(name, {})))
+        blocks.extend(_table(name, kind, values.get(name, {}), below.get(name, {})))
     return "\n".join(blocks)
 
 
-def _table(name: str, kind: type[ConfigSlice], values: Mapping[str, Any]) -> list[str]:
+def _table(
+    name: str, kind: type[ConfigSlice], values: Mapping[str, Any], below: Mapping[str, Any]
+) -> list[str]:
     lines = [f"[{name}]"]
     nested: list[str] = []
     for key, field in kind.model_fields.items():
         inner = _slice_of(field)
         if inner is not None:
-            nested.extend(_nested(f"{name}.{key}", inner, field, values.get(key)))
+            nested.extend(_nested(f"{name}.{key}", inner, field, values.get(key), below.get(key)))
         elif _is_table(field):
             nested.extend(_free_table(f"{name}.{key}", field, values.get(key)))
         else:
-            lines.append(_entry(key, field, values))
+            lines.append(_entry(key, field, values, below))
     return ["\n".join(lines) + "\n", *nested]
 
 
-def _nested(name: str, kind: type[ConfigSlice], field: FieldInfo, values: Any) -> list[str]:
+def _nested(name: str, kind: type[ConfigSlice], field: FieldInfo, values: Any, below: Any) -> list[str]:
     if values is None and field.get_default(call_default_factory=True) is None:
         keys = "".join(f"#   {key}: {inner.description or ''}\n" for key, inner in kind.model_fields.items())
         return [f"# [{name}]    # {field.description or 'optional'}\n{keys}"]
-    head, *rest = _table(name, kind, values or {})
+    head, *rest = _table(name, kind, values or {}, below or {})
     described = f"    # {field.description}" if field.description else ""
     return [head.replace("]", f"]{described}", 1), *rest]
 
@@ -60,9 +66,11 @@ def _free_table(name: str, field: FieldInfo, values: Mapping[str, Any] | None) -
     return [f"[{name}]    # {field.description or ''}\n{body}"]
 
 
-def _entry(key: str, field: FieldInfo, values: Mapping[str, Any]) -> str:
-    value = values[key] if key in values else _default(field)
+def _entry(key: str, field: FieldInfo, values: Mapping[str, Any], below: Mapping[str, Any]) -> str:
+    value = values.get(key, below.get(key, _default(field)))
     line = f"# {key} =" if value is None else tomli_w.dumps({key: _plain(value)}).strip()
+    if key in below and value == below[key] and "\n" not in line:
+        line = f"# {line}"
     if not field.description:
         return line
     if (

@@ -75,7 +75,7 @@ def command(
     output.answer(f"   The task:\n{quoted}\n")
     output.answer("2. cra init: the configuration")
     write_config(workspace, config_values({"provider": provider, "base_url": base_url, **models}))
-    settings = load_settings(workspace.config, Overrides())
+    settings = load_settings(workspace.config, Overrides(), user_wide=False)
     output.answer(f"   {workspace.config}\n")
     code = tour(workspace, settings, sample.task, live=live)
     output.answer(f"\nThe project is yours to try every command in: cd {shlex.quote(str(workspace.repo))}")

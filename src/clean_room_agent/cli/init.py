@@ -2,16 +2,17 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, get_args
 
 import click
 
 from clean_room_agent.cli import discovery, options, output, wiring
 from clean_room_agent.cli.config_file import render_config
-from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.cli.settings import Overrides, load_settings, read_user_config, user_config_file
 from clean_room_agent.errors import ConfigError, GitError, ModelError, UsageError
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
@@ -143,24 +144,29 @@ def command(
     workspace = wiring.workspace_of(path or repo)
     if workspace.config.exists() and not force:
         raise UsageError(f"{workspace.config} is there already", hint="edit it, or replace it with --force")
+    below = read_user_config()
+    models, budget = below.get("models", {}), below.get("budget", {})
+    base_url = base_url or models.get("base_url")
     given = Given(
         server=discovery.Wanted(
             base_url=discovery.with_scheme(base_url) if base_url else None,
-            provider=provider,
-            api_key_env=api_key_env,
+            provider=provider or models.get("provider"),
+            api_key_env=api_key_env or models.get("api_key_env"),
             ollama_host=os.environ.get("OLLAMA_HOST", ""),
         ),
-        coding=coding,
-        reasoning=reasoning,
-        test_command=test_command,
-        context_window=context_window,
-        reserved_tokens=reserved_tokens,
-        sandbox=sandbox,
+        coding=coding or models.get("coding"),
+        reasoning=reasoning or models.get("reasoning"),
+        test_command=test_command or below.get("testing", {}).get("test_command"),
+        context_window=context_window or budget.get("context_window"),
+        reserved_tokens=budget.get("reserved_tokens") if reserved_tokens is None else reserved_tokens,
+        sandbox=sandbox or below.get("sandbox", {}).get("mode"),
     )
     answers = _Answers(accept=yes, ask=not yes and sys.stdin.isatty())
     values = gather(workspace, given, answers)
-    write_config(workspace, values)
+    write_config(workspace, values, below)
     output.answer(f"wrote {workspace.config}")
+    if below:
+        output.answer(f"what {user_config_file()} gives stands there as a comment: it goes on to give it")
     if answers.asks and click.confirm("run the tests once, as a run would?", default=True, err=True):
         _try_tests(workspace)
     output.answer('next: cra check, cra check --tests, then cra solve "what is to be changed"')
@@ -284,7 +290,11 @@ def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
     return table | ({"api_key_env": wanted.api_key_env} if wanted.api_key_env else {})
 
 
-def write_config(workspace: Workspace, values: dict[str, dict[str, Any]]) -> None:
-    """The configuration stands in its file, whole, or not at all."""
+def write_config(
+    workspace: Workspace,
+    values: dict[str, dict[str, Any]],
+    below: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> None:
+    """The configuration stands in its file, whole, or not at all; values that the one `below` gives as comments."""
     workspace.create()
-    write_whole(workspace.config, render_config(values), private=True)
+    write_whole(workspace.config, render_config(values, below), private=True)

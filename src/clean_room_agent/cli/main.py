@@ -29,6 +29,9 @@ class CommandEntry:
 COMMANDS: dict[str, CommandEntry] = {
     "init": CommandEntry(module="init", help="Find the model server and the tests; write the configuration."),
     "check": CommandEntry(module="check", help="Is everything here to work? Each line with its remedy."),
+    "config": CommandEntry(
+        module="config", help="Show, get and set configured values, and where each is from."
+    ),
     "models": CommandEntry(
         module="models", help="What the model server has, and which model does which job."
     ),

@@ -55,10 +55,12 @@ def _render(view: ModelsView) -> "list[RenderableType]":
     for job in view.jobs:
         told = Text(job.purpose, style="dim")
         if job.fault is not None:
-            told = Text(job.fault.text, style="red").append(f"\n-> {job.fault.remedy}", style="cyan")
+            told = Text("cannot be used", style="red")
         window = f"{job.window:,}" if job.window else ""
         jobs.add_row(Text(job.name), Text(job.tag, style="bold"), window, told)
     parts.append(jobs)
+    for fault in dict.fromkeys(job.fault for job in view.jobs if job.fault is not None):
+        parts += [Text(f"\n{fault.text}", style="red"), Text(f"  -> {fault.remedy}", style="cyan")]
     if view.offered:
         offered = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
         for column in ("on the server", "size", "used for"):

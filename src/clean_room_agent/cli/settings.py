@@ -1,12 +1,20 @@
-"""The configuration of one command: flags over `config.toml`, else an error that names both ways to give a value."""
+"""The configuration of one command: flags over the repository's file over the user's, else an error that says how to give it."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from clean_room_agent.config import ConfigSlice, load_slice, read_toml, refuse_unknown_tables
+from clean_room_agent.config import (
+    ConfigSlice,
+    check_slice,
+    laid_over,
+    load_slice,
+    read_toml,
+    refuse_unknown_tables,
+)
 from clean_room_agent.enrichment.config import EnrichmentConfig
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.execute.config import EditConfig
@@ -152,8 +160,10 @@ class Settings:
         return load_slice(self.data, "enrichment", EnrichmentConfig, source=self.source)
 
 
-def load_settings(path: Path, overrides: Overrides, *, optional: bool = False) -> Settings:
-    """The settings from the file at `path` with the flags laid over them.
+def load_settings(
+    path: Path, overrides: Overrides, *, optional: bool = False, user_wide: bool = True
+) -> Settings:
+    """The settings from the file at `path` over those for all repositories (`user_wide`), with the flags laid over both.
 
     With `optional`, a file that does not exist is read as empty: some commands need no more than flags.
 
@@ -161,13 +171,53 @@ def load_settings(path: Path, overrides: Overrides, *, optional: bool = False) -
         ConfigError: no file, no TOML, an unknown table or key, or a wrong value anywhere in it.
         UsageError: flags that exclude one another.
     """
-    data = {} if optional and not path.exists() else read_toml(path)
+    below = read_user_config() if user_wide else {}
+    data = {} if not path.exists() and (optional or below) else read_toml(path)
     refuse_unknown_tables(data, TABLES, source=str(path))
-    merged = {name: dict(table) if isinstance(table, dict) else table for name, table in data.items()}
+    merged = laid_over(below, data)
+    merged = {name: dict(table) if isinstance(table, dict) else table for name, table in merged.items()}
     _lay_over(merged, overrides)
     settings = Settings(source=str(path), data=merged)
     settings.require(*(name for name in TABLES if name in data))
     return settings
+
+
+def user_config_file() -> Path:
+    """The configuration for all repositories of this user; a relative XDG_CONFIG_HOME counts for nothing, as XDG says."""
+    named = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".config") / "clean-room-agent" / "config.toml"
+
+
+def read_user_config() -> dict[str, Any]:
+    """What the user configured for all repositories, each value checked; empty where there is no such file.
+
+    Raises:
+        ConfigError: others can write it, an unknown table or key, or a wrong value.
+    """
+    path = user_config_file()
+    try:
+        about = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    if about.st_uid not in {os.geteuid(), 0} or about.st_mode & 0o022:
+        raise ConfigError(
+            f"{path} is not yours alone: others could name a server and commands in it",
+            hint=f"chown it to yourself, and chmod go-w {path}",
+        )
+    data = read_toml(path)
+    check_tables(data, source=str(path))
+    return data
+
+
+def check_tables(data: Mapping[str, Any], *, source: str) -> None:
+    """Nothing happens where every value is right; what is required may be missing.
+
+    Raises:
+        ConfigError: names the first table with an unknown key or a wrong value.
+    """
+    refuse_unknown_tables(data, TABLES, source=source)
+    for name in data:
+        check_slice(data, name, TABLES[name], source=source)
 
 
 def _lay_over(data: dict[str, Any], overrides: Overrides) -> None:

@@ -1,0 +1,185 @@
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.solving import Project
+
+from clean_room_agent.cli.config_file import render_config
+from clean_room_agent.cli.config_values import edited
+from clean_room_agent.cli.main import run as cra
+from clean_room_agent.cli.settings import TABLES, Overrides, load_settings, user_config_file
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.workspace import Workspace
+
+URL = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def user_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    path = user_config_file()
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def config(project: Project) -> str:
+    return Workspace(repo=project.top).config.read_text()
+
+
+def sources(project: Project) -> dict[str, tuple[object, str]]:
+    code, out, err = project.run_here("config", "--json")
+    assert code == 0, err
+    return {key: (each["value"], each["source"]) for key, each in json.loads(out).items()}
+
+
+def test_one_line_changes_and_every_comment_stays(till: Project) -> None:
+    till.configure(URL)
+    before = config(till).splitlines()
+    code, out, err = till.run_here("config", "set", "models.coding", "better:7b")
+    assert (code, err) == (0, "")
+    assert 'models.coding = "better:7b"' in out
+    after = config(till).splitlines()
+    (changed,) = [place for place, line in enumerate(after) if line != before[place]]
+    assert len(after) == len(before)
+    assert after[changed].startswith('coding = "better:7b"')
+    assert after[changed].endswith(before[changed].partition("#")[2])
+    assert till.run_here("config", "get", "models.coding")[1] == "better:7b\n"
+
+
+def test_a_key_that_stands_as_a_comment_is_written_there(till: Project) -> None:
+    till.configure(URL)
+    count = len(config(till).splitlines())
+    assert till.run_here("config", "set", "models.classifier", "tiny:1b")[0] == 0
+    (line,) = [line for line in config(till).splitlines() if line.startswith('classifier = "tiny:1b"')]
+    assert "# yes/no judgments" in line
+    assert len(config(till).splitlines()) == count
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("budget.context_window", "8192", 8192),
+        ("testing.test_command", "pytest -q", "pytest -q"),
+        ("testing.test_command", "123", "123"),
+        ("models.escalation.coding", '["a:7b", "b:32b"]', ["a:7b", "b:32b"]),
+        ("models.overrides.scope_judgment", "scope:v1", "scope:v1"),
+        ("models.coding", '"quoted"', "quoted"),
+    ],
+)
+def test_a_value_is_read_as_toml_or_as_plain_words(till: Project, key: str, text: str, value: object) -> None:
+    till.configure(URL)
+    assert till.run_here("config", "set", key, text)[0] == 0
+    code, out, _ = till.run_here("config", "get", "--json", key)
+    assert code == 0
+    assert json.loads(out)[key] == {"value": value, "source": "repository"}
+    load_settings(Workspace(repo=till.top).config, Overrides()).require(*TABLES)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("models.codign", "x", "did you mean models.coding?"),
+        ("coding", "x", "models.coding"),
+        ("models", "x", "there is no key"),
+        ("budget.context_window", "many", "context_window"),
+        ("models.base_url", "http://example.com", "is not this machine"),
+        ("solve.max_attempts", "-1", "max_attempts"),
+        ("models.api_key_env", "sk-123 456", "not the name of an environment variable"),
+    ],
+)
+def test_what_is_wrong_is_refused_and_nothing_is_written(
+    till: Project, key: str, value: str, said: str
+) -> None:
+    till.configure(URL)
+    before = config(till)
+    code, _, err = till.run_here("config", "set", key, value)
+    assert code == 2
+    assert said in err
+    assert "sk-123" not in err
+    assert config(till) == before
+
+
+def test_the_users_file_is_below_the_repositorys(till: Project, user_file: Path) -> None:
+    till.configure(URL)
+    assert till.run_here("config", "set", "--user", "models.classifier", "tiny:1b")[0] == 0
+    assert user_file.stat().st_mode & 0o777 == 0o600
+    code, out, _ = till.run_here("config", "set", "--user", "models.coding", "mine:3b")
+    assert code == 0
+    assert "cra config unset models.coding" in out, "the repository's own value goes before it"
+    seen = sources(till)
+    assert seen["models.classifier"] == ("tiny:1b", "user")
+    assert seen["models.coding"] == ("coder:3b", "repository")
+    assert seen["models.parallel"] == (2, "repository")
+    assert seen["testing.lint_command"][1] == "not set"
+    settings = load_settings(Workspace(repo=till.top).config, Overrides())
+    assert (settings.models.classifier, settings.models.coding) == ("tiny:1b", "coder:3b")
+    assert till.run_here("config", "unset", "models.coding")[0] == 0
+    assert sources(till)["models.coding"] == ("mine:3b", "user")
+    assert load_settings(Workspace(repo=till.top).config, Overrides()).models.coding == "mine:3b"
+    assert till.run_here("config", "unset", "models.coding")[0] == 2
+
+
+def test_a_users_file_that_others_can_write_is_refused(till: Project, user_file: Path) -> None:
+    till.configure(URL)
+    user_file.write_text('[models]\nclassifier = "theirs"\n')
+    user_file.chmod(0o666)
+    code, _, err = till.run_here("config", "get", "models.classifier")
+    assert code == 2
+    assert "chmod go-w" in err
+    with pytest.raises(ConfigError, match="not yours alone"):
+        load_settings(Workspace(repo=till.top).config, Overrides())
+
+
+def test_a_wrong_value_in_the_users_file_names_that_file(till: Project, user_file: Path) -> None:
+    till.configure(URL)
+    user_file.write_text("[budget]\ncontext_window = 0\n")
+    code, _, err = till.run_here("config")
+    assert code == 2
+    assert str(user_file) in err.replace("\n", "")
+
+
+def test_init_leaves_what_the_user_configured_to_the_users_file(till: Project, user_file: Path) -> None:
+    with OllamaServer([], models=("mine:3b", "thinker:4b")) as server:
+        user_file.write_text(
+            f'[models]\nbase_url = "{server.base_url}"\ncoding = "mine:3b"\nparallel = 4\n[budget]\ncontext_window = 8192\n'
+        )
+        code, out, err = till.run_here("init", "--yes", "--reasoning", "thinker:4b", "--test-command", "true")
+    assert code == 0, err
+    assert str(user_file) in out
+    written = tomllib.loads(config(till))
+    assert "coding" not in written["models"]
+    assert "parallel" not in written["models"]
+    assert written["models"]["reasoning"] == "thinker:4b"
+    assert '# coding = "mine:3b"' in config(till)
+    seen = sources(till)
+    assert seen["models.coding"] == ("mine:3b", "user")
+    assert seen["models.parallel"] == (4, "user")
+    assert seen["budget.context_window"] == (8192, "user")
+
+
+def test_outside_of_a_repository_the_users_values_are_shown(
+    tmp_path: Path, user_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    user_file.write_text('[models]\ncoding = "mine:3b"\n')
+    assert cra(("config", "get", "models.coding", "--repo", str(tmp_path))) == 0
+    assert capsys.readouterr().out == "mine:3b\n"
+
+
+def test_every_key_of_the_written_file_is_listed(till: Project) -> None:
+    till.configure(URL)
+    keys = set(sources(till))
+    for table, values in tomllib.loads(render_config({})).items():
+        for key, value in values.items():
+            if not isinstance(value, dict):
+                assert f"{table}.{key}" in keys
+
+
+def test_a_table_that_is_not_there_is_added_and_inline_ones_are_changed() -> None:
+    assert tomllib.loads(edited("", ["models", "overrides"], "a", "b")) == {
+        "models": {"overrides": {"a": "b"}}
+    }
+    inline = 'models = { coding = "a" }  # mine\n'
+    assert edited(inline, ["models"], "coding", "b") == 'models = { coding = "b" }  # mine\n'
