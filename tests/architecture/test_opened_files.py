@@ -30,6 +30,7 @@ OWN_NAMES = {
     "db/migrations.py": "files of the package",
     "db/session.py": "the session's own file",
     "indexer/bounds.py": "config.toml",
+    "cli/config_values.py": "config.toml",
     "enrichment/prompts/enrichment.py": "a template of the package",
     "execute/prompts/texts.py": "a template of the package",
     "report/page/html.py": "templates of the package, and the beginning of what -o names",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from clean_room_agent import beneath
 from clean_room_agent.artifacts.ids import short_id, task_of
 from clean_room_agent.cli.clock import utc_now
 from clean_room_agent.cli.in_hand import in_hand
@@ -27,6 +28,7 @@ from clean_room_agent.removal import remove_tree
 from clean_room_agent.temporary import FRESH, abandoned_folders, remove_abandoned
 from clean_room_agent.workspace import Workspace, is_held
 
+MAX_LINK_BYTES = 8192
 KINDS = {
     "record": "all that is known of runs: prompts, answers, tests",
     "sessions": "what unfinished runs need to go on",
@@ -279,7 +281,7 @@ def _orphaned_worktrees(site: Site) -> Iterator[Path]:
 def _repository_stands(link: Path) -> bool:
     """Whether there is a repository where the work tree's `.git` file says."""
     try:
-        told = os.fsdecode(link.read_bytes()).removeprefix("gitdir: ").rstrip("\n")
+        told = os.fsdecode(beneath.read_bytes(link.parent, link.name, max_bytes=MAX_LINK_BYTES)).removeprefix("gitdir: ").rstrip("\n")
     except OSError:
         return True
     return Path(told).parent.parent.exists()
