@@ -18,7 +18,7 @@ URL = "http://127.0.0.1:9"
 
 
 @pytest.fixture
-def user_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def user_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     path = user_config_file()
     path.parent.mkdir(parents=True)

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.fakes.ollama_script import Answer, ChatCall
@@ -42,7 +43,7 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def asked(project: Project, *flags: str) -> dict[str, object]:
+def asked(project: Project, *flags: str) -> dict[str, Any]:
     code, out, err = project.run_here("prune", "--json", *flags)
     assert code == 0, err
     answer: dict[str, object] = json.loads(out)
@@ -84,7 +85,7 @@ def test_nothing_goes_without_yes_and_nothing_of_runs_unless_chosen(till: Projec
     before = (ids(till), refs(till))
     assert asked(till)["runs"] == []
     assert asked(till, "--yes")["runs"] == []
-    (run,) = asked(till, "--older-than", "0d")["runs"]  # type: ignore[misc]
+    (run,) = asked(till, "--older-than", "0d")["runs"]
     assert run["task_id"] == solved
     assert run["bytes"] > 10_000
     assert (ids(till), refs(till)) == before
@@ -122,7 +123,7 @@ def test_one_that_can_be_resumed_goes_only_where_its_status_is_named(till: Proje
     assert told["runs"] == []
     assert "can be resumed" in str(told["notes"])
     assert workspace.session(task_id).exists()
-    (run,) = asked(till, "--status", "interrupted", "--kind", "sessions", "--yes")["runs"]  # type: ignore[misc]
+    (run,) = asked(till, "--status", "interrupted", "--kind", "sessions", "--yes")["runs"]
     assert run["warning"] == "cannot be resumed afterwards"
     assert not workspace.session(task_id).exists()
     assert ids(till) == [task_id]
@@ -177,7 +178,7 @@ def test_what_killed_processes_left_goes_without_being_chosen(
     (gone / "12345678" / ".git").write_text(f"gitdir: {till.home}/nowhere/.git/worktrees/12345678\n")
     os.utime(gone, (old, old))
     told = asked(till)
-    assert [piece["kind"] for piece in told["others"]] == ["worktrees", "temporary"]  # type: ignore[attr-defined]
+    assert [piece["kind"] for piece in told["others"]] == ["worktrees", "temporary"]
     assert left.exists()
     asked(till, "--yes")
     assert not left.exists()
@@ -193,7 +194,7 @@ def test_a_work_tree_of_a_repository_that_stands_is_not_orphaned(till: Project, 
     os.utime(other.parent, (0, 0))
     assert asked(till)["others"] == []
     shutil.rmtree(till.home / "there")
-    assert len(asked(till)["others"]) == 1  # type: ignore[arg-type]
+    assert len(asked(till)["others"]) == 1
 
 
 @pytest.mark.parametrize("wrong", ["30", "d", "-1d", "1y"])

@@ -1,7 +1,6 @@
 """`cra bootstrap`: training pairs from the commit histories of repositories."""
 
 import hashlib
-import importlib.util
 import json
 import re
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ import click
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.clock import utc_now
+from clean_room_agent.cli.extras import ENGINES, require_extras
 from clean_room_agent.cli.indexing import processors
 from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.cli.settings import Overrides, Settings
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from clean_room_agent.training.plan import TrainingPlan
     from clean_room_agent.training.shards import Making
 
-EXTRAS = {"data": ("pyarrow", "datasketch", "git"), "cluster": ("ray",)}
 SHARD = re.compile(r"(\d+)/(\d+)")
-ENGINES = ("local", "ray")
 FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 
 
@@ -139,7 +137,7 @@ def command(
 
     Begun again, it goes on where it was stopped. The prompts are those of runs with this repository's configuration.
     """
-    _require_extras("data", *(["cluster"] if engine == "ray" else []))
+    require_extras("data", *(["cluster"] if engine == "ray" else []))
     workspace = wiring.workspace_of(repo)
     overrides = Overrides(
         context_window=context_window,
@@ -213,16 +211,6 @@ def _require_free(target: Path) -> None:
     from clean_room_agent.training.dataset import require_free
 
     require_free(target)
-
-
-def _require_extras(*names: str) -> None:
-    for name in names:
-        missing = [module for module in EXTRAS[name] if importlib.util.find_spec(module) is None]
-        if missing:
-            raise UsageError(
-                f"this needs the extra `{name}` ({', '.join(missing)} is not installed)",
-                hint=f"pip install 'clean-room-agent[{','.join(names)}]'",
-            )
 
 
 def _making(settings: Settings, licences: tuple[str, ...]) -> "Making":

@@ -154,4 +154,5 @@ def _show(values: tuple[ConfiguredValue, ...], *, as_json: bool, sources: bool) 
 def _toml(value: Any) -> str:
     import tomlkit
 
-    return tomlkit.item(value).as_string()
+    text: str = tomlkit.item(value).as_string()
+    return text

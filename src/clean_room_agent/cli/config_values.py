@@ -243,6 +243,7 @@ def edited(text: str, tables: list[str], name: str, value: Any) -> str:
             if table not in at:
                 at[table] = tomlkit.table()
             at, plain = at[table], plain.setdefault(table, {})
+        after: str | None
         if value is None:
             del at[name], plain[name]
             after = document.as_string()
@@ -254,6 +255,7 @@ def edited(text: str, tables: list[str], name: str, value: Any) -> str:
             if after is None:
                 at[name] = value
                 after = document.as_string()
+        assert after is not None
         found = tomllib.loads(after)
     except (tomlkit.exceptions.TOMLKitError, ValueError, TypeError, AttributeError) as exc:
         raise ConfigError(

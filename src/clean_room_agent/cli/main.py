@@ -40,6 +40,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "retrieve": CommandEntry(module="retrieve", help="Show the curated context for a task."),
     "plan": CommandEntry(module="plan", help="Write a plan for a task, to review and edit."),
     "solve": CommandEntry(module="solve", help="Solve a task: a branch whose tests pass, with its record."),
+    "batch": CommandEntry(
+        module="batch", help="Solve many tasks, several at a time; goes on where it ended."
+    ),
     "apply": CommandEntry(module="apply", help="Bring a run's result into the working tree."),
     "discard": CommandEntry(module="discard", help="Delete a run's branch and what it kept."),
     "runs": CommandEntry(module="runs", help="List the runs of this repository."),

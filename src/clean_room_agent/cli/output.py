@@ -52,6 +52,15 @@ def answer_json(value: object) -> None:
     click.echo(visible_json(document))
 
 
+def answer_json_line(value: object) -> None:
+    """Write `value` as one line of JSON without its secrets, at once: one of several answers."""
+    display = current_display()
+    display.answered = True
+    line = json.dumps(display.redacted(plain(value)), ensure_ascii=False)
+    click.echo(visible_json(line))
+    sys.stdout.flush()
+
+
 def safe(text: str) -> str:
     """`text` as it may be shown: without its secrets, and with nothing that could steer a terminal."""
     return current_display().safe(text)

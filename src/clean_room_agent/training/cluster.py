@@ -1,18 +1,22 @@
-"""The engine for more than one machine: a Ray Core task a unit. Units write their own files, so nothing is sent back.
+"""The engine for more than one machine: a Ray Core task for each call of a function.
 
-A worker that dies leaves no file of its unit, or a whole one; Ray gives the unit to another.
+A unit of `bootstrap` writes its own file, so nothing is sent back: a worker that dies leaves no file of its unit, or a whole
+one; Ray gives the unit to another.
 """
 
 import contextlib
 import importlib
+import itertools
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from clean_room_agent.training.bootstrap import Progress
 from clean_room_agent.training.shards import Making, Unit, make_shard
 
+ItemT = TypeVar("ItemT")
+ResultT = TypeVar("ResultT")
 TRIES = 5
 """Times that a unit is begun again whose worker died."""
 WINDOW = 4
@@ -26,30 +30,62 @@ def run_on_ray(folder: Path, units: Sequence[Unit], making: Making, progress: Pr
     """
     ray: Any = importlib.import_module("ray")  # half of its functions have types, and not everybody has it
 
-    with contextlib.redirect_stdout(
-        sys.stderr
-    ):  # Ray prints there what becomes of workers, and an answer stands on stdout
-        _run(ray, folder, units, making, progress)
+    with contextlib.redirect_stdout(sys.stderr), _cluster(ray):
+        shared = ray.put(making)
+        window = WINDOW * max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        calls = [(folder, unit, shared) for unit in units]
+        for done, _ in enumerate(_results(ray, make_shard, calls, window), start=1):
+            progress(done, len(units))
 
 
-def _run(ray: Any, folder: Path, units: Sequence[Unit], making: Making, progress: Progress) -> None:
+def call_on_ray(function: Callable[[ItemT], ResultT], items: Sequence[ItemT], jobs: int) -> Iterator[ResultT]:
+    """What the function gives for each item, as each is done, `jobs` at a time, on the cluster of `run_on_ray`.
+
+    A call whose worker died is made again. Broken off (Ctrl-C), the calls under way are told so (KeyboardInterrupt), and
+    what they give still comes.
+    """
+    ray: Any = importlib.import_module("ray")
+    results = _results(ray, function, [(item,) for item in items], jobs)
+    with contextlib.ExitStack() as stack:
+        with contextlib.redirect_stdout(sys.stderr):  # and not while the caller has a result, and answers on stdout
+            stack.enter_context(_cluster(ray))
+        while True:
+            with contextlib.redirect_stdout(sys.stderr):
+                found = list(itertools.islice(results, 1))
+            if not found:
+                return
+            yield from found
+
+
+@contextlib.contextmanager
+def _cluster(ray: Any) -> Iterator[None]:
+    # Ray prints what becomes of workers to stdout, where an answer stands: its callers send that to stderr.
     started = not ray.is_initialized()
     if started:
         ray.init(log_to_driver=False, include_dashboard=False)
     try:
-        task = ray.remote(max_retries=TRIES)(make_shard)
-        shared = ray.put(making)
-        window = WINDOW * max(int(ray.cluster_resources().get("CPU", 1)), 1)
-        waiting = list(units)
-        running = [task.remote(folder, unit, shared) for unit in waiting[:window]]
-        rest = iter(waiting[window:])
-        done = 0
-        while running:
-            finished, running = ray.wait(running, num_returns=1)
-            ray.get(finished)
-            done += 1
-            progress(done, len(units))
-            running += [task.remote(folder, unit, shared) for unit in [next(rest, None)] if unit is not None]
+        yield
     finally:
         if started:
             ray.shutdown()
+
+
+def _results(
+    ray: Any, function: Callable[..., ResultT], calls: Sequence[tuple[Any, ...]], window: int
+) -> Iterator[ResultT]:
+    task = ray.remote(max_retries=TRIES)(function)
+    running = [task.remote(*arguments) for arguments in calls[:window]]
+    rest = iter(calls[window:])
+    while running:
+        try:
+            finished, _ = ray.wait(running, num_returns=1)
+        except KeyboardInterrupt:
+            rest = iter(())
+            for each in running:
+                ray.cancel(each, force=False)
+            continue
+        for each in finished:
+            running.remove(each)
+            with contextlib.suppress(ray.exceptions.TaskCancelledError):  # it had not begun
+                yield ray.get(each)
+        running += [task.remote(*arguments) for arguments in [next(rest, None)] if arguments is not None]

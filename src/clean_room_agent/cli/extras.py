@@ -1,0 +1,24 @@
+"""What some commands need beyond the program itself: extras of its package."""
+
+import importlib.util
+
+from clean_room_agent.errors import UsageError
+
+EXTRAS = {"data": ("pyarrow", "datasketch", "git"), "cluster": ("ray",)}
+ENGINES = ("local", "ray")
+"""Who does many pieces of work: processes of this machine, or a cluster."""
+
+
+def require_extras(*names: str) -> None:
+    """Nothing happens where what these extras bring is installed.
+
+    Raises:
+        UsageError: names what is not, and how to install it.
+    """
+    for name in names:
+        missing = [module for module in EXTRAS[name] if importlib.util.find_spec(module) is None]
+        if missing:
+            raise UsageError(
+                f"this needs the extra `{name}` ({', '.join(missing)} is not installed)",
+                hint=f"pip install 'clean-room-agent[{','.join(names)}]'",
+            )

@@ -1,0 +1,176 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.patience import PATIENCE
+from tests.fakes.solving import TASK, Project, Script, serving
+
+from clean_room_agent import proc
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+
+
+def write(project: Project, *lines: object) -> Path:
+    path = project.top.parent / "tasks.jsonl"
+    path.write_text("".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines))
+    return path
+
+
+def read(out: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """The tasks' lines by id, and the summary."""
+    *lines, last = map(json.loads, out.splitlines())
+    return {line["id"]: line for line in lines}, last["summary"]
+
+
+def test_tasks_are_solved_side_by_side_and_known_at_a_second_start(till: Project) -> None:
+    words = till.top.parent / "issue.md"
+    words.write_text(f"{TASK}\n")
+    path = write(till, {"task": TASK, "id": "first"}, "", {"issue": "issue.md", "repo": "till"})
+    with serving(till) as server:
+        till.configure(server.base_url)
+        code, out, err = till.run_here("batch", str(path), "--jobs", "2", "--json")
+        tasks, summary = read(out)
+        assert code == 0, (out, err)
+        assert {name: (task["status"], task["how"]) for name, task in tasks.items()} == {
+            "first": ("complete", "new"),
+            "3": ("complete", "new"),
+        }
+        assert tasks["first"]["branch"] != tasks["3"]["branch"]
+        assert tasks["first"]["tests"]["after"]["passed"] == 4
+        assert (summary["tasks"], summary["statuses"], summary["exit_code"]) == (2, {"complete": 2}, 0)
+        asked = len(server.calls)
+        code, out, _ = till.run_here("batch", str(path), "--json")
+        again, summary = read(out)
+        assert code == 0
+        assert len(server.calls) == asked, "nothing is asked again"
+    assert {task["how"] for task in again.values()} == {"known"}
+    assert {name: task["task_id"] for name, task in again.items()} == {
+        name: task["task_id"] for name, task in tasks.items()
+    }
+    assert summary["known"] == 2
+    code, out, _ = till.run_here("batch", str(path))
+    assert code == 0
+    assert "2 tasks: 2 complete" in out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a JSON object"),
+        ({"task": "x", "tsak": "y"}, "unknown key 'tsak'"),
+        ({"id": "a"}, "say the task once"),
+        ({"task": "x", "issue": "y"}, "say the task once"),
+        ({"task": "x", "id": "good"}, "is that of line 1"),
+        ({"task": "x", "id": "a b"}, "id:"),
+        ({"task": 3}, "task:"),
+        ({"task": "  "}, "the task is empty"),
+        ({"task": "x", "repo": "nowhere"}, "nowhere"),
+        ({"issue": "none.md"}, "none.md"),
+        ({"task": "x", "plan": "none.json"}, "none.json"),
+    ],
+)
+def test_a_bad_line_is_named_before_anything_starts(till: Project, line: object, said: str) -> None:
+    till.configure("http://127.0.0.1:9")
+    path = write(till, {"task": TASK, "id": "good"}, line)
+    code, out, err = till.run_here("batch", str(path))
+    assert (code, out) == (2, "")
+    assert "nothing was started" in err
+    assert "line 2: " in err
+    assert "line 1: " not in err
+    assert said in err
+    assert not (till.top / ".clean_room" / "raw.sqlite").exists()
+
+
+def test_an_empty_file_is_refused(till: Project) -> None:
+    code, _, err = till.run_here("batch", str(write(till, "", "")))
+    assert code == 2
+    assert "holds no task" in err
+
+
+def test_a_task_that_fails_leaves_the_others_and_the_gravest_code_counts(till: Project) -> None:
+    path = write(till, {"task": TASK, "id": "one"})
+    till.configure("http://127.0.0.1:9")
+    code, out, _ = till.run_here("batch", str(path), "--json")
+    tasks, summary = read(out)
+    assert code == summary["exit_code"] == 3
+    assert tasks["one"]["status"] == "error"
+    assert tasks["one"]["hint"]
+    with serving(till) as server:
+        till.configure(server.base_url)
+        code, out, _ = till.run_here("batch", str(path), "--json")
+    assert code == 0
+    assert read(out)[0]["one"]["how"] == "new"
+
+
+class Stopping(Script):
+    """Calls `stop` once, when the first edits are asked for, and answers only after a while."""
+
+    def __init__(self, project: Project) -> None:
+        super().__init__(project.oracle)
+        self.batch: subprocess.Popen[bytes] | None = None
+        self.number: signal.Signals | None = None
+
+    def __call__(self, call: ChatCall) -> Answer | str:
+        if call.title == IMPLEMENT.title and self.batch is not None and self.number is not None:
+            self.batch.send_signal(self.number)
+            self.number = None
+            time.sleep(2)
+        return super().__call__(call)
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 130), (signal.SIGKILL, -9)]
+)
+def test_stopped_at_any_time_the_next_start_goes_on(till: Project, number: signal.Signals, code: int) -> None:
+    path = write(till, {"task": TASK, "id": "one"}, {"task": TASK, "id": "two"})
+    script = Stopping(till)
+    words = (sys.executable, "-m", "clean_room_agent", "batch", str(path), "--json", "--repo", str(till.top))
+    with serving(till, script) as server:
+        till.configure(server.base_url)
+        script.number = number
+        with subprocess.Popen(
+            words, cwd=till.top, env=till.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as batch:
+            script.batch = batch
+            out, err = batch.communicate(timeout=PATIENCE)
+        assert batch.returncode == code, err
+        if code == 130:
+            tasks, summary = read(out.decode())
+            assert tasks["one"]["status"] == "interrupted"
+            assert summary["not_begun"] == 1
+        deadline = time.monotonic() + PATIENCE
+        while till.run_here("runs", "--json")[1].count('"running"') and time.monotonic() < deadline:
+            time.sleep(0.2)
+        done, out_again, err_again = till.run_here("batch", str(path), "--json")
+    assert done == 0, err_again
+    tasks, _ = read(out_again)
+    assert {name: (task["status"], task["how"]) for name, task in tasks.items()} == {
+        "one": ("complete", "resumed"),
+        "two": ("complete", "new"),
+    }
+
+
+def test_ray_is_asked_for_by_its_extra(till: Project) -> None:
+    till.configure("http://127.0.0.1:9")
+    path = write(till, {"task": TASK})
+    if (
+        proc.run(
+            (sys.executable, "-c", "import ray"),
+            cwd=till.top,
+            env=dict(os.environ),
+            timeout=PATIENCE,
+            check=False,
+        ).returncode
+        == 0
+    ):
+        pytest.skip("ray is installed")
+    code, _, err = till.run_here("batch", str(path), "--engine", "ray")
+    assert code == 2
+    assert "clean-room-agent[cluster]" in err
