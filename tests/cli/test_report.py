@@ -89,7 +89,7 @@ def test_the_page_tells_what_a_run_was(solved: tuple[Path, str], tmp_path: Path)
     text = re.sub(r"<[^>]*>", "", (tmp_path / "page.html").read_text(encoding="utf-8"))
     for told in (
         "✓ complete",
-        "6 of 8 pass → 8 of 8 pass",
+        "6 passed, 2 failed → 8 passed, 0 failed",
         "+    return [share + 1] * rest + [share] * (people - rest)",
         "step s2 (done): Ledger.charge_evenly charges the shares of split_amount.",
         "tests.test_split.SplitTest.test_shares_add_up_to_the_amount",

@@ -64,7 +64,7 @@ def test_runs_are_listed_newest_first_within_80_columns(
     ids = [line[:8] for line in lines if line[:8] in {OTHER[:8], ALONE[:8], TASK[:8]}]
     assert ids == [OTHER[:8], ALONE[:8], TASK[:8]]
     assert max(map(len, lines)) <= 80
-    assert any("cra/9e9e9e9e, 8 of 8 tests pass" in line for line in lines)
+    assert any("cra/9e9e9e9e, 8 passed, 0 failed" in line for line in lines)
     assert any("mend it" in line for line in lines)
 
 
@@ -123,7 +123,13 @@ def test_limit_keeps_the_newest(top: Path, capsys: pytest.CaptureFixture[str]) -
     (only,) = json.loads(capsys.readouterr().out)
     assert only["task_id"] == OTHER
     assert (only["status"], only["branch"]) == ("complete", "cra/9e9e9e9e")
-    assert only["tests"] == {"success": True, "tests_run": 8, "tests_passed": 8, "exit_code": None}
+    assert only["tests"] == {
+        "success": True,
+        "tests_run": 8,
+        "tests_passed": 8,
+        "tests_failed": 0,
+        "exit_code": None,
+    }
 
 
 def test_a_repository_without_runs_says_what_to_do_next(

@@ -68,7 +68,7 @@ def test_a_run_is_shown_with_its_passes_in_order(show: Show, solved: tuple[Path,
     ]
     assert [line.split()[1] for line in out.splitlines() if line.startswith(("✓", "✗"))] == places
     assert "Splitting a bill loses cents" in out
-    assert "6 of 8 pass -> 8 of 8 pass" in out
+    assert "6 passed, 2 failed -> 8 passed, 0 failed" in out
     assert f"cra/{solved[1]} at " in out
     assert [line for line in out.splitlines() if len(line) > 90] == []
 
@@ -214,7 +214,7 @@ def test_why_tells_who_wrote_a_line_of_the_result(show: Show, solved: tuple[Path
     number = result.index(LINE) + 1
     found = json.loads(show("", "--why", f"tally/money.py:{number}", "--json"))["why"]["written"]
     assert (found["text"], found["place"], found["edit"]) == (LINE, "split/s1/2", 1)
-    assert found["tests"] == "7 of 8 tests passed"
+    assert found["tests"] == "its tests: 7 passed, 1 failed"
     assert [entry["place"] for entry in found["room"]] == ["split/s1/1", "split/s1/2"]
     out = show("", "--why", f"{top}/tally/money.py:{number}")
     assert f"written by split/s1/2, call {found['call_id']}, edit 1" in out

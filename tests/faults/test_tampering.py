@@ -120,7 +120,7 @@ def test_an_honest_result_with_new_tests_and_configuration_is_complete_and_shown
     assert "✓ restored tests: 4 passed, 0 failed" in told.err
     code, out, _ = till.run_here("show", told.recorded.run.task_id if told.recorded.run else "", "--tests")
     assert code == 0
-    assert "✓ restored  4 of 4 pass" in out
+    assert "✓ restored  4 passed, 0 failed" in out
     assert "look at created test configuration: tests/conftest.py" in out
 
 
@@ -128,7 +128,7 @@ def test_a_result_that_leaves_the_tests_alone_is_not_run_once_more(tmp_path: Pat
     told = make_project(tmp_path, test_command=PYTEST).solve_scripted({})
     assert told.code == 0
     said = [event.detail for event in told.recorded.events if event.kind == "restored_skipped"]
-    assert said == ["nothing would differ from the final run"]
+    assert said == ["the result changes none of them"]
 
 
 def test_configuration_that_the_task_names_stays_in_the_last_run(tmp_path: Path) -> None:

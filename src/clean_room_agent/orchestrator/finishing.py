@@ -160,7 +160,7 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
     changes = restored_changes(run.repo, run.base, judged.touched)
     why_not = ""
     if not changes:
-        why_not = "nothing would differ from the final run"
+        why_not = "the result changes none of them"
     elif not baseline.outcomes and not baseline.passed and baseline.runner != "unknown":
         why_not = "no test ran at the start"
     if why_not:

@@ -12,10 +12,11 @@ from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.attempts import ValidationRow
 from clean_room_agent.db.raw.enrichment import DESCRIBED_BY
 from clean_room_agent.git.generated import Generated, generated_in
+from clean_room_agent.orchestrator.finishing import RESTORED_SKIPPED
 from clean_room_agent.orchestrator.run import CONTEXT_OF, NOT_CHOSEN, RESUMED_WITH
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.causes import Ending, ending_lines
-from clean_room_agent.report.runs import lone_command
+from clean_room_agent.report.runs import lone_command, short_names
 from clean_room_agent.report.trace import (
     Chosen,
     PassTrace,
@@ -29,6 +30,7 @@ from clean_room_agent.report.validation import counts
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 MAX_PATHS = 5
 
+WORDS = {RESTORED_SKIPPED: "tests as before the run, not run once more"}
 UNTOLD = frozenset({"note", RESUMED_WITH, DESCRIBED_BY, CONTEXT_OF, NOT_CHOSEN})
 """Kinds of events that are not shown: they were said, stand elsewhere, or are too long."""
 
@@ -230,7 +232,7 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
 
 def _noted(notes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
     """Each note once; what is wrong with a plan is not said again at its end."""
-    told = [(kind.replace("_", " "), detail) for kind, detail in notes if kind not in UNTOLD]
+    told = [(WORDS.get(kind, kind.replace("_", " ")), detail) for kind, detail in notes if kind not in UNTOLD]
     refused = {detail for _, detail in told}
     return tuple(
         dict.fromkeys(f"{kind}: {detail}" for kind, detail in told if f"refused: {detail}" not in refused)
@@ -311,7 +313,7 @@ def _pass_table(lines: tuple[PassLine, ...]) -> Table:
     table.add_column("outcome", overflow="fold")
     for line in lines:
         seconds = "" if line.seconds is None else f"{line.seconds:.1f}"
-        detail = line.detail or ("" if line.success is not None else "under way, or broken off")
+        detail = short_names(line.detail) or ("" if line.success is not None else "under way, or broken off")
         title = Text.assemble(_mark(line.success), line.place or line.pass_type)
         table.add_row(title, str(line.calls), f"{line.tokens:,}", seconds, Text(detail))
     return table

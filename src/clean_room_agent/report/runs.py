@@ -1,5 +1,6 @@
 """The runs of a repository, newest first."""
 
+import re
 from collections.abc import Sequence
 
 from rich.console import Group
@@ -15,6 +16,10 @@ COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 CONTEXT_PACKAGE = "(a context package)"
 LONE_RESULT = {"train_plan": "(a training plan)", "curate_data": "(a dataset)"}
 """What a pass that stands alone was for, by its mode."""
+TEST_FILE = re.compile(r"(?<![^\s(])[\w./@+-]+\.\w+::(?:\w+::)*")
+"""What stands before the name of a test: its file, and the classes in it."""
+MORE = re.compile(r" and (\d+) more\Z")
+MAX_NAMES = 3
 UNITS = (("s", 60), ("min", 60), ("h", 24), ("d", 365))
 
 
@@ -50,16 +55,24 @@ def result_lines(entry: RunOverview) -> list[str]:
     if entry.run is not None and entry.run.branch:
         facts.append("branch deleted" if entry.discarded else entry.run.branch)
     if entry.tests is not None:
-        known = entry.tests.tests_run is not None and entry.tests.tests_passed is not None
-        facts.append(
-            f"{entry.tests.tests_passed} of {entry.tests.tests_run} tests pass"
-            if known
-            else f"tests exit {entry.tests.exit_code}"
-        )
+        known = f"{entry.tests.tests_passed} passed, {entry.tests.tests_failed} failed"
+        facts.append(f"tests exit {entry.tests.exit_code}" if entry.tests.tests_passed is None else known)
     lines = [", ".join(facts)] if facts else []
     if entry.run is not None and entry.run.reason:
-        lines.append(first_line(entry.run.reason))
+        lines.append(short_names(first_line(entry.run.reason)))
     return lines
+
+
+def short_names(text: str) -> str:
+    """The text, with the first tests that it lists, their files left out: `cra show --tests` has them whole."""
+    shown = TEST_FILE.sub("", text)
+    head, colon, names = shown.partition(": ")
+    listed = names.split(", ")
+    if not colon or shown == text or len(listed) <= MAX_NAMES:
+        return shown
+    more = MORE.search(names)
+    count = len(listed) - MAX_NAMES + (int(more[1]) if more else 0)
+    return f"{head}: {', '.join(listed[:MAX_NAMES])} and {count} more"
 
 
 def lone_command(mode: str) -> str:

@@ -80,9 +80,9 @@ def counts(row: ValidationRow) -> str:
     """What the run came to, in a few words."""
     if row.timed_out:
         return "timed out"
-    if row.tests_run is None or row.tests_passed is None:
+    if row.tests_passed is None:
         return f"exit {row.exit_code}"
-    return f"{row.tests_passed} of {row.tests_run} pass"
+    return f"{row.tests_passed} passed, {len(row.failing_tests)} failed"
 
 
 def _outputs(line: ValidationLine) -> list[Text]:

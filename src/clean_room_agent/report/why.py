@@ -16,6 +16,7 @@ from clean_room_agent.errors import UsageError
 from clean_room_agent.report.decisions import PassVerdicts, decision_lines
 from clean_room_agent.report.line_origin import edit_that_wrote, find_origin, touches
 from clean_room_agent.report.trace import PassTrace, RunTrace, room_passes
+from clean_room_agent.report.validation import counts
 
 SHOWN_ANSWER = 200
 NEAREST = 3
@@ -225,7 +226,7 @@ def _written(conn: Connection, trace: RunTrace, path: str, line: int) -> LineWri
         call_id=attempt.call_id,
         edit=None if edit is None else edit + 1,
         tier=0 if edit is None else tiers.get(edit, 0),
-        tests=f"{tests[-1].tests_passed} of {tests[-1].tests_run} tests passed" if tests else "",
+        tests=f"its tests: {counts(tests[-1])}" if tests else "",
         room=_decisions(room_passes(trace, entry), path),
     )
 

@@ -27,7 +27,7 @@ PROMPTS_WITH = f"""
 SELECT id, prompt FROM retrieval_llm_calls WHERE {OF_TASK} AND instr(prompt, ?) > 0 ORDER BY id
 """  # noqa: S608
 FINAL_TESTS = """
-SELECT success, tests_run, tests_passed, exit_code FROM validation_results
+SELECT success, tests_run, tests_passed, json_array_length(failing_tests), exit_code FROM validation_results
 WHERE task_id = ? AND kind = 'final' ORDER BY id DESC LIMIT 1
 """
 
@@ -72,6 +72,7 @@ class FinalTests:
     tests_run: int | None
     """None where the runner's report cannot be read."""
     tests_passed: int | None
+    tests_failed: int
     exit_code: int | None
 
 
@@ -147,4 +148,6 @@ def _final_tests(conn: Connection, task_id: str) -> FinalTests | None:
     row = conn.execute(FINAL_TESTS, (task_id,)).fetchone()
     if row is None:
         return None
-    return FinalTests(success=bool(row[0]), tests_run=row[1], tests_passed=row[2], exit_code=row[3])
+    return FinalTests(
+        success=bool(row[0]), tests_run=row[1], tests_passed=row[2], tests_failed=row[3], exit_code=row[4]
+    )

@@ -1,0 +1,24 @@
+import pytest
+
+from clean_room_agent.report.runs import short_names
+
+
+@pytest.mark.parametrize(
+    ("told", "shown"),
+    [
+        ("590 pass", "590 pass"),
+        (
+            "newly failing: tests/a/test_url.py::TestIt::test_one[a/b.py::c]",
+            "newly failing: test_one[a/b.py::c]",
+        ),
+        (
+            "newly failing: t/test_a.py::test_1, t/test_a.py::test_2, t/test_b.py::test_3, test_c.py::T::test_4 and 76 more",
+            "newly failing: test_1, test_2, test_3 and 77 more",
+        ),
+        ("failing: t/test_a.py::test_1, t/test_b.py::test_2", "failing: test_1, test_2"),
+        ("failing: tests.test_a.Case.test_1, b, c, d, e", "failing: tests.test_a.Case.test_1, b, c, d, e"),
+        ("edit 3 (httpx/_urlparse.py): NO_MATCH", "edit 3 (httpx/_urlparse.py): NO_MATCH"),
+    ],
+)
+def test_names_of_tests_are_shown_without_their_files_and_the_first_alone(told: str, shown: str) -> None:
+    assert short_names(told) == shown
