@@ -1,6 +1,5 @@
 import json
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest

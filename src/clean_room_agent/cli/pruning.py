@@ -281,7 +281,11 @@ def _orphaned_worktrees(site: Site) -> Iterator[Path]:
 def _repository_stands(link: Path) -> bool:
     """Whether there is a repository where the work tree's `.git` file says."""
     try:
-        told = os.fsdecode(beneath.read_bytes(link.parent, link.name, max_bytes=MAX_LINK_BYTES)).removeprefix("gitdir: ").rstrip("\n")
+        told = (
+            os.fsdecode(beneath.read_bytes(link.parent, link.name, max_bytes=MAX_LINK_BYTES))
+            .removeprefix("gitdir: ")
+            .rstrip("\n")
+        )
     except OSError:
         return True
     return Path(told).parent.parent.exists()

@@ -47,7 +47,9 @@ def call_on_ray(function: Callable[[ItemT], ResultT], items: Sequence[ItemT], jo
     ray: Any = importlib.import_module("ray")
     results = _results(ray, function, [(item,) for item in items], jobs)
     with contextlib.ExitStack() as stack:
-        with contextlib.redirect_stdout(sys.stderr):  # and not while the caller has a result, and answers on stdout
+        with contextlib.redirect_stdout(
+            sys.stderr
+        ):  # and not while the caller has a result, and answers on stdout
             stack.enter_context(_cluster(ray))
         while True:
             with contextlib.redirect_stdout(sys.stderr):
