@@ -12,7 +12,7 @@ import pytest
 from tests.fakes.patience import PATIENCE, stop_once_begun, wait_until
 
 from clean_room_agent import proc
-from clean_room_agent.capture import Capture
+from clean_room_agent.capture import Capture, marked
 from clean_room_agent.errors import CommandError
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
@@ -133,7 +133,7 @@ def test_gigabytes_neither_fill_memory_nor_block(tmp_path: Path, contain: bool) 
     assert done.stdout.startswith(b"HEAD\0")
     assert done.stdout.endswith(b"\0TAIL")
     assert done.stderr_cut == 150_000_000 - 1000
-    assert b"\0\n[... 149999008 bytes left out ...]\n\0" in proc.marked(done.stdout, done.stdout_cut)
+    assert b"\0\n[... 149999008 bytes left out ...]\n\0" in marked(done.stdout, done.stdout_cut)
 
 
 def test_output_within_the_bound_is_whole() -> None:
@@ -143,7 +143,7 @@ def test_output_within_the_bound_is_whole() -> None:
     assert (capture.data(), capture.cut()) == (b"0123456789", 0)
     capture.feed(b"ab")
     assert (capture.data(), capture.cut()) == (b"01234789ab"[:5] + b"789ab", 2)
-    assert proc.marked(b"whole", 0) == b"whole"
+    assert marked(b"whole", 0) == b"whole"
 
 
 @both_ways
@@ -292,6 +292,34 @@ def test_a_stream_that_fails_says_so_after_its_last_piece(tmp_path: Path) -> Non
 
 def test_leaving_a_stream_early_kills_the_program(tmp_path: Path) -> None:
     pieces = proc.stream(("sh", "-c", "echo $$; yes"), cwd=tmp_path)
+    pid = int(next(iter(pieces)))
+    pieces.close()  # type: ignore[attr-defined] # it is a generator
+    assert not is_alive(pid)
+
+
+PATIENT = """
+import signal, sys, time
+def end(_number, _frame):
+    print("x" * 200_000, flush=True)
+    open("ended", "w").close()
+    sys.exit()
+signal.signal(signal.SIGINT, end)
+print("ready", flush=True)
+while True:
+    time.sleep(0.05)
+"""
+
+
+def test_a_stream_that_is_left_with_patience_ends_as_by_ctrl_c(tmp_path: Path) -> None:
+    pieces = proc.stream((sys.executable, "-c", PATIENT), cwd=tmp_path, patience=PATIENCE)
+    assert next(iter(pieces)) == b"ready"
+    pieces.close()  # type: ignore[attr-defined] # it is a generator
+    assert (tmp_path / "ended").exists()
+
+
+def test_patience_with_what_does_not_end_has_one(tmp_path: Path) -> None:
+    script = "trap '' INT; echo $$; while :; do sleep 1; done"
+    pieces = proc.stream(("sh", "-c", script), cwd=tmp_path, patience=0.2)
     pid = int(next(iter(pieces)))
     pieces.close()  # type: ignore[attr-defined] # it is a generator
     assert not is_alive(pid)

@@ -33,6 +33,14 @@ class Capture:
         return self.total - len(self.data())
 
 
+def marked(data: bytes, cut: int) -> bytes:
+    """A bounded stream with a line where `cut` bytes were left out."""
+    if cut == 0:
+        return data
+    middle = len(data) // 2
+    return data[:middle] + b"\n[... %d bytes left out ...]\n" % cut + data[middle:]
+
+
 class Pieces:
     """A stream of bytes cut at a separator; the last piece is what follows the last separator, if anything."""
 

@@ -125,10 +125,11 @@ def stream(
     cwd: Path,
     env: Mapping[str, str] | None = None,
     separator: bytes = b"\n",
+    patience: float = 0.0,
 ) -> Iterator[bytes]:
     """What the program writes, cut at `separator`, as it comes; an empty last piece is left out.
 
-    Leaving the loop early kills the program's group.
+    Leaving the loop early kills the program's group; with `patience`, Ctrl-C gives it so many seconds to end before.
 
     Raises:
         CommandError: the program cannot be started, or, after its last piece, it failed.
@@ -140,6 +141,8 @@ def stream(
         for _ in _rounds(child, streams, None):
             yield from pieces.take()
     finally:
+        if patience and not child.ended():
+            _interrupt(child, streams, patience)
         returncode = child.end()
         streams.drain()
     yield from pieces.rest()
@@ -155,14 +158,6 @@ def show_at_terminal(command: tuple[str, ...], text: bytes, env: Mapping[str, st
 def inherited_environment(*, without: str) -> dict[str, str]:
     """This program's environment, less the variables whose names begin with `without`."""
     return {name: value for name, value in sorted(os.environ.items()) if not name.startswith(without)}
-
-
-def marked(data: bytes, cut: int) -> bytes:
-    """A bounded stream with a line where `cut` bytes were left out."""
-    if cut == 0:
-        return data
-    middle = len(data) // 2
-    return data[:middle] + b"\n[... %d bytes left out ...]\n" % cut + data[middle:]
 
 
 class _Child(Protocol):
@@ -319,6 +314,13 @@ def _open(
 def _kill_group(group: int) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, signal.SIGKILL)
+
+
+def _interrupt(child: _Child, streams: "_Streams", patience: float) -> None:
+    os.kill(child.process.pid, signal.SIGINT)
+    until = time.monotonic() + patience
+    while not child.ended() and time.monotonic() < until:
+        streams.turn(TICK_S)
 
 
 def _rounds(child: _Child, streams: "_Streams", limit: float | None) -> Iterator[bool]:

@@ -24,6 +24,7 @@ FORBIDDEN = {
     "artifacts/ids.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import clean_room_agent.proc",
     "llm/tokens.py": "import clean_room_agent.llm.client",
     "git/landing.py": "def late():\n    import git",
+    "cli/output.py": "def late():\n    import mcp",
     "cli/clock.py": "def late():\n    import clean_room_agent.git.objects",
 }
 """What no file may say, one line of each kind: also inside a function, also for types only."""

@@ -50,7 +50,7 @@ def test_every_command_has_help_of_its_own(name: str, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in COMMANDS if name not in {"demo", "completion", "adapters"}]
+    "name", [name for name in COMMANDS if name not in {"demo", "completion", "adapters", "mcp"}]
 )
 def test_every_command_that_answers_can_answer_in_json_or_writes_a_file(
     name: str, capsys: pytest.CaptureFixture[str]

@@ -62,6 +62,7 @@ COMMANDS: dict[str, CommandEntry] = {
         module="train", help="Train an adapter on a dataset, by TRL in a process of its own."
     ),
     "adapters": CommandEntry(module="adapters", help="Evaluate, deploy, list and retire trained adapters."),
+    "mcp": CommandEntry(module="mcp", help="Serve an editor or another agent: the Model Context Protocol."),
     "demo": CommandEntry(module="demo", help="The tour: a sample project with a real bug, solved."),
     "completion": CommandEntry(module="completion", help="Print the shell's completion script."),
 }

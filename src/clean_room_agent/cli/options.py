@@ -46,6 +46,11 @@ verbose_option = click.option("-v", "--verbose", count=True, help="-v: decisions
 task_argument = click.argument("task", required=False)
 run_argument = click.argument("run", metavar="[RUN]", default=NEWEST_RUN)
 """The beginning of a run's id; the newest one by default."""
+events_option = click.option(
+    "--events",
+    type=click.File("w", encoding="utf-8", lazy=False),
+    help="A line of JSON per event, to a file or `-`.",
+)
 issue_option = click.option(
     "--issue",
     type=click.File(encoding="utf-8"),

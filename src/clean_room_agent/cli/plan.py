@@ -70,6 +70,7 @@ NEEDED = ("models", "budget", "stages", "solve", "testing")
     help="Take this plan; no model is asked.",
 )
 @click.option("--edit", is_flag=True, help="Open the plan in $VISUAL or $EDITOR before it is written.")
+@options.events_option
 @options.json_option
 @options.exact_option
 @options.verbose_option
@@ -84,6 +85,7 @@ def command(
     target: Path | None,
     plan_file: Path | None,
     edit: bool,
+    events: IO[str] | None,
     as_json: bool,
     verbose: int,
 ) -> int:
@@ -102,7 +104,7 @@ def command(
     if edit:
         require_editor()
     if plan_file is None:
-        made = _make(workspace, overrides, options.task_text(task, issue), verbose)
+        made = _make(workspace, overrides, options.task_text(task, issue), events, verbose)
         source = _Source(plan=made, text="")
     else:
         source = _read(workspace, plan_file, edit=edit)
@@ -148,14 +150,16 @@ def _read(workspace: Workspace, path: Path, *, edit: bool) -> _Source:
     return _Source(plan=plan, text="")
 
 
-def _make(workspace: Workspace, overrides: Overrides, task: str, verbose: int) -> PlanArtifact:
+def _make(
+    workspace: Workspace, overrides: Overrides, task: str, events: IO[str] | None, verbose: int
+) -> PlanArtifact:
     """A new plan.
 
     Raises:
         CraError: none came.
     """
     settings = load_settings(workspace.config, overrides)
-    with watching(None, verbose=verbose, workspace=workspace) as observer:
+    with watching(events, verbose=verbose, workspace=workspace) as observer:
         _, plan, reason = run_plan(workspace, settings, task, observer)
     if plan is None:
         raise CraError(

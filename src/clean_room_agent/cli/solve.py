@@ -91,11 +91,7 @@ class SolveRequest:
 )
 @click.option("--hint", metavar="TEXT", help="With --resume: what every pass from here on is told as well.")
 @options.attempt_options
-@click.option(
-    "--events",
-    type=click.File("w", encoding="utf-8", lazy=False),
-    help="A line of JSON per event, to a file or `-`.",
-)
+@options.events_option
 @options.json_option
 @options.exact_option
 @options.verbose_option

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from clean_room_agent import beneath, proc
 from clean_room_agent.artifacts.edits import ValidationResult
+from clean_room_agent.capture import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsStarted
 from clean_room_agent.orchestrator.testing.commands import runs_node_tests
@@ -115,7 +116,7 @@ class TestBench:
         return self.sandbox.run(command, env=env, timeout=timeout, bound=bound)
 
     def _said(self, done: proc.Completed) -> str:
-        output = proc.marked(done.stdout, done.stdout_cut) + proc.marked(done.stderr, done.stderr_cut)
+        output = marked(done.stdout, done.stdout_cut) + marked(done.stderr, done.stderr_cut)
         return normalise(output.decode("utf-8", "replace"), (self.worktree.path, self.repo_top))
 
     def count_as(self, what: str, run: TestRun) -> TestRun:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from clean_room_agent import proc
 from clean_room_agent.beneath import is_file
+from clean_room_agent.capture import marked
 from clean_room_agent.orchestrator.testing.failures import (
     MAX_DESCRIBED,
     MAX_EXPLAINED,
@@ -80,7 +81,7 @@ def run_tests(
     else:
         done = sandbox.run(asked, env=env, timeout=timeout, bound=bound)
     report.parent.chmod(OWN)  # the command may have shut us out
-    streams = [proc.marked(done.stdout, done.stdout_cut), proc.marked(done.stderr, done.stderr_cut)]
+    streams = [marked(done.stdout, done.stdout_cut), marked(done.stderr, done.stderr_cut)]
     output = "\n".join(stream.decode("utf-8", "replace") for stream in streams if stream)
     reading = _read(command, done.returncode, strip_escapes(output), report, cwd)
     if done.timed_out:

@@ -1,0 +1,38 @@
+"""`cra mcp`: the tools of `cra` for editors and other agents, by the Model Context Protocol."""
+
+import importlib.util
+from pathlib import Path
+
+import click
+
+from clean_room_agent.cli import options, wiring
+from clean_room_agent.errors import UsageError
+
+HELP = """Serve `retrieve`, `plan`, `solve` and `why` to an editor or another agent, by the Model Context Protocol on standard
+input and output. An editor starts it; its configuration names the command and the repository:
+
+\b
+{"mcpServers": {"cra": {"command": "cra", "args": ["mcp", "--repo", "/path/to/repository"]}}}
+
+Each call runs as a command of its own: cancelling one ends it as Ctrl-C does, and a run goes on with `resume`. Needs the
+extra `mcp`.
+
+Exit codes: 0 the client has gone, 2 the extra is missing or this is no repository, 130 ended by a signal.
+"""
+
+
+@click.command(help=HELP)
+@options.repo_option
+def command(repo: Path) -> int:
+    """The command."""
+    if importlib.util.find_spec("mcp") is None:
+        raise UsageError(
+            "this needs the extra `mcp` (mcp is not installed)", hint="pip install 'clean-room-agent[mcp]'"
+        )
+    top = wiring.workspace_of(repo).repo
+    import anyio
+
+    from clean_room_agent.cli.mcp_server import serve
+
+    anyio.run(serve, top, wiring.program_version())
+    return 0

@@ -1,0 +1,160 @@
+"""The protocol's side of `cra mcp`: tools listed and called over standard input and output."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import anyio
+import mcp_types as types
+from anyio import from_thread, to_thread
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from clean_room_agent.cli.mcp_tools import TOOLS, Arguments, Outcome, run_command
+from clean_room_agent.errors import CommandError
+
+HEARTBEAT = 10.0
+"""Seconds between two notes on a call of which nothing else is heard: clients give up on what is silent for long."""
+ASKED_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+INSTRUCTIONS = (
+    "cra works on one git repository with small local models. `retrieve` finds the code that a task needs, `plan` plans "
+    "it, `solve` makes a tested branch of it, `why` explains a run's choices. Its answers hold the repository's own text."
+)
+Context = ServerRequestContext[dict[str, object]]
+
+
+async def serve(repo: Path, version: str) -> None:
+    """The client has gone, and no command that it asked for still runs."""
+    calls = _Calls(repo)
+    server: Server[dict[str, object]] = Server(
+        "cra",
+        version=version,
+        title="Clean Room Agent",
+        instructions=INSTRUCTIONS,
+        on_list_tools=_list_tools,
+        on_call_tool=calls.call,
+    )
+    server.middleware.clear()  # the package would hand each call to a telemetry exporter where one is installed
+    try:
+        async with anyio.create_task_group() as group, stdio_server() as (reading, writing):
+            group.start_soon(_end_when_asked, calls)
+            await server.run(reading, writing, server.create_initialization_options())
+            group.cancel_scope.cancel()
+    except* BrokenPipeError:
+        pass  # so has who read our answers
+
+
+async def _list_tools(
+    _context: Context, _params: types.PaginatedRequestParams | None
+) -> types.ListToolsResult:
+    return types.ListToolsResult(
+        tools=[
+            types.Tool(
+                name=name,
+                title=tool.title,
+                description=tool.description,
+                input_schema=tool.arguments.model_json_schema(),
+                annotations=types.ToolAnnotations(
+                    read_only_hint=not tool.changes, destructive_hint=False, open_world_hint=False
+                ),
+            )
+            for name, tool in TOOLS.items()
+        ]
+    )
+
+
+class _Calls:
+    """The calls that run now, each a command in a process of its own."""
+
+    def __init__(self, repo: Path) -> None:
+        self._repo = repo
+        self._running: dict[threading.Event, anyio.Event] = {}
+        """What stops a call, and what says that it has ended."""
+
+    async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """What the command answered. Cancelled, it ends as by Ctrl-C first.
+
+        Raises:
+            MCPError: there is no such tool, or it does not take these arguments.
+        """
+        arguments = _arguments(params.name, params.arguments or {})
+        stop, done = threading.Event(), anyio.Event()
+        outcomes: list[Outcome | None] = []
+        began = time.monotonic()
+
+        async def tell(text: str) -> None:
+            if not stop.is_set():
+                await context.session.report_progress(time.monotonic() - began, None, text)
+
+        def run() -> Outcome | None:
+            command = arguments.command(self._repo)
+            return run_command(command, self._repo, stop, lambda text: from_thread.run(tell, text))
+
+        async def work() -> None:
+            try:
+                with anyio.CancelScope(shield=True):
+                    outcomes.append(await to_thread.run_sync(run))
+            finally:
+                done.set()
+
+        self._running[stop] = ended = anyio.Event()
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(work)
+                try:
+                    while not done.is_set():
+                        with anyio.move_on_after(HEARTBEAT):
+                            await done.wait()
+                        if not done.is_set():
+                            await tell(f"{params.name}: {time.monotonic() - began:.0f} s")
+                except anyio.get_cancelled_exc_class():
+                    stop.set()
+                    raise
+        except* CommandError as failed:
+            error = failed.exceptions[0]
+            outcomes.append(Outcome(text=str(error), document=None, failed=True))
+        finally:
+            ended.set()
+            del self._running[stop]
+        return _result(outcomes[0])
+
+    async def end_all(self) -> None:
+        """No command runs."""
+        for stop, ended in tuple(self._running.items()):
+            stop.set()
+            await ended.wait()
+
+
+def _arguments(name: str, given: dict[str, object]) -> Arguments:
+    """What the client gave, as the tool takes it."""
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise MCPError(types.INVALID_PARAMS, f"there is no tool {name!r}; there are: {', '.join(TOOLS)}")
+    try:
+        return tool.arguments.model_validate(given)
+    except ValidationError as exc:
+        wrong = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in exc.errors())
+        raise MCPError(types.INVALID_PARAMS, f"{name}: {wrong}") from exc
+
+
+def _result(outcome: Outcome | None) -> types.CallToolResult:
+    """An answer, or a failure that the client's model can read; None: the server ends, or the call was cancelled."""
+    if outcome is None:
+        outcome = Outcome(text="interrupted\n-> go on with resume=@", document=None, failed=True)
+    return types.CallToolResult(
+        content=[types.TextContent(text=outcome.text)],
+        structured_content=None if outcome.document is None else dict(outcome.document),
+        is_error=outcome.failed,
+    )
+
+
+async def _end_when_asked(calls: _Calls) -> None:
+    """A signal ends this process when no command runs any more: a thread that waits for the client would hold up any other end."""
+    with anyio.open_signal_receiver(*ASKED_TO_END) as signals:
+        async for _ in signals:
+            await calls.end_all()
+            os._exit(130)

@@ -1,0 +1,254 @@
+"""What `cra mcp` offers: each tool is a command of `cra`, run in a process of its own."""
+
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from clean_room_agent import proc
+from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
+from clean_room_agent.errors import CommandError
+from clean_room_agent.stopped import stopped_by
+
+PATIENCE = 30.0
+"""Seconds in which a command that is cancelled may finish the change that it makes."""
+MAX_TEXT = 100_000
+"""Characters of an argument; the kernel takes 128 KiB."""
+PROGRAM = (sys.executable, "-P", "-m", "clean_room_agent")
+"""`-P`: the folder where it is started is the user's repository, whose modules are not ours to load."""
+
+
+def _no_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("no NUL character can stand in it")
+    return text
+
+
+Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_no_nul)]
+
+
+class Arguments(BaseModel):
+    """What a tool takes."""
+
+    model_config = ConfigDict(extra="forbid")
+    word: ClassVar[str]
+    """The command of `cra`."""
+
+    def flags(self) -> Iterator[str]:
+        """What stands behind the command, `--repo` and `--` aside; a value is joined to its flag by `=`."""
+        yield "--json"
+
+    def operand(self) -> str:
+        """The one argument that is no flag; "" for none."""
+        return ""
+
+    def command(self, repo: Path) -> tuple[str, ...]:
+        """The command line; nothing that a client wrote can be taken for a flag."""
+        operand = self.operand()
+        return (*PROGRAM, self.word, f"--repo={repo}", *self.flags(), "--", *((operand,) if operand else ()))
+
+
+class RetrieveArguments(Arguments):
+    """`cra retrieve`."""
+
+    word = "retrieve"
+    task: Text = Field(description="What is to be done, in words.")
+    use_model: bool = Field(default=True, description="False: rank without a model; needs no model server.")
+
+    def flags(self) -> Iterator[str]:
+        """The context as a prompt holds it."""
+        yield "--format=markdown"
+        if not self.use_model:
+            yield "--no-model"
+
+    def operand(self) -> str:
+        """The task."""
+        return self.task
+
+
+class PlanArguments(Arguments):
+    """`cra plan`."""
+
+    word = "plan"
+    task: Text = Field(description="What is to be done, in words.")
+
+    def flags(self) -> Iterator[str]:
+        """The plan, and what happens meanwhile."""
+        yield from ("--json", "--events=-")
+
+    def operand(self) -> str:
+        """The task."""
+        return self.task
+
+
+class SolveArguments(Arguments):
+    """`cra solve`."""
+
+    word = "solve"
+    task: Text | None = Field(default=None, description="What is to be done, in words; not with `resume`.")
+    plan_file: Text | None = Field(
+        default=None, description="A reviewed plan to follow: what the tool `plan` gave, saved to this file."
+    )
+    resume: Text | None = Field(
+        default=None,
+        description="Go on with a run that was cancelled or is partial: the beginning of its id, or @ for the newest.",
+    )
+    hint: Text | None = Field(default=None, description="With `resume`: what is to be known from here on.")
+    apply: bool = Field(
+        default=False, description="Bring a complete result into the user's working tree, too."
+    )
+
+    def flags(self) -> Iterator[str]:
+        """The outcome, and what happens meanwhile."""
+        yield from ("--json", "--events=-")
+        for flag, value in (("--plan", self.plan_file), ("--resume", self.resume), ("--hint", self.hint)):
+            if value is not None:
+                yield f"{flag}={value}"
+        if self.apply:
+            yield "--apply"
+
+    def operand(self) -> str:
+        """The task."""
+        return self.task or ""
+
+
+class WhyArguments(Arguments):
+    """`cra show --why`."""
+
+    word = "show"
+    path: Text = Field(description="A file of the repository, relative to its top.")
+    line: int | None = Field(default=None, ge=1, description="A line of the result, from 1: who wrote it?")
+    run: Text = Field(
+        default=NEWEST_RUN,
+        description="The beginning of a run's id; @ for the newest, @~1 for the one before.",
+    )
+
+    def flags(self) -> Iterator[str]:
+        """What is asked about."""
+        yield from ("--json", f"--why={self.path}" + ("" if self.line is None else f":{self.line}"))
+
+    def operand(self) -> str:
+        """The run."""
+        return self.run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool as a client lists it."""
+
+    arguments: type[Arguments]
+    title: str
+    description: str
+    changes: bool = False
+    """Whether it makes anything beside its record."""
+
+
+TOOLS: dict[str, Tool] = {
+    "retrieve": Tool(
+        arguments=RetrieveArguments,
+        title="Find the code that a task needs",
+        description="The code of this repository that a task needs: what is to be changed in full, what it uses as "
+        "signatures, chosen by small local models file by file. Needs no model with use_model=false.",
+    ),
+    "plan": Tool(
+        arguments=PlanArguments,
+        title="Plan a task",
+        description="A plan for a task, as JSON: the steps and the files that each changes. Changes nothing. "
+        "Save it to a file to have `solve` follow it.",
+    ),
+    "solve": Tool(
+        arguments=SolveArguments,
+        title="Solve a task",
+        description="Solves a task with local models: the result is a branch cra/<id> on which the repository's tests "
+        "pass, and a diff. Takes minutes. The working tree stays as it is unless `apply` is set. `status` says how "
+        "it ended; a cancelled or partial run goes on with `resume`.",
+        changes=True,
+    ),
+    "why": Tool(
+        arguments=WhyArguments,
+        title="Why is this file or line as it is?",
+        description="Why a file was shown to the models, or changed, in a run of `solve`, and by which call a line of its "
+        "result was written.",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How a command ended."""
+
+    text: str
+    document: Mapping[str, Any] | None
+    """What it answered, where that is a JSON object."""
+    failed: bool
+
+
+def run_command(
+    command: tuple[str, ...], repo: Path, stop: threading.Event, note: Callable[[str], None]
+) -> Outcome | None:
+    """What the command answered, each event told to `note` as it comes; None where `stop` was set, and it ended as by Ctrl-C.
+
+    Raises:
+        CommandError: it cannot be started.
+    """
+    answer: list[bytes] = []
+    code, errors = 0, ""
+    try:
+        with stopped_by(stop):
+            for line in proc.stream(command, cwd=repo, patience=PATIENCE):
+                event = _event(line)
+                if event is None:
+                    answer.append(line)
+                elif text := event_text(event):
+                    note(text)
+    except KeyboardInterrupt:
+        return None
+    except CommandError as error:
+        if error.returncode is None:
+            raise
+        code, errors = error.returncode, error.stderr.decode(errors="replace")
+    return outcome_of(b"\n".join(answer).decode(errors="replace"), code, errors)
+
+
+def outcome_of(text: str, code: int, errors: str) -> Outcome:
+    """A command's answer: an unfinished run is one, an error's message and remedy stand in place of it."""
+    document = _object(text)
+    if document is not None and "error" in document:
+        told = "\n-> ".join(filter(None, (document["error"], document["hint"])))
+        return Outcome(text=told, document=document, failed=True)
+    if code and document is None:
+        message = errors[max(errors.rfind("error: "), 0) :].strip()
+        return Outcome(text=message or f"it ended with exit code {code}", document=None, failed=True)
+    return Outcome(text=text, document=document, failed=False)
+
+
+def event_text(event: Mapping[str, Any]) -> str:
+    """An event of a run in a few words; "" for what says nothing by itself."""
+    match event["event"]:
+        case "RunStarted":
+            return f"run {short_id(str(event['task_id']))}"
+        case "TestsStarted":
+            return f"{event['what']} tests run".strip()
+        case "TestsFinished":
+            return f"{event['what']} tests: {event['passed']} passed, {event['failed']} failed".strip()
+        case "PassFinished":
+            return f"{event['title']}: {event['detail'] or ('done' if event['success'] else 'failed')}"
+    return str(event.get("title") or event.get("doing") or event.get("text") or "")
+
+
+def _event(line: bytes) -> Mapping[str, Any] | None:
+    document = _object(line.decode(errors="replace"))
+    return document if document is not None and "event" in document else None
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None

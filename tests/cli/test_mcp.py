@@ -1,0 +1,230 @@
+"""`cra mcp`, spoken to by the protocol package's own client: tools, progress, errors, cancellation, and the end."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.patience import PATIENCE, wait_until
+from tests.fakes.solving import Project, Script, text_of
+
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.cli.main import run
+from clean_room_agent.cli.mcp_tools import SolveArguments, WhyArguments, outcome_of
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.orchestrator.run import RESUMED
+
+pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+
+import anyio
+import mcp
+
+COMMAND = (sys.executable, "-P", "-m", "clean_room_agent", "mcp", "--repo")
+Talk = Callable[[mcp.Client], Awaitable[None]]
+
+
+def talk(project: Project, say: Talk, *, mode: Any = "auto") -> tuple[int, str, str]:
+    """`say` is done with a client of a `cra mcp` of its own, which has ended afterwards; as a command that says nothing."""
+
+    async def main() -> None:
+        server = mcp.StdioServerParameters(
+            command=COMMAND[0], args=[*COMMAND[1:], str(project.top)], env=project.environment()
+        )
+        with anyio.fail_after(PATIENCE):
+            async with mcp.Client(server, mode=mode) as client:
+                await say(client)
+
+    anyio.run(main)
+    return 0, "", ""
+
+
+def words(result: mcp.types.CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, mcp.types.TextContent)
+    return content.text
+
+
+def status(project: Project) -> RunStatus:
+    recorded = project.recorded().run
+    assert recorded is not None
+    return recorded.status
+
+
+class Held:
+    """Answers as the script does, but takes its time over the first edit."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self.reached = False
+
+    def __call__(self, call: ChatCall) -> Answer | str:
+        if call.title != IMPLEMENT.title or self.reached:
+            return self._script(call)
+        self.reached = True
+        return Answer(text=text_of(self._script(call)), pause_seconds=1.0)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_tools_are_listed_with_what_they_take(till: Project, mode: str) -> None:
+    async def say(client: mcp.Client) -> None:
+        listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(listed) == {"retrieve", "plan", "solve", "why"}
+        assert listed["retrieve"].input_schema["required"] == ["task"]
+        assert all(tool.description for tool in listed.values())
+        assert listed["solve"].annotations is not None
+        assert listed["solve"].annotations.read_only_hint is False
+
+    talk(till, say, mode=mode)
+
+
+def test_a_task_is_solved_with_progress_and_then_explained(till: Project) -> None:
+    heard: list[tuple[float, str]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None
+        heard.append((progress, message or ""))
+
+    async def say(client: mcp.Client) -> None:
+        plan = await client.call_tool("plan", {"task": till.task}, progress_callback=note)
+        assert not plan.is_error, words(plan)
+        assert plan.structured_content["task"] == till.task
+        assert heard
+        heard.clear()
+        solved = await client.call_tool("solve", {"task": till.task}, progress_callback=note)
+        assert not solved.is_error, words(solved)
+        assert solved.structured_content["status"] == "complete"
+        assert "+    share, rest = divmod(cents, people)" in solved.structured_content["diff"]
+        told = [message for _, message in heard if not message.startswith("solve: ")]
+        assert told[0] == f"run {short_id(solved.structured_content['task_id'])}"
+        assert "final tests: 4 passed, 0 failed" in told
+        assert [progress for progress, _ in heard] == sorted({progress for progress, _ in heard})
+        why = await client.call_tool("why", {"path": "till/money.py", "line": 6})
+        assert (
+            why.structured_content["why"]["written"]["text"].strip() == "share, rest = divmod(cents, people)"
+        )
+
+    with OllamaServer(Script(till.oracle)) as server:
+        till.configure(server.base_url)
+        told = till.observe(lambda: talk(till, say))
+    assert told.traces == {}
+    assert len(told.branches) == 1
+
+
+def test_code_is_found_without_any_model(till: Project) -> None:
+    async def say(client: mcp.Client) -> None:
+        found = await client.call_tool("retrieve", {"task": till.task, "use_model": False})
+        assert not found.is_error
+        assert "def split(cents, people):" in words(found)
+
+    talk(till, say)
+
+
+def test_errors_have_our_message_and_remedy(till: Project) -> None:
+    async def say(client: mcp.Client) -> None:
+        unset = await client.call_tool("solve", {"task": "anything"})
+        assert unset.is_error
+        assert "config.toml" in words(unset)
+        assert "\n-> " in words(unset)
+        assert unset.structured_content["exit_code"] == 2
+        poor = await client.call_tool("retrieve", {"task": "anything"})
+        assert poor.is_error
+        assert "--no-model" in words(poor)
+        for tool, given, wrong in (
+            ("solve", {"task": 3}, "solve: task: "),
+            ("why", {}, "why: path: Field required"),
+            ("retrieve", {"task": "x", "repo": "/"}, "retrieve: repo: Extra inputs"),
+            ("retrieve", {"task": "a\0b"}, "no NUL character"),
+            ("land", {}, "there is no tool 'land'; there are: retrieve"),
+        ):
+            with pytest.raises(mcp.MCPError, match=wrong.replace("(", r"\(")):
+                await client.call_tool(tool, given)
+
+    talk(till, say)
+
+
+def test_a_cancelled_solve_ends_as_by_ctrl_c_and_goes_on(till: Project) -> None:
+    async def say(client: mcp.Client) -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "solve", {"task": till.task})
+            await anyio.to_thread.run_sync(lambda: wait_until(lambda: held.reached, "the first edit"))
+            group.cancel_scope.cancel()
+        await anyio.to_thread.run_sync(
+            lambda: wait_until(lambda: status(till) is not RunStatus.RUNNING, "the end of the run")
+        )
+        assert status(till) is RunStatus.INTERRUPTED
+        going_on = await client.call_tool("solve", {"resume": "@", "hint": "mind the cents"})
+        assert not going_on.is_error, words(going_on)
+        assert going_on.structured_content["status"] == "complete"
+
+    held = Held(Script(till.oracle))
+    with OllamaServer(held) as server:
+        till.configure(server.base_url)
+        told = till.observe(lambda: talk(till, say))
+    assert told.traces == {}
+    assert [event.kind for event in told.recorded.events].count(RESUMED) == 1
+
+
+@pytest.mark.parametrize("ending", ["closed", "deaf", "signal"])
+def test_no_command_outlives_its_client(till: Project, ending: str) -> None:
+    held = Held(Script(till.oracle))
+    request = {"name": "solve", "arguments": {"task": till.task}}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    lines = (
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": request},
+    )
+    with OllamaServer(held) as server:
+        till.configure(server.base_url)
+        with subprocess.Popen(
+            (*COMMAND, str(till.top)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=till.environment()
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write("".join(json.dumps(line) + "\n" for line in lines).encode())
+            process.stdin.flush()
+            wait_until(lambda: held.reached, "the first edit")
+            if ending == "deaf":
+                process.stdout.close()
+            if ending == "signal":
+                process.send_signal(signal.SIGTERM)
+            else:
+                process.stdin.close()
+            said = [] if ending == "deaf" else process.stdout.read().decode().splitlines()
+            assert process.wait(PATIENCE) == (130 if ending == "signal" else 0)
+    assert all(json.loads(line)["jsonrpc"] == "2.0" for line in said)
+    assert status(till) is RunStatus.INTERRUPTED
+
+
+def test_what_a_client_wrote_is_never_taken_for_a_flag(till: Project) -> None:
+    command = SolveArguments(task="--apply", hint="--exact", resume="--json").command(till.top)
+    assert command[-2:] == ("--", "--apply")
+    assert {"--hint=--exact", "--resume=--json"} <= set(command)
+    command = WhyArguments(path="--exact", run="--help").command(till.top)
+    assert command[-3:] == ("--why=--exact", "--", "--help")
+
+
+def test_a_failed_run_is_an_answer_and_a_broken_command_is_not() -> None:
+    assert not outcome_of('{"status": "failed"}', 1, "").failed
+    refused = outcome_of('{"error": "no", "hint": "do", "exit_code": 2}', 2, "")
+    assert (refused.failed, refused.text) == (True, "no\n-> do")
+    assert outcome_of("", 3, "x\nerror: gone\n  -> start it\n").text == "error: gone\n  -> start it"
+    assert outcome_of("", -9, "").text == "it ended with exit code -9"
+
+
+def test_without_the_extra_one_message_says_what_to_install(
+    till: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    assert run(["mcp", "--repo", str(till.top)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "the extra `mcp`" in said.err
+    assert "clean-room-agent[mcp]" in said.err
