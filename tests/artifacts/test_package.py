@@ -45,11 +45,15 @@ def test_each_section_has_its_own_items_in_their_order() -> None:
             listed("d.py", "d.py:3: f()\n", "callers"),
             listed("e.py", "e.py:9: f()\n", "callers"),
             listed("t.py", "t.py:4: test_g\n", "green"),
+            replace(
+                shown_file("AGENTS.md", "## Task\nSay so.\n", detail="supporting"), section="conventions"
+            ),
         )
     )
     assert texts == SectionTexts(
         code="===== code: a.py :: f (lines 1-2)\ndef f():\n    return 1\n===== end\n",
         tests="===== test: t.py :: test (lines 1-1)\ndef test(): ...\n===== end\n",
+        conventions="===== conventions: AGENTS.md (lines 1-2)\n## Task\nSay so.\n===== end\n",
         uses="===== reference: b.py :: used (lines 1-1)\ndef used(): ...\n===== end\n\nc.py: not shown: C\n",
         callers="d.py:3: f()\ne.py:9: f()\n",
         green="t.py:4: test_g\n",
@@ -57,7 +61,7 @@ def test_each_section_has_its_own_items_in_their_order() -> None:
 
 
 def test_a_section_without_items_is_empty() -> None:
-    assert section_texts(()) == SectionTexts(code="", tests="", uses="", callers="", green="")
+    assert section_texts(()) == SectionTexts(code="", tests="", conventions="", uses="", callers="", green="")
 
 
 def test_what_adjoins_shares_a_frame_with_the_empty_lines_between() -> None:

@@ -11,7 +11,7 @@ from clean_room_agent.git.changes import resolve_commit, stream_changes
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.orchestrator.config import OrchestratorConfig
-from clean_room_agent.retrieval.config import JudgmentsConfig
+from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig
 from clean_room_agent.training.licences import ALLOWED
 from clean_room_agent.training.mining import MinedCommit, mine
 from clean_room_agent.training.pairs import PairConfig
@@ -82,6 +82,7 @@ def plain_making() -> Making:
             models=ModelsConfig(base_url="http://127.0.0.1:1", coding="coder:3b", reasoning="thinker:4b"),
             budget=BudgetConfig(context_window=16384, reserved_tokens=4096),
             stages=("scope", "precision"),
+            conventions=ConventionsConfig(),
             judgments=JudgmentsConfig(),
             orchestrator=OrchestratorConfig(),
             edit=EditConfig(),

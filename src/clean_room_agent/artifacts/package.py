@@ -9,8 +9,9 @@ from typing import Literal
 
 Detail = Literal["primary", "supporting", "type_context"]
 """primary: shown whole and editable; supporting: signature and docstring; type_context: signature alone."""
-Section = Literal["code", "tests", "uses", "callers", "green"]
-"""code: what is to be changed, for a planner also outlines. tests: the source of tests that fail. uses: signatures of
+Section = Literal["code", "tests", "conventions", "uses", "callers", "green"]
+"""code: what is to be changed, for a planner also outlines. tests: the source of tests that fail. conventions: what the
+repository tells agents. uses: signatures of
 what the code uses. callers: lines that use the code. green: tests that exercise it and must stay green.
 """
 
@@ -93,6 +94,7 @@ class SectionTexts:
 
     code: str
     tests: str
+    conventions: str
     uses: str
     callers: str
     green: str
@@ -109,6 +111,7 @@ def section_texts(items: Iterable[ContextItem]) -> SectionTexts:
     return SectionTexts(
         code=text("code"),
         tests=text("tests"),
+        conventions=text("conventions"),
         uses=text("uses"),
         callers=text("callers"),
         green=text("green"),
@@ -192,6 +195,8 @@ def _line_ended(text: str) -> str:
 def _head_word(item: ContextItem) -> str:
     if item.section == "tests":
         return "test"
+    if item.section == "conventions":
+        return "conventions"
     if item.detail == "primary":
         return "file" if item.symbol is None else "code"
     if item.detail == "supporting":

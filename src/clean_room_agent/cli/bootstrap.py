@@ -229,6 +229,7 @@ def _making(settings: Settings, licences: tuple[str, ...]) -> "Making":
             budget=settings.budget,
             stages=settings.stages.names(),
             judgments=settings.judgments,
+            conventions=settings.conventions,
             orchestrator=settings.orchestrator,
             edit=settings.edit,
         ),

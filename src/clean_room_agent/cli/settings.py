@@ -22,7 +22,7 @@ from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
-from clean_room_agent.retrieval.config import JudgmentsConfig, StagesConfig
+from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, StagesConfig
 from clean_room_agent.sandbox.config import SandboxConfig
 
 TABLES: dict[str, type[ConfigSlice]] = {
@@ -30,6 +30,7 @@ TABLES: dict[str, type[ConfigSlice]] = {
     "budget": BudgetConfig,
     "stages": StagesConfig,
     "judgments": JudgmentsConfig,
+    "conventions": ConventionsConfig,
     "solve": SolveConfig,
     "testing": TestingConfig,
     "orchestrator": OrchestratorConfig,
@@ -113,6 +114,11 @@ class Settings:
     def judgments(self) -> JudgmentsConfig:
         """[judgments]."""
         return load_slice(self.data, "judgments", JudgmentsConfig, source=self.source)
+
+    @cached_property
+    def conventions(self) -> ConventionsConfig:
+        """[conventions]."""
+        return load_slice(self.data, "conventions", ConventionsConfig, source=self.source)
 
     @cached_property
     def solve(self) -> SolveConfig:

@@ -189,7 +189,12 @@ def retrieval_config(settings: Settings, *, use_model: bool = True) -> Retrieval
             f"{settings.source}: [stages] default names {unknown[0]!r}, which is no stage",
             hint=f"stages: {', '.join(STAGES)}",
         )
-    return RetrievalConfig(stages=names, judgments=settings.judgments, use_model=use_model)
+    return RetrievalConfig(
+        stages=names,
+        judgments=settings.judgments,
+        conventions=settings.conventions,
+        use_model=use_model,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,13 @@ from clean_room_agent.report.package import item_name
 
 UNASKED = "no model asked: "
 """How a reason begins that stands for a score; the table says it once."""
-SECTION_WORDS = {"tests": "test", "uses": "used", "callers": "caller", "green": "green test"}
+SECTION_WORDS = {
+    "tests": "test",
+    "conventions": "conventions",
+    "uses": "used",
+    "callers": "caller",
+    "green": "green test",
+}
 DETAIL_COLOURS = {"primary": "green", "supporting": "cyan", "type_context": ""}
 
 

@@ -47,6 +47,7 @@ SECTIONS: Mapping[str, Kind] = {
     "Newest changes to it": "candidate",
     "What it defines": "candidate",
     "Its text": "file",
+    "Conventions of this repository": "file",
     "What the tests show now": "evidence",
     "What an earlier attempt missed": "evidence",
     "Changes made so far": "diff",
@@ -86,7 +87,7 @@ SECTIONS: Mapping[str, Kind] = {
 ATTEMPT = re.compile(r"Attempt \d+ failed; the code is again as shown above")
 REPAIR = "# An earlier answer to this could not be used"
 FRAME = re.compile(
-    r"(?P<fence>={5,}) (?P<kind>file|code|test|outline|reference|signature|candidate)(?: \d+)?: "
+    r"(?P<fence>={5,}) (?P<kind>file|code|test|conventions|outline|reference|signature|candidate)(?: \d+)?: "
     r"(?P<name>.+?)(?: \(lines (?P<first>\d+)-(?P<last>\d+)\))?(?: \(about \d+ tokens\))?"
 )
 NUMBER = re.compile(r"^(\d+\. |- )")

@@ -25,7 +25,14 @@ STAGE = "assembly"
 MOST_OTHERS = 20
 """Paths named of files that are not shown."""
 DETAIL_ORDER = {"primary": 0, "supporting": 1, "type_context": 2}
-SECTION_ORDER: dict[Section, int] = {"code": 0, "tests": 1, "uses": 2, "callers": 3, "green": 4}
+SECTION_ORDER: dict[Section, int] = {
+    "code": 0,
+    "tests": 1,
+    "conventions": 2,
+    "uses": 3,
+    "callers": 4,
+    "green": 5,
+}
 """What comes in first, and goes last where a prompt does not fit."""
 
 

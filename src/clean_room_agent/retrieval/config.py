@@ -85,12 +85,23 @@ class JudgmentsConfig(ConfigSlice):
         return self.model_copy(update={"route": "batch", "scope_route": None, "precision_route": None})
 
 
+class ConventionsConfig(ConfigSlice):
+    """[conventions]: what the repository tells agents about how its code is written."""
+
+    files: tuple[str, ...] = Field(
+        default=("AGENTS.md", "CLAUDE.md", ".github/copilot-instructions.md", ".cursorrules"),
+        description="the first of these that there is is shown to who plans and who writes code",
+    )
+    max_tokens: int = Field(default=400, ge=0, description="tokens of it that are shown; 0: none")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalConfig:
     """What a retriever is told; `use_model` is false for `--no-model`."""
 
     stages: tuple[str, ...]
     judgments: JudgmentsConfig = field(default_factory=JudgmentsConfig)
+    conventions: ConventionsConfig = field(default_factory=ConventionsConfig)
     use_model: bool = True
 
 

@@ -19,6 +19,7 @@ from clean_room_agent.retrieval.analysis import Analysis, ask_where, named_in, w
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.config import RetrievalConfig
+from clean_room_agent.retrieval.conventions import find_conventions
 from clean_room_agent.retrieval.judging import ModelJudge, RememberingJudge, ThresholdJudge
 from clean_room_agent.retrieval.nearest import find_nearest
 from clean_room_agent.retrieval.questions import question_text
@@ -116,6 +117,10 @@ class Retriever:
         )
         if not context.detail_chosen:
             context = replace(context, selections=_whole_files(context, source))
+        if request.mode in {"plan", "implement"}:
+            conventions, notes = find_conventions(source, self._config.conventions)
+            self._keep(request.pass_id, notes)
+            context = replace(context, selections=(*context.selections, *conventions))
         return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
 
     def _analysis(self, request: RoomRequest, source: RepositorySource) -> Analysis:

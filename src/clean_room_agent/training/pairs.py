@@ -43,7 +43,7 @@ from clean_room_agent.orchestrator.step_context import step_request
 from clean_room_agent.orchestrator.unshown import unshown_targets
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import memory
-from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
+from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
@@ -69,6 +69,7 @@ class PairConfig:
     budget: BudgetConfig
     stages: tuple[str, ...]
     judgments: JudgmentsConfig
+    conventions: ConventionsConfig
     orchestrator: OrchestratorConfig
     edit: EditConfig
 
@@ -160,7 +161,11 @@ def make_pairs(
             models=models,
             record=record,
             session=session,
-            config=RetrievalConfig(stages=config.stages, judgments=one_by_one(config.judgments)),
+            config=RetrievalConfig(
+                stages=config.stages,
+                judgments=one_by_one(config.judgments),
+                conventions=config.conventions,
+            ),
         )
         run = _Run(state, gold, config, models, calls, retriever, session, task_id)
         try:

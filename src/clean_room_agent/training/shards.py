@@ -87,6 +87,7 @@ class Making:
             "budget": config.budget.model_dump(mode="json"),
             "stages": config.stages,
             "judgments": config.judgments.model_dump(mode="json"),
+            "conventions": config.conventions.model_dump(mode="json"),
             "orchestrator": config.orchestrator.model_dump(mode="json"),
             "edit": config.edit.model_dump(mode="json"),
             "index": self.index.model_dump(mode="json"),

@@ -1,0 +1,122 @@
+"""What a repository tells agents about how its code is written, as far as a prompt has room for it."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from clean_room_agent.retrieval.config import ConventionsConfig
+from clean_room_agent.retrieval.room_files import FileText
+from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.stage import Decision, Selection
+
+STAGE = "conventions"
+HEADING = re.compile(r"#{1,6} +(?P<title>\S.*)")
+CODE_FENCE = re.compile(r" {0,3}(```|~~~)")
+ABOUT_CODE = re.compile(
+    r"(?i)\b(?:style|convention|guideline|rule|principle|naming|format|lint|typ(?:e|ing)|cod(?:e|ing)|pattern|structure"
+    r"|architecture|import|error|test|docstring|comment|language)"
+)
+"""Titles of sections that are likely to say how code is written, and not how a release is made."""
+
+Lines = tuple[int, int]
+"""First and last, 1-based, inclusive."""
+
+
+def find_conventions(
+    source: RepositorySource, config: ConventionsConfig
+) -> tuple[tuple[Selection, ...], tuple[Decision, ...]]:
+    """The first of the configured files, whole or the sections of it that fit, and what is said of it in the record.
+
+    Sections whose titles are about code come first; none is cut but the first, where it alone is too long.
+
+    Raises:
+        RepositoryError: the file is not what was indexed.
+    """
+    if not config.max_tokens:
+        return (), ()
+    for path in config.files:
+        row = source.file(path)
+        text = source.files.read(path, row.content_hash) if row is not None else None
+        if not isinstance(text, FileText) or not any(line.strip() for line in text.lines):
+            continue
+        chosen = _fitting(text.lines, lambda lines: source.count("\n".join(lines)), config.max_tokens)
+        shown = sum(last - first + 1 for first, last in chosen)
+        part = "" if shown == len(text.lines) else f"; {shown} of its {len(text.lines)} lines"
+        reason = f"what the repository tells agents{part}"
+        if not chosen:
+            return (), (_note(path, f"{reason}: no line fits into {config.max_tokens} tokens"),)
+        return tuple(_selection(path, lines, reason) for lines in chosen), ()
+    return (), ()
+
+
+def sections_of(lines: Sequence[str]) -> tuple[tuple[str, Lines], ...]:
+    """(title, lines) of each section of a Markdown text, what stands before the first one under "", in order."""
+    starts = [(1, "")]
+    fenced = False
+    for number, line in enumerate(lines, start=1):
+        fenced ^= CODE_FENCE.match(line) is not None
+        heading = None if fenced else HEADING.match(line)
+        if heading is not None:
+            starts.append((number, heading["title"]))
+    ends = [start - 1 for start, _ in starts[1:]] + [len(lines)]
+    return tuple(
+        (title, (start, end)) for (start, title), end in zip(starts, ends, strict=True) if end >= start
+    )
+
+
+def _fitting(lines: Sequence[str], count: Callable[[Sequence[str]], int], most: int) -> list[Lines]:
+    if count(lines) <= most:
+        return [(1, len(lines))]
+    sections = sections_of(lines)
+    about_code = [span for title, span in sections if ABOUT_CODE.search(title)]
+    chosen: list[Lines] = []
+    left = most
+    for first, last in (*about_code, *(span for _, span in sections if span not in about_code)):
+        size = count(lines[first - 1 : last])
+        if size <= left:
+            chosen.append((first, last))
+            left -= size
+        elif not chosen:
+            end = _last_that_fits(lines, first, last, count, most)
+            return [(first, end)] if end >= first else []
+    return _joined(sorted(chosen))
+
+
+def _last_that_fits(
+    lines: Sequence[str], first: int, last: int, count: Callable[[Sequence[str]], int], most: int
+) -> int:
+    fits, beyond = first - 1, last + 1
+    while beyond - fits > 1:
+        middle = (fits + beyond) // 2
+        if count(lines[first - 1 : middle]) <= most:
+            fits = middle
+        else:
+            beyond = middle
+    return fits
+
+
+def _joined(chosen: Sequence[Lines]) -> list[Lines]:
+    joined: list[Lines] = []
+    for first, last in chosen:
+        if joined and joined[-1][1] + 1 == first:
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _selection(path: str, lines: Lines, reason: str) -> Selection:
+    return Selection(
+        path=path,
+        symbol=None,
+        start_line=lines[0],
+        end_line=lines[1],
+        detail="supporting",
+        section="conventions",
+        tier=1,
+        score=1.0,
+        reason=reason,
+    )
+
+
+def _note(path: str, reason: str) -> Decision:
+    return Decision(stage=STAGE, path=path, tier=1, included=False, reason=reason)
