@@ -16,8 +16,9 @@ from tests.fakes.oracle import Oracle
 
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.cli.call_rows import recorded_calls
-from clean_room_agent.cli.demo import PLAN_RECORDING, RECORDED_MODELS, RECORDING, config_values
+from clean_room_agent.cli.demo import PLAN_RECORDING, RECORDING, config_values
 from clean_room_agent.cli.init import write_config
+from clean_room_agent.cli.model_server import RECORDED_MODELS
 from clean_room_agent.cli.plan import run_plan
 from clean_room_agent.cli.sample import load_sample, make_repository
 from clean_room_agent.cli.settings import Overrides, load_settings

@@ -21,14 +21,20 @@ FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 @contextlib.contextmanager
 def temporary_folder(kind: str) -> Iterator[Path]:
     """A new, private folder, removed at the end; while this process lives, `abandoned_folders` does not name it."""
-    with tempfile.TemporaryDirectory(prefix=f"cra-{kind}-") as name:
-        handle = os.open(name, FOLDER)
-        try:
-            with contextlib.suppress(OSError):  # a file system without locks: its age protects the folder
-                fcntl.flock(handle, fcntl.LOCK_SH)
-            yield Path(name)
-        finally:
-            os.close(handle)
+    with tempfile.TemporaryDirectory(prefix=f"cra-{kind}-") as name, working_in(Path(name)):
+        yield Path(name)
+
+
+@contextlib.contextmanager
+def working_in(folder: Path) -> Iterator[None]:
+    """Meanwhile `is_free` says no of the folder."""
+    handle = os.open(folder, FOLDER)
+    try:
+        with contextlib.suppress(OSError):  # a file system without locks: its age protects the folder
+            fcntl.flock(handle, fcntl.LOCK_SH)
+        yield
+    finally:
+        os.close(handle)
 
 
 def abandoned_folders(now: float | None = None) -> tuple[Path, ...]:
@@ -40,7 +46,7 @@ def abandoned_folders(now: float | None = None) -> tuple[Path, ...]:
             if not NAME.match(entry.name) or not entry.is_dir(follow_symlinks=False):
                 continue
             about = entry.stat(follow_symlinks=False)
-            if about.st_uid == os.geteuid() and about.st_mtime < before and _is_free(Path(entry.path)):
+            if about.st_uid == os.geteuid() and about.st_mtime < before and is_free(Path(entry.path)):
                 found.append(Path(entry.path))
     return tuple(sorted(found))
 
@@ -51,13 +57,14 @@ def remove_abandoned(folder: Path) -> bool:
     Raises:
         OSError: something in it cannot be removed.
     """
-    if not _is_free(folder):
+    if not is_free(folder):
         return False
     remove_tree(folder)
     return True
 
 
-def _is_free(folder: Path) -> bool:
+def is_free(folder: Path) -> bool:
+    """Whether the folder is there, and no process works in it that says so by `working_in`."""
     try:
         handle = os.open(folder, FOLDER)
     except FileNotFoundError:

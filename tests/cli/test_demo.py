@@ -1,4 +1,7 @@
 import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,12 +10,30 @@ from tests.fakes.states.hostile import canary, canary_program
 from clean_room_agent.cli.demo import SAID
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.cli.sample import load_sample, make_repository
+from clean_room_agent.temporary import working_in
 
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    top = tmp_path_factory.mktemp("demo")
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+            patched.setenv(name, str(top / name))
+        assert cra(["demo", "--dir", str(top)]) == 0
+        yield top / "tally"
+
+
+@pytest.fixture
+def demo(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(made.parent / name))
+    return made
 
 
 def test_the_demo_solves_its_task_and_says_that_the_model_is_recorded(
@@ -68,3 +89,57 @@ def test_the_project_is_made_without_the_user_s_hooks_and_programs(
     make_repository(load_sample(), tmp_path / "made")
     assert canary(tmp_path) == ()
     assert not (tmp_path / "trace").exists()
+
+
+def test_the_next_demo_removes_what_earlier_ones_left_unless_somebody_is_there(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(home))
+
+    def left() -> list[Path]:
+        return sorted(home.glob("cra-demo-*"))
+
+    for name in ("cra-demo-mine1234", "cra-demo-busy1234", "cra-demo-shell123"):
+        (home / name / "tally").mkdir(parents=True)
+    (home / "cra-demo-linked12").symlink_to(home / "cra-demo-mine1234")
+    (home / "my-cra-demo-12345678").mkdir()
+    assert cra(["demo", "--keep"]) == 0
+    assert len(left()) == 5
+    (first,) = [
+        path for path in left() if path.name[9:] not in {"mine1234", "busy1234", "shell123", "linked12"}
+    ]
+    sleeping = (sys.executable, "-c", "input()")
+    with (
+        working_in(home / "cra-demo-busy1234"),
+        subprocess.Popen(sleeping, cwd=home / "cra-demo-shell123/tally", stdin=subprocess.PIPE),
+    ):
+        capfd.readouterr()
+        assert cra(["demo"]) == 0
+    said = capfd.readouterr()
+    assert f"removed {first}, of an earlier demo" in said.err
+    kept = {"cra-demo-busy1234", "cra-demo-shell123", "cra-demo-linked12"}
+    assert kept < {path.name for path in left()}
+    assert len(left()) == len(kept) + 1
+    assert (home / "my-cra-demo-12345678").is_dir()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("check",), ("solve", "x"), ("plan", "x"), ("retrieve", "x"), ("enrich",), ("models",)],
+    ids=lambda words: words[0],
+)
+def test_what_would_ask_the_recording_says_what_it_can_do(
+    demo: Path, words: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert cra([*words, "--repo", str(demo)]) == 2
+    said = "".join(capfd.readouterr())
+    assert "the recording of `cra demo`" in said
+    assert "cra init --force" in said
+
+
+def test_all_that_needs_no_model_works_in_the_demo(demo: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        ("show",), ("show", "@", "--why", "tally/money.py"), ("runs",), ("stats",), ("replay",), ("config",), ("prune",),
+        ("report", "@", "-o", str(demo.parent / "report.html")), ("retrieve", "--no-model", "split"), ("apply",), ("index",),
+    ):  # fmt: skip
+        assert cra([*words, "--repo", str(demo)]) == 0, (words, capfd.readouterr())

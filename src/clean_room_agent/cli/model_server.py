@@ -8,13 +8,22 @@ from clean_room_agent.llm.exchange import ModelDetails, ModelServer
 from clean_room_agent.llm.probe import small_window_error
 from clean_room_agent.llm.router import ModelRouter
 
+RECORDED_MODELS = {"coding": "recorded-coder", "reasoning": "recorded-reasoner"}
+"""What the project of `cra demo` names: no server has them."""
+
 
 def open_server(models: ModelsConfig) -> ModelServer:
     """The server of the configuration, which can be asked about its models too; nothing is sent yet.
 
     Raises:
-        ConfigError: the variable that the configuration names for the key is not set.
+        ConfigError: the variable that the configuration names for the key is not set, or the models are the demo's recording.
     """
+    if set(models.tags()) & set(RECORDED_MODELS.values()):
+        raise ConfigError(
+            "the models of this project are the recording of `cra demo`, which has answers for the demo's own run alone",
+            hint="what needs no model works here: show, report, replay, apply, runs, stats, retrieve --no-model; "
+            "to ask a model of yours: cra init --force",
+        )
     from clean_room_agent.llm.transports.servers import connect
 
     name = models.api_key_env
