@@ -60,6 +60,7 @@ Exit codes: 0 all complete; 130 interrupted; else the gravest of 2 usage or conf
 @options.budget_options
 @options.attempt_options
 @options.json_option
+@options.notify_option
 @options.exact_option
 def command(
     tasks: Path,

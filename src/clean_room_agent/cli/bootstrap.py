@@ -113,6 +113,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
     help="Where clones and finished units are kept.",
 )
 @options.json_option
+@options.notify_option
 def command(
     repositories: tuple[str, ...],
     manifest: Path | None,

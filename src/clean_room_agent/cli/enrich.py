@@ -83,6 +83,7 @@ class Summary:
     "--all", "every", is_flag=True, help="Every text file, not only Python, JavaScript and TypeScript."
 )
 @options.json_option
+@options.notify_option
 @click.option("-v", "--verbose", is_flag=True, help="A line for each file.")
 def command(
     path: Path | None,

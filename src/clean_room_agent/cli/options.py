@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import click
 
 from clean_room_agent.artifacts.ids import NEWEST_RUN
+from clean_room_agent.cli import output
 from clean_room_agent.cli.display import Display
 from clean_room_agent.errors import UsageError
 from clean_room_agent.workspace import Workspace
@@ -27,6 +28,11 @@ def _remember_exact(context: click.Context, _parameter: click.Parameter, value: 
         display.exact, display.offers_exact = value, True
 
 
+def _ring_at_the_end(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        context.call_on_close(lambda: output.ring(f"cra {context.info_name}"))
+
+
 repo_option = click.option(
     "--repo",
     type=click.Path(path_type=Path, file_okay=False),
@@ -34,6 +40,7 @@ repo_option = click.option(
     callback=_remember_repo,
     help="The repository; here by default.",
 )
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Answer with one JSON object.")
 exact_option = click.option(
     "--exact",
@@ -41,6 +48,13 @@ exact_option = click.option(
     expose_value=False,
     callback=_remember_exact,
     help="Secrets too; else [secret:...] stands for each.",
+)
+notify_option = click.option(
+    "--notify",
+    is_flag=True,
+    expose_value=False,
+    callback=_ring_at_the_end,
+    help="At the end, ring the terminal's bell and ask it for a desktop notification.",
 )
 verbose_option = click.option("-v", "--verbose", count=True, help="-v: decisions; -vv: requests.")
 task_argument = click.argument("task", required=False)

@@ -37,6 +37,12 @@ def aside(text: str) -> None:
     click.echo(safe(text), err=True)
 
 
+def ring(what: str) -> None:
+    """The terminal's bell, and its desktop notification where it has one (OSC 9): `what` has ended. Nothing goes to a file."""
+    if sys.stderr.isatty():
+        click.echo(f"\a\x1b]9;{safe(what)} has ended\a", err=True, nl=False)
+
+
 def hand_on(text: str) -> None:
     """Write `text` for another program, without its secrets: as it is, but for what a terminal must not see."""
     display = current_display()

@@ -72,6 +72,7 @@ NEEDED = ("models", "budget", "stages", "solve", "testing")
 @click.option("--edit", is_flag=True, help="Open the plan in $VISUAL or $EDITOR before it is written.")
 @options.events_option
 @options.json_option
+@options.notify_option
 @options.exact_option
 @options.verbose_option
 def command(

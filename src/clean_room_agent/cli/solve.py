@@ -93,6 +93,7 @@ class SolveRequest:
 @options.attempt_options
 @options.events_option
 @options.json_option
+@options.notify_option
 @options.exact_option
 @options.verbose_option
 def command(

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 @click.option("--resume", is_flag=True, help="Go on with a training that was broken off.")
 @options.repo_option
 @options.json_option
+@options.notify_option
 @options.exact_option
 def command(
     dataset: int,
