@@ -16,6 +16,7 @@ import click
 
 from clean_room_agent.cli.display import Display
 from clean_room_agent.errors import CraError
+from clean_room_agent.version import VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +108,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(None, "-V", "--version", package_name="clean-room-agent", prog_name="cra")
+@click.version_option(VERSION, "-V", "--version", prog_name="cra")
 def cra() -> None:
     """A coding agent for small local models.
 
