@@ -1,13 +1,13 @@
 """The start of the program: what is answered before anything is imported, and what that costs."""
 
 import json
-import resource
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from tests.fakes.timing import processor_seconds
 
 from clean_room_agent.version import VERSION
 
@@ -18,18 +18,6 @@ from clean_room_agent.cli.start import main
 main()
 print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
-
-
-def processor_seconds(*command: str) -> float:
-    """The least of ten: what else the machine does is in the clock's time, and in some of these."""
-
-    def once() -> float:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, capture_output=True)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-    return min(once() for _ in range(10))
 
 
 @pytest.mark.parametrize("flag", ["--version", "-V"])
@@ -48,8 +36,9 @@ def test_the_version_is_told_without_an_import_of_the_command_line(flag: str) ->
 
 def test_the_version_costs_hardly_more_than_python_itself() -> None:
     cra = str(Path(sys.executable).with_name("cra"))
-    assert processor_seconds(cra, "--version") < 0.1
-    assert processor_seconds(cra, "--version") < 3 * processor_seconds(sys.executable, "-c", "pass")
+    told = processor_seconds([cra, "--version"])
+    assert told < 0.1
+    assert told < 3 * processor_seconds([sys.executable, "-c", "pass"])
 
 
 def test_the_version_stands_in_one_place() -> None:

@@ -71,7 +71,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
 
 
 @click.command()
-@click.argument("repositories", nargs=-1, metavar="[REPO]...")
+@click.argument("repositories", type=options.FOLDER, nargs=-1, metavar="[REPO]...")
 @click.option(
     "--manifest",
     type=click.Path(path_type=Path, dir_okay=False),

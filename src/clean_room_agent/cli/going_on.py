@@ -32,7 +32,7 @@ def note_beginning(
     settings = desk.settings
     then = desk.record.write(recorded_config, run)
     changed = changes_since(then, settings.data, source=settings.source)
-    if VERSION != run.program_version:
+    if run.program_version != VERSION:
         changed = (*changed, f"cra itself was {run.program_version} and is {VERSION}")
     if flags:
         note(FLAGS, flags)

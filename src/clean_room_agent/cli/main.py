@@ -84,6 +84,7 @@ class LazyGroup(click.Group):
         module = _import_quickly(f"clean_room_agent.cli.{entry.module}")
         command = module.command
         assert isinstance(command, click.Command)
+        _add_examples(command, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -105,6 +106,16 @@ class LazyGroup(click.Group):
             near = difflib.get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(f"no command {args[0]!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
         return super().resolve_command(ctx, args)
+
+
+def _add_examples(command: click.Command, name: str) -> None:
+    """The command's help ends with its examples, as does that of each command in it."""
+    from clean_room_agent.cli.examples import epilog_of
+
+    command.epilog = epilog_of(name)
+    if isinstance(command, click.Group):
+        for inner, each in command.commands.items():
+            _add_examples(each, f"{name} {inner}")
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
