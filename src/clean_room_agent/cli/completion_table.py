@@ -27,7 +27,7 @@ def table() -> str:
 
 def _entry(command: click.Command | None, told: str) -> dict[str, Any]:
     assert command is not None
-    context = click.Context(command)
+    context = click.Context(command, **cra.context_settings)
     parameters = command.get_params(context)
     entry: dict[str, Any] = {
         "help": told,

@@ -71,6 +71,10 @@ EXAMPLES: Mapping[str, Examples] = {
         ("cra demo", "needs no model"),
         ("cra demo --live --coding qwen2.5-coder:7b --reasoning qwen3:8b", "ask a real one"),
     ),
+    "bug-report": (
+        ("cra bug-report", "about the newest run; says what is in the file, sends nothing"),
+        ("cra bug-report @~1 -o bug.zip", "about the run before, into a file here"),
+    ),
     "completion": (("cra completion bash --install", "from the next shell on"),),
 }
 """By the words after `cra`: (command line, what it is for)."""

@@ -65,6 +65,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "adapters": CommandEntry(module="adapters", help="Evaluate, deploy, list and retire trained adapters."),
     "mcp": CommandEntry(module="mcp", help="Serve an editor or another agent: the Model Context Protocol."),
     "demo": CommandEntry(module="demo", help="The tour: a sample project with a real bug, solved."),
+    "bug-report": CommandEntry(
+        module="bug_report", help="Collect what a maintainer needs into a file; sends nothing."
+    ),
     "completion": CommandEntry(module="completion", help="Print the shell's completion script."),
 }
 
@@ -203,7 +206,7 @@ def _reported(error: Exception, display: Display) -> "Reported | int":
             message, hint = f"the disk is full: {error}", "make room, then give the command again"
         case _:
             message = f"this is a bug in cra: {type(error).__name__}: {error}"
-            hint = f"the details are in {_write_traceback(error, display)}"
+            hint = f"the details are in {_write_traceback(error, display)}; `cra bug-report` adds what else helps"
     return Reported(message=message, hint=hint, exit_code=code)
 
 
