@@ -175,11 +175,10 @@ def test_it_says_what_is_in_it_and_sends_nothing(planted: Project, tmp_path: Pat
     assert lines[0] == str(place)
     files = read_archive(place)
     for name in files:
-        assert name == "README.txt" or any(line.split()[:1] == [name] for line in lines), name
-    assert lines[-1].endswith(
-        "Nothing was sent. Read it before you give it to anybody: python3 -m zipfile -e FILE FOLDER"
-    )
-    assert all(line in files["README.txt"] for line in lines[2 : 2 + len(files) - 1])
+        assert name == "README.txt" or any(line.startswith(f"  {name} (") for line in lines), name
+    assert "Nothing was sent. Read it before you give it to anybody:" in lines
+    assert max(len(line) for line in lines[1:]) <= 60
+    assert "\n".join(lines[2 : 2 * len(files)]) in files["README.txt"]
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 

@@ -29,10 +29,14 @@ HEADING = "A bug report of cra"
 NAME = "cra-bug-report"
 MOMENT = (1980, 1, 1, 0, 0, 0)
 """Of every file in the archive: when it was made is in it where that matters."""
-LEFT_OUT = (
-    "Not in it: the task's words, prompts, answers, diffs, what tests printed (--prompts puts these in), your files, "
-    "your name, the machine's name."
-)
+LEFT_OUT = """\
+Not in it: your files, your name, the machine's name, and,
+without --prompts, the task's words, prompts, answers,
+diffs and what tests printed.
+"""
+SENT = """\
+Nothing was sent. Read it before you give it to anybody:
+  python3 -m zipfile -e FILE FOLDER"""
 SHORTEST_NAME = 3
 
 
@@ -102,13 +106,12 @@ def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bo
             }
         )
         return 0
-    output.answer(f"{path}\n\n{listing(files)}\n\n{LEFT_OUT if not prompts else ''}".rstrip())
     count = (
-        f"{redactor.count} secret{'' if redactor.count == 1 else 's'} replaced. " if redactor.count else ""
+        f"{redactor.count} secret{' was' if redactor.count == 1 else 's were'} replaced.\n"
+        if redactor.count
+        else ""
     )
-    output.answer(
-        f"{count}Nothing was sent. Read it before you give it to anybody: python3 -m zipfile -e FILE FOLDER"
-    )
+    output.answer(f"{path}\n\n{listing(files)}\n\n{LEFT_OUT}\n{count}{SENT}")
     return 0
 
 
@@ -140,10 +143,9 @@ def readme(files: list[tuple[Part, str]]) -> str:
 
 
 def listing(files: list[tuple[Part, str]]) -> str:
-    """A line a file: name, size, what it holds."""
-    width = max(len(part.name) for part, _ in files)
+    """Two lines a file, fit for a narrow terminal: name and size, then what it holds."""
     return "\n".join(
-        f"  {part.name:<{width}}  {len(text.encode()) / 1000:7,.1f} kB  {part.holds}" for part, text in files
+        f"  {part.name} ({len(text.encode()) / 1000:,.1f} kB)\n      {part.holds}" for part, text in files
     )
 
 
@@ -224,7 +226,7 @@ def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -
     trace = read_trace(conn, task_id)
     yield Part(
         name="run.json",
-        holds="the run: outcome, passes, attempts, test runs in numbers",
+        holds="outcome, passes, attempts, test runs in numbers",
         value=run_facts(trace),
     )
     yield Part(
