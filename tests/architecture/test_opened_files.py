@@ -16,6 +16,8 @@ OWN_NAMES = {
     "config.py": "config.toml, by its whole path",
     "cli/demo.py": "files of the demo, in its own folder",
     "cli/sample.py": "files of the package",
+    "cli/completing.py": "a file of the package",
+    "cli/completion.py": "files of the package",
     "cli/replay.py": "a recording that the user names",
     "cli/plan_editing.py": "the text that it gave the editor",
     "cli/report.py": "opens a browser, no file",

@@ -12,7 +12,10 @@ OWN = {
     "solve.py": "each text is made safe",
     "main.py": "errors are made safe, and the note on what was redacted",
     "paging.py": "what the safe console made of it",
-    "completion.py": "click's own script",
+    "completion.py": "the program's own script",
+    "completing.py": "each text is made safe; a word that would change is not offered",
+    "completion_table.py": "a file for developers, of the program's own texts",
+    "start.py": "the version",
     "prompts.py": "a page for developers, of the program's own texts",
 }
 

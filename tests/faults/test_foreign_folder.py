@@ -40,7 +40,7 @@ ARGUMENTS = {
     "retrieve": (TASK, "--no-model"),
     "bootstrap": (".", "-o", "data"),
 }
-WITHOUT_ONE = {"demo", "completion"}
+WITHOUT_ONE = {"demo", "completion", "bug-report"}
 USERS = tuple(name for name in COMMANDS if name not in WITHOUT_ONE)
 
 

@@ -42,10 +42,11 @@ if TYPE_CHECKING:
     from clean_room_agent.training.gate import Finding
     from clean_room_agent.training.serving import Served
 
-adapter_argument = click.argument("adapter", metavar="ADAPTER")
+adapter_argument = click.argument("adapter", type=options.ADAPTER, metavar="ADAPTER")
 also_option = click.option(
     "--also",
     multiple=True,
+    type=options.PROMPT,
     metavar="PROMPT",
     help="Another prompt that the adapter is to answer, and must not be worse at; several times. Those that the "
     "configuration gives it are always asked.",

@@ -21,6 +21,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import DatasetRow, TrainingPlanRow, append_dataset, append_training_plan
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
 
 
 @click.command()
-@click.argument("repositories", nargs=-1, metavar="[REPO]...")
+@click.argument("repositories", type=options.FOLDER, nargs=-1, metavar="[REPO]...")
 @click.option(
     "--manifest",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -236,9 +237,7 @@ def _making(settings: Settings, licences: tuple[str, ...]) -> "Making":
         ),
         index=settings.index,
         licences=licences or ALLOWED,
-        prompts=hashlib.sha256(
-            json.dumps([*texts, wiring.program_version()], sort_keys=True).encode()
-        ).hexdigest(),
+        prompts=hashlib.sha256(json.dumps([*texts, VERSION], sort_keys=True).encode()).hexdigest(),
     )
 
 

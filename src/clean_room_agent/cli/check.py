@@ -169,6 +169,17 @@ def as_object(line: Line) -> dict[str, object]:
 
 def run_checks(path: Path) -> Iterator[Line]:
     """The lines, in the order in which a run would meet their subjects; what cannot be asked any more is left out."""
+    yield from local_checks(path)
+    try:
+        workspace = wiring.workspace_of(path)
+        settings = _settings(workspace)
+    except CraError:
+        return  # one of the lines said so
+    yield from _models(workspace, settings)
+
+
+def local_checks(path: Path) -> Iterator[Line]:
+    """Those of them that ask no model server."""
     yield _platform()
     yield _attempt("git", _git)
     where = _attempt("repository", lambda: str(open_repository(wiring.workspace_of(path).repo).top))
@@ -181,8 +192,7 @@ def run_checks(path: Path) -> Iterator[Line]:
 
     def load() -> str:
         nonlocal settings
-        settings = load_settings(workspace.config, Overrides())
-        settings.require("models", "budget", "stages", "solve", "testing")
+        settings = _settings(workspace)
         return str(workspace.config)
 
     yield _attempt("configuration", load)
@@ -193,7 +203,12 @@ def run_checks(path: Path) -> Iterator[Line]:
     yield _attempt("test command", lambda: _test_command(known, workspace))
     yield _sandbox(known.sandbox.mode)
     yield _attempt("local only", lambda: _local(known))
-    yield from _models(workspace, known)
+
+
+def _settings(workspace: Workspace) -> Settings:
+    settings = load_settings(workspace.config, Overrides())
+    settings.require("models", "budget", "stages", "solve", "testing")
+    return settings
 
 
 def try_sandbox() -> Iterator[Line]:

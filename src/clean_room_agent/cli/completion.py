@@ -1,19 +1,62 @@
 """`cra completion`: the shell's completion script."""
 
+import os
+from pathlib import Path
+
 import click
 
-SHELLS = ("bash", "zsh", "fish")
+from clean_room_agent.cli import output
+from clean_room_agent.whole_file import write_whole
+
+SCRIPTS = Path(__file__).with_name("completion_scripts")
+PLACES = {
+    "bash": ("XDG_DATA_HOME", ".local/share", "bash-completion/completions/cra"),
+    "zsh": ("XDG_DATA_HOME", ".local/share", "zsh/site-functions/_cra"),
+    "fish": ("XDG_CONFIG_HOME", ".config", "fish/completions/cra.fish"),
+}
+"""The variable that names the folder, else its place below home; the file below it."""
+NEXT = {
+    "bash": "read by every new bash where the package bash-completion is installed; else put into ~/.bashrc: . {path}",
+    "zsh": "put into ~/.zshrc, before compinit: fpath=({folder} $fpath)",
+    "fish": "read by every new fish",
+}
 
 
-@click.command()
-@click.argument("shell", type=click.Choice(SHELLS))
-def command(shell: str) -> None:
-    """Print the completion script for SHELL; put `eval "$(cra completion bash)"` into its start-up file."""
-    from click.shell_completion import ShellComplete, get_completion_class
+HELP = """Print the completion script for SHELL, or install it.
 
-    from clean_room_agent.cli.main import cra
+Without --install, put one of these into the shell's start-up file:
 
-    kind = get_completion_class(shell)
-    assert kind is not None
-    # click's own `source` of bash runs the first bash on PATH to ask its version, wherever that leads.
-    click.echo(ShellComplete.source(kind(cra, {}, "cra", "_CRA_COMPLETE")))
+\b
+  bash   eval "$(cra completion bash)"
+  zsh    eval "$(cra completion zsh)"       after compinit
+  fish   cra completion fish | source
+
+Commands, flags and their values are completed; runs (with their tasks), the files of a run after --why, stages and adapters
+come from the record of the repository.
+"""
+
+
+@click.command(help=HELP)
+@click.argument("shell", type=click.Choice(list(PLACES)))
+@click.option(
+    "--install", is_flag=True, help="Write it to where the shell looks for it, and say what is left to do."
+)
+def command(shell: str, install: bool) -> int:
+    """Print or install the script."""
+    script = (SCRIPTS / f"cra.{shell}").read_text(encoding="utf-8")
+    if not install:
+        click.echo(script, nl=False)
+        return 0
+    path = place_of(shell)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, script)
+    output.answer(str(path))
+    output.aside(NEXT[shell].format(path=path, folder=path.parent))
+    return 0
+
+
+def place_of(shell: str) -> Path:
+    """Where the shell looks for a user's own completions."""
+    variable, below_home, name = PLACES[shell]
+    base = os.environ.get(variable, "")
+    return (Path(base) if base.startswith("/") else Path.home() / below_home) / name

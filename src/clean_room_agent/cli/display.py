@@ -9,8 +9,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 if TYPE_CHECKING:
     from clean_room_agent.redaction import Redactor
 
@@ -88,6 +86,8 @@ def _alone() -> Display:
 
 def current_display() -> Display:
     """The display of the command that runs; outside of any, one that knows no repository."""
+    import click  # by then it is loaded; completing does without it
+
     context = click.get_current_context(silent=True)
     return (context and context.find_object(Display)) or _alone()
 

@@ -8,6 +8,7 @@ from clean_room_agent.cli.resuming import FLAGS, changes_since, given_to, record
 from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.orchestrator.events import Note, Observer
 from clean_room_agent.orchestrator.run import HINT, RESUMED, RESUMED_WITH, PlanGiven
+from clean_room_agent.version import VERSION
 
 
 def note_beginning(
@@ -28,15 +29,15 @@ def note_beginning(
         if flags:
             note(FLAGS, flags)
         return given
-    settings, version = desk.settings, wiring.program_version()
+    settings = desk.settings
     then = desk.record.write(recorded_config, run)
     changed = changes_since(then, settings.data, source=settings.source)
-    if version != run.program_version:
-        changed = (*changed, f"cra itself was {run.program_version} and is {version}")
+    if run.program_version != VERSION:
+        changed = (*changed, f"cra itself was {run.program_version} and is {VERSION}")
     if flags:
         note(FLAGS, flags)
     note(RESUMED, "; ".join(changed) or "with nothing configured otherwise")
-    together = {"config": settings.data, "program_version": version}
+    together = {"config": settings.data, "program_version": VERSION}
     note(RESUMED_WITH, json.dumps(together, default=str, sort_keys=True))
     if hint:
         note(HINT, hint)

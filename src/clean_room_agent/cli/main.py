@@ -16,6 +16,7 @@ import click
 
 from clean_room_agent.cli.display import Display
 from clean_room_agent.errors import CraError
+from clean_room_agent.version import VERSION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "adapters": CommandEntry(module="adapters", help="Evaluate, deploy, list and retire trained adapters."),
     "mcp": CommandEntry(module="mcp", help="Serve an editor or another agent: the Model Context Protocol."),
     "demo": CommandEntry(module="demo", help="The tour: a sample project with a real bug, solved."),
+    "bug-report": CommandEntry(
+        module="bug_report", help="Collect what a maintainer needs into a file; sends nothing."
+    ),
     "completion": CommandEntry(module="completion", help="Print the shell's completion script."),
 }
 
@@ -83,6 +87,7 @@ class LazyGroup(click.Group):
         module = _import_quickly(f"clean_room_agent.cli.{entry.module}")
         command = module.command
         assert isinstance(command, click.Command)
+        _add_examples(command, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -106,8 +111,18 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
+def _add_examples(command: click.Command, name: str) -> None:
+    """The command's help ends with its examples, as does that of each command in it."""
+    from clean_room_agent.cli.examples import epilog_of
+
+    command.epilog = epilog_of(name)
+    if isinstance(command, click.Group):
+        for inner, each in command.commands.items():
+            _add_examples(each, f"{name} {inner}")
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(None, "-V", "--version", package_name="clean-room-agent", prog_name="cra")
+@click.version_option(VERSION, "-V", "--version", prog_name="cra")
 def cra() -> None:
     """A coding agent for small local models.
 
@@ -191,7 +206,7 @@ def _reported(error: Exception, display: Display) -> "Reported | int":
             message, hint = f"the disk is full: {error}", "make room, then give the command again"
         case _:
             message = f"this is a bug in cra: {type(error).__name__}: {error}"
-            hint = f"the details are in {_write_traceback(error, display)}"
+            hint = f"the details are in {_write_traceback(error, display)}; `cra bug-report` adds what else helps"
     return Reported(message=message, hint=hint, exit_code=code)
 
 

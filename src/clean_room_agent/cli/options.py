@@ -15,6 +15,25 @@ from clean_room_agent.workspace import Workspace
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
+class Known(click.ParamType[str]):
+    """Any text; the shell completes it from what is known here under `kind` (see `completing.py`)."""
+
+    name = "text"
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+
+RUN = Known("run")
+RUN_PLACE = Known("place")
+RUN_PATH = Known("path")
+STAGES = Known("stages")
+STAGE_OR_PROMPT = Known("stage")
+PROMPT = Known("prompt")
+ADAPTER = Known("adapter")
+FOLDER = Known("folder")
+
+
 def _remember_repo(context: click.Context, _parameter: click.Parameter, value: Path) -> Path:
     display = context.find_object(Display)
     if display is not None:
@@ -58,7 +77,7 @@ notify_option = click.option(
 )
 verbose_option = click.option("-v", "--verbose", count=True, help="-v: decisions; -vv: requests.")
 task_argument = click.argument("task", required=False)
-run_argument = click.argument("run", metavar="[RUN]", default=NEWEST_RUN)
+run_argument = click.argument("run", type=RUN, metavar="[RUN]", default=NEWEST_RUN)
 """The beginning of a run's id; the newest one by default."""
 events_option = click.option(
     "--events",
@@ -75,7 +94,7 @@ issue_option = click.option(
 def budget_options(command: CommandT) -> CommandT:
     """Add the flags that say over the file how large rooms are and which stages fill them."""
     options = (
-        click.option("--stages", help="Retrieval stages in order, e.g. scope,precision."),
+        click.option("--stages", type=STAGES, help="Retrieval stages in order, e.g. scope,precision."),
         click.option("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window."),
         click.option(
             "--reserved-tokens", type=click.IntRange(min=0), help="Tokens kept for task, framing and answer."

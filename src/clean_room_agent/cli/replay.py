@@ -69,7 +69,12 @@ class Recording:
 @click.command(help=HELP)
 @options.run_argument
 @click.option("--from", "from_pass", metavar="PASS", help="Ask the configured server from this pass on.")
-@click.option("--stage", metavar="NAME", help="Ask the recorded questions of this stage or prompt again.")
+@click.option(
+    "--stage",
+    type=options.STAGE_OR_PROMPT,
+    metavar="NAME",
+    help="Ask the recorded questions of this stage or prompt again.",
+)
 @click.option("--model", metavar="TAG", help="The model that is asked them, at the configured server.")
 @click.option(
     "--export",

@@ -26,7 +26,7 @@ from clean_room_agent.workspace import Workspace, is_held, private_folder
 
 
 @click.command()
-@click.argument("run", metavar="[RUN]", default="")
+@click.argument("run", type=options.RUN, metavar="[RUN]", default="")
 @click.option(
     "--all", "of_all", is_flag=True, help="All runs: over time, by model, where they were lost, costs."
 )

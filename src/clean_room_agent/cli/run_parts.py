@@ -15,7 +15,6 @@ from clean_room_agent.cli.settings import Settings
 from clean_room_agent.cli.wiring import (
     Desk,
     RecordedState,
-    program_version,
     retriever_over,
     worktrees_folder,
 )
@@ -31,6 +30,7 @@ from clean_room_agent.orchestrator.run import RunLimits
 from clean_room_agent.orchestrator.setup import RunParts
 from clean_room_agent.orchestrator.shelter import Ground
 from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
+from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import private_folder
 
 TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
@@ -120,7 +120,7 @@ def _header(desk: Desk, repo: Repository, task: str, command: str) -> RunHeader:
         command=command,
         config=json.dumps(desk.settings.data, default=str, sort_keys=True),
         stages=",".join(desk.settings.stages.names()),
-        program_version=program_version(),
+        program_version=VERSION,
         base_commit=repo.head,
     )
 

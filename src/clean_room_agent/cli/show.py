@@ -93,13 +93,14 @@ class Section(Generic[DataT]):
 
 
 @click.command(help=HELP)
-@click.argument("where", metavar="[RUN[/PLACE]]", default=NEWEST_RUN)
+@click.argument("where", type=options.RUN_PLACE, metavar="[RUN[/PLACE]]", default=NEWEST_RUN)
 @options.repo_option
 @click.option("--prompt", is_flag=True, help="What the model read, call by call.")
 @click.option("--response", is_flag=True, help="What the model answered, and how it was read.")
 @click.option(
     "--why",
     "why_path",
+    type=options.RUN_PATH,
     metavar="PATH[:LINE]|call:N[:LINE]",
     help="Why a file was shown, who wrote a line of the result; where a line of call N's prompt comes from.",
 )

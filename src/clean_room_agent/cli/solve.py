@@ -87,7 +87,11 @@ class SolveRequest:
 )
 @click.option("--apply", "apply_result", is_flag=True, help="Bring a complete result into the working tree.")
 @click.option(
-    "--resume", "resumed", metavar="RUN", help="Go on with a run that was interrupted or is partial."
+    "--resume",
+    "resumed",
+    type=options.RUN,
+    metavar="RUN",
+    help="Go on with a run that was interrupted or is partial.",
 )
 @click.option("--hint", metavar="TEXT", help="With --resume: what every pass from here on is told as well.")
 @options.attempt_options

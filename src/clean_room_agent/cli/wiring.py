@@ -356,10 +356,3 @@ def retriever_over(desk: Desk, index: Connection, root: Path, *, use_model: bool
         session=desk.session,
         config=retrieval_config(desk.settings, use_model=use_model),
     )
-
-
-def program_version() -> str:
-    """The installed version."""
-    from importlib.metadata import version
-
-    return version("clean-room-agent")

@@ -1,0 +1,51 @@
+"""Names that a person may be about to type, for the shell to complete: read quickly, and from an index."""
+
+from clean_room_agent.db.raw.passes import OF_TASK, task_range
+from clean_room_agent.db.rows import Connection
+
+Named = tuple[tuple[str, str], ...]
+"""Names, each with what it stands for."""
+
+RUNS = """
+SELECT task_id, command || ', ' || replace(status, '_', ' ') || ': ' || substr(task_description, 1, 400)
+FROM orchestrator_runs WHERE substr(task_id, 1, length(?1)) = ?1 ORDER BY timestamp DESC, id DESC LIMIT ?2
+"""
+PATHS = f"""
+SELECT path, CASE max(included) WHEN 1 THEN 'shown' ELSE 'left out' END FROM retrieval_decisions
+WHERE {OF_TASK} AND path <> '' GROUP BY path ORDER BY max(included) DESC, path
+"""  # noqa: S608 - a constant condition
+PASSES = f"""
+SELECT t.task_id, coalesce(p.pass_type, ''), coalesce(p.part_id, ''), coalesce(p.step_id, '')
+FROM task_runs AS t LEFT JOIN orchestrator_passes AS p ON p.task_run_id = t.id
+WHERE {OF_TASK.replace("task_id", "t.task_id")} ORDER BY p.sequence_order, t.id
+"""  # noqa: S608
+ADAPTERS = """
+SELECT model_tag, stage_name || CASE deployed WHEN 1 THEN ', deployed' ELSE '' END FROM adapter_registry ORDER BY id DESC
+"""
+
+
+def name_runs(conn: Connection, prefix: str, *, limit: int) -> Named:
+    """The newest runs whose id begins with `prefix`, as `@`, `@~1`, ... count them where it is empty; with their tasks."""
+    return tuple((row[0], row[1]) for row in conn.execute(RUNS, (prefix, limit)))
+
+
+def name_paths(conn: Connection, task_id: str) -> Named:
+    """The files that a task decided on, those that a model was shown first."""
+    return tuple((row[0], row[1]) for row in conn.execute(PATHS, task_range(task_id)))
+
+
+def name_places(conn: Connection, task_id: str) -> Named:
+    """What may stand behind `RUN/`: passes in their order, and the parts and steps that they belong to."""
+    places: dict[str, str] = {}
+    for pass_id, kind, part, step in conn.execute(PASSES, task_range(task_id)):
+        if kind != "implement":
+            places.setdefault(pass_id.partition(":")[2], kind.replace("_", " "))
+            continue
+        places.setdefault(part, "a part")
+        places.setdefault(f"{part}/{step}", "a step")
+    return tuple((place, told) for place, told in places.items() if place)
+
+
+def name_adapters(conn: Connection) -> Named:
+    """Tags of trained adapters, the newest first, with the prompt that each is for."""
+    return tuple((row[0], row[1]) for row in conn.execute(ADAPTERS))

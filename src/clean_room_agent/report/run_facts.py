@@ -1,0 +1,127 @@
+"""A run for somebody who has neither the repository nor a right to see it: what happened, without a word of code."""
+
+from typing import Any
+
+from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
+from clean_room_agent.db.raw.events import EventRow
+from clean_room_agent.db.raw.trace import CallHead
+from clean_room_agent.orchestrator.run import HINT, HINT_SHOWN
+from clean_room_agent.report.trace import PassTrace, RunTrace
+
+USERS_WORDS = frozenset({HINT, HINT_SHOWN})
+"""Kinds of events whose detail the user wrote."""
+
+
+def run_facts(trace: RunTrace) -> dict[str, Any]:
+    """How the run stands, its passes with their attempts, and each run of its tests."""
+    run = trace.run
+    return {
+        "task_id": trace.task_id,
+        "command": "" if run is None else run.command,
+        "status": "" if run is None else run.status.value,
+        "reason": "" if run is None else run.reason,
+        "program_version": "" if run is None else run.program_version,
+        "began": "" if run is None else run.timestamp,
+        "ended": None if run is None else run.completed_at,
+        "parts": None if run is None else [run.parts_completed, run.total_parts],
+        "steps": None if run is None else [run.steps_completed, run.total_steps],
+        "task_characters": 0 if run is None else len(run.task_description),
+        "passes": [_pass(entry) for entry in trace.passes],
+        "tests": [_tests(row) for row in trace.tests],
+    }
+
+
+def event_facts(trace: RunTrace) -> list[dict[str, Any]]:
+    """The run's events in order; of what the user wrote, the length alone."""
+    return [_event(event) for event in trace.events]
+
+
+def call_facts(trace: RunTrace) -> list[dict[str, Any]]:
+    """Each call without its texts, in order."""
+    return [_call(entry.place, call) for entry in trace.passes for call in entry.calls]
+
+
+def _pass(entry: PassTrace) -> dict[str, Any]:
+    row = entry.row
+    return {
+        "place": entry.place,
+        "mode": row.mode,
+        "model": row.execute_model,
+        "context_window": row.context_window,
+        "reserved_tokens": row.reserved_tokens,
+        "stages": row.stages,
+        "success": row.success,
+        "detail": row.detail,
+        "began": row.timestamp,
+        "ended": row.completed_at,
+        "calls": len(entry.calls),
+        "candidates": len(entry.decisions),
+        "shown": sum(decision.included for decision in entry.decisions),
+        "refinements": len(entry.refinements),
+        "recoveries": [
+            {"rule": each.rule, "action": each.action, "state": each.state} for each in entry.recoveries
+        ],
+        "attempts": [_attempt(each) for each in entry.attempts],
+    }
+
+
+def _attempt(row: AttemptRow) -> dict[str, Any]:
+    return {
+        "attempt": row.attempt,
+        "outcome": row.outcome.value,
+        "tokens": [row.prompt_tokens, row.completion_tokens],
+        "latency_ms": row.latency_ms,
+        "changed_lines": sum(
+            line[:1] in {"+", "-"} and line[:3] not in {"+++", "---"} for line in row.diff.split("\n")
+        ),
+        "edits": [_edit(report) for report in row.edit_report],
+    }
+
+
+def _edit(report: EditReport) -> dict[str, Any]:
+    return {"kind": report.kind, "code": report.code, "tier": report.tier, "matches": report.matches}
+
+
+def _tests(row: ValidationRow) -> dict[str, Any]:
+    return {
+        "kind": row.kind,
+        "command": row.command,
+        "success": row.success,
+        "exit_code": row.exit_code,
+        "timed_out": row.timed_out,
+        "tests_run": row.tests_run,
+        "tests_passed": row.tests_passed,
+        "failing": len(row.failing_tests),
+        "newly_failing": len(row.newly_failing),
+        "duration_ms": row.duration_ms,
+        "output_characters": len(row.test_output),
+    }
+
+
+def _event(event: EventRow) -> dict[str, Any]:
+    detail = f"({len(event.detail)} characters)" if event.kind in USERS_WORDS else event.detail
+    return {"at": event.timestamp, "of": event.task_id, "kind": event.kind, "detail": detail}
+
+
+def _call(place: str, call: CallHead) -> dict[str, Any]:
+    return {
+        "id": call.id,
+        "place": place,
+        "prompt": call.call_type,
+        "stage": call.stage_name,
+        "model": call.model,
+        "provider": call.provider,
+        "attempt": call.attempt,
+        "window": call.window,
+        "answer_limit": call.answer_limit,
+        "estimated_tokens": call.estimated_tokens,
+        "prompt_tokens": call.prompt_tokens,
+        "completion_tokens": call.completion_tokens,
+        "latency_ms": call.latency_ms,
+        "finish": call.finish,
+        "error": call.error,
+        "reading": call.reading,
+        "fault": call.fault,
+        "at": call.timestamp,
+    }
