@@ -7,6 +7,7 @@ import click
 
 from clean_room_agent.cli import options, wiring
 from clean_room_agent.errors import UsageError
+from clean_room_agent.version import VERSION
 
 HELP = """Serve `retrieve`, `plan`, `solve` and `why` to an editor or another agent, by the Model Context Protocol on standard
 input and output. An editor starts it; its configuration names the command and the repository:
@@ -34,5 +35,5 @@ def command(repo: Path) -> int:
 
     from clean_room_agent.cli.mcp_server import serve
 
-    anyio.run(serve, top, wiring.program_version())
+    anyio.run(serve, top, VERSION)
     return 0
