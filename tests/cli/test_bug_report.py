@@ -43,9 +43,8 @@ def read_archive(path: Path) -> dict[str, str]:
 
 
 def values(files: dict[str, str]) -> dict[str, Any]:
-    """Value and source by `table.key`."""
-    rows = json.loads(files["configuration.json"])
-    return {f"{row['table']}.{row['key']}": (row["value"], row["source"]) for row in rows}
+    """Value and source by key."""
+    return {row["key"]: (row["value"], row["source"]) for row in json.loads(files["configuration.json"])}
 
 
 @pytest.fixture
@@ -98,6 +97,9 @@ def make(project: Project, *flags: str) -> tuple[dict[str, Any], dict[str, str]]
 @pytest.mark.parametrize("flags", [(), ("--prompts",)])
 def test_no_secret_and_no_home_is_in_it(planted: Project, flags: tuple[str, ...]) -> None:
     told, files = make(planted, *flags)
+    assert "error" in files["configuration.json"], (
+        "a password in an address is refused, and stands in the file"
+    )
     for name, text in files.items():
         for secret in SECRETS:
             assert secret not in text, name
@@ -121,7 +123,10 @@ def test_the_secrets_were_there_to_be_found(planted: Project) -> None:
 
 
 def test_what_a_maintainer_needs_is_in_it(planted: Project) -> None:
+    models = {"provider": "openai", "api_key_env": "MY_SERVER", "extra_body": {"user_token": WEAK}}
+    planted.configure("http://127.0.0.1:9/v1", models=models)
     told, files = make(planted)
+    assert WEAK not in files["configuration.json"]
     assert set(files) == PLACES | {"tracebacks/cra-bug-1.log"}
     program = json.loads(files["program.json"])
     assert program["cra"] == VERSION
@@ -131,9 +136,9 @@ def test_what_a_maintainer_needs_is_in_it(planted: Project) -> None:
     assert "DEPLOY_KEY" not in program["variables"]
     assert {"git", "platform", "configuration"} <= {line["name"] for line in json.loads(files["check.json"])}
     known = values(files)
-    assert known["budget.context_window"] == (16384, "config.toml")
-    assert known["models.api_key_env"] == ("MY_SERVER", "config.toml")
-    assert known["models.extra_body"][0]["user_token"].startswith("[hidden")
+    assert known["budget.context_window"] == (16384, "repository")
+    assert known["models.api_key_env"] == ("MY_SERVER", "repository")
+    assert known["models.extra_body.user_token"][0].startswith("[hidden")
     record = json.loads(files["run.json"])
     assert (record["task_id"], record["status"]) == (told["task_id"], "complete")
     assert next(row["kind"] for row in record["tests"]) == "baseline"
@@ -209,13 +214,35 @@ def test_without_a_run_and_without_settings_the_rest_is_told(till: Project) -> N
     Workspace(repo=till.top).config.write_text("[models\n")
     _, files = make(till)
     assert "is not valid TOML" in json.loads(files["configuration.json"])["error"]
-    Workspace(repo=till.top).config.write_text("[models]\nbase_url = 1\nnew = 2\n[odd]\na = 3\n")
+    Workspace(repo=till.top).config.write_text(
+        f'[models]\nbase_url = 1\nnew_token = "{WEAK}"\n[odd]\na = 3\n'
+    )
     _, files = make(till)
-    known = values(files)
-    assert known["models.base_url"] == (1, "config.toml")
-    assert known["models.new"] == (2, "config.toml, unknown key")
-    assert known["models.coding"] == (None, "missing")
-    assert known["odd."] == ({"a": 3}, "config.toml, unknown table")
+    told = json.loads(files["configuration.json"])
+    assert "unknown table [odd]" in told["error"]
+    assert told["repository"] == {
+        "models": {"base_url": 1, "new_token": told["repository"]["models"]["new_token"]},
+        "odd": {"a": 3},
+    }
+    assert WEAK not in files["configuration.json"]
+
+
+def test_the_users_own_settings_are_told_as_such_and_their_key_is_kept(
+    till: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("MINE", SERVER_KEY)
+    monkeypatch.setenv("CI", f"with {SERVER_KEY}")
+    till.configure("http://127.0.0.1:9", models={"provider": "openai"})
+    config = Workspace(repo=till.top).config
+    kept = [line for line in config.read_text().splitlines() if "api_key_env" not in line]
+    config.write_text("\n".join(kept))
+    (tmp_path / "clean-room-agent").mkdir()
+    (tmp_path / "clean-room-agent" / "config.toml").write_text('[models]\napi_key_env = "MINE"\n')
+    _, files = make(till)
+    assert values(files)["models.api_key_env"] == ("MINE", "user")
+    assert json.loads(files["program.json"])["variables"]["CI"].startswith("with [secret:")
+    assert SERVER_KEY not in "".join(files.values())
 
 
 def test_a_record_that_cannot_be_read_is_said(till: Project) -> None:

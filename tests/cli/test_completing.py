@@ -89,6 +89,12 @@ def test_stages_come_one_after_the_other() -> None:
     assert offered("replay", "--stage", "scope") == ["scope", "scope_batch", "scope_judgment"]
 
 
+def test_keys_of_the_configuration_with_what_they_are_for() -> None:
+    assert offered("config", "set", "models.co") == ["models.coding"]
+    assert dict(complete(["config", "get", "budget.reserved"]).words)["budget.reserved_tokens"]
+    assert "solve.max_attempts" in offered("config", "unset", "--user", "")
+
+
 def test_files_and_folders_are_left_to_the_shell() -> None:
     assert complete(["solve", "--plan", ""]).how == "files"
     assert complete(["solve", "--plan=pl"]).how == "files"

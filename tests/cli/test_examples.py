@@ -9,7 +9,7 @@ import pytest
 from clean_room_agent.cli.examples import EXAMPLES
 from clean_room_agent.cli.main import COMMANDS, cra, run
 
-FILES = ("issue.md", "plan.json", "plan.toml")
+FILES = ("issue.md", "plan.json", "plan.toml", "tasks.jsonl")
 """Files that examples name, and that must be there to be read."""
 LINES = [(name, line) for name, examples in EXAMPLES.items() for line, _ in examples]
 
@@ -52,7 +52,7 @@ def test_an_example_is_a_line_that_the_command_takes(
     assert words[: name.count(" ") + 1] == name.split() or name == "adapters"
     command: click.Command = cra
     context = cra.make_context("cra", words)
-    while isinstance(command, click.Group):
+    while words and isinstance(command, click.Group):
         inner = command.get_command(context, words[0])
         assert inner is not None
         with inner.make_context(words[0], words[1:], parent=context):  # closes the files that it opened

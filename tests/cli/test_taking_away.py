@@ -30,8 +30,8 @@ def test_everything_goes_and_nothing_else(tmp_path: Path) -> None:
     git(project.top, "branch", "cra-like")
     git(project.top, "tag", "mine")
     before, refs = fingerprint(project.top), git(project.top, "for-each-ref")
-    temporary, state = tmp_path / "temporary", tmp_path / "state"
-    for folder in (temporary / "cra-demo-1", state / "cra", state / "other"):
+    temporary, state, config = (tmp_path / name for name in ("temporary", "state", "config"))
+    for folder in (temporary / "cra-demo-1", state / "cra", state / "other", config / "clean-room-agent"):
         folder.mkdir(parents=True)
     (temporary / "mine").write_text("")
     with OllamaServer(project.oracle) as server:
@@ -39,7 +39,11 @@ def test_everything_goes_and_nothing_else(tmp_path: Path) -> None:
     assert "refs/heads/cra/" in git(project.top, "for-each-ref")
     assert "refs/cra/" in git(project.top, "for-each-ref")
     assert (project.home / "cache" / "cra").is_dir()
-    environment = project.environment() | {"TMPDIR": str(temporary), "XDG_STATE_HOME": str(state)}
+    environment = project.environment() | {
+        "TMPDIR": str(temporary),
+        "XDG_STATE_HOME": str(state),
+        "XDG_CONFIG_HOME": str(config),
+    }
     environment["PATH"] = os.environ["PATH"]
     proc.run(
         ("bash", "-euo", "pipefail", "-c", commands()), cwd=project.top, env=environment, timeout=PATIENCE
@@ -50,11 +54,20 @@ def test_everything_goes_and_nothing_else(tmp_path: Path) -> None:
     assert os.listdir(project.home / "cache") == []  # noqa: PTH208 - names alone
     assert sorted(os.listdir(temporary)) == ["mine"]  # noqa: PTH208
     assert sorted(os.listdir(state)) == ["other"]  # noqa: PTH208
+    assert os.listdir(config) == []  # noqa: PTH208
     assert git(project.top, "worktree", "list").count("\n") == 0
 
 
 def test_the_table_names_every_place() -> None:
     section = SECTION.search(README.read_text(encoding="utf-8"))
     assert section is not None
-    for place in (".clean_room/", "`cra/*`", "refs/cra/", "~/.cache/cra", "~/.local/state/cra", "`cra-*`"):
+    for place in (
+        ".clean_room/",
+        "`cra/*`",
+        "refs/cra/",
+        "~/.cache/cra",
+        "~/.local/state/cra",
+        "~/.config/clean-room-agent",
+        "`cra-*`",
+    ):
         assert place in section["text"]

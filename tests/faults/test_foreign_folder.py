@@ -1,6 +1,7 @@
 """A `.clean_room` that came with the repository: nothing of it is used, and the way on is said."""
 
 import contextlib
+import json
 import os
 import sqlite3
 from pathlib import Path
@@ -39,6 +40,7 @@ ARGUMENTS = {
     "plan": (TASK,),
     "retrieve": (TASK, "--no-model"),
     "bootstrap": (".", "-o", "data"),
+    "batch": ("tasks.jsonl",),
 }
 WITHOUT_ONE = {"demo", "completion", "bug-report"}
 USERS = tuple(name for name in COMMANDS if name not in WITHOUT_ONE)
@@ -70,7 +72,11 @@ def state(folder: Path) -> dict[str, object]:
 
 @pytest.mark.parametrize("tracked", [True, False])
 @pytest.mark.parametrize("name", USERS)
-def test_no_command_uses_it(till: Project, name: str, *, tracked: bool) -> None:
+def test_no_command_uses_it(
+    till: Project, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, tracked: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tasks.jsonl").write_text(json.dumps({"task": TASK}) + "\n")
     canary = plant(till, tracked=tracked)
     mode = till.top.parent.stat().st_mode
     before = state(till.top / ".clean_room")

@@ -83,7 +83,8 @@ def read_jobs(
                 raise UsageError(f"the id {job.name!r} is that of line {first}")
             jobs.append(job)
         except CraError as error:
-            faults.append(f"line {number}: {error.message}")
+            remedy = f" -> {error.hint}" if error.hint else ""
+            faults.append(f"line {number}: {error.message}{remedy}")
     if faults:
         more = f"\n  and {len(faults) - MAX_FAULTS} more lines" if len(faults) > MAX_FAULTS else ""
         raise UsageError(

@@ -16,9 +16,10 @@ from pydantic_core import to_jsonable_python
 from clean_room_agent import beneath
 from clean_room_agent.cli import wiring
 from clean_room_agent.cli.check import as_object, local_checks
-from clean_room_agent.cli.settings import TABLES
+from clean_room_agent.cli.config_values import ConfiguredValue, list_values
+from clean_room_agent.cli.settings import user_config_file
 from clean_room_agent.config import read_toml
-from clean_room_agent.errors import CraError
+from clean_room_agent.errors import ConfigError
 from clean_room_agent.redaction import SECRET_NAME
 from clean_room_agent.sandbox.bubblewrap import Obstacle, working_bubblewrap
 from clean_room_agent.trust import entries_below, state_folder
@@ -80,39 +81,31 @@ def check_facts(repo: Path) -> list[dict[str, object]]:
     return [as_object(line) for line in local_checks(repo)]
 
 
-def configuration_facts(workspace: Workspace) -> list[dict[str, Any]] | dict[str, str]:
-    """Every value with where it comes from; what keeps the file from being read, where it cannot be.
+def configuration_facts(workspace: Workspace) -> list[dict[str, Any]] | dict[str, Any]:
+    """Every value with where it is from; where it cannot be read, why, and what the repository's file says.
 
     What a key that names a secret is set to is not told.
     """
     try:
-        data = read_toml(workspace.config)
-    except CraError as error:
-        return {"error": error.message}
-    rows = []
-    for table, kind in TABLES.items():
-        given = data.pop(table, {})
-        given = given if isinstance(given, dict) else {"": given}
-        for key, field in kind.model_fields.items():
-            default = None if field.is_required() else field.get_default(call_default_factory=True)
-            value, source = (given.pop(key), "config.toml") if key in given else (default, "default")
-            rows.append(
-                _value(table, key, value, "missing" if field.is_required() and value is None else source)
+        return [_value(each) for each in list_values(workspace)]
+    except ConfigError as error:
+        found: dict[str, Any] = {"error": error.message}
+        with suppress(ConfigError):
+            found["repository"] = without_named(
+                "", to_jsonable_python(read_toml(workspace.config), fallback=str)
             )
-        rows += [_value(table, key, value, "config.toml, unknown key") for key, value in given.items()]
-    rows += [_value(table, "", value, "config.toml, unknown table") for table, value in data.items()]
-    return rows
+        return found
 
 
 def named_secrets(workspace: Workspace, environment: Mapping[str, str]) -> tuple[str, ...]:
     """The values of the variables that the configuration names as holding a key, whatever they are called."""
-    try:
-        models = read_toml(workspace.config).get("models", {})
-    except CraError:
-        return ()
-    name = models.get("api_key_env") if isinstance(models, dict) else None
-    value = environment.get(name, "") if isinstance(name, str) else ""
-    return (value,) if value else ()
+    found = []
+    for path in (workspace.config, user_config_file()):
+        with suppress(ConfigError):
+            models = read_toml(path).get("models")
+            name = models.get("api_key_env") if isinstance(models, dict) else None
+            found.append(environment.get(name, "") if isinstance(name, str) else "")
+    return tuple(value for value in found if value)
 
 
 def folder_facts(workspace: Workspace) -> list[dict[str, Any]]:
@@ -143,13 +136,9 @@ def tracebacks() -> Iterator[tuple[str, str]]:
             )
 
 
-def _value(table: str, key: str, value: Any, source: str) -> dict[str, Any]:
-    return {
-        "table": table,
-        "key": key,
-        "value": without_named(key, to_jsonable_python(value, fallback=str)),
-        "source": source,
-    }
+def _value(each: ConfiguredValue) -> dict[str, Any]:
+    value = without_named(each.key.rpartition(".")[2], to_jsonable_python(each.value, fallback=str))
+    return {"key": each.key, "value": value, "source": each.source}
 
 
 def without_named(key: str, value: Any) -> Any:

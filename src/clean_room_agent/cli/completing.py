@@ -183,12 +183,13 @@ def _values(table: Any, line: Line, kind: str | list[str], word: str) -> Offer:
             return Offer(how=f"{kind}s")
         case "stages":
             done, comma, last = word.rpartition(",")
-            left = [each for each in table["words"]["stages"] if each not in done.split(",")]
+            left = [each for each, _ in table["words"]["stages"] if each not in done.split(",")]
+            words = [(f"{done}{comma}{each}", "") for each in left if each.startswith(last)]
+            return Offer(how="open", words=words)
+        case "stage" | "prompt" | "key":
             return Offer(
-                how="open", words=[(f"{done}{comma}{each}", "") for each in left if each.startswith(last)]
+                words=[(each, _short(told)) for each, told in table["words"][kind] if each.startswith(word)]
             )
-        case "stage" | "prompt":
-            return Offer(words=[(each, "") for each in table["words"][kind] if each.startswith(word)])
         case "run" | "place" | "path" | "adapter":
             return _recorded(line, kind, word)
         case _:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from clean_room_agent.cli.config_values import known_keys
 from clean_room_agent.cli.main import COMMANDS, cra
 from clean_room_agent.cli.options import Known
 from clean_room_agent.cli.prompts import PROMPTS
@@ -20,7 +21,12 @@ def table() -> str:
     context = click.Context(cra, info_name="cra")
     commands = {name: _entry(cra.get_command(context, name), COMMANDS[name].help) for name in COMMANDS}
     prompts = sorted(prompt.name for prompt in PROMPTS)
-    words = {"stages": list(STAGES), "prompt": prompts, "stage": [*STAGES, *prompts]}
+    words = {
+        "stages": [(name, "") for name in STAGES],
+        "prompt": [(name, "") for name in prompts],
+        "stage": [(name, "") for name in (*STAGES, *prompts)],
+        "key": known_keys(),
+    }
     lines = [f"{json.dumps(name)}: {json.dumps(entry)}" for name, entry in commands.items()]
     return f'{{"words": {json.dumps(words)}, "commands": {{\n' + ",\n".join(lines) + "\n}}\n"
 

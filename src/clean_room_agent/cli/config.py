@@ -59,7 +59,7 @@ def list_command(sources: bool, repo: Path, as_json: bool) -> int:
 
 
 @command.command("get")
-@click.argument("key")
+@click.argument("key", type=options.CONFIG_KEY)
 @options.repo_option
 @options.json_option
 def get_command(key: str, repo: Path, as_json: bool) -> int:
@@ -78,7 +78,7 @@ def get_command(key: str, repo: Path, as_json: bool) -> int:
 
 
 @command.command("set", context_settings={"ignore_unknown_options": True})
-@click.argument("key")
+@click.argument("key", type=options.CONFIG_KEY)
 @click.argument("value")
 @user_option
 @options.repo_option
@@ -91,7 +91,7 @@ def set_command(key: str, value: str, user: bool, repo: Path, as_json: bool) -> 
 
 
 @command.command("unset")
-@click.argument("key")
+@click.argument("key", type=options.CONFIG_KEY)
 @user_option
 @options.repo_option
 @options.json_option

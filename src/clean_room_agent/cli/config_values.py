@@ -53,6 +53,15 @@ def list_values(workspace: Workspace | None) -> tuple[ConfiguredValue, ...]:
     )
 
 
+def known_keys() -> tuple[tuple[str, str], ...]:
+    """Every key that has a name of its own, in the order of the written file, with what it is for."""
+    return tuple(
+        (value.key, value.description)
+        for name, kind in TABLES.items()
+        for value in _values(name, kind, {}, {})
+    )
+
+
 def find_values(workspace: Workspace | None, key: str) -> tuple[ConfiguredValue, ...]:
     """The value of the key, or those of the table, of that name.
 

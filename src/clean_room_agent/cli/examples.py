@@ -14,6 +14,18 @@ EXAMPLES: Mapping[str, Examples] = {
         ("cra check --tests", "run and time the tests once, as a run would"),
         ("cra check --sandbox", "try to get out of the sandbox"),
     ),
+    "config": (("cra config", "every value, and where it is from"),),
+    "config list": (("cra config list --sources", "the same, for a script with --json"),),
+    "config get": (
+        ("cra config get models.coding", "one value"),
+        ("cra config get budget", "those of a table"),
+    ),
+    "config set": (
+        ("cra config set models.coding qwen2.5-coder:7b", "here"),
+        ("cra config set --user models.base_url http://127.0.0.1:8080", "in all repositories"),
+    ),
+    "config unset": (("cra config unset models.coding", "what is below counts again"),),
+    "models": (("cra models", "what the server has, and who does which job"),),
     "index": (("cra index", "what changed since"), ("cra index --full ../other", "another repository, anew")),
     "enrich": (("cra enrich --limit 50 --promote", "the 50 files that others import most, into the index"),),
     "retrieve": (
@@ -32,6 +44,10 @@ EXAMPLES: Mapping[str, Examples] = {
         ),
         ("cra solve --plan plan.json", "follow a reviewed plan"),
         ("cra solve --resume @ --hint 'round half up'", "go on with the newest run"),
+    ),
+    "batch": (
+        ("cra batch tasks.jsonl --jobs 2", "a line of JSON each; goes on where it was ended"),
+        ("cra batch tasks.jsonl --retry --json", "those that failed, too; a line a task"),
     ),
     "apply": (
         ("cra apply", "the newest run's result"),
@@ -52,6 +68,10 @@ EXAMPLES: Mapping[str, Examples] = {
         ("cra replay", "the newest run again: the same bytes"),
         ("cra replay @ --stage scope --model qwen3:8b", "what another model would have said"),
     ),
+    "prune": (
+        ("cra prune", "what takes room; nothing is taken away"),
+        ("cra prune --older-than 30d --yes", "all of ended runs that are older"),
+    ),
     "stats": (
         ("cra stats", "costs, and how right the answers were"),
         ("cra stats --counterfactual", "what a perfect stage would win"),
@@ -67,6 +87,7 @@ EXAMPLES: Mapping[str, Examples] = {
     ),
     "adapters deploy": (("cra adapters deploy 1", "have it answer for its prompt"),),
     "adapters retire": (("cra adapters retire 1", "what it replaced answers again"),),
+    "mcp": (("cra mcp --repo ../till", "as an editor starts it"),),
     "demo": (
         ("cra demo", "needs no model"),
         ("cra demo --live --coding qwen2.5-coder:7b --reasoning qwen3:8b", "ask a real one"),

@@ -30,6 +30,7 @@ RUN_PATH = Known("path")
 STAGES = Known("stages")
 STAGE_OR_PROMPT = Known("stage")
 PROMPT = Known("prompt")
+CONFIG_KEY = Known("key")
 ADAPTER = Known("adapter")
 FOLDER = Known("folder")
 
