@@ -225,7 +225,7 @@ VARYING = (
     (re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d UTC)?"), "DATE"),
     (re.compile(r"\b[\d.,]+ ?(s|ms|min|seconds|minutes|hours?|tokens|KB|kB|MB|GB)\b"), "N"),
     (re.compile(r"[\d,.]+ +[\d,.]+ +[\d.]+(?=  )"), "CALLS TOKENS S"),
-    (re.compile(r"[ \t]+"), " "),
+    (re.compile(r"\s+"), " "),  # a longer figure beside it wraps a line elsewhere
 )
 
 

@@ -399,3 +399,20 @@ def test_a_python_that_does_not_start_by_itself_is_named(
         proc.run(("true",), cwd=tmp_path, timeout=PATIENCE, check=False)
     assert str(python) in raised.value.message
     assert "LD_LIBRARY_PATH" in raised.value.hint
+
+
+def test_output_is_heard_while_the_command_runs(tmp_path: Path) -> None:
+    go_on = tmp_path / "go on"
+    heard: list[bytes] = []
+
+    def hear(data: bytes) -> None:
+        heard.append(data)
+        go_on.touch()
+
+    done = proc.run(
+        f"echo one; until test -e '{go_on}'; do sleep 0.01; done; echo two",
+        cwd=tmp_path,
+        timeout=PATIENCE,
+        heard=hear,
+    )
+    assert done.stdout == b"".join(heard) == b"one\ntwo\n"

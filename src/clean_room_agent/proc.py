@@ -74,6 +74,7 @@ def run(
     contain: bool = True,
     limits: Limits = NO_LIMITS,
     keep: Sequence[int] = (),
+    heard: Callable[[bytes], None] | None = None,
 ) -> Completed:
     """The command has ended, and so has all that it started, daemons included.
 
@@ -82,7 +83,7 @@ def run(
     Whatever still runs when the command itself is gone has 0.2 s to finish writing, then is killed. With
     `contain` False only the process group is killed: 20 ms cheaper, for programs that start no daemons; on
     systems other than Linux there is nothing else. `limits` need `contain`. The command inherits the open files in
-    `keep` under their numbers, beside the three streams.
+    `keep` under their numbers, beside the three streams. `heard` is given what comes on standard output, as it comes.
 
     Raises:
         CommandError: the program cannot be started; or `check`, and it failed or ran into `timeout` (seconds).
@@ -93,7 +94,7 @@ def run(
     child = _start(
         argv, cwd, env, subprocess.PIPE if input else subprocess.DEVNULL, keep, limits if contain else None
     )
-    streams = _Streams(child, input, out.feed, err.feed)
+    streams = _Streams(child, input, out.feed if heard is None else _both(out.feed, heard), err.feed)
     try:
         late = any(_rounds(child, streams, None if timeout is None else started + timeout))
     finally:
@@ -117,6 +118,14 @@ def run(
         duration_s=time.monotonic() - started,
         exceeded=child.exceeded,
     )
+
+
+def _both(first: Callable[[bytes], None], second: Callable[[bytes], None]) -> Callable[[bytes], None]:
+    def feed(data: bytes) -> None:
+        first(data)
+        second(data)
+
+    return feed
 
 
 def stream(

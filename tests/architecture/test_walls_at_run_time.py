@@ -148,7 +148,7 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
         repo = open_repository(project.top)
         with contextlib.ExitStack() as stack:
             desk = stack.enter_context(wiring.open_desk(workspace, settings, "wall"))
-            index = stack.enter_context(index_for_run(desk, repo, "wall", None))
+            index = stack.enter_context(index_for_run(desk, repo, "wall", None, Silent()))
             parts = stack.enter_context(
                 run_parts(desk, repo, "wall", "x", Silent(), command="solve", index_path=index)
             )

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from clean_room_agent.llm.answers import YES_OR_NO, Choice, JsonAnswer, TextAnswer
 from clean_room_agent.llm.bias import BiasStore
+from clean_room_agent.llm.call_events import CallWatcher, unwatched
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.exchange import Transport
@@ -106,6 +107,7 @@ def model_client(
     proofs: ProofStore | None = None,
     biases: BiasStore | None = None,
     copies: CopyMemory | None = None,
+    watch: CallWatcher = unwatched,
     now: str = NOW,
     timer: Callable[[], float] = lambda: 0.0,
 ) -> ModelClient:
@@ -122,4 +124,5 @@ def model_client(
         proofs=proofs,
         biases=biases,
         copies=copies,
+        watch=watch,
     )

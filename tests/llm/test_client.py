@@ -23,6 +23,7 @@ from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import YES_OR_NO
+from clean_room_agent.llm.call_events import CallEvent, CallFinished, CallStarted, CallUnreadable
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Sampling
 from clean_room_agent.llm.router import Window
@@ -343,3 +344,29 @@ def test_windows_and_counts_are_those_of_the_model_that_reads() -> None:
 def test_the_client_loads_no_http_library() -> None:
     code = "import sys, clean_room_agent.llm.client; sys.exit('httpx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_whoever_watches_is_told_of_each_call_and_of_answers_of_no_use() -> None:
+    told: list[CallEvent] = []
+    answers = ["no colour", '{"name": "blue", "shades": [7]}']
+    client = model_client(ScriptedTransport(answers), MemorySink(), watch=told.append)
+    client.ask(COLOUR, SKY, pass_id="t:p", item="sky")
+    kinds = [type(event) for event in told]
+    assert kinds == [CallStarted, CallFinished, CallUnreadable, CallStarted, CallFinished]
+    first, ended, unreadable = told[:3]
+    assert isinstance(first, CallStarted)
+    assert (first.number, first.prompt, first.item, first.max_tokens) == (1, "colour", "sky", 64)
+    assert isinstance(ended, CallFinished)
+    assert (ended.number, ended.call_id, ended.ending, ended.recalled) == (1, 1, "stop", False)
+    assert isinstance(unreadable, CallUnreadable)
+    assert unreadable.call_id == 1
+    assert "JSON" in unreadable.fault
+
+
+def test_a_failed_call_is_told_with_its_error() -> None:
+    told: list[CallEvent] = []
+    broken = RawAnswer(request_body="{}", error=WindowExceeded("too long"))
+    client = model_client(ScriptedTransport([broken]), MemorySink(), watch=told.append)
+    with pytest.raises(WindowExceeded):
+        client.ask(SHOUT, SKY, pass_id="t:p")
+    assert [event.ending for event in told if isinstance(event, CallFinished)] == ["too long"]

@@ -1,7 +1,7 @@
 """Tiny projects whose tests are run for real, and the run of them."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -37,9 +37,17 @@ def run(project: Path, tmp_path: Path) -> Runner:
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     inherited["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # tiny projects start quicker without our plugins
 
-    def run(command: str = PYTEST, *, timeout: float = PATIENCE, bound: int = 1_000_000) -> TestRun:
+    def run(
+        command: str = PYTEST,
+        *,
+        timeout: float = PATIENCE,
+        bound: int = 1_000_000,
+        heard: Callable[[bytes], None] | None = None,
+    ) -> TestRun:
         node_tests = runs_node_tests(command, "")
         env = environment.test_environment(inherited, project, project, report, node_tests=node_tests)
-        return run_tests(command, cwd=project, env=env, timeout=timeout, report=report, bound=bound)
+        return run_tests(
+            command, cwd=project, env=env, timeout=timeout, report=report, bound=bound, heard=heard
+        )
 
     return run

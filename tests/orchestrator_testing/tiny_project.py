@@ -1,7 +1,7 @@
 """The shapes of the fixtures in conftest.py, and the pytest command of the tiny projects."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from clean_room_agent.orchestrator.testing.results import TestRun
@@ -15,4 +15,11 @@ class Write(Protocol):
 
 
 class Runner(Protocol):
-    def __call__(self, command: str = ..., *, timeout: float = ..., bound: int = ...) -> TestRun: ...
+    def __call__(
+        self,
+        command: str = ...,
+        *,
+        timeout: float = ...,
+        bound: int = ...,
+        heard: Callable[[bytes], None] | None = ...,
+    ) -> TestRun: ...

@@ -21,7 +21,8 @@ from clean_room_agent.cli.model_server import RECORDED_MODELS
 from clean_room_agent.cli.plan import run_plan
 from clean_room_agent.cli.sample import ASSETS, load_sample, make_repository
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
-from clean_room_agent.cli.solve import SolveRequest, run_solve, watching
+from clean_room_agent.cli.solve import SolveRequest, run_solve
+from clean_room_agent.cli.watching import watching
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.config import Provider

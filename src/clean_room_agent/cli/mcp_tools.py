@@ -236,6 +236,8 @@ def event_text(event: Mapping[str, Any]) -> str:
             return f"{event['what']} tests run".strip()
         case "TestsFinished":
             return f"{event['what']} tests: {event['passed']} passed, {event['failed']} failed".strip()
+        case "CallStarted":
+            return f"asking {event['prompt']} {event['item']}".strip()
         case "PassFinished":
             return f"{event['title']}: {event['detail'] or ('done' if event['success'] else 'failed')}"
     return str(event.get("title") or event.get("doing") or event.get("text") or "")

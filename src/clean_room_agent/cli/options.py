@@ -76,7 +76,12 @@ notify_option = click.option(
     callback=_ring_at_the_end,
     help="At the end, ring the terminal's bell and ask it for a desktop notification.",
 )
-verbose_option = click.option("-v", "--verbose", count=True, help="-v: decisions; -vv: requests.")
+verbose_option = click.option(
+    "-v",
+    "--verbose",
+    count=True,
+    help="-v: a line for each model call; -vv: what each pass takes into the prompt, too.",
+)
 task_argument = click.argument("task", required=False)
 run_argument = click.argument("run", type=RUN, metavar="[RUN]", default=NEWEST_RUN)
 """The beginning of a run's id; the newest one by default."""

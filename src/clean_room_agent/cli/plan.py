@@ -15,7 +15,8 @@ from clean_room_agent.cli.plan_editing import edit_plan, require_editor
 from clean_room_agent.cli.run_copy import index_for_run
 from clean_room_agent.cli.run_parts import run_parts
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
-from clean_room_agent.cli.solve import read_text, watching
+from clean_room_agent.cli.solve import read_text
+from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import ArtifactError, CraError, UsageError
 from clean_room_agent.execute.plan_file import is_written, load_plan
 from clean_room_agent.execute.written_plan import written_text
@@ -182,8 +183,11 @@ def run_plan(
     wiring.require_models(settings, transport)
     task_id = task_id or new_task_id()
     repo = open_repository(workspace.repo)
-    with wiring.open_desk(workspace, settings, task_id, transport) as desk, contextlib.ExitStack() as stack:
-        index = stack.enter_context(index_for_run(desk, repo, task_id, None))
+    with (
+        wiring.open_desk(workspace, settings, task_id, transport, watch=observer.notice) as desk,
+        contextlib.ExitStack() as stack,
+    ):
+        index = stack.enter_context(index_for_run(desk, repo, task_id, None, observer))
         parts = stack.enter_context(
             run_parts(desk, repo, task_id, task, observer, command="plan", index_path=index)
         )

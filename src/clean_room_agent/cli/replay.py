@@ -15,7 +15,8 @@ from clean_room_agent.cli.call_rows import recorded_calls
 from clean_room_agent.cli.display import current_display
 from clean_room_agent.cli.resuming import given_to, recorded_config
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
-from clean_room_agent.cli.solve import SolveRequest, run_solve, watching
+from clean_room_agent.cli.solve import SolveRequest, run_solve
+from clean_room_agent.cli.watching import watching
 from clean_room_agent.cli.what_if import as_object, ask_other, render
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls

@@ -10,9 +10,11 @@ from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
+from clean_room_agent.cli.watching import watching
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import decisions, task_runs
 from clean_room_agent.errors import ConfigError
+from clean_room_agent.orchestrator.events import IndexProgress, PassProgress
 from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.package import as_markdown, as_object
 from clean_room_agent.retrieval.retriever import Retrieved
@@ -54,12 +56,16 @@ def command(
     settings = _settings(workspace, overrides, no_model=no_model)
     task_id = new_task_id()
     transport = wiring.no_transport if no_model else wiring.live_transport
-    bar = output.ProgressBar("indexing")
-    with wiring.open_desk(workspace, settings, task_id, transport) as desk:
-        try:
-            wiring.refresh_index(workspace, settings, desk.record, progress=bar.show)
-        finally:
-            bar.close()
+    with (
+        watching(None) as observer,
+        wiring.open_desk(workspace, settings, task_id, transport, watch=observer.notice) as desk,
+    ):
+        wiring.refresh_index(
+            workspace,
+            settings,
+            desk.record,
+            progress=lambda done, total: observer.notice(IndexProgress(done=done, total=total)),
+        )
         window = desk.router.window("coding")
         row = task_runs.TaskRunRow(
             task_id=task_id,
@@ -75,6 +81,7 @@ def command(
         with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
             retriever = wiring.retriever_over(desk, index, workspace.repo, use_model=not no_model)
             request = RoomRequest(pass_id=task_id, mode="implement", role="coding", task=words)
+            observer.notice(PassProgress(doing="looking for what it needs"))
             found = retriever.look_up(request)
         spent = desk.meter.read()
         outcome = task_runs.TaskRunOutcome(

@@ -7,7 +7,14 @@ from pathlib import Path
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli.indexing import processors
-from clean_room_agent.cli.wiring import Desk, RecordedState, cache_folder, recorded_state, refresh_index
+from clean_room_agent.cli.wiring import (
+    Desk,
+    Progress,
+    RecordedState,
+    cache_folder,
+    recorded_state,
+    refresh_index,
+)
 from clean_room_agent.db.connection import backup, connect_file, is_sound
 from clean_room_agent.db.curated import files, metadata
 from clean_room_agent.db.raw.enrichment import DESCRIBED_BY, get_descriptions, list_descriptions
@@ -16,30 +23,35 @@ from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove_worktree, stand_on
 from clean_room_agent.indexer.build import index_repository
+from clean_room_agent.orchestrator.events import IndexProgress, Observer
 from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace, private_folder
 
 
 @contextlib.contextmanager
 def index_for_run(
-    desk: Desk, repo: Repository, task_id: str, replay_of: RecordedState | None
+    desk: Desk, repo: Repository, task_id: str, replay_of: RecordedState | None, observer: Observer
 ) -> Iterator[Path]:
     """A run's own copy of the curated database; it stays until the task ends.
 
     It is a copy of the repository's, refreshed first. For a replay it is built anew from the recorded snapshot, because
     files and history may have gone on since; so it is for a resumed run whose copy is gone or damaged.
     """
+
+    def progress(done: int, total: int) -> None:
+        observer.notice(IndexProgress(done=done, total=total))
+
     path = desk.workspace.run_copy(task_id)
     began = _began_with(desk)
     if replay_of is not None:
-        _index_recorded(desk, repo, task_id, replay_of, path)
+        _index_recorded(desk, repo, task_id, replay_of, path, progress)
         _describe_as(desk, replay_of.task_id, path)
     elif began is None:
-        refresh_index(desk.workspace, desk.settings, desk.record)
+        refresh_index(desk.workspace, desk.settings, desk.record, progress=progress)
         with contextlib.closing(connect_file("curated", desk.workspace.curated, read_only=True)) as source:
             backup(source, path)
     elif not is_sound("curated", path):
-        _index_recorded(desk, repo, task_id, began, path)
+        _index_recorded(desk, repo, task_id, began, path, progress)
         _describe_as(desk, task_id, path)
     _note_descriptions(desk, task_id, path)
     yield path
@@ -53,7 +65,9 @@ def _began_with(desk: Desk) -> RecordedState | None:
     return recorded_state(run)
 
 
-def _index_recorded(desk: Desk, repo: Repository, task_id: str, state: RecordedState, target: Path) -> None:
+def _index_recorded(
+    desk: Desk, repo: Repository, task_id: str, state: RecordedState, target: Path, progress: Progress
+) -> None:
     """`target` is an index of the recorded snapshot's files with the history that HEAD had then."""
     where = private_folder(desk.workspace.worktrees(cache_folder())) / f"{short_id(task_id)}-index"
     remove_leftovers(repo, task_id, where)
@@ -62,9 +76,7 @@ def _index_recorded(desk: Desk, repo: Repository, task_id: str, state: RecordedS
         stand_on(worktree, state.head)
         for path in state.absent:
             (where / path).unlink(missing_ok=True)
-        index_repository(
-            where, config=desk.settings.index, jobs=processors(), progress=lambda _done, _total: None
-        )
+        index_repository(where, config=desk.settings.index, jobs=processors(), progress=progress)
         built = Workspace(repo=where).curated
         with contextlib.closing(connect_file("curated", built, read_only=True)) as source:
             backup(source, target)

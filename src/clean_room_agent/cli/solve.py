@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,16 +14,15 @@ from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.apply import bring
-from clean_room_agent.cli.display import current_display
 from clean_room_agent.cli.going_on import note_beginning
 from clean_room_agent.cli.listening import listening
-from clean_room_agent.cli.neutral import NeutralView, RedactedView, neutral
+from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.cli.reaping import reap
 from clean_room_agent.cli.resuming import flags_text, resumable, with_earlier_flags
 from clean_room_agent.cli.run_copy import index_for_run
 from clean_room_agent.cli.run_parts import run_parts
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
-from clean_room_agent.cli.verbose import RecordView
+from clean_room_agent.cli.watching import watching
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.runs import find_task
@@ -42,7 +41,7 @@ from clean_room_agent.orchestrator.run import PlanGiven
 from clean_room_agent.orchestrator.setup import RunParts
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.report.causes import Ending, ending_of
-from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
+from clean_room_agent.report.live import Broadcast
 from clean_room_agent.report.summary import RunSummary, TestCounts, render, turned_green
 from clean_room_agent.report.touched import touched_of
 from clean_room_agent.whole_file import read_given
@@ -234,14 +233,20 @@ def run_solve(
     with (
         listening(task_id) as interrupts,
         wiring.open_desk(
-            workspace, settings, task_id, transport, request.replay_of, resume=request.resume
+            workspace,
+            settings,
+            task_id,
+            transport,
+            request.replay_of,
+            resume=request.resume,
+            watch=observer.notice,
         ) as desk,
     ):
         fullest = _Fullest()
         watched = Broadcast((observer, fullest))
         given = note_beginning(desk, watched, request.given, hint=request.hint, flags=request.flags)
         with contextlib.ExitStack() as stack:
-            index = stack.enter_context(index_for_run(desk, repo, task_id, request.replay_of))
+            index = stack.enter_context(index_for_run(desk, repo, task_id, request.replay_of, watched))
             parts = stack.enter_context(
                 run_parts(
                     desk,
@@ -353,33 +358,6 @@ def as_object(summary: RunSummary) -> dict[str, Any]:
         "not_applied": summary.not_applied,
         "diff": result.cumulative_diff,
     }
-
-
-@contextlib.contextmanager
-def watching(
-    events: IO[str] | None, *, verbose: int = 0, workspace: Workspace | None = None
-) -> Iterator[Observer]:
-    """Whoever watches a run: the terminal, the file of events where one was asked for, with `verbose` the record."""
-    view = TerminalView(output.progress_console())
-    display = current_display()
-    observers: list[Observer] = [NeutralView(view, display)]
-    if verbose and workspace is not None:
-        observers.append(RecordView(workspace.raw, _write_aside, level=verbose))
-    if events is not None:
-        observers.append(RedactedView(EventStream(lambda line: _write_line(events, line)), display))
-    try:
-        yield Broadcast(tuple(observers))
-    finally:
-        view.close()
-
-
-def _write_aside(line: str) -> None:
-    click.secho(output.safe(line), dim=True, err=True)
-
-
-def _write_line(file: IO[str], line: str) -> None:
-    file.write(line)
-    file.flush()
 
 
 class _Fullest:

@@ -30,6 +30,7 @@ from clean_room_agent.db.session import Session, has_session, restore_session
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.indexer.build import IndexSummary, index_repository
+from clean_room_agent.llm.call_events import CallWatcher, unwatched
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
 from clean_room_agent.llm.gauge import Gauge
@@ -255,6 +256,7 @@ def open_asking(
     task_id: str = "",
     measured_as: str = "",
     resume: bool = False,
+    watch: CallWatcher = unwatched,
 ) -> Iterator[Asking]:
     """Record and model client of a command that keeps nothing in mind between its calls.
 
@@ -285,6 +287,7 @@ def open_asking(
             proofs=RecordedProofs(record),
             biases=RecordedBiases(record),
             copies=RecordedCopies(record),
+            watch=watch,
         )
         yield Asking(record=record, router=router, models=models, meter=meter)
 
@@ -298,6 +301,7 @@ def open_desk(
     replay_of: RecordedState | None = None,
     *,
     resume: bool = False,
+    watch: CallWatcher = unwatched,
 ) -> Iterator[Desk]:
     """Record, session and model client of one task, which may replay another, or go on (`resume`).
 
@@ -312,7 +316,13 @@ def open_desk(
     with (
         in_hand(workspace, task_id),
         open_asking(
-            workspace, settings, transport, task_id=task_id, measured_as=measured_as, resume=resume
+            workspace,
+            settings,
+            transport,
+            task_id=task_id,
+            measured_as=measured_as,
+            resume=resume,
+            watch=watch,
         ) as asking,
         contextlib.ExitStack() as stack,
     ):

@@ -17,6 +17,7 @@ from clean_room_agent.llm.answers import (
     Choice,
 )
 from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
+from clean_room_agent.llm.call_events import CallUnreadable, CallWatcher, unwatched
 from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
 from clean_room_agent.llm.parroting import COPIED, CopyMemory
 from clean_room_agent.llm.probe import PROBE_NAME, ProofStore, WindowProbe
@@ -75,6 +76,7 @@ class ModelClient:
         proofs: ProofStore | None = None,
         biases: BiasStore | None = None,
         copies: CopyMemory | None = None,
+        watch: CallWatcher = unwatched,
     ) -> None:
         """`proofs` remembers which servers refuse too long prompts, `biases` what models answer about nothing; without
         them, each client asks once. `copies` knows of a task's passes that this client did not ask for.
@@ -86,9 +88,10 @@ class ModelClient:
         self._neutral: dict[tuple[str, str], Choice | None] = {}
         self._neutral_lock = threading.Lock()
         self._copies = copies
+        self._watch = watch
         self._copiers: dict[str, set[str]] = {}
         timing = Timing(clock=clock, timer=timer, sleep=sleep, jitter=jitter)
-        self._wire = Wire(router.models, transport, sink, timing, proofs)
+        self._wire = Wire(router.models, transport, sink, timing, proofs, watch)
 
     def ask(
         self,
@@ -128,7 +131,7 @@ class ModelClient:
             return _reply(first, first.sent, value=value)
         if value.kind == "parroted":
             self._copiers_of(pass_id).add(model.tag)
-        self._sink.reading(first.call_id, "unreadable", value.fault)
+        self._note_unreadable(first.call_id, value)
         again = self._repair(question, prompt, first.raw.text, value) if repair else None
         if again is None:
             return _reply(first, first.sent, bad=value, endless=value.endless)
@@ -137,7 +140,7 @@ class ModelClient:
         reread = _read(prompt, second.raw, again, asked=question.text)
         repaired, note = reread
         if isinstance(repaired, BadAnswer):
-            self._sink.reading(second.call_id, "unreadable", repaired.fault)
+            self._note_unreadable(second.call_id, repaired)
             endless = value.endless and repaired.endless
             return replace(_reply(second, sent, bad=repaired, endless=endless), waited_ms=waited)
         self._sink.reading(second.call_id, "repaired", note)
@@ -199,7 +202,7 @@ class ModelClient:
         read = _read(prompt, done.raw, question, asked=question.text)
         value = read[0]
         if isinstance(value, BadAnswer):
-            self._sink.reading(done.call_id, "unreadable", value.fault)
+            self._note_unreadable(done.call_id, value)
             return None
         self._sink.reading(done.call_id, "parsed", "")
         if not value.shares:
@@ -207,6 +210,10 @@ class ModelClient:
         if self._biases is not None and measured is not None and done.raw.replayed_from is None:
             self._biases.keep(measured, done.call_id, value)
         return value
+
+    def _note_unreadable(self, call_id: int, bad: BadAnswer) -> None:
+        self._sink.reading(call_id, "unreadable", bad.fault)
+        self._watch(CallUnreadable(call_id=call_id, fault=bad.fault))
 
     def _repair(
         self, question: Question, prompt: Prompt[InputsT, AnswerT], answer: str, bad: BadAnswer

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from clean_room_agent.errors import ModelError
@@ -56,6 +57,8 @@ class ChatRequest:
     """What the answer is held to, in GBNF, where the server takes one; "" for none."""
     opening: str = ""
     """How an answer begins that is closed, since it copies the prompt's example (see `parroting.CopyGuard`); "" for none."""
+    heard: Callable[[], None] = field(default=lambda: None, compare=False, repr=False)
+    """Called as each piece of the answer comes."""
 
     @property
     def prompt_hash(self) -> str:

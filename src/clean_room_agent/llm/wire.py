@@ -1,13 +1,16 @@
 """The way to the server: slots, retries, the probe of its window, and the record of every request."""
 
+import itertools
 import threading
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
 from clean_room_agent.llm.bias import Measured
+from clean_room_agent.llm.call_events import CallFinished, CallProgress, CallStarted, CallWatcher, unwatched
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import (
     CallIdentity,
@@ -115,12 +118,15 @@ class Wire:
         sink: CallSink,
         timing: Timing,
         proofs: ProofStore | None = None,
+        watch: CallWatcher = unwatched,
     ) -> None:
         self._config = config
         self._transport = transport
         self._sink = sink
         self._timing = timing
         self._proofs = proofs
+        self._watch = watch
+        self._numbers = itertools.count(1)
         self._slots = threading.BoundedSemaphore(config.parallel)
         self._attempts: defaultdict[tuple[str, str, str], int] = defaultdict(int)
         self._attempts_lock = threading.Lock()
@@ -287,6 +293,7 @@ class Wire:
     def _once(
         self, question: Question, place: Place, known: RecordedCall | None = None
     ) -> tuple[RawAnswer, int, int]:
+        number = next(self._numbers)
         request = ChatRequest(
             identity=self._next_identity(question.name, place),
             model=question.model,
@@ -298,18 +305,23 @@ class Wire:
             wants_logprobs=question.wants_logprobs,
             max_tokens=question.max_tokens,
             sampling=question.sampling,
+            heard=partial(self._watch, CallProgress(number=number)),
         )
         way = self._transport
         if known is not None:
             way = ReplayTransport((replace(known, identity=request.identity),))
         with self._slots:
+            self._watch(_started(number, question, place))
             timestamp, start = self._timing.clock(), self._timing.timer()
             raw = way.send(request)
             latency_ms = round((self._timing.timer() - start) * 1000)
         if raw.error is None and way.live and question.name != PROBE_NAME:
             raw = replace(raw, error=cut_error(question.system, question.text, raw, question.model))
         outcome = _Outcome(request=request, raw=raw, timestamp=timestamp, latency_ms=latency_ms)
-        return raw, self._sink.record(self._as_record(question, place, outcome)), latency_ms
+        record = self._as_record(question, place, outcome)
+        call_id = self._sink.record(record)
+        self._watch(_finished(number, call_id, record))
+        return raw, call_id, latency_ms
 
     def _next_identity(self, name: str, place: Place) -> CallIdentity:
         with self._attempts_lock:
@@ -349,6 +361,32 @@ class Wire:
             timestamp=outcome.timestamp,
             replayed_from=raw.replayed_from,
         )
+
+
+def _started(number: int, question: Question, place: Place) -> CallStarted:
+    return CallStarted(
+        number=number,
+        prompt=question.name,
+        item=place.item,
+        model=question.model.tag,
+        estimated_tokens=question.estimated,
+        max_tokens=question.max_tokens,
+    )
+
+
+def _finished(number: int, call_id: int, call: CallRecord) -> CallFinished:
+    return CallFinished(
+        number=number,
+        call_id=call_id,
+        prompt=call.call_type,
+        item=call.item,
+        model=call.model,
+        prompt_tokens=call.prompt_tokens or call.estimated_tokens,
+        completion_tokens=call.completion_tokens or 0,
+        seconds=call.latency_ms / 1000,
+        ending=call.error or call.finish,
+        recalled=call.replayed_from is not None,
+    )
 
 
 def _is_worth(room: int, question: Question) -> bool:

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, PassType
 from clean_room_agent.git.generated import Generated
+from clean_room_agent.llm.call_events import CallEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,15 @@ class TestsStarted:
 
     what: str
     """baseline, final, or "" within a step."""
+    expected_seconds: float = 0.0
+    """What the same command took when it last ran in this run; 0 where it did not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestsProgress:
+    """How far the tests are, where their runner says so."""
+
+    percent: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +63,14 @@ class TestsFinished:
     success: bool
     seconds: float
     detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexProgress:
+    """So many files of those that changed are indexed."""
+
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,12 +113,22 @@ class RunFinished:
 
 
 Event = (
-    RunStarted | Note | TestsStarted | TestsFinished | PassStarted | PassProgress | PassFinished | RunFinished
+    RunStarted
+    | Note
+    | TestsStarted
+    | TestsProgress
+    | TestsFinished
+    | IndexProgress
+    | PassStarted
+    | PassProgress
+    | PassFinished
+    | RunFinished
+    | CallEvent
 )
 
 
 class Observer(Protocol):
-    """Somebody who watches a run; it must not raise and cannot change anything."""
+    """Somebody who watches a run; it must not raise and cannot change anything. Calls are told of from any thread."""
 
     def notice(self, event: Event) -> None:
         """Take note of `event`."""

@@ -1,19 +1,20 @@
 """Running the repository's own commands in the worktree, and what their results mean for the run."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent import beneath, proc
 from clean_room_agent.artifacts.edits import ValidationResult
 from clean_room_agent.capture import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
-from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsStarted
+from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
 from clean_room_agent.orchestrator.testing.commands import runs_node_tests
 from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
 from clean_room_agent.orchestrator.testing.links import Copies, copy_included
 from clean_room_agent.orchestrator.testing.normalise import normalise
+from clean_room_agent.orchestrator.testing.percent import PercentReader
 from clean_room_agent.orchestrator.testing.rerun import rerun_command
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
@@ -47,6 +48,9 @@ class TestBench:
     """Linked folders that were copied into the worktree, to be the same for each command."""
     clean_at: str = ""
     """The commit that the worktree holds exactly; "" once a command ran in it, which may have left anything behind."""
+
+    took: dict[str, float] = field(default_factory=dict)
+    """Seconds of each command's last run."""
 
     def checkout(self, commit: str) -> None:
         """The worktree holds `commit` and nothing that an earlier test run left behind."""
@@ -125,12 +129,14 @@ class TestBench:
         return run
 
     def _observed(self, command: str, what: str) -> TestRun:
-        self.observer.notice(TestsStarted(what=what))
-        run = self._run(command)
+        self.observer.notice(TestsStarted(what=what, expected_seconds=self.took.get(command, 0.0)))
+        told = PercentReader(lambda percent: self.observer.notice(TestsProgress(percent=percent)))
+        run = self._run(command, told.feed)
+        self.took[command] = run.duration_ms / 1000
         self.observer.notice(told_of(what, run))
         return run
 
-    def _run(self, command: str) -> TestRun:
+    def _run(self, command: str, heard: Callable[[bytes], None] | None = None) -> TestRun:
         self.clean_at = ""
         if self.copies is not None:
             self.copies.renew()
@@ -143,6 +149,7 @@ class TestBench:
             roots=(self.repo_top,),
             bound=self.config.output_bound,
             sandbox=self.sandbox,
+            heard=heard,
         )
 
     def _environment(self, command: str) -> dict[str, str]:

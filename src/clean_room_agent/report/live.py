@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +11,13 @@ from rich.status import Status
 from rich.text import Text
 
 from clean_room_agent.git.generated import generated_words
+from clean_room_agent.llm.call_events import CallProgress
 from clean_room_agent.orchestrator import events
+from clean_room_agent.report.live_line import LiveLine
 
 INDENT = "  "
 SHOWN_PATHS = 5
+MOVING = (CallProgress, events.TestsProgress, events.IndexProgress)
 
 
 class TerminalView:
@@ -22,32 +26,25 @@ class TerminalView:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._status: Status | None = None
-        self._doing = ""
+        self._line = LiveLine()
 
     def notice(self, event: events.Event) -> None:
         """Print or update what `event` changes on the screen."""
+        self._line.notice(event)
         match event:
             case events.RunStarted():
                 for line in start_lines(event):
                     self._print(line)
             case events.Note():
                 self._print(Text(f"note: {event.text}", style="yellow"))
-            case events.TestsStarted():
-                self._move(f"{event.what} tests".strip())
-            case events.TestsFinished():
-                if event.what:
-                    self._print(tests_line(event))
-                else:
-                    self._move(tests_line(event).plain.strip())
-            case events.PassStarted():
-                self._doing = event.title
-                self._move(event.title)
-            case events.PassProgress():
-                self._move(f"{self._doing}: {event.doing}" if self._doing else event.doing)
+            case events.TestsFinished() if event.what:
+                self._print(tests_line(event))
             case events.PassFinished():
                 self._print(pass_line(event))
             case events.RunFinished():
                 self.close()
+            case _:
+                self._move()
 
     def close(self) -> None:
         """Take the moving line away."""
@@ -58,38 +55,38 @@ class TerminalView:
     def _print(self, line: Text) -> None:
         self._console.print(line, highlight=False, soft_wrap=True)
 
-    def _move(self, text: str) -> None:
-        if not self._console.is_terminal:
-            return
-        if self._status is None:
-            self._status = self._console.status(Text(text), spinner="dots")
+    def _move(self) -> None:
+        if self._status is None and self._console.is_terminal:
+            self._status = self._console.status(self._line, spinner="dots", refresh_per_second=4)
             self._status.start()
-        else:
-            self._status.update(Text(text))
 
 
 class EventStream:
-    """An `Observer` for programs: a line of JSON per event."""
+    """An `Observer` for programs: a line of JSON per event, but for those that only move a line."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
 
     def notice(self, event: events.Event) -> None:
         """Write `event` as one line: its class under `event`, then its fields."""
+        if isinstance(event, MOVING):
+            return
         fields: dict[str, Any] = dataclasses.asdict(event)
         self._write(json.dumps({"event": type(event).__name__, **fields}, sort_keys=False) + "\n")
 
 
 class Broadcast:
-    """An `Observer` that hands every event on to several."""
+    """An `Observer` that hands every event on to several, one event at a time."""
 
     def __init__(self, observers: tuple[events.Observer, ...]) -> None:
         self._observers = observers
+        self._lock = threading.Lock()
 
     def notice(self, event: events.Event) -> None:
         """Hand `event` to each, in order."""
-        for observer in self._observers:
-            observer.notice(event)
+        with self._lock:
+            for observer in self._observers:
+                observer.notice(event)
 
 
 def start_lines(event: events.RunStarted) -> list[Text]:
@@ -124,7 +121,8 @@ def tests_line(event: events.TestsFinished) -> Text:
     what = f"{event.what} tests" if event.what else "tests"
     mark = ("✓ ", "green") if event.success else ("· ", "yellow")
     tail = f" ({event.detail})" if event.known and event.detail else ""
-    return Text.assemble(INDENT, mark, f"{what}: {counts}{tail}, {event.seconds:.1f} s")
+    took = f", {event.seconds:.1f} s" if event.seconds else ""
+    return Text.assemble(INDENT, mark, f"{what}: {counts}{tail}{took}")
 
 
 def pass_line(event: events.PassFinished) -> Text:

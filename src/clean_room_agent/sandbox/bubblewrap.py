@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,13 +76,14 @@ class Sandbox:
         timeout: float | None,
         bound: int = proc.DEFAULT_BOUND,
         input: bytes = b"",  # noqa: A002 - as proc.run names it
+        heard: Callable[[bytes], None] | None = None,
     ) -> proc.Completed:
         """As `proc.run` without `check`, inside; of `env`, only what is let through.
 
         Raises:
             CommandError: the sandbox could not be set up; the command was not run.
         """
-        done, started = self._run(command, env=env, timeout=timeout, bound=bound, input=input)
+        done, started = self._run(command, env=env, timeout=timeout, bound=bound, input=input, heard=heard)
         if not started and done.returncode > 0:  # it was not killed, for whatever reason, but gave up
             said = _last_words(done)
             raise CommandError(
@@ -98,6 +99,7 @@ class Sandbox:
         timeout: float | None,
         bound: int = proc.DEFAULT_BOUND,
         input: bytes = b"",  # noqa: A002 - as proc.run names it
+        heard: Callable[[bytes], None] | None = None,
     ) -> tuple[proc.Completed, bool]:
         """How bubblewrap ended, and whether it came to start the command."""
         inner = ("/bin/sh", "-c", command) if isinstance(command, str) else command
@@ -128,6 +130,7 @@ class Sandbox:
                 bound=bound,
                 limits=self.limits,
                 keep=files,
+                heard=heard,
             )
             return done, _was_started(status)
 

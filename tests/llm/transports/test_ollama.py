@@ -52,6 +52,14 @@ def mocked(handler: Callable[[httpx.Request], httpx.Response]) -> OllamaTranspor
     )
 
 
+def test_each_piece_of_an_answer_is_heard_as_it_comes() -> None:
+    heard: list[str] = []
+    with OllamaServer([Answer(text="one two three", piece_chars=2)]) as server:
+        answer = connect(models_config(server.base_url)).send(request(heard=lambda: heard.append("")))
+    assert answer.text == "one two three"
+    assert len(heard) == 7
+
+
 def test_a_request_says_everything_that_the_server_would_guess_wrong() -> None:
     with OllamaServer(["hi"]) as server:
         answer = connect(models_config(server.base_url)).send(request())

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fakes.model_client import COLOUR, models_config
+from tests.fakes.ollama_script import Answer
 from tests.fakes.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.errors import ConfigError, ModelNotFound, ServerFailed, ServerUnreachable
@@ -44,6 +45,16 @@ def mocked(handler: Callable[[httpx.Request], httpx.Response], **fields: Any) ->
     return OpenAiTransport(
         config, httpx.Client(base_url=config.base_url, transport=httpx.MockTransport(handler))
     )
+
+
+def test_each_piece_of_an_answer_is_heard_as_it_comes() -> None:
+    heard: list[str] = []
+    with OpenAiServer([Answer(text="one two three", piece_chars=2)]) as server:
+        answer = connect(models_config(server.base_url, provider="openai")).send(
+            request(heard=lambda: heard.append(""))
+        )
+    assert answer.text == "one two three"
+    assert len(heard) == 7
 
 
 def test_a_request_says_everything_that_the_server_would_guess_wrong() -> None:

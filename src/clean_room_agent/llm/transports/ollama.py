@@ -79,12 +79,17 @@ class _Collected:
     """An answer under way."""
 
     def __init__(
-        self, target: Target, known: Callable[[], tuple[str, ...]], opening: str, forwards: ForwardGuard
+        self,
+        target: Target,
+        known: Callable[[], tuple[str, ...]],
+        request: ChatRequest,
+        forwards: ForwardGuard,
     ) -> None:
-        """`known` tells the models that the server has; `opening` is the request's."""
+        """`known` tells the models that the server has."""
         self._target = target
         self._forwards = forwards
         self._known = known
+        self._heard = request.heard
         self.text: list[str] = []
         self.thinking: list[str] = []
         self.tokens: list[TokenChoice] = []
@@ -94,7 +99,7 @@ class _Collected:
         self.completion_tokens: int | None = None
         self.refusal: Refusal | None = None
         self._guards = (RepetitionGuard(), RepetitionGuard())
-        self._copies = CopyGuard(opening)
+        self._copies = CopyGuard(request.opening)
 
     @property
     def begun(self) -> bool:
@@ -174,6 +179,7 @@ class _Collected:
             if piece:
                 kept.append(piece)
                 guard.feed(piece)
+                self._heard()
         self._copies.feed(said.content or "")
         if line.message is not None and not line.message.thinking:
             self.tokens.extend(_as_choice(token) for token in line.logprobs or ())
@@ -206,7 +212,7 @@ class OllamaTransport:
         refused = self._forwards.refusal(target)
         if refused is not None:
             return RawAnswer(request_body=body, error=refused)
-        collected = _Collected(target, self._known_tags, request.opening, self._forwards)
+        collected = _Collected(target, self._known_tags, request, self._forwards)
         error = self._door.stream("/api/chat", body, collected, target)
         answer = collected.as_answer(body, error)
         return answer if error is not None else replace(answer, model_digest=self._digest(target.tag))

@@ -109,9 +109,7 @@ class OpenAiTransport:
         elsewhere = self._forwards.refusal(target)
         if elsewhere is not None:
             return RawAnswer(request_body=body, error=elsewhere)
-        collected = Collected(
-            target, self._known_tags, opening=request.opening, streaming=self._config.streaming
-        )
+        collected = Collected(target, self._known_tags, request, streaming=self._config.streaming)
         error = self._door.stream("/v1/chat/completions", body, collected, target)
         return collected.as_answer(body, error)
 

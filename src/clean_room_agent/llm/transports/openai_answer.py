@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.exchange import Finish, RawAnswer, Refusal
+from clean_room_agent.llm.exchange import ChatRequest, Finish, RawAnswer, Refusal
 from clean_room_agent.llm.parroting import CopyGuard
 from clean_room_agent.llm.repetition import RepetitionGuard
 from clean_room_agent.llm.transports import failures
@@ -75,13 +75,17 @@ class Collected:
     """An answer under way."""
 
     def __init__(
-        self, target: Target, known: Callable[[], tuple[str, ...]], *, opening: str, streaming: bool = True
+        self,
+        target: Target,
+        known: Callable[[], tuple[str, ...]],
+        request: ChatRequest,
+        *,
+        streaming: bool = True,
     ) -> None:
-        """`known` tells the models that the server has; `opening` is the request's. Without streaming, the lines are those
-        of one object.
-        """
+        """`known` tells the models that the server has. Without streaming, the lines are those of one object."""
         self._target = target
         self._known = known
+        self._heard = request.heard
         self._streaming = streaming
         self._lines: list[bytes] = []
         self.text: list[str] = []
@@ -93,7 +97,7 @@ class Collected:
         self.timings = _Timings()
         self.refusal: Refusal | None = None
         self._guards = (RepetitionGuard(), RepetitionGuard())
-        self._copies = CopyGuard(opening)
+        self._copies = CopyGuard(request.opening)
 
     @property
     def begun(self) -> bool:
@@ -176,6 +180,7 @@ class Collected:
                 if piece:
                     kept.append(piece)
                     self.done = guard.feed(piece) or self.done
+                    self._heard()
             self.done = self._copies.feed(message.content or "") or self.done
             if choice.logprobs is not None and not (thought and not message.content):
                 self.tokens.extend(_as_choice(token) for token in choice.logprobs.content or ())

@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from clean_room_agent import proc
@@ -60,13 +60,14 @@ def run_tests(
     roots: Sequence[Path] = (),
     bound: int = proc.DEFAULT_BOUND,
     sandbox: Sandbox | None = None,
+    heard: Callable[[bytes], None] | None = None,
 ) -> TestRun:
     """`command` has run in `cwd` by the shell, and none of its processes is left.
 
     unittest is asked to name each test. `env` comes from `environment.test_environment` with the same `report`, the file that pytest, if the command runs
     it, leaves its results in; an older file there is deleted first. `timeout` is in seconds, `bound` in bytes a stream.
     Paths below `cwd` and `roots` (the user's own tree) are normalised to relative ones. With a `sandbox`, it runs in
-    there, where `cwd` stands wherever the sandbox shows it.
+    there, where `cwd` stands wherever the sandbox shows it. `heard` is given its output as it comes.
 
     Raises:
         CommandError: the shell could not be started, or the sandbox not be set up.
@@ -77,9 +78,9 @@ def run_tests(
     clear(report)
     asked = naming(command)
     if sandbox is None:
-        done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound)
+        done = proc.run(asked, cwd=cwd, env=env, timeout=timeout, check=False, bound=bound, heard=heard)
     else:
-        done = sandbox.run(asked, env=env, timeout=timeout, bound=bound)
+        done = sandbox.run(asked, env=env, timeout=timeout, bound=bound, heard=heard)
     report.parent.chmod(OWN)  # the command may have shut us out
     streams = [marked(done.stdout, done.stdout_cut), marked(done.stderr, done.stderr_cut)]
     output = "\n".join(stream.decode("utf-8", "replace") for stream in streams if stream)

@@ -1,0 +1,97 @@
+"""Whoever watches a run: a person at the terminal, with `-v` call by call, and a program that reads its events."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+import click
+
+from clean_room_agent.cli import output
+from clean_room_agent.cli.display import current_display
+from clean_room_agent.cli.neutral import NeutralView, RedactedView
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.llm.call_events import CallFinished, CallUnreadable
+from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
+from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
+from clean_room_agent.workspace import Workspace
+
+INDENT = "      "
+
+
+@contextlib.contextmanager
+def watching(
+    events: IO[str] | None, *, verbose: int = 0, workspace: Workspace | None = None
+) -> Iterator[Observer]:
+    """Whoever watches a run: the terminal, the file of events where one was asked for, with `verbose` the record."""
+    view = TerminalView(output.progress_console())
+    display = current_display()
+    observers: list[Observer] = [NeutralView(view, display)]
+    if verbose and workspace is not None:
+        observers.append(VerboseView(workspace.raw, _write_aside, level=verbose))
+    if events is not None:
+        observers.append(RedactedView(EventStream(lambda line: _write_line(events, line)), display))
+    try:
+        yield Broadcast(tuple(observers))
+    finally:
+        view.close()
+
+
+class VerboseView:
+    """What `-v` and `-vv` add: a line for each model call as it ends, and from level 2 on one for each candidate that a pass
+    took.
+
+    Candidates that were not taken are in the record: there are many, and `cra show` has them.
+    """
+
+    def __init__(self, raw: Path, write: Callable[[str], None], *, level: int) -> None:
+        self._raw = raw
+        self._write = write
+        self._level = level
+        self._last_decision = 0
+
+    def notice(self, event: Event) -> None:
+        """Write what `event` has to tell."""
+        match event:
+            case CallFinished():
+                self._write(INDENT + call_line(event))
+            case CallUnreadable():
+                first_line = event.fault.strip().partition("\n")[0]
+                self._write(f"{INDENT}call {event.call_id} could not be read: {first_line}")
+            case PassFinished() if self._level > 1:
+                self._write_decisions(event.pass_id)
+
+    def _write_decisions(self, pass_id: str) -> None:
+        """What the pass took that was not written yet: a retry's id begins with its pass's."""
+        with contextlib.closing(connect_file("raw", self._raw, read_only=True)) as conn:
+            rows = [row for row in list_decisions(conn, pass_id) if row.id > self._last_decision]
+        for row in rows:
+            self._last_decision = row.id
+            if row.included:
+                self._write(INDENT + decision_line(row))
+
+
+def decision_line(row: DecisionRow) -> str:
+    """What was taken, and why."""
+    what = f"{row.path} :: {row.symbol}" if row.symbol else row.path
+    return f"{row.stage} took {what + ': ' if what else ''}{row.reason}"
+
+
+def call_line(call: CallFinished) -> str:
+    """A model call in figures; how it ended, where it did not end by itself."""
+    about = f"{call.prompt} {call.item}".strip()
+    tokens = f"{call.prompt_tokens:,} + {call.completion_tokens:,} tokens"
+    if call.recalled:
+        return f"call {call.call_id} {about}: {tokens}, from the record"
+    ending = "" if call.ending == "stop" else f", {call.ending}"
+    return f"call {call.call_id} {about}: {call.model}, {tokens}, {call.seconds:.1f} s{ending}"
+
+
+def _write_aside(line: str) -> None:
+    click.secho(output.safe(line), dim=True, err=True)
+
+
+def _write_line(file: IO[str], line: str) -> None:
+    file.write(line)
+    file.flush()
