@@ -1,5 +1,7 @@
 """What is kept of a stream of bytes while it comes: its ends, or its pieces."""
 
+from collections.abc import Callable
+
 SLACK = 1 << 16
 """Bytes that the tail may grow by before it is cut back."""
 
@@ -7,7 +9,9 @@ SLACK = 1 << 16
 class Capture:
     """The first and the last half of `bound` bytes of a stream of any length."""
 
-    def __init__(self, bound: int) -> None:
+    def __init__(self, bound: int, heard: Callable[[bytes], None] | None = None) -> None:
+        """`heard` is given each chunk as it comes."""
+        self._heard = heard
         self.half = max(1, bound // 2)
         self.head = bytearray()
         self.tail = bytearray()
@@ -15,6 +19,8 @@ class Capture:
 
     def feed(self, chunk: bytes) -> None:
         """The next chunk of the stream has come."""
+        if self._heard is not None:
+            self._heard(chunk)
         self.total += len(chunk)
         room = self.half - len(self.head)
         if room > 0:

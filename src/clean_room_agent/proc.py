@@ -90,11 +90,11 @@ def run(
     """
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else command
     started = time.monotonic()
-    out, err = Capture(bound), Capture(bound)
+    out, err = Capture(bound, heard), Capture(bound)
     child = _start(
         argv, cwd, env, subprocess.PIPE if input else subprocess.DEVNULL, keep, limits if contain else None
     )
-    streams = _Streams(child, input, out.feed if heard is None else _both(out.feed, heard), err.feed)
+    streams = _Streams(child, input, out.feed, err.feed)
     try:
         late = any(_rounds(child, streams, None if timeout is None else started + timeout))
     finally:
@@ -118,14 +118,6 @@ def run(
         duration_s=time.monotonic() - started,
         exceeded=child.exceeded,
     )
-
-
-def _both(first: Callable[[bytes], None], second: Callable[[bytes], None]) -> Callable[[bytes], None]:
-    def feed(data: bytes) -> None:
-        first(data)
-        second(data)
-
-    return feed
 
 
 def stream(

@@ -8,8 +8,6 @@ WRITERS = frozenset({"echo", "secho", "echo_via_pager", "print"})
 OWN = {
     "output.py": "the way that all others go",
     "check.py": "each text is made safe",
-    "index.py": "each text is made safe",
-    "solve.py": "each text is made safe",
     "main.py": "errors are made safe, and the note on what was redacted",
     "paging.py": "what the safe console made of it",
     "completion.py": "the program's own script",

@@ -5,6 +5,7 @@ import os
 import platform
 import shlex
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli.folding import fitted
 from clean_room_agent.cli.model_server import model_on, open_server
 from clean_room_agent.cli.reaping import reap
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
@@ -111,9 +113,9 @@ def command(
         lines.append(line)
         if not as_json:
             mark = click.style("ok  ", fg="green") if line.ok else click.style("FAIL", fg="red", bold=True)
-            click.echo(f"{mark} {line.name}: {output.safe(line.text)}")
+            click.echo(fitted(f"{mark} {line.name}: {output.safe(line.text)}", sys.stdout))
             if line.remedy and not line.ok:
-                click.echo(f"       -> {output.safe(line.remedy)}")
+                click.echo(fitted(f"       -> {output.safe(line.remedy)}", sys.stdout))
     code = next((line.exit_code for line in lines if not line.ok), 0)
     if as_json:
         output.answer_json(

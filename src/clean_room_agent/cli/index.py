@@ -66,7 +66,7 @@ def command(
         return 0
     _tell("skipped", summary.failures)
     if summary.generated:
-        click.echo(output.one_line(generated_words(summary.generated)), err=True)
+        output.aside(output.one_line(generated_words(summary.generated)))
     if summary.files_changed or summary.files_deleted:
         _tell("left out", summary.left_out)
         _tell("no symbols in", summary.unparsed)
@@ -80,7 +80,7 @@ def command(
 def _tell(what: str, files: Sequence[tuple[str, str]]) -> None:
     """A line for each file, and one for the rest where there are very many."""
     for name, why in files[:NAMED]:
-        click.echo(output.one_line(f"{what} {name}: {why}"), err=True)
+        output.aside(output.one_line(f"{what} {name}: {why}"))
     if len(files) > NAMED:
         output.aside(f"{what} {len(files) - NAMED} more; `cra index --json` names all")
 

@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from clean_room_agent.cli.display import Display
+from clean_room_agent.cli.folding import fitted
 from clean_room_agent.errors import CraError
 from clean_room_agent.version import VERSION
 
@@ -171,7 +172,7 @@ def run(args: Sequence[str] | None = None) -> int:
         _tell(result, display, as_json="--json" in words and not display.answered)
         result = result.exit_code
     if note := display.note():
-        click.echo(note, err=True)
+        click.echo(fitted(note, sys.stderr), err=True)
     return result if isinstance(result, int) else 0
 
 
@@ -218,9 +219,9 @@ def _where_to_read(error: click.ClickException) -> str:
 
 def _tell(told: Reported, display: Display, *, as_json: bool) -> None:
     message, hint = display.safe(told.message), display.safe(told.hint)
-    click.echo(click.style("error: ", fg="red", bold=True) + message, err=True)
+    click.echo(fitted(click.style("error: ", fg="red", bold=True) + message, sys.stderr), err=True)
     if hint:
-        click.echo(click.style("  -> ", fg="cyan") + hint, err=True)
+        click.echo(fitted(click.style("  -> ", fg="cyan") + hint, sys.stderr), err=True)
     if as_json:
         import json
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from clean_room_agent.cli.display import current_display, visible_json
+from clean_room_agent.cli.folding import fitted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -29,12 +30,12 @@ def progress_console() -> "Console":
 
 def answer(text: str) -> None:
     """Write `text` to standard output, made safe."""
-    click.echo(safe(text))
+    click.echo(fitted(safe(text), sys.stdout))
 
 
 def aside(text: str) -> None:
     """Write `text` to standard error, made safe."""
-    click.echo(safe(text), err=True)
+    click.echo(fitted(safe(text), sys.stderr), err=True)
 
 
 def ring(what: str) -> None:

@@ -10,11 +10,11 @@ from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.cli import options, output, wiring
 from clean_room_agent.cli.settings import Overrides, Settings, load_settings
-from clean_room_agent.cli.watching import watching
+from clean_room_agent.cli.watching import index_progress, watching
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import decisions, task_runs
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.orchestrator.events import IndexProgress, PassProgress
+from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.package import as_markdown, as_object
 from clean_room_agent.retrieval.retriever import Retrieved
@@ -60,12 +60,7 @@ def command(
         watching(None) as observer,
         wiring.open_desk(workspace, settings, task_id, transport, watch=observer.notice) as desk,
     ):
-        wiring.refresh_index(
-            workspace,
-            settings,
-            desk.record,
-            progress=lambda done, total: observer.notice(IndexProgress(done=done, total=total)),
-        )
+        wiring.refresh_index(workspace, settings, desk.record, progress=index_progress(observer))
         window = desk.router.window("coding")
         row = task_runs.TaskRunRow(
             task_id=task_id,

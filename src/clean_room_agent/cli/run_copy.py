@@ -7,6 +7,7 @@ from pathlib import Path
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli.indexing import processors
+from clean_room_agent.cli.watching import index_progress
 from clean_room_agent.cli.wiring import (
     Desk,
     Progress,
@@ -23,7 +24,7 @@ from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove_worktree, stand_on
 from clean_room_agent.indexer.build import index_repository
-from clean_room_agent.orchestrator.events import IndexProgress, Observer
+from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace, private_folder
 
@@ -37,10 +38,7 @@ def index_for_run(
     It is a copy of the repository's, refreshed first. For a replay it is built anew from the recorded snapshot, because
     files and history may have gone on since; so it is for a resumed run whose copy is gone or damaged.
     """
-
-    def progress(done: int, total: int) -> None:
-        observer.notice(IndexProgress(done=done, total=total))
-
+    progress = index_progress(observer)
     path = desk.workspace.run_copy(task_id)
     began = _began_with(desk)
     if replay_of is not None:

@@ -1,12 +1,14 @@
 """The console that every rich view is printed on: what a view shows cannot steer the terminal, whoever made it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TextIO
 
-from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, Group, RenderHook
 from rich.segment import Segment
+from rich.text import Text
 
 from clean_room_agent.cli.display import visible
+from clean_room_agent.cli.folding import rows_of
 
 
 class SafeText:
@@ -21,12 +23,34 @@ class SafeText:
 
 
 class _MakeSafe(RenderHook):
+    def __init__(self, width: Callable[[], int]) -> None:
+        """`width`: columns of the terminal; 0 where there is none."""
+        self._width = width
+
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        return [SafeText(view) for view in renderables]
+        width = self._width()
+        return [SafeText(_fold(view, width) if width else view) for view in renderables]
 
 
 def safe_console(file: TextIO) -> Console:
-    """A console that writes to `file`; what is printed on it is safe for a terminal."""
+    """A console that writes to `file`; what is printed on it is safe for a terminal.
+
+    At a terminal, lines of text are folded between words, but for those of a `Text` with `no_wrap`: they are shown as they
+    are, whatever the width.
+    """
     console = Console(file=file, soft_wrap=True)
-    console.push_render_hook(_MakeSafe())
+    console.push_render_hook(_MakeSafe(lambda: console.width if file.isatty() else 0))
     return console
+
+
+def _fold(view: ConsoleRenderable, width: int) -> ConsoleRenderable:
+    if isinstance(view, Group):
+        return Group(
+            *(_fold(part, width) if isinstance(part, Text | Group) else part for part in view.renderables)
+        )
+    if not isinstance(view, Text) or view.no_wrap:
+        return view
+    rows = []
+    for line in view.split("\n", allow_blank=True):
+        rows += [Text(" " * indent) + line[start:end] for indent, start, end in rows_of(line.plain, width)]
+    return Text("\n", end=view.end).join(rows)

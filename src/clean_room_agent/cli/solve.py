@@ -263,19 +263,15 @@ def run_solve(
             )
             solved = _solved(task_id, request.task, parts, given)
         code = EXIT_CODES.get(solved.result.status, 1)
-        applied: tuple[str, ...] | None = None
-        not_applied = ""
-        if request.apply:
-            try:
-                applied = _apply(repo, desk, solved)
-            except RepositoryError as error:
-                code, not_applied = error.exit_code, error.message
+        applied, refusal = _apply(repo, desk, solved) if request.apply else (None, None)
         seconds = seconds_used(desk.session)
         if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED} or request.replay_of is not None:
             with interrupts.closing():
                 desk.end_task()
         summary = _summary(desk, repo, solved, fullest.value, max(seconds, time.monotonic() - started))
-    return code, dataclasses.replace(summary, applied=applied, not_applied=not_applied)
+    if refusal is not None:
+        return refusal.exit_code, dataclasses.replace(summary, not_applied=refusal.message)
+    return code, dataclasses.replace(summary, applied=applied)
 
 
 def _solved(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
@@ -318,12 +314,18 @@ def _ending(desk: wiring.Desk, result: OrchestratorResult) -> Ending:
     return desk.record.write(ending_of, result.task_id, reason=result.reason)
 
 
-def _apply(repo: Repository, desk: wiring.Desk, solved: Solved) -> tuple[str, ...] | None:
-    """The paths brought into the working tree; None where the result is not complete, or changed nothing."""
+def _apply(
+    repo: Repository, desk: wiring.Desk, solved: Solved
+) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
+    """The paths brought into the working tree, None where the result is not complete or changed nothing; and the refusal."""
     result = solved.result
     if result.status is not RunStatus.COMPLETE or not solved.result_commit:
-        return None
-    return bring(repo, desk.record, result.task_id, base=solved.base_commit, commit=solved.result_commit)
+        return None, None
+    try:
+        commits = {"base": solved.base_commit, "commit": solved.result_commit}
+        return bring(repo, desk.record, result.task_id, **commits), None
+    except RepositoryError as error:
+        return None, error
 
 
 def as_object(summary: RunSummary) -> dict[str, Any]:

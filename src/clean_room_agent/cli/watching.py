@@ -3,9 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
-
-import click
+from typing import IO, TYPE_CHECKING
 
 from clean_room_agent.cli import output
 from clean_room_agent.cli.display import current_display
@@ -13,9 +11,13 @@ from clean_room_agent.cli.neutral import NeutralView, RedactedView
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
 from clean_room_agent.llm.call_events import CallFinished, CallUnreadable
-from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
+from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.orchestrator.events import Event, IndexProgress, Observer, PassFinished
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
 from clean_room_agent.workspace import Workspace
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 INDENT = "      "
 
@@ -25,17 +27,23 @@ def watching(
     events: IO[str] | None, *, verbose: int = 0, workspace: Workspace | None = None
 ) -> Iterator[Observer]:
     """Whoever watches a run: the terminal, the file of events where one was asked for, with `verbose` the record."""
-    view = TerminalView(output.progress_console())
+    console = output.progress_console()
+    view = TerminalView(console)
     display = current_display()
     observers: list[Observer] = [NeutralView(view, display)]
     if verbose and workspace is not None:
-        observers.append(VerboseView(workspace.raw, _write_aside, level=verbose))
+        observers.append(VerboseView(workspace.raw, lambda line: _write_aside(console, line), level=verbose))
     if events is not None:
         observers.append(RedactedView(EventStream(lambda line: _write_line(events, line)), display))
     try:
         yield Broadcast(tuple(observers))
     finally:
         view.close()
+
+
+def index_progress(observer: Observer) -> Callable[[int, int], None]:
+    """What an index run is to call, so that `observer` is told how far it is."""
+    return lambda done, total: observer.notice(IndexProgress(done=done, total=total))
 
 
 class VerboseView:
@@ -82,14 +90,19 @@ def call_line(call: CallFinished) -> str:
     """A model call in figures; how it ended, where it did not end by itself."""
     about = f"{call.prompt} {call.item}".strip()
     tokens = f"{call.prompt_tokens:,} + {call.completion_tokens:,} tokens"
+    if call.prompt == PROBE_NAME:
+        return f"call {call.call_id} {about}: whether a prompt beyond its window is refused"
     if call.recalled:
         return f"call {call.call_id} {about}: {tokens}, from the record"
     ending = "" if call.ending == "stop" else f", {call.ending}"
     return f"call {call.call_id} {about}: {call.model}, {tokens}, {call.seconds:.1f} s{ending}"
 
 
-def _write_aside(line: str) -> None:
-    click.secho(output.safe(line), dim=True, err=True)
+def _write_aside(console: "Console", line: str) -> None:
+    """Above the line that moves, which only its own console knows of."""
+    from rich.text import Text
+
+    console.print(Text(output.safe(line), style="dim"), highlight=False, soft_wrap=True)
 
 
 def _write_line(file: IO[str], line: str) -> None:

@@ -60,18 +60,19 @@ class LiveLine:
         yield Text(self.text(options.max_width), no_wrap=True, overflow="ellipsis")
 
     def text(self, width: int) -> str:
-        """The line in at most `width` columns: figures are left out before words are cut, the least telling first."""
+        """The line in at most `width` columns: figures that do not fit are left out before words are cut."""
         with self._lock:
-            what, figures = self._doing, self._figures()
-        for count in range(len(figures), 0, -1):
-            line = BETWEEN.join(filter(None, (what, *figures[:count])))
-            if cell_len(line) <= width:
-                return line
-        room = max(width - cell_len(BETWEEN + figures[0]), min(LEAST_WORDS, width))
-        shown = Text(what)
-        shown.truncate(room, overflow="ellipsis")
-        line = BETWEEN.join((shown.plain, figures[0]))
-        return line if cell_len(line) <= width else shown.plain
+            line, figures = self._doing, self._figures()
+        lasts = cell_len(BETWEEN + figures[0][0])
+        if cell_len(line) + lasts > width:
+            line = _cut(line, width if width < LEAST_WORDS + lasts else width - lasts)
+        for wordings in figures:
+            for wording in wordings:
+                longer = BETWEEN.join(filter(None, (line, wording)))
+                if wording and cell_len(longer) <= width:
+                    line = longer
+                    break
+        return line
 
     def _take(self, event: events.Event) -> None:
         match event:
@@ -117,23 +118,18 @@ class LiveLine:
             first = call.first or self._timer()
             self._calls[number] = replace(call, first=first, pieces=call.pieces + 1)
 
-    def _figures(self) -> tuple[str, ...]:
-        """The most telling first; never none."""
+    def _figures(self) -> tuple[tuple[str, ...], ...]:
+        """The wordings of each figure, the longest first; the most telling figure first, which is never empty."""
         now = self._timer()
         calls = tuple(self._calls.values())
         since = min((call.started for call in calls), default=self._since)
-        return tuple(
-            filter(
-                None,
-                (
-                    f"{max(now - since, 0):.0f} s{self._left(now) if not calls else ''}",
-                    _asked_about(calls),
-                    _speed(calls, now),
-                    self._tests,
-                    f"{self._asked} call{'s' if self._asked != 1 else ''}" if self._asked else "",
-                    f"run {clock(now - self._began)}" if since > self._began else "",
-                ),
-            )
+        return (
+            (f"{max(now - since, 0):.0f} s{self._left(now) if not calls else ''}",),
+            _asked_about(calls),
+            (_speed(calls, now),),
+            (self._tests,),
+            (f"{self._asked} call{'s' if self._asked != 1 else ''}" if self._asked else "",),
+            (f"run {clock(now - self._began)}" if since > self._began else "",),
         )
 
     def _left(self, now: float) -> str:
@@ -151,12 +147,18 @@ def clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
-def _asked_about(calls: tuple[_Call, ...]) -> str:
-    """What the newest request asks about, and how many go on beside it."""
+def _asked_about(calls: tuple[_Call, ...]) -> tuple[str, ...]:
+    """What the newest request asks about, and how many go on beside it; shorter, which prompt it is."""
     if not calls:
-        return ""
+        return ()
     beside = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
-    return f"asking {calls[-1].about}{beside}"
+    return f"asking {calls[-1].about}{beside}", f"asking {calls[-1].about.partition(' ')[0]}{beside}"
+
+
+def _cut(words: str, width: int) -> str:
+    shown = Text(words)
+    shown.truncate(max(width, 1), overflow="ellipsis")
+    return shown.plain
 
 
 def _speed(calls: tuple[_Call, ...], now: float) -> str:

@@ -6,6 +6,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from clean_room_agent.report.figure_table import FigureTable
 from clean_room_agent.training.credit import STAGES, Waterfall
 from clean_room_agent.training.logs import PromptStats
 
@@ -25,18 +26,13 @@ def render_stats(prompts: Sequence[PromptStats], waterfall: Waterfall, *, counte
     return Group(_prompts(prompts), Text(), *_waterfall(waterfall, counterfactual=counterfactual))
 
 
-def _prompts(prompts: Sequence[PromptStats]) -> Table:
-    table = _table(
-        ("prompt, model", "left"),
-        *(
-            (name, "right")
-            for name in ("calls", "failed", "unread.", "repaired", "in", "out", "s", "prec.", "recall")
-        ),
-    )
+def _prompts(prompts: Sequence[PromptStats]) -> FigureTable:
+    heads = ("calls", "failed", "unread.", "repaired", "in", "out", "s", "prec.", "recall")
+    table = FigureTable(name="prompt, model", heads=heads)
     for each in prompts:
         sums, agreement = each.sums, each.agreement
         cached = f", {sums.cached_tokens / sums.told_tokens:.0%} cached" if sums.told_tokens else ""
-        table.add_row(
+        table.add(
             Text(f"{sums.prompt}\n  {sums.model}{' (adapter)' if sums.adapter else ''}{cached}"),
             f"{sums.calls:,}",
             f"{sums.failed:,}",

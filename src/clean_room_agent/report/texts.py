@@ -73,8 +73,8 @@ def render_prompts(texts: tuple[CallTexts, ...]) -> Group:
     """System prompt and prompt of each call."""
     parts: list[Text] = []
     for text in texts:
-        parts += [_head(text), Text("--- system", style="dim"), Text(text.system_prompt)]
-        parts += [Text("--- prompt", style="dim"), Text(text.prompt.rstrip("\n")), Text("")]
+        parts += [_head(text), Text("--- system", style="dim"), _exact(text.system_prompt)]
+        parts += [Text("--- prompt", style="dim"), _exact(text.prompt.rstrip("\n")), Text("")]
     return Group(*(parts or [Text("no call is recorded here")]))
 
 
@@ -84,10 +84,10 @@ def render_responses(texts: tuple[CallTexts, ...]) -> Group:
     for text in texts:
         parts.append(_head(text))
         if text.thinking:
-            parts += [Text("--- thinking", style="dim"), Text(text.thinking.rstrip("\n"))]
+            parts += [Text("--- thinking", style="dim"), _exact(text.thinking.rstrip("\n"))]
         read = ": ".join(word for word in (text.reading, text.fault) if word)
         said = ", ".join(word for word in (text.finish, read, text.error) if word)
-        parts += [Text(f"--- answer ({said})", style="dim"), Text(text.response.rstrip("\n")), Text("")]
+        parts += [Text(f"--- answer ({said})", style="dim"), _exact(text.response.rstrip("\n")), Text("")]
     return Group(*(parts or [Text("no call is recorded here")]))
 
 
@@ -125,6 +125,11 @@ def render_diffs(diffs: tuple[AttemptDiff, ...]) -> Group:
             )
         )
     return Group(*(parts or [Text("no change is recorded here")]))
+
+
+def _exact(text: str) -> Text:
+    """Lines as they are, whatever the width."""
+    return Text(text, no_wrap=True)
 
 
 def _head(text: CallTexts) -> Text:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from clean_room_agent.db.raw.calls import get_call
@@ -14,6 +13,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.gauge import FittedGauge, Gauge, StartGauge
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.report.budget import FULL, TIGHT, CallLine, budget
+from clean_room_agent.report.figure_table import FigureTable
 from clean_room_agent.report.prompt_lines import Kind
 from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.report.why_line import lines_of
@@ -88,26 +88,22 @@ def window_accounts(
 
 
 def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
-    """A line a call under its pass and window; beneath, how far estimates were off. It fits into 80 columns."""
+    """A line a call under its pass and window; beneath, how far estimates were off."""
     if not accounts:
         return Group(Text("no call is recorded here"))
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
-    table.add_column("call", justify="right", no_wrap=True)
-    table.add_column("prompt", overflow="fold")
-    for name in ("rules", "task", "code", "rest", "estimate", "counted", "answer", "full"):
-        table.add_column(name, justify="right", no_wrap=True)
+    heads = ("rules", "task", "code", "rest", "estimate", "counted", "answer", "full")
+    table = FigureTable(name="call", heads=heads)
     heading = ""
     for line in accounts:
         above = f"{line.place}, {line.window:,} tokens".removeprefix(", ")
         if above != heading:
-            table.add_row("", Text(above, style="bold"))
+            table.add(Text(above, style="bold"))
             heading = above
         share = line.used / line.window if line.window else 0.0
         style = "red" if share >= FULL else "yellow" if share >= TIGHT else ""
         figures = (line.rules, line.task, line.code, line.rest, line.estimated)
-        table.add_row(
-            str(line.call_id),
-            Text(line.call_type),
+        table.add(
+            Text(f"{line.call_id} {line.call_type}"),
             *(f"{figure:,}" for figure in figures),
             "" if line.actual is None else f"{line.actual:,}",
             _answer(line),

@@ -1,0 +1,73 @@
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Group
+from rich.text import Text
+
+from clean_room_agent.cli.folding import fitted, folded
+from clean_room_agent.cli.safe_console import safe_console
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "rows"),
+    [
+        ("short", 60, ["short"]),
+        (
+            "  cost    16 calls, 14,488 tokens, 58 s",
+            30,
+            ["  cost    16 calls, 14,488", "          tokens, 58 s"],
+        ),
+        ("ok   git: a note that is too long for it", 24, ["ok   git: a note that is", "  too long for it"]),
+        (
+            "  cra show 1 --why PATH[:LINE]    why a file was shown",
+            48,
+            ["  cra show 1 --why PATH[:LINE]    why a file was", "    shown"],
+        ),
+        ("a/path/that/has/no/space/in/it and more", 12, ["a/path/that/has/no/space/in/it", "  and more"]),
+        ("error: 日本語日本語 日本語日本語", 22, ["error: 日本語日本語", "  日本語日本語"]),
+        ("", 10, [""]),
+    ],
+)
+def test_a_line_goes_on_below_its_text(line: str, width: int, rows: list[str]) -> None:
+    assert folded(line, width).split("\n") == rows
+
+
+@given(st.text("ab日 \n", max_size=120), st.integers(1, 60))
+def test_no_word_is_broken_lost_or_moved(text: str, width: int) -> None:
+    got = folded(text, width)
+    assert got.split() == text.split()
+    for row in got.split("\n"):
+        assert cell_len(row) <= width or len(row.split()) <= 1
+
+
+def test_colours_take_no_room() -> None:
+    assert folded("\x1b[31merror\x1b[0m: ten more", 15) == "\x1b[31merror\x1b[0m: ten more"
+
+
+def test_a_file_gets_lines_as_they_are() -> None:
+    assert fitted("word " * 100, io.StringIO()) == "word " * 100
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_view_is_folded_at_a_terminal_but_not_what_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "24")
+    file = Terminal()
+    exact = "def long_function(argument, another):"
+    safe_console(file).print(
+        Group(Text("  cost  16 calls and more", style="bold"), Text(exact, no_wrap=True)), soft_wrap=True
+    )
+    plain = Text.from_ansi(file.getvalue()).plain
+    assert plain.splitlines() == ["  cost  16 calls and", "    more", exact]
+
+
+def test_a_view_in_a_file_keeps_its_lines() -> None:
+    file = io.StringIO()
+    safe_console(file).print(Text("word " * 60), soft_wrap=True)
+    assert file.getvalue().count("\n") == 1
