@@ -79,11 +79,11 @@ def run(
     """The command has ended, and so has all that it started, daemons included.
 
     A string is run by `sh`: for the user's own commands only. `env` None means this program's environment; of either,
-    the child gets what `surroundings.outside` leaves. A name without a slash is looked up on that PATH.
-    Whatever still runs when the command itself is gone has 0.2 s to finish writing, then is killed. With
-    `contain` False only the process group is killed: 20 ms cheaper, for programs that start no daemons; on
-    systems other than Linux there is nothing else. `limits` need `contain`. The command inherits the open files in
-    `keep` under their numbers, beside the three streams. `heard` is given what comes on standard output, as it comes.
+    the child gets what `surroundings.outside` leaves. A name without a slash is looked up on that PATH. Whatever still
+    runs when the command itself is gone has 0.2 s to finish writing, then is killed. With `contain` False only the
+    process group is killed: 20 ms cheaper, for programs that start no daemons; on systems other than Linux there is
+    nothing else. `limits` need `contain`. The command inherits the open files in `keep` under their numbers, beside the
+    three streams. `heard` is given standard output as it comes.
 
     Raises:
         CommandError: the program cannot be started; or `check`, and it failed or ran into `timeout` (seconds).
@@ -91,9 +91,8 @@ def run(
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else command
     started = time.monotonic()
     out, err = Capture(bound, heard), Capture(bound)
-    child = _start(
-        argv, cwd, env, subprocess.PIPE if input else subprocess.DEVNULL, keep, limits if contain else None
-    )
+    stdin = subprocess.PIPE if input else subprocess.DEVNULL
+    child = _start(argv, cwd, env, stdin, keep, limits if contain else None)
     streams = _Streams(child, input, out.feed, err.feed)
     try:
         late = any(_rounds(child, streams, None if timeout is None else started + timeout))
