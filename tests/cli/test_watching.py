@@ -1,0 +1,61 @@
+"""What a person sees while a run goes on, from the terminal."""
+
+import dataclasses
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+
+from rich.text import Text
+from tests.fakes.ollama_script import Answer, ChatCall
+from tests.fakes.patience import PATIENCE
+from tests.fakes.solving import Project, Script, serving
+
+COLUMNS = 60
+
+
+def seen(till: Project, *args: str) -> str:
+    """All that a terminal of `COLUMNS` was written, without colours."""
+    main, side = pty.openpty()
+    fcntl.ioctl(side, termios.TIOCSWINSZ, struct.pack("HHHH", 40, COLUMNS, 0, 0))
+    environment = till.environment() | {"TERM": "xterm"}
+    del environment["COLUMNS"]
+    process = subprocess.Popen(
+        (sys.executable, "-m", "clean_room_agent", *args),
+        cwd=till.top, env=environment, stdin=side, stdout=side, stderr=side,
+    )  # fmt: skip
+    os.close(side)
+    said = b""
+    try:
+        while piece := os.read(main, 4096):
+            said += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(main)
+    assert process.wait(PATIENCE) == 0, said
+    return Text.from_ansi(said.decode().replace("\r", "\n")).plain
+
+
+def test_a_terminal_shows_what_is_asked_and_how_it_comes(till: Project) -> None:
+    oracle = Script(till.oracle)
+
+    def slowly(call: ChatCall) -> Answer:
+        answer = oracle(call)
+        whole = Answer(text=answer) if isinstance(answer, str) else answer
+        return dataclasses.replace(whole, load_seconds=0.3, pause_seconds=0.05)
+
+    with serving(till, slowly) as server:
+        till.configure(server.base_url)
+        shown = seen(till, "solve", till.task, "-v")
+    assert "writing the edits · " in shown
+    assert "asking implement" in shown
+    assert " tokens" in shown
+    assert "complete: the tests pass" in shown
+    call = next(
+        line for line in shown.splitlines() if line.lstrip().startswith("call ") and "implement" in line
+    )
+    assert call.startswith("      call "), call
+    assert all(len(line) <= COLUMNS for line in shown.splitlines() if line.startswith("  "))
