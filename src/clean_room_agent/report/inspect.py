@@ -1,7 +1,7 @@
 """A recorded run, or a part of it, at a glance: what it was, what came out, pass by pass or call by call."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
@@ -226,7 +226,7 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
         parts.append(Text.assemble((f"  {name:<9}", "dim"), value))
     parts += [Text(""), _pass_table(view.passes)]
     parts += [Text(f"  {note}", style="dim") for note in _noted(view.notes)]
-    parts += [Text(""), *(_hint(command, what) for command, what in _deeper(view, short))]
+    parts += [Text(""), *_hints(_deeper(view, short))]
     return Group(*parts)
 
 
@@ -254,8 +254,12 @@ def render_passes(views: tuple[PassView, ...], short: Callable[[str], str]) -> G
             parts.append(_call_table(view.calls))
         parts.append(Text(""))
     place = views[0].line.place if len(views) == 1 else ""
-    parts.append(_hint(f"{short(place)} --prompt", "what the model read; --response what it answered"))
-    parts.append(_hint(f"{short(place)} --decisions", "what was let in and kept out, and why"))
+    parts += _hints(
+        [
+            (f"{short(place)} --prompt", "what the model read; --response what it answered"),
+            (f"{short(place)} --decisions", "what was let in and kept out, and why"),
+        ]
+    )
     return Group(*parts)
 
 
@@ -301,8 +305,10 @@ def _deeper(view: RunView, short: Callable[[str], str]) -> list[tuple[str, str]]
     return rows
 
 
-def _hint(command: str, what: str) -> Text:
-    return Text.assemble("  ", (f"{command:<38}", "bold"), f" {what}")
+def _hints(rows: Sequence[tuple[str, str]]) -> list[Text]:
+    """Commands, and below one another what each shows."""
+    width = max(len(command) for command, _ in rows)
+    return [Text.assemble("  ", (f"{command:<{width}}", "bold"), f"  {what}") for command, what in rows]
 
 
 def _pass_table(lines: tuple[PassLine, ...]) -> Table:
