@@ -1,10 +1,10 @@
 """What the page of a run of many calls costs, and how it does in a browser.
 
-    python -m benchmarks.report_page WORK [--calls 500] [--packages FOLDER]
+    python -m benchmarks.report_page WORK [--calls 500] [--real REPOSITORY] [--packages FOLDER]
 
 Bytes and seconds of `cra report`; with `--packages`, a `node_modules` that holds playwright-core and axe-core, also what
 Chromium says: seconds to the `load` event and to the first paint, requests beyond the page itself, what its policy refused, what axe-core finds in
-light, dark and 360 pixels wide. WORK then holds pictures to look at.
+light, dark and 360 pixels wide. WORK then holds pictures to look at. `--real` adds the newest run of a repository.
 """
 
 import argparse
@@ -35,6 +35,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("work", type=Path)
     parser.add_argument("--calls", type=int, default=500)
+    parser.add_argument("--real", type=Path)
     parser.add_argument("--packages", type=Path)
     options = parser.parse_args()
     work: Path = options.work.resolve()
@@ -43,7 +44,13 @@ def main() -> None:
     task = write_large_run(top, count=options.calls)
     many = make_repository(work / "many", {"src/a.py": "x = 1\n"})
     seed_record(many, LOST)
-    for name, words in (("run", (task, "--repo", str(top))), ("all", ("--all", "--repo", str(many)))):
+    pages: list[tuple[str, tuple[str, ...]]] = [
+        ("run", (task, "--repo", str(top))),
+        ("all", ("--all", "--repo", str(many))),
+    ]
+    if options.real is not None:
+        pages.append(("real", ("--repo", str(options.real.resolve()))))
+    for name, words in pages:
         page = work / f"{name}.html"
         started = time.monotonic()
         command = (sys.executable, "-m", "clean_room_agent", "report", *words, "-o", str(page))
