@@ -14,15 +14,15 @@ SPANS = "CRA_BENCHMARK_SPANS"
 """The variable that holds the moment of Enter (monotonic seconds) and the file to write."""
 
 PARTS: tuple[tuple[str, str, str], ...] = (
-    ("index: refresh", "clean_room_agent.cli.wiring", "refresh_index"),
-    ("index: the run's own copy", "clean_room_agent.cli.run_copy", "backup"),
-    ("index: follow an accepted step", "clean_room_agent.cli.local_context", "update_paths"),
+    ("index: refresh", "clean_room_agent.app.wiring", "refresh_index"),
+    ("index: the run's own copy", "clean_room_agent.app.run_copy", "backup"),
+    ("index: follow an accepted step", "clean_room_agent.app.local_context", "update_paths"),
     ("git: open the repository", "clean_room_agent.cli.solve", "open_repository"),
     ("git: snapshot", "clean_room_agent.orchestrator.setup", "snapshot"),
     ("git: make the worktree", "clean_room_agent.orchestrator.setup", "add_worktree"),
     ("git: remove the worktree", "clean_room_agent.orchestrator.setup", "remove_worktree"),
     ("git: put the worktree back", "clean_room_agent.orchestrator.testbench", "reset_worktree"),
-    ("retrieval, its model calls included", "clean_room_agent.cli.wiring", "Retriever.retrieve"),
+    ("retrieval, its model calls included", "clean_room_agent.app.wiring", "Retriever.retrieve"),
     ("tests", "clean_room_agent.orchestrator.testbench", "run_tests"),
 )
 

@@ -14,15 +14,14 @@ from pathlib import Path
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.oracle import Oracle
 
+from clean_room_agent.app.call_rows import recorded_calls
+from clean_room_agent.app.demo import PLAN_RECORDING, RECORDING, config_values, load_sample, make_repository
+from clean_room_agent.app.init import write_config
+from clean_room_agent.app.model_server import RECORDED_MODELS
+from clean_room_agent.app.planning import run_plan
+from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import new_task_id
-from clean_room_agent.cli.call_rows import recorded_calls
-from clean_room_agent.cli.demo import PLAN_RECORDING, RECORDING, config_values
-from clean_room_agent.cli.init import write_config
-from clean_room_agent.cli.model_server import RECORDED_MODELS
-from clean_room_agent.cli.plan import run_plan
-from clean_room_agent.cli.sample import load_sample, make_repository
-from clean_room_agent.cli.settings import Overrides, load_settings
-from clean_room_agent.cli.solve import SolveRequest, run_solve
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.llm.transports.replay import dump_calls
 from clean_room_agent.orchestrator.events import Event

@@ -19,12 +19,12 @@ from tests.fakes.model_client import model_client, models_config
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent import beneath, textfile
+from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanStep
-from clean_room_agent.cli.prompts import PROMPTS
-from clean_room_agent.cli.settings import Overrides, load_settings
 from clean_room_agent.errors import ModelError
 from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.edits.apply import apply_edits, paths_named
@@ -53,7 +53,7 @@ from clean_room_agent.orchestrator.testing.run import READERS
 from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 from clean_room_agent.secrets_names import is_secret_name
 
-RECORDING = Path(__file__).parents[2] / "src/clean_room_agent/cli/demo_assets/recording.jsonl"
+RECORDING = Path(__file__).parents[2] / "src/clean_room_agent/app/demo_assets/recording.jsonl"
 LONGEST_ANSWER = 60_000
 """Characters: more than 16,000 tokens of code."""
 SERVER = "http://127.0.0.1:11434"

@@ -28,7 +28,7 @@ from benchmarks.report import write_section
 from benchmarks.weak.__main__ import environment
 from tests.fakes.real_server import TAG, RealServer, running, weak_server
 
-from clean_room_agent.cli.clock import utc_now
+from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.training.plan import DataCriteria, Hyperparameters, TrainingPlan
 from clean_room_agent.trust import trust

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.report import table
 from tests.fakes.real_server import TAG
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS

@@ -15,7 +15,7 @@ PACKAGE = "clean_room_agent"
 FORBIDDEN = {
     "orchestrator/solve.py": "import sqlite3",
     "retrieval/retriever.py": "import httpx",
-    "cli/wiring.py": "import subprocess",
+    "app/wiring.py": "import subprocess",
     "report/live.py": "import click",
     "query/knowledge.py": "import tree_sitter",
     "execute/fit.py": "import clean_room_agent.sandbox.policy",
@@ -25,7 +25,7 @@ FORBIDDEN = {
     "llm/tokens.py": "import clean_room_agent.llm.client",
     "git/landing.py": "def late():\n    import git",
     "cli/output.py": "def late():\n    import mcp",
-    "cli/clock.py": "def late():\n    import clean_room_agent.git.objects",
+    "app/clock.py": "def late():\n    import clean_room_agent.git.objects",
 }
 """What no file may say, one line of each kind: also inside a function, also for types only."""
 

@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.eventful_run import Eventful
 from tests.fakes.repositories import git
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import CallRow, list_calls
 from clean_room_agent.db.raw.runs import list_runs

@@ -20,8 +20,8 @@ import clean_room_agent.retrieval.prompts
 import clean_room_agent.retrieval.stages
 import clean_room_agent.training.prompts
 import clean_room_agent.training.stages
+from clean_room_agent.app.prompts import PROMPTS, adapter_map
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
-from clean_room_agent.cli.prompts import PROMPTS, adapter_map
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt, prompt_environment
 from clean_room_agent.retrieval.config import JudgmentsConfig

@@ -3,9 +3,10 @@
 import ast
 from pathlib import Path
 
-CLI = Path(__file__).parents[2] / "src/clean_room_agent/cli"
+SOURCE = Path(__file__).parents[2] / "src/clean_room_agent"
 WRITERS = frozenset({"echo", "secho", "echo_via_pager", "print"})
 OWN = {
+    "prompts.py": "a page for developers, of the program's own texts",
     "output.py": "the way that all others go",
     "check.py": "each text is made safe",
     "main.py": "errors are made safe, and the note on what was redacted",
@@ -14,12 +15,12 @@ OWN = {
     "completing.py": "each text is made safe; a word that would change is not offered",
     "completion_table.py": "a file for developers, of the program's own texts",
     "start.py": "the version",
-    "prompts.py": "a page for developers, of the program's own texts",
 }
 
 
 def test_only_these_modules_write_past_the_redactor() -> None:
-    found = {path.name for path in sorted(CLI.rglob("*.py")) if _writes(path)}
+    layers = (SOURCE / "cli", SOURCE / "app")
+    found = {path.name for layer in layers for path in sorted(layer.rglob("*.py")) if _writes(path)}
     assert found == set(OWN)
 
 

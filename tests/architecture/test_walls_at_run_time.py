@@ -12,24 +12,25 @@ from tests.architecture.watched_run import Watched
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import make_project
 
-from clean_room_agent.cli import wiring
-from clean_room_agent.cli.local_context import LocalContext
-from clean_room_agent.cli.run_copy import index_for_run
-from clean_room_agent.cli.run_parts import run_parts
-from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.app import wiring
+from clean_room_agent.app.local_context import LocalContext
+from clean_room_agent.app.run_copy import index_for_run
+from clean_room_agent.app.run_parts import run_parts
+from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.workspace import Workspace
 
 CURATED = re.compile(r"/curated(_[0-9a-f-]+)?\.sqlite")
-PORT = "cli.local_context:LocalContext."
+PORT = "app.local_context:LocalContext."
 MAX_HOPS = 8
 STATIONS = {
     "cli.main": "1 the command line",
-    "cli.solve": "2 the command",
-    "cli.wiring": "2 the command",
-    "cli.model_server": "2 the command",
-    "cli.local_context": "3 the port that wiring built",
+    "cli.solve": "1 the command line",
+    "app.solve": "2 the use case",
+    "app.wiring": "2 the use case",
+    "app.model_server": "2 the use case",
+    "app.local_context": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",
     "retrieval.retriever": "6 a room",
@@ -75,8 +76,8 @@ def hops(modules: Sequence[str]) -> tuple[str, ...]:
 def test_the_wall_is_broken_by_whoever_opens_the_index_without_the_port() -> None:
     opening = ("db.connection:connect_file", "db.connection:_open")
     above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.steps:run_step")
-    port = ("cli.local_context:LocalContext.retrieve", "retrieval.retriever:Retriever.retrieve")
-    assert breach(("cli.main:main", "cli.run_parts:run_parts", *opening)) == ""
+    port = ("app.local_context:LocalContext.retrieve", "retrieval.retriever:Retriever.retrieve")
+    assert breach(("cli.main:main", "app.run_parts:run_parts", *opening)) == ""
     assert breach((*above, *port, *opening)) == ""
     assert breach((*above, *opening)) == "orchestrator.solve:solve"
     assert breach((*above, "execute.plan:adjust", *port, *opening)) == "execute.plan:adjust"
@@ -113,6 +114,7 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
         assert entry.modules == (
             "cli.main",
             "cli.solve",
+            "app.solve",
             "orchestrator.solve",
             "orchestrator.steps",
             "orchestrator.rounds",
@@ -134,7 +136,10 @@ def test_no_model_is_further_than_eight_hops_from_the_command(watched: Watched) 
 
 
 def test_a_hop_is_counted_again_when_the_way_comes_back_to_it() -> None:
-    assert len(hops(("cli.main", "cli.solve", "orchestrator.solve", "execute.plan", "execute.fit"))) == 4
+    assert (
+        len(hops(("cli.main", "cli.solve", "app.solve", "orchestrator.solve", "execute.plan", "execute.fit")))
+        == 4
+    )
     assert len(hops(("orchestrator.solve", "execute.plan", "orchestrator.solve", "execute.plan"))) == 4
     assert hops(("cli.main", "somewhere.new")) == (STATIONS["cli.main"], "somewhere.new")
 

@@ -1,20 +1,15 @@
 """A small project whose task the oracle can solve, and a server that answers `cra check` too."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.repositories import copy_repository
-from tests.fakes.solving import Project, Script, make_project, serving
+from tests.fakes.solving import Project, Script
+from tests.fakes.till import solved, solved_once, till
 
-from clean_room_agent.cli.check import CHECK_PROMPT, VERDICT_PROMPT
+from clean_room_agent.app.checks import CHECK_PROMPT, VERDICT_PROMPT
 
-
-@pytest.fixture
-def till(tmp_path: Path) -> Project:
-    return make_project(tmp_path)
+__all__ = ["solved", "solved_once", "till"]
 
 
 @pytest.fixture
@@ -32,22 +27,3 @@ class Knowing:
         if call.title == VERDICT_PROMPT.title:
             return "yes"
         return json.dumps({"number": 7}) if call.title == CHECK_PROMPT.title else self._script(call)
-
-
-@pytest.fixture(scope="session")
-def solved_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A repository with a complete run, and the run's id."""
-    project = make_project(tmp_path_factory.mktemp("solved"))
-    with serving(project) as server:
-        told = project.solve(server, "--json")
-    assert told.code == 0, told.err
-    return project.top, json.loads(told.out)["task_id"]
-
-
-@pytest.fixture
-def solved(till: Project, solved_once: tuple[Path, str]) -> str:
-    """The id of a complete run of `till`, whose server is gone: a copy of one made elsewhere."""
-    made, task_id = solved_once
-    shutil.rmtree(till.top)
-    copy_repository(made, till.top)
-    return task_id

@@ -196,7 +196,7 @@ def test_a_folder_inside_of_the_repository_is_as_good(till: Project, solved: str
 
 def test_a_secret_in_a_task_is_not_shown(till: Project, solved: str) -> None:
     add_runs(till, 1, f"The token is {SECRET}\n\x1b[31mand more")
-    (line,) = [line for line in ask(till, "zsh", "show", "0") if line.startswith("0")]
+    (line,) = [line for line in ask(till, "zsh", "show", "0000") if line.startswith("0")]
     assert line.startswith("00000000\tsolve, failed: The token is [secret:")
     assert len(line.partition("[secret:")[2].partition("]")[0]) == SHOWN_DIGITS
 

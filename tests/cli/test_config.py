@@ -6,10 +6,10 @@ import pytest
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import Project
 
-from clean_room_agent.cli.config_file import render_config
-from clean_room_agent.cli.config_values import edited
+from clean_room_agent.app.config_file import render_config
+from clean_room_agent.app.config_values import edited
+from clean_room_agent.app.settings import TABLES, Overrides, load_settings, user_config_file
 from clean_room_agent.cli.main import run as cra
-from clean_room_agent.cli.settings import TABLES, Overrides, load_settings, user_config_file
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.workspace import Workspace
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from tests.fakes.states.hostile import canary, canary_program
 
+from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.cli.demo import SAID
 from clean_room_agent.cli.main import run as cra
-from clean_room_agent.cli.sample import load_sample, make_repository
 from clean_room_agent.temporary import working_in
 
 

@@ -13,7 +13,7 @@ from tests.fakes.openai_server import OpenAiServer
 from tests.fakes.patience import PATIENCE
 from tests.fakes.solving import Project
 
-from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.workspace import Workspace
 
 NOWHERE = "http://127.0.0.1:1"

@@ -129,7 +129,7 @@ def test_a_bug_is_told_in_words_and_its_traceback_kept(
     def broken(_path: Path) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("clean_room_agent.cli.wiring.find_top", broken)
+    monkeypatch.setattr("clean_room_agent.app.wiring.find_top", broken)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert run(["check"]) == 1
     said = capsys.readouterr()

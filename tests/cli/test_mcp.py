@@ -13,10 +13,10 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.patience import PATIENCE, wait_until
 from tests.fakes.solving import Project, Script, text_of
 
+from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments, outcome_of
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.main import run
-from clean_room_agent.cli.mcp_tools import SolveArguments, WhyArguments, outcome_of
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.orchestrator.run import RESUMED
 

@@ -24,11 +24,11 @@ from clean_room_agent.workspace import Workspace, hold
 
 KILLED = """
 import os, signal, sys
-from clean_room_agent.cli import pruning
+from clean_room_agent.app import prune_removal
 def die(*arguments):
     os.kill(os.getpid(), signal.SIGKILL)
 module, name = sys.argv.pop(1).split(":")
-setattr(pruning, name, die)
+setattr(prune_removal, name, die)
 from clean_room_agent.cli.main import main
 main()
 """
@@ -148,7 +148,7 @@ def test_killed_at_any_step_the_record_tells_the_run_whole_or_not_at_all(
 ) -> None:
     words = ("prune", "--older-than", "0d", "--yes", "--repo", str(till.top))
     done = proc.run(
-        (sys.executable, "-c", KILLED, f"pruning:{step}", *words),
+        (sys.executable, "-c", KILLED, f"prune_removal:{step}", *words),
         cwd=till.top,
         env=till.environment(),
         timeout=PATIENCE,

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.openai_server import Kind, OpenAiServer
 from tests.fakes.solving import Project, Script
 
-from clean_room_agent.cli.discovery import NEEDED_BY
+from clean_room_agent.app.discovery import NEEDED_BY
 
 
 @pytest.mark.parametrize("kind", ["vllm", "llama-cpp-python"])

@@ -11,7 +11,7 @@ from tests.fakes import repositories
 from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.solving import MENDED_MONEY, Project, Told, edit
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN

@@ -19,8 +19,8 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.patience import wait_until
 from tests.fakes.solving import PROBE, Project, Script, Told, edit, make_project, serving
 
+from clean_room_agent.app.in_hand import in_hand
 from clean_room_agent.artifacts.ids import new_task_id
-from clean_room_agent.cli.in_hand import in_hand
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.errors import UsageError

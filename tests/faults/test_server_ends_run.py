@@ -9,7 +9,7 @@ from tests.fakes.ollama_script import Answer, busy
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import Project, Script, Told, serving
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
 LONG = "abcdefgh " * 40

@@ -4,7 +4,7 @@ import pytest
 from tests.fakes.ollama_script import Answer, ChatCall, busy
 from tests.fakes.solving import Project, Script, Spoil, Told, serving
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 
 TITLES = {prompt.name: prompt.title for prompt in PROMPTS}
 

@@ -9,7 +9,7 @@ from tests.fakes.model_client import model_client
 from tests.fakes.prompt_inputs import INPUTS
 from tests.fakes.real_server import MODEL, PROGRAM, RealServer, running
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.prompt import Prompt

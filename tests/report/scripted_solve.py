@@ -9,8 +9,8 @@ from pathlib import Path
 from tests.fakes.ollama_script import ChatCall
 from tests.fakes.ollama_server import OllamaServer
 
+from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.cli.main import run
-from clean_room_agent.cli.sample import load_sample, make_repository
 from clean_room_agent.workspace import Workspace
 
 CHANGED = ("tally/money.py", "tally/ledger.py")

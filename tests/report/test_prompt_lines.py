@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.fakes.prompt_inputs import INPUTS
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.report.prompt_lines import PromptLine, prompt_lines
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT

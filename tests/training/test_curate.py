@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.fakes.repositories import make_repository
 from tests.training.seeded import Seeded
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.training.curate import with_licences

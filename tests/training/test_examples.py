@@ -7,7 +7,7 @@ import pytest
 from tests.training.conftest import COUNTS
 from tests.training.seeded import Seeded
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.training.examples import counted
 from clean_room_agent.training.logs import LogAnalysisAPI

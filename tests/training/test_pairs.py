@@ -10,7 +10,7 @@ from tests.fakes.ollama_script import ChatCall
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import PROBE, project_at
 
-from clean_room_agent.cli.prompts import PROMPTS
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.training.pairs import STAGES
 from clean_room_agent.training.shards import Shard, cut_units, make_shard, read_shard

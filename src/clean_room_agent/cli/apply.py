@@ -4,17 +4,16 @@ from pathlib import Path
 
 import click
 
-from clean_room_agent.beneath import is_file, read_bytes
-from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.clock import utc_now
+from clean_room_agent.app import wiring
+from clean_room_agent.app.applying import bring, take_out
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.cli import options, output
 from clean_room_agent.db.raw import events
 from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError
-from clean_room_agent.git.applying import apply_to_tree, take_back
-from clean_room_agent.git.history import changed_paths, read_blob
-from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.git.repository import open_repository
 
 
 @click.command()
@@ -28,7 +27,7 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
     With --undo these files are again as they were before, uncommitted work included; refused where one has changed since.
     """
     workspace = wiring.workspace_of(repo)
-    options.require_record(workspace)
+    wiring.require_record(workspace)
     with Record.open(workspace.repo, clock=utc_now) as record:
         task_id = record.write(find_task, run)
         row = record.write(get_orchestrator_run, task_id)
@@ -40,7 +39,7 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
                 hint=f"`cra replay {run}` shows whether it comes out the same again",
             )
         repository = open_repository(workspace.repo)
-        move = _take_out if undo else bring
+        move = take_out if undo else bring
         paths = move(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
     if as_json:
         output.answer_json({"task_id": task_id, "taken_back" if undo else "applied": paths})
@@ -53,41 +52,3 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
             "\n".join(f"changed {path}" for path in paths) or "nothing to do: it stands there already"
         )
     return 0
-
-
-def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:
-    """The working tree holds what the run changed between `base` and `commit`, and the record knows; the paths.
-
-    None where it stands there already.
-
-    Raises:
-        RepositoryError: a file that the run changed is not as the snapshot saw it; nothing was changed.
-    """
-    paths = () if _stands_already(repo, base, commit) else apply_to_tree(repo, base, commit)
-    _note(record, task_id, "applied", paths)
-    return paths
-
-
-def _take_out(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:
-    paths = () if _stands_already(repo, commit, base) else take_back(repo, base, commit)
-    _note(record, task_id, "taken_back", paths)
-    return paths
-
-
-def _note(record: Record, task_id: str, kind: str, paths: tuple[str, ...]) -> None:
-    event = events.EventRow(task_id=task_id, kind=kind, detail="\n".join(paths), timestamp=record.now())
-    record.write(events.append_event, event)
-
-
-def _stands_already(repository: Repository, base: str, commit: str) -> bool:
-    """Whether every file that the run changed is as the run left it, line ends aside."""
-    for changed in changed_paths(repository, base, commit):
-        stored, there = read_blob(repository, commit, changed.path), is_file(repository.top, changed.path)
-        present = read_bytes(repository.top, changed.path) if there else None
-        if _with_plain_ends(stored) != _with_plain_ends(present):
-            return False
-    return True
-
-
-def _with_plain_ends(data: bytes | None) -> bytes | None:
-    return None if data is None else data.replace(b"\r\n", b"\n")

@@ -1,34 +1,30 @@
 """`cra bug-report`: one file with what a maintainer needs, without secrets; nothing is sent anywhere."""
 
-import contextlib
-import io
-import json
-import os
-import pwd
-import re
-import zipfile
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 
-from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
-from clean_room_agent.cli import bug_facts, options, output, wiring
-from clean_room_agent.cli.display import KEY_BYTES, change_texts
-from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.runs import find_task
-from clean_room_agent.db.rows import Connection
-from clean_room_agent.errors import CraError, RecordError, SchemaError, UsageError
-from clean_room_agent.redaction import Redactor, secret_values
+from clean_room_agent.app.bug_report import (
+    Part,
+    _default_place,
+    _parts,
+    _record,
+    _redactor,
+    _run_parts,
+    _task,
+    _text,
+    _workspace,
+    archive,
+    cleaner,
+    listing,
+    readme,
+)
+from clean_room_agent.artifacts.ids import NEWEST_RUN
+from clean_room_agent.cli import options, output
+from clean_room_agent.errors import RecordError, SchemaError, UsageError
+from clean_room_agent.report.values import change_texts
 from clean_room_agent.whole_file import write_whole
-from clean_room_agent.workspace import Workspace, private_folder
 
-HEADING = "A bug report of cra"
-NAME = "cra-bug-report"
-MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Of every file in the archive: when it was made is in it where that matters."""
 LEFT_OUT = """\
 Not in it: your files, your name, the machine's name, and,
 without --prompts, the task's words, prompts, answers,
@@ -37,18 +33,6 @@ diffs and what tests printed.
 SENT = """\
 Nothing was sent. Read it before you give it to anybody:
   python3 -m zipfile -e FILE FOLDER"""
-SHORTEST_NAME = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """One file of the archive."""
-
-    name: str
-    holds: str
-    """What is in it, for whoever decides whether to send it."""
-    value: Any
-    """Text as it is, anything else as JSON."""
 
 
 @click.command(name="bug-report")
@@ -113,150 +97,3 @@ def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bo
     )
     output.answer(f"{path}\n\n{listing(files)}\n\n{LEFT_OUT}\n{count}{SENT}")
     return 0
-
-
-def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], str]:
-    """What takes secrets, the places of home and repository, and the user's name in paths out of a text."""
-    places = {str(Path.home()): "~", str(Path.home().resolve()): "~"}
-    user = ""
-    with contextlib.suppress(KeyError):
-        entry = pwd.getpwuid(os.getuid())
-        user = entry.pw_name
-        places.setdefault(entry.pw_dir, "~")
-    if workspace is not None:
-        places |= {str(workspace.repo): "<repository>", str(workspace.repo.resolve()): "<repository>"}
-    longest_first = sorted((place for place in places if len(place) > 1), key=len, reverse=True)
-    known = re.compile("|".join(rf"{re.escape(place)}(?![\w-])" for place in longest_first) or r"(?!)")
-    own = re.compile(
-        rf"(?<=/){re.escape(user)}(?![\w-])" if len(user) >= SHORTEST_NAME and user != "root" else r"(?!)"
-    )
-
-    def clean(text: str) -> str:
-        return own.sub("<user>", known.sub(lambda match: places[match[0]], redactor.redact(text)))
-
-    return clean
-
-
-def readme(files: list[tuple[Part, str]]) -> str:
-    """What the archive says of itself."""
-    return f"{HEADING}, made by `cra bug-report`, which sent it nowhere.\n\n{listing(files)}\n"
-
-
-def listing(files: list[tuple[Part, str]]) -> str:
-    """Two lines a file, fit for a narrow terminal: name and size, then what it holds."""
-    return "\n".join(
-        f"  {part.name} ({len(text.encode()) / 1000:,.1f} kB)\n      {part.holds}" for part, text in files
-    )
-
-
-def archive(files: list[tuple[str, str]]) -> bytes:
-    """A ZIP file of these texts; the same texts give the same bytes."""
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, text in files:
-            entry = zipfile.ZipInfo(f"{NAME}/{name}", MOMENT)
-            entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
-            packed.writestr(entry, text)
-    return held.getvalue()
-
-
-def _workspace(repo: Path) -> tuple[Workspace | None, str]:
-    """The repository's workspace, else why there is none: also who has no repository yet may meet a bug."""
-    try:
-        return wiring.workspace_of(repo), ""
-    except CraError as error:
-        return None, error.message
-
-
-def _redactor(workspace: Workspace | None) -> Redactor:
-    environment = dict(os.environ)
-    named = () if workspace is None else bug_facts.named_secrets(workspace, environment)
-    kept = workspace is not None and workspace.folder.is_dir()
-    key = workspace.secret_key if workspace is not None and kept else lambda: os.urandom(KEY_BYTES)
-    return Redactor(key, (*named, *secret_values(environment)))
-
-
-@contextlib.contextmanager
-def _record(workspace: Workspace | None) -> Iterator[Connection | None]:
-    """A connection to the record; None where there is none."""
-    if workspace is None or not workspace.raw.exists():
-        yield None
-        return
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        yield conn
-
-
-def _task(conn: Connection, run: str) -> str | None:
-    """The run's whole id; None where nothing is asked for and there is none."""
-    try:
-        return find_task(conn, run.removeprefix("cra/"))
-    except UsageError:
-        if run == NEWEST_RUN:
-            return None
-        raise
-
-
-def _parts(repo: Path, workspace: Workspace | None, why_not: str) -> Iterator[Part]:
-    yield Part(
-        name="program.json",
-        holds="versions, platform, sandbox, chosen variables",
-        value=bug_facts.program_facts(workspace),
-    )
-    yield Part(
-        name="check.json", holds="`cra check`, without the model server", value=bug_facts.check_facts(repo)
-    )
-    if workspace is None:
-        yield Part(name="repository.txt", holds="why no repository is looked at", value=why_not + "\n")
-        return
-    configuration = bug_facts.configuration_facts(workspace)
-    yield Part(name="configuration.json", holds="every value, and where it comes from", value=configuration)
-    yield Part(
-        name="folder.json", holds="names and sizes in .clean_room", value=bug_facts.folder_facts(workspace)
-    )
-    for name, text in bug_facts.tracebacks():
-        yield Part(name=f"tracebacks/{name}", holds="where a bug showed itself", value=text)
-
-
-def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -> Iterator[Part]:
-    if conn is None or task_id is None:
-        return
-    from clean_room_agent.report.run_facts import call_facts, event_facts, run_facts
-    from clean_room_agent.report.trace import Chosen, read_trace
-
-    trace = read_trace(conn, task_id)
-    yield Part(
-        name="run.json",
-        holds="outcome, passes, attempts, test runs in numbers",
-        value=run_facts(trace),
-    )
-    yield Part(
-        name="events.json", holds="what happened, with names of files and tests", value=event_facts(trace)
-    )
-    yield Part(
-        name="calls.json", holds="each call: model, tokens, time, how it was read", value=call_facts(trace)
-    )
-    if not prompts:
-        return
-    from clean_room_agent.report.texts import attempt_diffs, call_texts
-
-    chosen = Chosen(place="", passes=trace.passes)
-    texts = output.plain(call_texts(conn, chosen))
-    diffs = output.plain(attempt_diffs(chosen, accepted_only=False))
-    tests = [{"kind": row.kind, "of": row.task_id, "output": row.test_output} for row in trace.tests]
-    task = "" if trace.run is None else trace.run.task_description
-    yield Part(name="task.txt", holds="YOUR WORDS: the task", value=task + "\n")
-    yield Part(name="prompts.json", holds="YOUR CODE: what models read and answered", value=texts)
-    yield Part(name="diffs.json", holds="YOUR CODE: what each attempt changed", value=diffs)
-    yield Part(name="tests.json", holds="what your tests printed", value=tests)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-
-
-def _default_place(workspace: Workspace | None, task_id: str | None) -> Path:
-    """In the program's own folder, where no snapshot of the working tree finds it; here, where there is none."""
-    name = f"{NAME}-{short_id(task_id)}.zip" if task_id else f"{NAME}.zip"
-    if workspace is None or not workspace.folder.is_dir():
-        return Path.cwd() / name
-    return private_folder(workspace.folder / "reports") / name

@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from clean_room_agent.cli.config_values import known_keys
+from clean_room_agent.app.config_values import known_keys
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.cli.main import COMMANDS, cra
 from clean_room_agent.cli.options import Known
-from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.retrieval.registry import STAGES
 
 

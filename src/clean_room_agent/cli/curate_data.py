@@ -1,20 +1,23 @@
 """`cra curate-data`: a dataset for a training plan, from the record."""
 
+import contextlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.settings import Overrides, load_settings
-from clean_room_agent.cli.training_parts import TARGETS, TrainingParts, stage_names, training_parts
-from clean_room_agent.db.raw.training import append_training_plan, get_training_plan
+from clean_room_agent.app import wiring
+from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.app.training_parts import (
+    TARGETS,
+    plan_for,
+    stage_names,
+    store_plan,
+    training_parts,
+)
+from clean_room_agent.cli import options, output
+from clean_room_agent.cli.views.curate_data import show
 from clean_room_agent.errors import UsageError
-
-if TYPE_CHECKING:
-    from clean_room_agent.training.curate import Curated
-    from clean_room_agent.training.plan import TrainingPlan
 
 FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 
@@ -77,13 +80,16 @@ def command(
         context_window=context_window, reserved_tokens=reserved_tokens, budget_config=budget_config
     )
     names = stage_names(stages, "data_selection")
-    options.require_record(workspace)
+    wiring.require_record(workspace)
     settings = load_settings(workspace.config, overrides)
-    with training_parts(workspace, settings) as parts:
-        plan, plan_id = _plan(parts, given, target)
+    with (
+        contextlib.closing(output.ProgressBar("reading runs")) as bar,
+        training_parts(workspace, settings, bar.show) as parts,
+    ):
+        plan, plan_id = plan_for(parts, given, target)
         folder = place or Path(f"dataset-{plan.target}")
         require_free(folder)
-        plan_id = plan_id or _store(parts, plan)
+        plan_id = plan_id or store_plan(parts, plan)
         role = parts.source.prompts[plan.target].role
         made = curate(
             parts.pipeline,
@@ -96,64 +102,5 @@ def command(
             count=lambda text: parts.pipeline.models.count(text, role),
             stages=names,
         )
-    _show(made, plan.target, plan_id, as_json=as_json)
+    show(made, plan.target, plan_id, as_json=as_json)
     return 0 if made.written else 1
-
-
-def _show(made: "Curated", target: str, plan_id: int, *, as_json: bool) -> None:
-    if as_json:
-        output.answer_json(
-            {
-                "dataset_id": made.dataset_id,
-                "plan_id": plan_id,
-                "folder": made.written and str(made.written.folder),
-                "files": output.plain(made.written.files) if made.written else [],
-                "left_out": made.exclusions,
-            }
-        )
-        return
-    if made.written is None:
-        output.answer(f"no good example of {target} is left; nothing was written")
-    else:
-        output.answer(f"{made.written.folder}: dataset {made.dataset_id} for {target}")
-        for file in made.written.files:
-            output.answer(f"  {file.rows:>7,}  {file.path}")
-    for reason, number in made.exclusions.items():
-        output.answer(f"  {number:>7,}  left out: {reason}")
-
-
-def _plan(parts: TrainingParts, given: str | None, target: str | None) -> tuple["TrainingPlan", int]:
-    """The plan, and its number in the record; 0 where it is not there yet.
-
-    Raises:
-        UsageError: there is no such plan, or it is for a prompt that there is not.
-    """
-    from clean_room_agent.training.plan import plan_of, read_plan
-    from clean_room_agent.training.planning import default_plan
-
-    if given is None:
-        assert target is not None
-        return default_plan(parts.source.prompts[target], parts.router), 0
-    if given.isdecimal():
-        known = parts.pipeline.record.write(get_training_plan, int(given))
-        if known is None:
-            raise UsageError(
-                f"there is no training plan {given}", hint="`cra train-plan` makes one and tells its number"
-            )
-        return plan_of(known), known.id
-    plan = read_plan(Path(given))
-    if plan.target not in TARGETS:
-        raise UsageError(
-            f"{given}: target: no prompt is called {plan.target!r}", hint=f"prompts: {', '.join(TARGETS)}"
-        )
-    return plan, 0
-
-
-def _store(parts: TrainingParts, plan: "TrainingPlan") -> int:
-    from clean_room_agent.training.plan import row_of
-
-    pipeline = parts.pipeline
-    row = row_of(
-        plan, task_id=pipeline.session.task_id, raw=plan.model_dump_json(), now=pipeline.record.now()
-    )
-    return pipeline.record.write(append_training_plan, row)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
-from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.clock import utc_now
+from clean_room_agent.app import wiring
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.cli import options, output
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import events
 from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
@@ -24,7 +25,7 @@ from clean_room_agent.git.repository import current_branch, open_repository
 def command(run: str, repo: Path, as_json: bool) -> int:
     """Delete the branch, the snapshot and the attempts of RUN (by default the newest; `@~1`: the one before). Its record stays."""
     workspace = wiring.workspace_of(repo)
-    options.require_record(workspace)
+    wiring.require_record(workspace)
     with Record.open(workspace.repo, clock=utc_now) as record:
         task_id = record.write(find_task, run)
         row = record.write(get_orchestrator_run, task_id)

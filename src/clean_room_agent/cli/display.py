@@ -1,18 +1,17 @@
 """What a command may show of secrets: none, unless it was told `--exact`."""
 
-import dataclasses
 import os
 import re
 from collections.abc import Mapping
-from enum import Enum
 from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clean_room_agent.report.values import change_texts
+
 if TYPE_CHECKING:
     from clean_room_agent.redaction import Redactor
 
-KEY_BYTES = 32
 HIDDEN = (
     r"\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
     r"\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
@@ -68,7 +67,7 @@ class Display:
         from clean_room_agent.errors import CraError
         from clean_room_agent.git.repository import find_top
         from clean_room_agent.trust import is_ours
-        from clean_room_agent.workspace import Workspace
+        from clean_room_agent.workspace import KEY_BYTES, Workspace
 
         try:
             workspace = None if self.repo is None else Workspace(repo=find_top(self.repo.absolute()))
@@ -102,24 +101,6 @@ def visible(text: str) -> str:
 def visible_json(document: str) -> str:
     r"""A JSON document with what JSON itself lets stand, and a terminal does not, written as `\u....`."""
     return IN_JSON.sub(lambda match: _escape_json(match.group()), document)
-
-
-def change_texts(value: Any, change: Any) -> Any:
-    """`value` with `change` done to each text in it; dataclasses, dicts, lists and tuples are walked, enumerations kept."""
-    if isinstance(value, Enum):
-        return value
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, tuple | list):
-        return type(value)(change_texts(item, change) for item in value)
-    if isinstance(value, dict):
-        return {change_texts(key, change): change_texts(item, change) for key, item in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        made = (field.name for field in dataclasses.fields(value) if field.init)
-        return dataclasses.replace(
-            value, **{name: change_texts(getattr(value, name), change) for name in made}
-        )
-    return value
 
 
 def _escape(number: int) -> str:

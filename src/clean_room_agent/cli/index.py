@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.clock import utc_now
-from clean_room_agent.cli.indexing import index_recorded, processors
 from clean_room_agent.db.raw.index_runs import append_index_run
 from clean_room_agent.db.raw.single import write_event
 from clean_room_agent.git.generated import generated_words
@@ -90,6 +90,6 @@ def _bounds(workspace: Workspace, digest: str) -> Bounds:
     known = recall(workspace.curated, digest)
     if known is not None:
         return known
-    from clean_room_agent.cli.settings import Overrides, load_settings
+    from clean_room_agent.app.settings import Overrides, load_settings
 
     return load_settings(workspace.config, Overrides(), optional=True).index

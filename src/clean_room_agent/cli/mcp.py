@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from clean_room_agent.cli import options, wiring
+from clean_room_agent.app import wiring
+from clean_room_agent.cli import options
 from clean_room_agent.errors import UsageError
 from clean_room_agent.version import VERSION
 

@@ -14,7 +14,7 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from clean_room_agent.cli.mcp_tools import TOOLS, Arguments, Outcome, run_command
+from clean_room_agent.app.mcp_tools import TOOLS, Arguments, Outcome, run_command
 from clean_room_agent.errors import CommandError
 
 HEARTBEAT = 10.0

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.model_jobs import ModelsView, look_at_models
+from clean_room_agent.app import wiring
+from clean_room_agent.app.model_jobs import ModelsView, look_at_models
+from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.cli import options, output
 from clean_room_agent.cli.neutral import neutral
-from clean_room_agent.cli.settings import Overrides, load_settings
 from clean_room_agent.report.sizes import size_text
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from typing import TypeVar
 
-from clean_room_agent.cli.display import Display, change_texts, current_display
+from clean_room_agent.cli.display import Display, current_display
 from clean_room_agent.orchestrator.events import Event, Observer
+from clean_room_agent.report.values import change_texts
 
 ValueT = TypeVar("ValueT")
 

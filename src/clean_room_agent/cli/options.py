@@ -10,7 +10,6 @@ from clean_room_agent.artifacts.ids import NEWEST_RUN
 from clean_room_agent.cli import output
 from clean_room_agent.cli.display import Display
 from clean_room_agent.errors import UsageError
-from clean_room_agent.workspace import Workspace
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
@@ -136,16 +135,6 @@ def _with(command: CommandT, options: Sequence[Callable[[CommandT], CommandT]]) 
     for option in reversed(options):
         command = option(command)
     return command
-
-
-def require_record(workspace: Workspace) -> None:
-    """Nothing happens where something has been recorded; nothing is made where not.
-
-    Raises:
-        UsageError: there is no record yet.
-    """
-    if not workspace.raw.exists():
-        raise UsageError("nothing has been recorded here yet", hint="`cra solve` makes the first run")
 
 
 def task_text(task: str | None, issue: Any) -> str:

@@ -1,14 +1,14 @@
 """Answers go to standard output, progress to standard error; no secret in either, and nothing that steers a terminal."""
 
-import dataclasses
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from clean_room_agent.cli.display import current_display, visible_json
 from clean_room_agent.cli.folding import fitted
+from clean_room_agent.report.values import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,19 +76,6 @@ def safe(text: str) -> str:
 def one_line(text: str) -> str:
     """`safe` text, line feeds included: a file's name may hold some."""
     return safe(text).replace("\n", "\\x0a")
-
-
-def plain(value: object) -> Any:
-    """`value` as what JSON can say."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [plain(item) for item in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return str(value)
 
 
 class ProgressBar:

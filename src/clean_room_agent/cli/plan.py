@@ -1,30 +1,20 @@
 """`cra plan`: a plan for a task, to review and edit."""
 
-import contextlib
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 import click
 
-from clean_room_agent.artifacts.ids import new_task_id, short_id
+from clean_room_agent.app import wiring
+from clean_room_agent.app.planning import PlanSource, read_plan, run_plan
+from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.plans import PlanArtifact
-from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.cli import options, output
 from clean_room_agent.cli.plan_editing import edit_plan, require_editor
-from clean_room_agent.cli.run_copy import index_for_run
-from clean_room_agent.cli.run_parts import run_parts
-from clean_room_agent.cli.settings import Overrides, Settings, load_settings
-from clean_room_agent.cli.solve import read_text
 from clean_room_agent.cli.watching import watching
-from clean_room_agent.errors import ArtifactError, CraError, UsageError
-from clean_room_agent.execute.plan_file import is_written, load_plan
+from clean_room_agent.errors import CraError, UsageError
 from clean_room_agent.execute.written_plan import written_text
-from clean_room_agent.git.repository import list_files, open_repository
-from clean_room_agent.llm.exchange import Transport
-from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.only_plan import make_plan
-from clean_room_agent.report.causes import Ending, ending_of
+from clean_room_agent.git.repository import list_files
 from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
@@ -49,7 +39,6 @@ closed without a change keeps the plan; an empty text gives it up.
 
 Exit codes: 0 a plan, 1 none came or it was given up, 2 usage, or the file or the edited text is no plan, 3 model server.
 """
-NEEDED = ("models", "budget", "stages", "solve", "testing")
 
 
 @click.command(help=HELP)
@@ -107,9 +96,9 @@ def command(
         require_editor()
     if plan_file is None:
         made = _make(workspace, overrides, options.task_text(task, issue), events, verbose)
-        source = _Source(plan=made, text="")
+        source = PlanSource(plan=made, text="")
     else:
-        source = _read(workspace, plan_file, edit=edit)
+        source = read_plan(workspace, plan_file, edit=edit)
         target = target or (plan_file if edit else None)
     as_toml = target is not None and (
         target.suffix.lower() == ".toml" or (target == plan_file and source.text != "")
@@ -129,29 +118,6 @@ def command(
     return 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Source:
-    """What there is before anything is edited."""
-
-    plan: PlanArtifact | None
-    """None where the text is to be edited first: it may be no plan yet."""
-    text: str
-    """As a person wrote it; "" where the plan is not in that form."""
-
-
-def _read(workspace: Workspace, path: Path, *, edit: bool) -> _Source:
-    """The plan in a file; of one that a person wrote and is to edit, the text alone."""
-    text = read_text(path)
-    if edit and is_written(text, str(path)):
-        return _Source(plan=None, text=text)
-    plan = load_plan(text, str(path), frozenset(list_files(workspace.repo)))
-    if not isinstance(plan, PlanArtifact):
-        raise ArtifactError(
-            f"{path}: a plan has steps; this has parts alone", hint="cra solve --meta-plan FILE"
-        )
-    return _Source(plan=plan, text="")
-
-
 def _make(
     workspace: Workspace, overrides: Overrides, task: str, events: IO[str] | None, verbose: int
 ) -> PlanArtifact:
@@ -168,31 +134,3 @@ def _make(
             f"no plan: {reason}", hint="say the task in other words, or name the files it is about"
         )
     return plan
-
-
-def run_plan(
-    workspace: Workspace,
-    settings: Settings,
-    task: str,
-    observer: Observer,
-    transport: Callable[[Settings], Transport] = wiring.live_transport,
-    task_id: str | None = None,
-) -> tuple[int, PlanArtifact | None, str]:
-    """The exit code, the plan, and why there is none."""
-    settings.require(*NEEDED)
-    wiring.require_models(settings, transport)
-    task_id = task_id or new_task_id()
-    repo = open_repository(workspace.repo)
-    with (
-        wiring.open_desk(workspace, settings, task_id, transport, watch=observer.notice) as desk,
-        contextlib.ExitStack() as stack,
-    ):
-        index = stack.enter_context(index_for_run(desk, repo, task_id, None, observer))
-        parts = stack.enter_context(
-            run_parts(desk, repo, task_id, task, observer, command="plan", index_path=index)
-        )
-        made = make_plan(task_id, task, parts)
-        ending = Ending() if made.plan else desk.record.write(ending_of, task_id, reason=made.reason)
-        desk.end_task()
-    reason = made.reason or f"see cra show {short_id(task_id)}"
-    return (0 if made.plan else 1), made.plan, "; ".join((reason, *ending.sentences()))

@@ -3,36 +3,18 @@
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-from clean_room_agent.artifacts.ids import short_id
-from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.clock import utc_now
+from clean_room_agent.app import wiring
+from clean_room_agent.app.prune_removal import carry_out
+from clean_room_agent.app.pruning import DISCARDED, KINDS, STATUSES, Choice, plan_pruning, site_of
+from clean_room_agent.cli import options, output
 from clean_room_agent.cli.neutral import neutral
-from clean_room_agent.cli.pruning import (
-    DISCARDED,
-    KINDS,
-    STATUSES,
-    Choice,
-    Plan,
-    Site,
-    carry_out,
-    plan_pruning,
-)
-from clean_room_agent.cli.settings import Overrides, load_settings
-from clean_room_agent.git.repository import open_repository
-from clean_room_agent.report.runs import COLOURS, age, first_line
-from clean_room_agent.report.sizes import size_text
-from clean_room_agent.workspace import Workspace
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
+from clean_room_agent.cli.views.prune import as_object, render, verdict
 
 AGE = re.compile(r"([0-9]{1,5})([hdw])\Z")
 UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-SHOWN_RUNS = 20
 HELP = f"""Say what takes room, and with --yes take away what may go. Nothing is taken without --yes.
 
 Where nothing is chosen, that is what nothing is lost with: work trees, copies and temporary folders that dead processes
@@ -87,85 +69,14 @@ def command(
 ) -> int:
     """The command."""
     workspace = wiring.workspace_of(repo)
-    site = _site(workspace)
+    site = site_of(workspace)
     plan = plan_pruning(site, Choice(older_than=older_than, statuses=statuses, kinds=kinds))
     notes = (*plan.notes, *(carry_out(site, plan) if yes else ()))
     if as_json:
-        output.answer_json(_as_object(plan, notes, done=yes))
+        output.answer_json(as_object(plan, notes, done=yes))
     else:
-        output.console().print(*_render(neutral(plan), done=yes), sep="\n", highlight=False)
+        output.console().print(*render(neutral(plan), done=yes), sep="\n", highlight=False)
         for note in notes:
             output.answer(note)
-        output.answer(_verdict(plan, done=yes))
+        output.answer(verdict(plan, done=yes))
     return 0
-
-
-def _site(workspace: Workspace) -> Site:
-    settings = load_settings(workspace.config, Overrides(), optional=True)
-    return Site(
-        workspace=workspace,
-        repo=open_repository(workspace.repo),
-        worktrees=wiring.worktrees_folder(workspace, settings),
-        cache=wiring.cache_folder() / "worktrees",
-    )
-
-
-def _as_object(plan: Plan, notes: tuple[str, ...], *, done: bool) -> dict[str, Any]:
-    return {
-        "done": done,
-        "bytes": plan.size,
-        "kinds": output.plain(plan.sizes),
-        "runs": [
-            {
-                "task_id": run.task_id,
-                "status": run.status,
-                "bytes": run.size,
-                "kinds": sorted({piece.kind for piece in run.pieces}),
-                "warning": run.warning,
-            }
-            for run in plan.runs
-        ],
-        "others": output.plain(plan.others),
-        "notes": notes,
-    }
-
-
-def _render(plan: Plan, *, done: bool) -> "list[RenderableType]":
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-    table.add_column("what", no_wrap=True)
-    table.add_column("takes", justify="right", no_wrap=True)
-    table.add_column("went" if done else "goes", justify="right", no_wrap=True)
-    table.add_column("", overflow="fold")
-    for each in plan.sizes:
-        goes = Text(size_text(each.goes) if each.count else "-", style="bold" if each.count else "dim")
-        table.add_row(each.kind, size_text(each.takes), goes, Text(KINDS[each.kind], style="dim"))
-    parts: list[RenderableType] = [table]
-    if plan.runs:
-        runs = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
-        for column in ("run", "age", "status", "size"):
-            runs.add_column(column, no_wrap=True, justify="right" if column in {"age", "size"} else "left")
-        runs.add_column("task", overflow="fold")
-        now = utc_now()
-        for run in plan.runs[:SHOWN_RUNS]:
-            told = Text(first_line(run.task_description) or run.command)
-            if run.warning:
-                told.append(f"\n{run.warning}", style="yellow")
-            status = Text(run.status.replace("_", " "), style=COLOURS.get(run.status, "cyan"))
-            runs.add_row(short_id(run.task_id), age(run.timestamp, now), status, size_text(run.size), told)
-        parts += [Text(""), runs]
-        if len(plan.runs) > SHOWN_RUNS:
-            parts.append(
-                Text(f"and {len(plan.runs) - SHOWN_RUNS} more runs (--json names them all)", style="dim")
-            )
-    return [*parts, Text("")]
-
-
-def _verdict(plan: Plan, *, done: bool) -> str:
-    if not plan.pieces:
-        return "nothing to take away; --older-than, --status and --kind choose more"
-    if done:
-        return f"{size_text(plan.size)} taken away"
-    return f"nothing was taken away; {size_text(plan.size)} would go with --yes"

@@ -6,18 +6,18 @@ from typing import IO
 
 import click
 
+from clean_room_agent.app import wiring
+from clean_room_agent.app.run_copy import index_progress
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import RoomRequest
-from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.settings import Overrides, Settings, load_settings
-from clean_room_agent.cli.watching import index_progress, watching
+from clean_room_agent.cli import options, output
+from clean_room_agent.cli.views.retrieve import say_why_poor, show
+from clean_room_agent.cli.watching import watching
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import decisions, task_runs
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.report.causes import ending_of
-from clean_room_agent.report.package import as_markdown, as_object
-from clean_room_agent.retrieval.retriever import Retrieved
 from clean_room_agent.workspace import Workspace
 
 FORMATS = ("text", "json", "markdown", "prompt")
@@ -87,18 +87,10 @@ def command(
         )
         desk.record.write(task_runs.finish_task_run, row_id, outcome)
         rows = desk.record.write(decisions.list_decisions, task_id)
-        _say_why_poor(desk, task_id, found)
+        say_why_poor(desk, task_id, found)
         desk.session.archive(desk.record)
     show(found, rows, "json" if as_json else form)
     return 0
-
-
-def _say_why_poor(desk: wiring.Desk, task_id: str, found: Retrieved) -> None:
-    """Where nothing is shown, or the answers were of no use, the person knows what calls and search came to."""
-    ending = desk.record.write(ending_of, task_id)
-    if ending.weak or not found.package.items:
-        for line in ending.sentences():
-            output.aside(line)
 
 
 def _settings(workspace: Workspace, overrides: Overrides, *, no_model: bool) -> Settings:
@@ -114,22 +106,6 @@ def _settings(workspace: Workspace, overrides: Overrides, *, no_model: bool) -> 
         )
     settings = load_settings(workspace.config, overrides, optional=no_model)
     if no_model and "models" not in settings.data:
-        settings = wiring.with_plain_budget(wiring.without_models(settings))
+        settings = wiring.with_plain_budget(wiring.without_models(settings), output.aside)
     settings.require("models", "budget", "stages")
     return settings
-
-
-def show(found: Retrieved, rows: tuple[decisions.DecisionRow, ...], form: str) -> None:
-    """Write the package to standard output in one of `FORMATS`."""
-    package = found.package
-    if form == "json":
-        output.answer_json(as_object(package, found.candidates, rows))
-    elif form == "markdown":
-        output.answer(as_markdown(package))
-    elif form == "prompt":
-        output.hand_on(package.to_prompt_text())
-    else:
-        from clean_room_agent.report.package_table import as_table
-
-        console = output.console()
-        console.print(as_table(package, rows, width=console.width), highlight=False, soft_wrap=True)

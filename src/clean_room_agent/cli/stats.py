@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
-from clean_room_agent.cli import options, output, wiring
+from clean_room_agent.app import wiring
+from clean_room_agent.cli import options, output
 from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.cli.paging import paged
 from clean_room_agent.db.connection import get_connection
+from clean_room_agent.report.values import plain
 
 
 @click.command()
@@ -32,7 +34,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
     from clean_room_agent.training.logs import LogAnalysisAPI, TaskLog
 
     workspace = wiring.workspace_of(repo)
-    options.require_record(workspace)
+    wiring.require_record(workspace)
     bar = output.ProgressBar("reading runs")
 
     def watched(logs: LogAnalysisAPI) -> Iterator[TaskLog]:
@@ -50,7 +52,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
         told: dict[str, Any] = {
             "prompts": [
                 {
-                    **output.plain(each.sums),
+                    **plain(each.sums),
                     "precision": each.agreement and each.agreement.precision,
                     "recall": each.agreement and each.agreement.recall,
                 }
@@ -59,7 +61,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
             "waterfall": waterfall_object(waterfall),
         }
         if counterfactual:
-            told["headroom"] = output.plain(waterfall.headroom)
+            told["headroom"] = plain(waterfall.headroom)
         output.answer_json(told)
     else:
         from clean_room_agent.report.stats import render_stats

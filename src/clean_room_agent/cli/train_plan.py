@@ -1,13 +1,15 @@
 """`cra train-plan`: what is worth an adapter, planned from the record."""
 
+import contextlib
 from pathlib import Path
 
 import click
 
-from clean_room_agent.cli import options, output, wiring
-from clean_room_agent.cli.settings import Overrides, load_settings
+from clean_room_agent.app import wiring
+from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.app.training_parts import TARGETS, stage_names, training_parts
+from clean_room_agent.cli import options, output
 from clean_room_agent.cli.stats import waterfall_object
-from clean_room_agent.cli.training_parts import TARGETS, stage_names, training_parts
 from clean_room_agent.whole_file import write_whole
 
 
@@ -46,9 +48,12 @@ def command(
         context_window=context_window, reserved_tokens=reserved_tokens, budget_config=budget_config
     )
     names = stage_names(stages, "log_analysis")
-    options.require_record(workspace)
+    wiring.require_record(workspace)
     settings = load_settings(workspace.config, overrides)
-    with training_parts(workspace, settings) as parts:
+    with (
+        contextlib.closing(output.ProgressBar("reading runs")) as bar,
+        training_parts(workspace, settings, bar.show) as parts,
+    ):
         made = make_training_plan(
             parts.pipeline,
             parts.source,

@@ -12,7 +12,7 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
 from clean_room_agent.llm.call_events import CallFinished, CallUnreadable
 from clean_room_agent.llm.probe import PROBE_NAME
-from clean_room_agent.orchestrator.events import Event, IndexProgress, Observer, PassFinished
+from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.report.live import Broadcast, EventStream, TerminalView
 from clean_room_agent.workspace import Workspace
 
@@ -39,11 +39,6 @@ def watching(
         yield Broadcast(tuple(observers))
     finally:
         view.close()
-
-
-def index_progress(observer: Observer) -> Callable[[int, int], None]:
-    """What an index run is to call, so that `observer` is told how far it is."""
-    return lambda done, total: observer.notice(IndexProgress(done=done, total=total))
 
 
 class VerboseView:

@@ -7,9 +7,11 @@ from typing import Literal
 from rich.text import Text
 
 from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.raw.causes import Cause, CauseCount, Causes, count_causes
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.report.trace import RunTrace
 
 Work = Literal["planning", "editing", "describing", "judging"]
 
@@ -161,3 +163,13 @@ PLURAL: Mapping[Cause, str] = {
     Cause.REFUSED: "were refused",
     Cause.SERVER: "met failures of the server",
 }
+
+
+UNFINISHED = frozenset({RunStatus.FAILED, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
+
+
+def ending_on_record(conn: Connection, trace: RunTrace) -> Ending:
+    """Why the run is unfinished; empty while it goes on, and where it is complete."""
+    if trace.run is None or trace.run.status not in UNFINISHED:
+        return Ending()
+    return ending_of(conn, trace.task_id, reason=trace.run.reason)

@@ -8,8 +8,12 @@ from rich.text import Text
 
 from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import GitError
+from clean_room_agent.git.history import diff
+from clean_room_agent.git.repository import open_repository
 from clean_room_agent.report.line_origin import of_file
-from clean_room_agent.report.trace import Chosen
+from clean_room_agent.report.trace import Chosen, RunTrace
+from clean_room_agent.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,3 +141,15 @@ def _head(text: CallTexts) -> Text:
     return Text(
         f"=== call {text.call_id}  {text.place}  {text.call_type}{item}  {text.model}", style="bold cyan"
     )
+
+
+def result_diffs(workspace: Workspace, trace: RunTrace, chosen: Chosen) -> tuple[AttemptDiff, ...]:
+    """The whole run's change as git has it; of a place, and where the commits are gone, attempt by attempt."""
+    run = trace.run
+    if chosen.place or run is None or not run.result_commit:
+        return attempt_diffs(chosen, accepted_only=not chosen.place)
+    try:
+        text = diff(open_repository(workspace.repo), run.snapshot_commit, run.result_commit)
+    except GitError:
+        return attempt_diffs(chosen, accepted_only=True)
+    return (AttemptDiff(place="", attempt=0, outcome=run.status.value, stands=True, diff=text),)

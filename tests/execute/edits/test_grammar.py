@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from tests.fakes.prompt_inputs import INPUTS
 from tests.fakes.rooms import shown_file
 
+from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.package import section_texts
-from clean_room_agent.cli.prompts import PROMPTS
 from clean_room_agent.execute.edits.grammar import MAX_BLOCKS, MAX_NAMES, TAGS, Editable, edit_grammar
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edit

@@ -1,0 +1,97 @@
+"""Jobs carried out here, each in a process of its own, so many at a time."""
+
+import contextlib
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+
+from clean_room_agent.app.batch_tasks import BatchJob
+from clean_room_agent.app.batch_worker import INTERRUPTED, JobOutcome, serve
+from clean_room_agent.app.listening import heard_by
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Running:
+    job: BatchJob
+    process: BaseProcess
+    answer: Connection
+
+
+class LocalEngine:
+    """Starts jobs, gives what became of each as it ends, and ends early when it is asked to."""
+
+    def __init__(self, jobs: int, begun: Callable[[BatchJob], None]) -> None:
+        """`jobs`: processes at a time; `begun` is told of each job that starts."""
+        self._jobs = jobs
+        self._begun = begun
+        self._running: list[_Running] = []
+        self._ending = False
+
+    def run(self, jobs: Sequence[BatchJob]) -> Iterator[JobOutcome]:
+        """The outcomes, in the order in which the jobs end. Asked to end, no other job is begun, and each run that is under
+        way ends where nothing is half done.
+        """
+        waiting = list(jobs)
+        with heard_by(self._pass_on), self._left_to_end():
+            while self._running or (waiting and not self._ending):
+                while waiting and len(self._running) < self._jobs and not self._ending:
+                    self._start(waiting.pop(0))
+                ready = set(wait([each.answer for each in self._running], timeout=1.0))
+                for each in [each for each in self._running if each.answer in ready]:
+                    yield self._collect(each)
+
+    @contextlib.contextmanager
+    def _left_to_end(self) -> Iterator[None]:
+        """Where the body fails, or nobody wants more outcomes, the runs under way end first."""
+        try:
+            yield
+        finally:
+            if self._running:
+                self._pass_on()
+            for each in self._running:
+                each.process.join()
+
+    @property
+    def ending(self) -> bool:
+        """Whether it was asked to end."""
+        return self._ending
+
+    def _start(self, job: BatchJob) -> None:
+        context = multiprocessing.get_context("spawn")
+        mine, theirs = context.Pipe(duplex=False)
+        process = context.Process(target=serve, args=(job, theirs), name=f"cra batch {job.name}")
+        process.start()
+        theirs.close()
+        self._running.append(_Running(job=job, process=process, answer=mine))
+        self._begun(job)
+
+    def _collect(self, done: _Running) -> JobOutcome:
+        try:
+            outcome: JobOutcome | None = done.answer.recv()
+        except EOFError:
+            outcome = None
+        done.answer.close()
+        done.process.join()
+        self._running.remove(done)
+        if outcome is not None:
+            return outcome
+        died = f"its process ended with code {done.process.exitcode}; the next start goes on with it"
+        return JobOutcome(
+            job=done.job,
+            status="interrupted" if self._ending else "error",
+            exit_code=INTERRUPTED if self._ending else 1,
+            how="new",
+            detail={},
+            error="" if self._ending else died,
+        )
+
+    def _pass_on(self) -> None:
+        self._ending = True
+        for each in self._running:
+            if each.process.pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(each.process.pid, signal.SIGINT)

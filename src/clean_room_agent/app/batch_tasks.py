@@ -1,0 +1,177 @@
+"""The tasks of a batch: a file of JSON lines becomes jobs, each the same run again whenever the batch is started."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.app.solve import NEEDED, plan_given
+from clean_room_agent.app.wiring import workspace_of
+from clean_room_agent.errors import CraError, UsageError
+from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.whole_file import read_given
+
+MAX_FAULTS = 10
+
+
+class TaskLine(BaseModel):
+    """One line: what is to be done, and where."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    task: str | None = None
+    """What is to be changed, in words."""
+    issue: str | None = None
+    """In place of `task`: a file that holds the words."""
+    id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,64}$")
+    """The task's name in the summary; the line's number by default."""
+    repo: str | None = None
+    """The repository; that of the command by default."""
+    plan: str | None = None
+    """A plan to follow, as `cra solve --plan` does."""
+
+    @model_validator(mode="after")
+    def _says_what(self) -> "TaskLine":
+        if self.plan is None and (self.task is None) == (self.issue is None):
+            raise ValueError("say the task once: as task, or as issue (a file)")
+        return self
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchJob:
+    """One task, ready to be run anywhere that has its repository."""
+
+    name: str
+    line: int
+    repo: Path
+    task_id: str
+    """The same for the same batch, repository, name and words: that is how a second start finds its runs."""
+    task: str
+    given: PlanGiven
+    overrides: Overrides
+    retry: bool
+    """Whether a run that ended without success goes on."""
+
+
+def read_jobs(
+    path: Path, *, repo: Path, batch: str, overrides: Overrides, retry: bool
+) -> tuple[BatchJob, ...]:
+    """The jobs of the file, in its order. Paths in it are relative to its folder; blank lines count for nothing.
+
+    Raises:
+        UsageError: names each line that is wrong, ten at most; nothing has been started.
+    """
+    try:
+        text = read_given(path)
+    except (OSError, ValueError) as exc:
+        raise UsageError(f"cannot read {path}: {exc}") from exc
+    jobs: list[BatchJob] = []
+    faults: list[str] = []
+    names: dict[str, int] = {}
+    settle = _Settling(path=path, repo=repo, batch=batch, overrides=overrides, retry=retry)
+    for number, line in _lines(text):
+        try:
+            job = settle.job(number, line)
+            if (first := names.setdefault(job.name, number)) != number:
+                raise UsageError(f"the id {job.name!r} is that of line {first}")
+            jobs.append(job)
+        except CraError as error:
+            remedy = f" -> {error.hint}" if error.hint else ""
+            faults.append(f"line {number}: {error.message}{remedy}")
+    if faults:
+        more = f"\n  and {len(faults) - MAX_FAULTS} more lines" if len(faults) > MAX_FAULTS else ""
+        raise UsageError(
+            f"{path}: nothing was started\n  " + "\n  ".join(faults[:MAX_FAULTS]) + more,
+            hint='a line is an object: {"task": "...", "id": "...", "repo": "..."}; see cra batch --help',
+        )
+    if not jobs:
+        raise UsageError(f"{path} holds no task", hint='write a line for each: {"task": "..."}')
+    return tuple(jobs)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), start=1):
+        if line.strip():
+            yield number, line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settling:
+    path: Path
+    repo: Path
+    batch: str
+    overrides: Overrides
+    retry: bool
+
+    def job(self, number: int, line: str) -> BatchJob:
+        """The line's job.
+
+        Raises:
+            CraError: what is wrong with it.
+        """
+        read = _task_line(line)
+        folder = self.path.absolute().parent
+        top = _ready(folder / read.repo if read.repo is not None else self.repo, self.overrides)
+        workspace = workspace_of(top)
+        given, planned = plan_given(workspace, folder / read.plan if read.plan else None, None)
+        words = read.task if read.issue is None else _words(folder / read.issue)
+        task = (words if words is not None else planned).strip()
+        if not task:
+            raise UsageError("the task is empty")
+        name = read.id or str(number)
+        parts = (self.batch, str(top), name, task, repr(given) if read.plan else "")
+        digest = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()
+        return BatchJob(
+            name=name,
+            line=number,
+            repo=top,
+            task_id=str(uuid.UUID(bytes=digest[:16], version=4)),
+            task=task,
+            given=given,
+            overrides=self.overrides,
+            retry=self.retry,
+        )
+
+
+def _task_line(line: str) -> TaskLine:
+    try:
+        found: Any = json.loads(line)
+    except (ValueError, RecursionError) as exc:
+        raise UsageError(f"not JSON: {exc}") from exc
+    if not isinstance(found, dict):
+        raise UsageError("not a JSON object")
+    try:
+        return TaskLine.model_validate(found)
+    except ValidationError as exc:
+        told = []
+        for error in exc.errors():
+            key = ".".join(map(str, error["loc"]))
+            if error["type"] == "extra_forbidden":
+                told.append(f"unknown key {key!r}; known: {', '.join(TaskLine.model_fields)}")
+            else:
+                told.append(
+                    f"{key}: {error['msg']}" if key else str(error["msg"]).removeprefix("Value error, ")
+                )
+        raise UsageError("; ".join(told)) from exc
+
+
+def _words(path: Path) -> str:
+    try:
+        return read_given(path)
+    except (OSError, ValueError) as exc:
+        raise UsageError(f"cannot read {path}: {exc}") from exc
+
+
+@cache
+def _ready(path: Path, overrides: Overrides) -> Path:
+    """The top of the repository at `path`, whose configuration has all that a run needs."""
+    workspace = workspace_of(path)
+    load_settings(workspace.config, overrides).require(*NEEDED)
+    return workspace.repo

@@ -1,0 +1,113 @@
+"""One job of a batch: its run is begun, gone on with, or found to be over."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from multiprocessing import parent_process
+from multiprocessing.connection import Connection
+from typing import Any
+
+from clean_room_agent.app.batch_tasks import BatchJob
+from clean_room_agent.app.resuming import flags_text
+from clean_room_agent.app.settings import load_settings
+from clean_room_agent.app.solve import EXIT_CODES, SolveRequest, as_object, request_again, run_solve
+from clean_room_agent.app.wiring import workspace_of
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.errors import CraError, Interrupted
+from clean_room_agent.report.live import Broadcast
+from clean_room_agent.workspace import Workspace
+
+SHOWN = ("reason", "branch", "files", "tests", "parts", "steps", "calls", "tokens", "seconds")
+INTERRUPTED = 130
+ENDED = frozenset({RunStatus.COMPLETE, RunStatus.FAILED, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutcome:
+    """What became of a job."""
+
+    job: BatchJob
+    status: str
+    """A run's; `error` where the run could not be begun or gone on with."""
+    exit_code: int
+    """As that of `cra solve`."""
+    how: str
+    """new, resumed, or known: the run had ended at an earlier start."""
+    detail: Mapping[str, Any]
+    """What `cra solve --json` says of it, without its texts."""
+    error: str = ""
+    hint: str = ""
+
+
+def solve_job(job: BatchJob) -> JobOutcome:
+    """The job's run has ended, or can be gone on with by the next start."""
+    outcome = JobOutcome(job=job, status="error", exit_code=1, how="new", detail={})
+    try:
+        workspace = workspace_of(job.repo)
+        row = _known(workspace, job.task_id)
+        if row is not None and (row.status is RunStatus.COMPLETE or (row.status in ENDED and not job.retry)):
+            return _as_recorded(job, row)
+        if row is None:
+            request = SolveRequest(task=job.task, given=job.given, flags=flags_text(job.overrides))
+            overrides = job.overrides
+        else:
+            outcome = replace(outcome, how="resumed")
+            _, request, overrides = request_again(workspace, job.task_id, job.overrides, hint="")
+        settings = load_settings(workspace.config, overrides)
+        code, summary = run_solve(workspace, settings, request, Broadcast(()), task_id=job.task_id)
+        told = as_object(summary)
+        return replace(
+            outcome, status=told["status"], exit_code=code, detail={key: told[key] for key in SHOWN}
+        )
+    except (KeyboardInterrupt, Interrupted):
+        return replace(outcome, status=RunStatus.INTERRUPTED.value, exit_code=INTERRUPTED)
+    except CraError as error:
+        return replace(outcome, exit_code=error.exit_code, error=error.message, hint=error.hint)
+    except Exception as error:  # noqa: BLE001 - one task's bug does not end the others
+        return replace(outcome, error=f"this is a bug in cra: {type(error).__name__}: {error}")
+
+
+def serve(job: BatchJob, answer: Connection) -> None:
+    """The outcome was sent to whoever started this process; where that dies, the run ends as by Ctrl-C.
+
+    The process has a group of its own: Ctrl-C at the terminal reaches the batch alone, which passes it on once.
+    """
+    os.setpgid(0, 0)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    outcome = solve_job(job)
+    with contextlib.suppress(BrokenPipeError):
+        answer.send(outcome)
+
+
+def _end_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _known(workspace: Workspace, task_id: str) -> OrchestratorRunRow | None:
+    if not workspace.raw.exists():
+        return None
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        return get_orchestrator_run(conn, task_id)
+
+
+def _as_recorded(job: BatchJob, row: OrchestratorRunRow) -> JobOutcome:
+    return JobOutcome(
+        job=job,
+        status=row.status.value,
+        exit_code=EXIT_CODES.get(row.status, 1),
+        how="known",
+        detail={
+            "reason": row.reason,
+            "branch": row.branch,
+            "parts": {"done": row.parts_completed, "total": row.total_parts},
+            "steps": {"done": row.steps_completed, "total": row.total_steps},
+        },
+    )

@@ -1,0 +1,209 @@
+"""Mining histories for training pairs: the units that are wanted, made by an engine, and the datasets that come of them."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.progress import Bar
+from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import DatasetRow, TrainingPlanRow, append_dataset, append_training_plan
+from clean_room_agent.errors import UsageError
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.version import VERSION
+from clean_room_agent.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clean_room_agent.training.bootstrap import Assembled, Engine, Mined
+    from clean_room_agent.training.dataset import Written
+    from clean_room_agent.training.plan import TrainingPlan
+    from clean_room_agent.training.shards import Making
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Which of the units this machine makes: number `at` (from 1) of `of`."""
+
+    at: int = 1
+    of: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be mined, and by whom."""
+
+    repositories: tuple[str, ...]
+    manifest: Path | None
+    exclude: Path | None
+    place: Path
+    """Clones and finished units are kept here."""
+    newest: int | None
+    unit_commits: int
+    part: Part
+    engine: str
+    jobs: int
+
+    @property
+    def shards(self) -> Path:
+        """The folder of the finished units."""
+        return self.place / "shards"
+
+
+def make_units(wanted: Wanted, making: "Making", bar: Bar) -> "tuple[Mined, tuple[str, ...], int]":
+    """What was mined, the repositories that are excluded, and how many units nobody has made yet."""
+    from clean_room_agent.training import bootstrap, sources
+
+    listed = [sources.Listed(source=name) for name in wanted.repositories]
+    listed += sources.read_manifest(wanted.manifest) if wanted.manifest else ()
+    if not listed:
+        raise UsageError("no repository is named", hint="give paths or https URLs, or --manifest FILE")
+    exclusions = sources.read_exclusions(wanted.exclude) if wanted.exclude else sources.Exclusions()
+    found, excluded = sources.open_sources(
+        listed,
+        wanted.place / "clones",
+        exclusions,
+        lambda doing, done, total: bar.show(done, total, f" {doing}"),
+    )
+    mined = bootstrap.mine_sources(
+        found,
+        exclusions,
+        unit_commits=wanted.unit_commits,
+        newest=wanted.newest,
+        progress=lambda done, total: bar.show(done, total, " histories"),
+    )
+    own = mined.units[wanted.part.at - 1 :: wanted.part.of]
+    waiting = bootstrap.missing_units(wanted.shards, own, making)
+    make = _engine(wanted.engine, wanted.jobs)
+    make(wanted.shards, waiting, making, lambda done, total: bar.show(done, total, " units"))
+    return mined, excluded, len(bootstrap.missing_units(wanted.shards, mined.units, making))
+
+
+def making_of(settings: Settings, licences: tuple[str, ...]) -> "Making":
+    """What pairs are made with, as configured; of all allowed licences where none is named.
+
+    Raises:
+        ConfigError: the configuration names a stage that there is not.
+    """
+    from clean_room_agent.training.licences import ALLOWED
+    from clean_room_agent.training.pairs import PairConfig
+    from clean_room_agent.training.shards import Making
+
+    wiring.retrieval_config(settings)  # a stage that there is not is refused before anything is done
+    texts = [
+        [prompt.name, prompt.title, prompt.system, prompt.template, prompt.schema, prompt.example]
+        for prompt in PROMPTS
+    ]
+    return Making(
+        pairs=PairConfig(
+            models=settings.models,
+            budget=settings.budget,
+            stages=settings.stages.names(),
+            judgments=settings.judgments,
+            conventions=settings.conventions,
+            orchestrator=settings.orchestrator,
+            edit=settings.edit,
+        ),
+        index=settings.index,
+        licences=licences or ALLOWED,
+        prompts=hashlib.sha256(json.dumps([*texts, VERSION], sort_keys=True).encode()).hexdigest(),
+    )
+
+
+def _engine(name: str, jobs: int) -> "Engine":
+    if name == "ray":
+        from clean_room_agent.training.cluster import run_on_ray
+
+        return run_on_ray
+    from clean_room_agent.training.bootstrap import engine_here
+
+    return engine_here(jobs)
+
+
+def write_pairs(
+    target: Path,
+    assembled: "Assembled",
+    mined: "Mined",
+    making: "Making",
+    settings: Settings,
+    form: str,
+    workspace: Workspace,
+) -> "tuple[Written | None, dict[str, int]]":
+    """The dataset stands, and the record has a plan and a dataset for each prompt, by these numbers; nothing where no pair is left."""
+    if not assembled.entries:
+        return None, {}
+    from clean_room_agent.training.dataset import Card, write_dataset
+    from clean_room_agent.training.dataset_filters import SPLIT_RULE
+    from clean_room_agent.training.dataset_formats import FORMATS as TRAINERS
+    from clean_room_agent.training.planning import default_plan
+
+    router = ModelRouter(settings.models, settings.budget)
+    stages = sorted({entry.row.origin.stage for entry in assembled.entries})
+    plans = {stage: default_plan(_prompt(stage), router) for stage in stages}
+    criteria: dict[str, Any] = {
+        "repositories": sorted({unit.repo for unit in mined.units}),
+        "commits": assembled.commits,
+        "licences": list(making.licences),
+        "making": making.digest,
+    }
+    card = Card(
+        title="Training pairs from commits",
+        base_model=", ".join(sorted({plan.base_model for plan in plans.values()})),
+        plan={},
+        criteria=criteria,
+        split_rule=SPLIT_RULE,
+        exclusions=assembled.left_out,
+    )
+    written = write_dataset(target, assembled.entries, card, TRAINERS[form])
+    return written, _record(workspace, written, assembled, plans, criteria, form)
+
+
+def _record(
+    workspace: Workspace,
+    written: "Written",
+    assembled: "Assembled",
+    plans: "Mapping[str, TrainingPlan]",
+    criteria: Mapping[str, Any],
+    form: str,
+) -> dict[str, int]:
+    """The record has a plan and a dataset for each prompt; the dataset's number, by prompt."""
+    task_id = new_task_id()
+    numbers = {}
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        for stage, plan in plans.items():
+            kept = TrainingPlanRow(
+                task_id=task_id,
+                target_stage=stage,
+                base_model=plan.base_model,
+                source="synthetic",
+                data_criteria=json.dumps(criteria),
+                hyperparameters=plan.hyperparameters.model_dump_json(),
+                improvement_targets="{}",
+                raw_plan="",
+                timestamp=record.now(),
+            )
+            count = written.count("sft", stage)
+            row = DatasetRow(
+                training_plan_id=record.write(append_training_plan, kept),
+                stage_name=stage,
+                base_model=plan.base_model,
+                source="synthetic",
+                dataset_path=str(written.folder),
+                example_count=count,
+                positive_count=assembled.positive.get(stage, 0),
+                negative_count=count - assembled.positive.get(stage, 0),
+                format=form,
+                timestamp=record.now(),
+            )
+            numbers[stage] = record.write(append_dataset, row)
+    return numbers
+
+
+def _prompt(stage: str) -> Any:
+    return next(prompt for prompt in PROMPTS if prompt.name == stage)

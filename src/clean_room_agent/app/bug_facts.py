@@ -1,0 +1,164 @@
+"""What a maintainer needs to know of this machine and this repository's settings. Nothing here asks a server."""
+
+import os
+import platform
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from clean_room_agent import beneath
+from clean_room_agent.app import wiring
+from clean_room_agent.app.checks import as_object, local_checks
+from clean_room_agent.app.config_values import ConfiguredValue, list_values
+from clean_room_agent.app.settings import user_config_file
+from clean_room_agent.config import read_toml
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.redaction import SECRET_NAME
+from clean_room_agent.sandbox.bubblewrap import Obstacle, working_bubblewrap
+from clean_room_agent.trust import entries_below, state_folder
+from clean_room_agent.version import VERSION
+from clean_room_agent.workspace import Workspace
+
+PACKAGE = "clean-room-agent"
+TOLD_VARIABLES = (
+    *(
+        "OLLAMA_HOST",
+        "PYTEST_ADDOPTS",
+        "NODE_OPTIONS",
+        "PYTHONPATH",
+        "VIRTUAL_ENV",
+        "CI",
+        "LANG",
+        "LC_ALL",
+        "TERM",
+    ),
+    *("SHELL", "PAGER", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "COLUMNS"),
+)
+"""No other variable's value is told."""
+HIDDEN = "[hidden: its name says that it is secret]"
+NAMES_A_VARIABLE = re.compile(r"_env\Z")
+MAX_TRACEBACKS = 3
+MAX_TRACEBACK_BYTES = 200_000
+
+
+def program_facts(workspace: Workspace | None) -> dict[str, Any]:
+    """Versions, platform, sandbox, folders."""
+    found = working_bubblewrap()
+    usage = shutil.disk_usage(tempfile.gettempdir() if workspace is None else workspace.repo)
+    return {
+        "cra": VERSION,
+        "python": sys.version,
+        "executable": sys.executable,
+        "environment": sys.prefix,
+        "packages": _packages(),
+        "platform": platform.platform(),
+        "machine": platform.machine(),
+        "libc": " ".join(platform.libc_ver()),
+        "processors": os.cpu_count(),
+        "is_root": os.geteuid() == 0,
+        "sandbox": found.reason if isinstance(found, Obstacle) else f"bubblewrap {found.version} works",
+        "cache_folder": str(wiring.cache_folder()),
+        "state_folder": str(state_folder()),
+        "free_disk_bytes": usage.free,
+        "variables": {name: os.environ[name] for name in TOLD_VARIABLES if name in os.environ},
+        "terminal": {
+            "input": sys.stdin.isatty(),
+            "output": sys.stdout.isatty(),
+            "errors": sys.stderr.isatty(),
+        },
+    }
+
+
+def check_facts(repo: Path) -> list[dict[str, object]]:
+    """The lines of `cra check` that ask no model server."""
+    return [as_object(line) for line in local_checks(repo)]
+
+
+def configuration_facts(workspace: Workspace) -> list[dict[str, Any]] | dict[str, Any]:
+    """Every value with where it is from; where it cannot be read, why, and what the repository's file says.
+
+    What a key that names a secret is set to is not told.
+    """
+    try:
+        return [_value(each) for each in list_values(workspace)]
+    except ConfigError as error:
+        found: dict[str, Any] = {"error": error.message}
+        with suppress(ConfigError):
+            found["repository"] = without_named(
+                "", to_jsonable_python(read_toml(workspace.config), fallback=str)
+            )
+        return found
+
+
+def named_secrets(workspace: Workspace, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of the variables that the configuration names as holding a key, whatever they are called."""
+    found = []
+    for path in (workspace.config, user_config_file()):
+        with suppress(ConfigError):
+            models = read_toml(path).get("models")
+            name = models.get("api_key_env") if isinstance(models, dict) else None
+            found.append(environment.get(name, "") if isinstance(name, str) else "")
+    return tuple(value for value in found if value)
+
+
+def folder_facts(workspace: Workspace) -> list[dict[str, Any]]:
+    """Names and sizes of what stands in the program's folder."""
+    facts = []
+    for entry in entries_below(workspace.folder):
+        with suppress(OSError):
+            if entry.is_file(follow_symlinks=False):
+                name = os.path.relpath(entry.path, workspace.folder)
+                facts.append({"name": name, "bytes": entry.stat(follow_symlinks=False).st_size})
+    return facts
+
+
+def tracebacks() -> Iterator[tuple[str, str]]:
+    """(name, text) of the newest tracebacks that `cra` kept for this user in the folder for temporary files."""
+    folder = Path(tempfile.gettempdir())
+    found = []
+    for path in folder.glob("cra-bug-*.log"):
+        with suppress(OSError):
+            status = path.lstat()
+            if status.st_uid == os.geteuid():
+                found.append((status.st_mtime, path.name))
+    for _, name in sorted(found, reverse=True)[:MAX_TRACEBACKS]:
+        with suppress(OSError):
+            yield (
+                name,
+                beneath.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES).decode("utf-8", "replace"),
+            )
+
+
+def _value(each: ConfiguredValue) -> dict[str, Any]:
+    value = without_named(each.key.rpartition(".")[2], to_jsonable_python(each.value, fallback=str))
+    return {"key": each.key, "value": value, "source": each.source}
+
+
+def without_named(key: str, value: Any) -> Any:
+    """The value of `key` without what stands under a name of a secret, at any depth."""
+    if isinstance(value, dict):
+        return {name: without_named(str(name), each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [without_named(key, each) for each in value]
+    secret = isinstance(value, str) and value and SECRET_NAME.search(key) and not NAMES_A_VARIABLE.search(key)
+    return HIDDEN if secret else value
+
+
+def _packages() -> dict[str, str]:
+    """The versions of what this package needs, or may use, as far as they are installed."""
+    from importlib.metadata import PackageNotFoundError, requires, version
+
+    found = {}
+    with suppress(PackageNotFoundError):
+        for line in requires(PACKAGE) or ():
+            name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
+            with suppress(PackageNotFoundError):
+                found[name] = version(name)
+    return dict(sorted(found.items()))

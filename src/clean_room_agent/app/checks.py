@@ -1,0 +1,330 @@
+"""Whether everything here works: one line for each thing that a run needs, with its remedy."""
+
+import contextlib
+import os
+import platform
+import shlex
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.model_server import model_on, open_server
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.errors import CraError, ModelError, TruncatingServer, UsageError
+from clean_room_agent.git.command import git
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.git.worktree import add_worktree, remove_worktree
+from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer
+from clean_room_agent.llm.exchange import ModelServer
+from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.schema import MAX_NUMBER, bounds
+from clean_room_agent.orchestrator.shelter import NO_SANDBOX
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap
+from clean_room_agent.sandbox.config import Mode
+from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
+from clean_room_agent.workspace import Workspace, private_folder
+
+MIN_GIT = (2, 31)
+
+
+class CheckAnswer(BaseModel):
+    """What the check asks for."""
+
+    number: Annotated[int, bounds(minimum=0, maximum=MAX_NUMBER)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckInputs:
+    """What the check tells."""
+
+    number: int
+
+
+CHECK_PROMPT: Prompt[CheckInputs, CheckAnswer] = Prompt(
+    name="check",
+    role="reasoning",
+    title="Give a number back",
+    system="You answer with JSON alone.",
+    template='Answer with an object of the form {"number": ...} that holds this number: {{ number }}',
+    answer=JsonAnswer(CheckAnswer),
+    max_answer_tokens=64,
+    example='{"number": 7}',
+)
+
+
+VERDICT_PROMPT: Prompt[CheckInputs, Choice] = Prompt(
+    name="check_verdict",
+    role="classifier",
+    title="Is it a number?",
+    system="You answer yes or no.",
+    template="Answer with one word: yes or no.\n\nIs {{ number }} a number?",
+    answer=YES_OR_NO,
+    max_answer_tokens=YES_NO_TOKENS,
+    example="yes",
+)
+
+
+PROBED: tuple[Role, ...] = ("classifier", "reasoning", "coding")
+"""Of roles with one model, the last is named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One check's result."""
+
+    name: str
+    ok: bool
+    text: str
+    remedy: str = ""
+    exit_code: int = 2
+    """What `cra check` ends with when this is the first that is not ok."""
+
+
+def suite_checks(repo: Path) -> Iterator[Line]:
+    """Lines on the configured tests, run once."""
+    from clean_room_agent.app.suite_check import check_tests
+
+    workspace = wiring.workspace_of(repo)
+    settings = load_settings(workspace.config, Overrides())
+    settings.require("testing")
+    for found in check_tests(workspace, settings):
+        yield Line(name=found.name, ok=found.ok, text=found.text, remedy=found.remedy)
+
+
+def record_checks(repo: Path, *, thorough: bool) -> Iterator[Line]:
+    """Lines on the record: sound, private, and each run whole."""
+    from clean_room_agent.app.record_check import check_record
+
+    for found in check_record(wiring.workspace_of(repo), thorough=thorough):
+        yield Line(name=found.name, ok=found.ok, text=found.text, remedy=found.remedy, exit_code=1)
+
+
+def as_object(line: Line) -> dict[str, object]:
+    """A line as `--json` answers it."""
+    return {
+        "name": line.name,
+        "ok": line.ok,
+        "text": line.text,
+        "remedy": "" if line.ok else line.remedy,
+    }
+
+
+def run_checks(path: Path) -> Iterator[Line]:
+    """The lines, in the order in which a run would meet their subjects; what cannot be asked any more is left out."""
+    yield from local_checks(path)
+    try:
+        workspace = wiring.workspace_of(path)
+        settings = _settings(workspace)
+    except CraError:
+        return  # one of the lines said so
+    yield from _models(workspace, settings)
+
+
+def local_checks(path: Path) -> Iterator[Line]:
+    """Those of them that ask no model server."""
+    yield _platform()
+    yield _attempt("git", _git)
+    where = _attempt("repository", lambda: str(open_repository(wiring.workspace_of(path).repo).top))
+    yield where
+    if not where.ok:
+        return
+    workspace = wiring.workspace_of(path)
+    yield _attempt("worktree", lambda: _worktree(workspace))
+    settings: Settings | None = None
+
+    def load() -> str:
+        nonlocal settings
+        settings = _settings(workspace)
+        return str(workspace.config)
+
+    yield _attempt("configuration", load)
+    yield _attempt("index", lambda: _index(workspace))
+    if settings is None:
+        return
+    known = settings
+    yield _attempt("test command", lambda: _test_command(known, workspace))
+    yield _sandbox(known.sandbox.mode)
+    yield _attempt("local only", lambda: _local(known))
+
+
+def _settings(workspace: Workspace) -> Settings:
+    settings = load_settings(workspace.config, Overrides())
+    settings.require("models", "budget", "stages", "solve", "testing")
+    return settings
+
+
+def try_sandbox() -> Iterator[Line]:
+    """A line on bubblewrap, and one for each kind of user with how many attempts to get out were blocked."""
+    environment = dict(os.environ)
+    found = working_bubblewrap()
+    if isinstance(found, Obstacle):
+        yield Line(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
+        return
+    yield Line(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+    bubblewrap: Bubblewrap = found
+
+    def escapes(*, as_nobody: bool) -> str:
+        tried = try_escapes(bubblewrap, environment, as_nobody=as_nobody)
+        out = [attempt for attempt in tried if not attempt.blocked]
+        counted = f"blocked {len(tried) - len(out)}/{len(tried)}"
+        if out:
+            told = "; ".join(f"{attempt.name} ({attempt.detail})" for attempt in out)
+            raise UsageError(f"{counted}: {told}", hint="tell the maintainers; until then, use a container")
+        return counted
+
+    root = os.geteuid() == 0
+    yield _attempt("escapes as root" if root else "escapes", lambda: escapes(as_nobody=False))
+    if root and shutil.which(BECOME_NOBODY[0]):
+        yield _attempt("escapes as an ordinary user", lambda: escapes(as_nobody=True))
+
+
+def _sandbox(mode: Mode) -> Line:
+    if mode == "none":
+        return Line(name="sandbox", ok=True, text=NO_SANDBOX)
+    found = working_bubblewrap()
+    if isinstance(found, Bubblewrap):
+        return Line(name="sandbox", ok=True, text=f"bubblewrap {found.version} works")
+    if mode == "auto":
+        return Line(name="sandbox", ok=True, text=f"{NO_SANDBOX} ({found.reason}; {found.remedy})")
+    return Line(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
+
+
+def _structured(desk: wiring.Desk, task_id: str) -> str:
+    """Ask for a tiny object and read it, by the way that every run goes."""
+    reply = desk.models.ask(CHECK_PROMPT, CheckInputs(number=7), pass_id=task_id)
+    if reply.value is None:
+        fault = reply.bad.fault if reply.bad else ""
+        raise ModelError(
+            f"the reasoning model's answer cannot be read: {fault}: {reply.text.strip()[:80]!r}",
+            hint="take an instruction-tuned model, or another schema_dialect in [models] where the server has several",
+        )
+    return "the reasoning model answers in the shape it is asked for"
+
+
+def _verdicts(desk: wiring.Desk, task_id: str) -> str:
+    """Ask for a yes, to see whether token probabilities come with it."""
+    reply = desk.models.ask(VERDICT_PROMPT, CheckInputs(number=7), pass_id=task_id, repair=False)
+    if reply.value is None:
+        return f"the judging model says neither yes nor no to an easy question: {reply.text.strip()[:40]!r}"
+    if reply.value.confidence is None:
+        return "yes and no are read from the word: the server gives no token probabilities"
+    return f"yes and no are read with a confidence ({reply.value.confidence:.2f} here)"
+
+
+def _platform() -> Line:
+    system = platform.system()
+    return Line(
+        name="platform",
+        ok=system in {"Linux", "Darwin"},
+        text=f"{system} {platform.machine()}, Python {platform.python_version()}",
+        remedy="use Linux, macOS, or Windows through WSL2",
+    )
+
+
+def _attempt(name: str, work: Callable[[], str]) -> Line:
+    try:
+        return Line(name=name, ok=True, text=work())
+    except CraError as error:
+        return Line(name=name, ok=False, text=error.message, remedy=error.hint, exit_code=error.exit_code)
+
+
+def _git() -> str:
+    words = git("version", cwd=Path("/")).decode().split()
+    number = tuple(int(part) for part in words[2].split(".")[:2])
+    if number < MIN_GIT:
+        raise UsageError(
+            f"git {words[2]} is too old", hint=f"git {MIN_GIT[0]}.{MIN_GIT[1]} or newer is needed"
+        )
+    return words[2]
+
+
+def _worktree(workspace: Workspace) -> str:
+    repo = open_repository(workspace.repo)
+    where = private_folder(workspace.worktrees(wiring.cache_folder())) / f"check-{new_task_id()[:8]}"
+    remove_worktree(add_worktree(repo, repo.head, where, "check"))
+    return f"can be made and removed below {where.parent}"
+
+
+def _index(workspace: Workspace) -> str:
+    if not workspace.curated.exists():
+        return "not built yet; the first command that needs it builds it"
+    with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as conn:
+        overview = KnowledgeBase(conn).get_repo_overview()
+    if overview is None:
+        return "empty; the first command that needs it fills it"
+    return f"{overview.files} files, indexed {overview.repo.indexed_at[:19]} UTC"
+
+
+def _test_command(settings: Settings, workspace: Workspace) -> str:
+    command = settings.testing.test_command
+    words = shlex.split(command)
+    program = next((word for word in words if "=" not in word), "")
+    if program and shutil.which(program) is None and not (workspace.repo / program).exists():
+        raise UsageError(f"{command}: there is no program {program!r}", hint="fix [testing] test_command")
+    return command
+
+
+def _local(settings: Settings) -> str:
+    if settings.models.allow_remote:
+        where = f"to {settings.models.base_url}, and wherever that sends them on"
+        return f"no: prompts may leave this machine, {where} (allow_remote = true)"
+    return f"yes: {settings.models.base_url} is this machine"
+
+
+def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
+    server: ModelServer | None = None
+
+    def greet() -> str:
+        nonlocal server
+        server = open_server(settings.models)
+        return f"{settings.models.base_url}, {server.version()}"
+
+    line = _attempt("model server", greet)
+    yield line
+    if server is None or not line.ok:
+        return
+    asked: ModelServer = server
+
+    def describe(tag: str) -> str:
+        details = model_on(asked, tag, settings.models)
+        told = [f"forwarded to {details.forwards_to}"] if details.forwards_to else []
+        told += [f"served with a window of {details.served:,} tokens"] if details.served else []
+        told += [f"trained for {details.context_length:,} tokens"] if details.context_length else []
+        return ", ".join([tag, *told])
+
+    missing = False
+    for tag in settings.models.tags():
+        line = _attempt("model", lambda tag=tag: describe(tag))  # type: ignore[misc]
+        missing = missing or not line.ok
+        yield line
+    if missing:
+        return
+    task_id = new_task_id()
+    with wiring.open_desk(workspace, settings, task_id) as desk:
+
+        def probe(role: Role) -> str:
+            found = desk.models.probe(role, pass_id=task_id)
+            if found.refused:
+                return f"{role}: a prompt beyond the window is refused, not cut"
+            if found.read_whole:
+                return f"{role}: a prompt beyond the configured window was read whole: the server's is larger"
+            raise TruncatingServer(
+                f"{role}: the server cuts over-long prompts in silence",
+                hint="update the server (Ollama from 0.12.4 on), or set allow_truncating_server = true in [models]",
+            )
+
+        for role in {desk.router.resolve(role, PROBE_NAME).tag: role for role in PROBED}.values():
+            yield _attempt("window", lambda role=role: probe(role))  # type: ignore[misc]
+        yield _attempt("structured answers", lambda: _structured(desk, task_id))
+        yield _attempt("verdicts", lambda: _verdicts(desk, task_id))
+        desk.session.archive(desk.record)

@@ -1,0 +1,303 @@
+"""Every configured value with where it is from, and one value changed in its file, whose comments stay."""
+
+import contextlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.settings import TABLES, check_tables, read_user_config, user_config_file
+from clean_room_agent.config import ConfigSlice, laid_over, read_toml
+from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.whole_file import write_whole
+from clean_room_agent.workspace import Workspace, hold, private_folder
+
+Source = Literal["default", "user", "repository", "not set"]
+USER_HEADER = """\
+# For all repositories of this user; what a repository's own .clean_room/config.toml says goes before it.
+# `cra init --print` shows every key with its comment.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfiguredValue:
+    """One value."""
+
+    key: str
+    """Tables and key, joined by dots."""
+    value: Any
+    """As TOML can say it; None where nothing gives it."""
+    source: Source
+    required: bool
+    description: str
+
+
+def list_values(workspace: Workspace | None) -> tuple[ConfiguredValue, ...]:
+    """Every key, in the order of the written file; without a repository, those of the user alone.
+
+    Raises:
+        ConfigError: a file cannot be read, has an unknown key or a wrong value.
+    """
+    user = read_user_config()
+    own: dict[str, Any] = {}
+    if workspace is not None and workspace.config.exists():
+        own = read_toml(workspace.config)
+        check_tables(laid_over(user, own), source=str(workspace.config))
+    return tuple(
+        value
+        for name, kind in TABLES.items()
+        for value in _values(name, kind, user.get(name, {}), own.get(name, {}))
+    )
+
+
+def known_keys() -> tuple[tuple[str, str], ...]:
+    """Every key that has a name of its own, in the order of the written file, with what it is for."""
+    return tuple(
+        (value.key, value.description)
+        for name, kind in TABLES.items()
+        for value in _values(name, kind, {}, {})
+    )
+
+
+def find_values(workspace: Workspace | None, key: str) -> tuple[ConfiguredValue, ...]:
+    """The value of the key, or those of the table, of that name.
+
+    Raises:
+        UsageError: there is no such key.
+        ConfigError: as `list_values`.
+    """
+    known = list_values(workspace)
+    found = tuple(each for each in known if each.key == key or each.key.startswith(f"{key}."))
+    if not found:
+        raise _unknown(key, known)
+    return found
+
+
+def set_value(workspace: Workspace | None, key: str, text: str) -> tuple[Path, Any]:
+    """The file has the value that `text` says, as TOML or as plain words, and every comment; its path, and the value.
+
+    Without a repository, the file is the user's. Nothing is written unless the value is right.
+
+    Raises:
+        UsageError: there is no such key, or no configuration in the repository yet.
+        ConfigError: the value is wrong, or the file cannot be changed.
+    """
+    first, *others = _readings(text)
+    try:
+        return _change(workspace, key, first), first
+    except ConfigError:
+        for words in others:
+            with contextlib.suppress(ConfigError):
+                return _change(workspace, key, words), words
+        raise
+
+
+def unset_value(workspace: Workspace | None, key: str) -> Path:
+    """The file does not give the key any more: what is below it does, or its default; the file's path.
+
+    Raises:
+        UsageError: there is no such key, or the file does not give it.
+        ConfigError: the file cannot be changed.
+    """
+    return _change(workspace, key, None)
+
+
+def _values(
+    name: str, kind: type[ConfigSlice], user: Mapping[str, Any], own: Mapping[str, Any]
+) -> Iterator[ConfiguredValue]:
+    for key, field in kind.model_fields.items():
+        full, inner = f"{name}.{key}", _slice_in(field.annotation)
+        default = None if field.is_required() else field.get_default(call_default_factory=True)
+        if inner is not None:
+            yield from _values(full, inner, user.get(key) or {}, own.get(key) or {})
+        elif isinstance(default, dict):
+            merged = {
+                **dict.fromkeys(user.get(key, {}), "user"),
+                **dict.fromkeys(own.get(key, {}), "repository"),
+            }
+            for each, source in sorted(merged.items()):
+                value = (own if source == "repository" else user)[key][each]
+                yield ConfiguredValue(
+                    key=f"{full}.{each}",
+                    value=value,
+                    source="repository" if source == "repository" else "user",
+                    required=False,
+                    description=field.description or "",
+                )
+        else:
+            source, value = _given(key, user, own, plain_value(default))
+            yield ConfiguredValue(
+                key=full,
+                value=value,
+                source=source,
+                required=field.is_required(),
+                description=field.description or "",
+            )
+
+
+def _given(key: str, user: Mapping[str, Any], own: Mapping[str, Any], default: Any) -> tuple[Source, Any]:
+    if key in own:
+        return "repository", own[key]
+    if key in user:
+        return "user", user[key]
+    return ("not set" if default is None else "default"), default
+
+
+def plain_value(value: Any) -> Any:
+    """The value as TOML and JSON can say it."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, tuple | list | frozenset | set):
+        each = [plain_value(item) for item in value]
+        return sorted(each) if isinstance(value, frozenset | set) else each
+    return str(value) if isinstance(value, Path) else value
+
+
+def _slice_in(annotation: Any) -> type[ConfigSlice] | None:
+    for kind in (annotation, *get_args(annotation)):
+        if isinstance(kind, type) and issubclass(kind, ConfigSlice):
+            return kind
+    return None
+
+
+def _readings(text: str) -> tuple[Any, ...]:
+    """What the text may mean: a value of TOML, and the words themselves."""
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):
+        return (text,)
+    if found.keys() != {"value"}:
+        return (text,)
+    return (found["value"],) if isinstance(found["value"], str) else (found["value"], text)
+
+
+def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
+    path = user_config_file() if workspace is None else workspace.config
+    *tables, name = key.split(".")
+    if not _exists(tuple(tables), name):
+        raise _unknown(key, list_values(None))
+    if workspace is None:
+        lock = private_folder(path.parent)
+    elif path.exists():
+        lock = workspace.adapters_lock  # `cra adapters` changes the same file
+    else:
+        raise UsageError(
+            f"no configuration at {path}", hint="`cra init` writes it; --user is for all repositories"
+        )
+    with hold(lock, what=str(path)):
+        below = {} if workspace is None else read_user_config()
+        before = path.read_text(encoding="utf-8") if path.exists() else USER_HEADER
+        data = tomllib.loads(before)
+        if value is None and not _has(data, tables, name):
+            raise UsageError(
+                f"{path} does not give {key}", hint="`cra config` shows where each value is from"
+            )
+        after = edited(before, tables, name, value)
+        check_tables(laid_over(below, tomllib.loads(after)), source=key)
+        write_whole(path, after, private=True)
+    return path
+
+
+def _exists(tables: tuple[str, ...], name: str) -> bool:
+    """Whether there is such a key; any name is one in a table of free names."""
+    if not tables or tables[0] not in TABLES:
+        return False
+    kind: type[ConfigSlice] = TABLES[tables[0]]
+    for place, table in enumerate(tables[1:], start=1):
+        field = kind.model_fields.get(table)
+        if field is None:
+            return False
+        inner = _slice_in(field.annotation)
+        if inner is None:
+            return place == len(tables) - 1 and isinstance(field.get_default(call_default_factory=True), dict)
+        kind = inner
+    known = kind.model_fields.get(name)
+    return known is not None and _slice_in(known.annotation) is None
+
+
+def _has(data: Mapping[str, Any], tables: list[str], name: str) -> bool:
+    for table in tables:
+        data = data.get(table, {})
+    return name in data
+
+
+def _unknown(key: str, known: tuple[ConfiguredValue, ...]) -> UsageError:
+    import difflib
+
+    names = [each.key for each in known]
+    ends = [name for name in names if name.endswith(f".{key}")]
+    near = ends or difflib.get_close_matches(key, names, n=1)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    return UsageError(f"there is no key {key!r}{meant}", hint="`cra config` lists every key")
+
+
+def edited(text: str, tables: list[str], name: str, value: Any) -> str:
+    """The TOML `text` with the value at the key, or without it where that is None; all else stays byte for byte.
+
+    A key that stands there as a comment (`# name = …`) is written in that place.
+
+    Raises:
+        ConfigError: the table is written in a form in which that cannot be done.
+    """
+    import tomlkit
+
+    try:
+        document: Any = tomlkit.parse(text)
+        wanted = tomllib.loads(text)
+        at, plain = document, wanted
+        for table in tables:
+            if table not in at:
+                at[table] = tomlkit.table()
+            at, plain = at[table], plain.setdefault(table, {})
+        after: str | None
+        if value is None:
+            del at[name], plain[name]
+            after = document.as_string()
+        else:
+            was_there = name in at
+            plain[name] = value
+            line = tomlkit.item(value).as_string()
+            after = None if was_there else _over_comment(text, ".".join(tables), name, line)
+            if after is None:
+                at[name] = value
+                after = document.as_string()
+        assert after is not None
+        found = tomllib.loads(after)
+    except (tomlkit.exceptions.TOMLKitError, ValueError, TypeError, AttributeError) as exc:
+        raise ConfigError(
+            f"{'.'.join(tables)}.{name} cannot be changed: {exc}", hint="edit the file"
+        ) from exc
+    if found != wanted:
+        raise ConfigError(
+            f"[{'.'.join(tables)}] cannot be changed as it is written", hint="edit the file by hand"
+        )
+    return after
+
+
+def _over_comment(text: str, table: str, name: str, value: str) -> str | None:
+    """The text with the commented-out key of the table given a value; None where none stands there."""
+    lines = text.splitlines(keepends=True)
+    header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\]")
+    own = re.compile(rf"#\s*{re.escape(name)}\s*=[^#\n]*")
+    inside = False
+    for place, line in enumerate(lines):
+        if line.lstrip().startswith("["):
+            inside = header.match(line) is not None
+        elif inside and (match := own.match(line)):
+            rest = line[match.end() :]
+            entry = f"{name} = {value}"
+            lines[place] = (
+                f"{entry:<{len(match[0])}}{rest}" if not rest.startswith("#") else f"{entry:<43} {rest}"
+            )
+            return "".join(lines)
+    return None
+
+
+def workspace_or_none(repo: Path) -> Workspace | None:
+    """The repository's; None outside of any."""
+    here = repo.absolute()
+    return wiring.workspace_of(repo) if any((at / ".git").exists() for at in (here, *here.parents)) else None

@@ -1,0 +1,240 @@
+"""What `cra init` can find by looking: how the repository runs its tests, and what the model server offers."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from clean_room_agent import beneath
+from clean_room_agent.app.model_server import open_server
+from clean_room_agent.errors import ConfigError, ModelError
+from clean_room_agent.llm.config import ModelsConfig, Provider
+from clean_room_agent.llm.exchange import ModelServer, ServedModel
+
+OLLAMA_PORT = 11434
+DEFAULT_URL = f"http://127.0.0.1:{OLLAMA_PORT}"
+ANY_ADDRESS = "0.0.0.0"  # noqa: S104 - compared with, not listened on
+SCHEME_PORTS = {"http": 80, "https": 443}
+USUAL_PLACES: tuple[tuple[Provider, str], ...] = (
+    ("ollama", DEFAULT_URL),
+    ("openai", "http://127.0.0.1:8080"),
+    ("openai", "http://127.0.0.1:9931"),
+    ("openai", "http://127.0.0.1:8000"),
+    ("openai", "http://127.0.0.1:1234"),
+)
+"""Where Ollama, llama-server (older and newer), vLLM and LM Studio listen unless told otherwise."""
+PROVIDERS: tuple[Provider, ...] = ("ollama", "openai")
+NEEDED_BY: dict[str, dict[str, Any]] = {
+    "llama-cpp-python": {"schema_dialect": "json_object", "streaming": False},
+    "llama-server": {"grammar": True},
+}
+"""What `[models]` is to say for a server, by the name that begins what the server says it is."""
+USUAL_WINDOW = 32_768
+LOCKS = (("pnpm-lock.yaml", "pnpm test"), ("yarn.lock", "yarn test"), ("package.json", "npm test"))
+MAKE_TARGET = re.compile(r"^(test|check):", re.MULTILINE)
+LOOKED_AT = 40
+"""Test files read to see which framework they use."""
+MAX_BYTES = 1 << 20
+"""Read of one file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is known of the server beforehand; None where nothing is."""
+
+    base_url: str | None = None
+    provider: Provider | None = None
+    api_key_env: str | None = None
+    ollama_host: str = ""
+    """What the variable OLLAMA_HOST says; "" for nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundServer:
+    """A model server that answered."""
+
+    models_table: dict[str, Any]
+    """What `[models]` must say to reach it: `base_url`, `provider`, and what else it needs."""
+    version: str
+    models: tuple[ServedModel, ...]
+
+    @property
+    def base_url(self) -> str:
+        """Where it answers."""
+        return str(self.models_table["base_url"])
+
+    def open(self) -> ModelServer:
+        """The way to it."""
+        return _open(self.models_table)
+
+
+def find_test_command(top: Path) -> str | None:
+    """The command that runs the repository's tests, as far as its files tell; None where they don't."""
+    python = next(
+        (f"{name}/bin/python" for name in (".venv", "venv") if (top / name / "bin/python").exists()),
+        "python3",
+    )
+    if _uses_pytest(top):
+        return f"{python} -m pytest -q"
+    if _uses_unittest(top):
+        return f"{python} -m unittest -v"
+    if _has_npm_test(top):
+        return next(command for name, command in LOCKS if (top / name).exists())
+    makefile = top / "Makefile"
+    found = MAKE_TARGET.search(_text(makefile))
+    return f"make {found[1]}" if found else None
+
+
+def find_server(wanted: Wanted) -> FoundServer:
+    """The first model server that answers, with its models: at the given address, else at the usual ones of this machine.
+
+    Raises:
+        ModelError: nobody answers, or not as a model server would; of several failures, the first.
+        ConfigError: the given address is another machine's, or none.
+    """
+    failed: list[ModelError] = []
+    for table in _places(wanted):
+        try:
+            server = _open(table)
+            version, models = server.version(), server.list_models()
+            slots = server.slots()
+        except ModelError as error:
+            failed.append(error)
+        except ConfigError as error:
+            if wanted.base_url:
+                raise
+            failed.append(ModelError(f"OLLAMA_HOST: {error.message}", hint=error.hint))
+        else:
+            return FoundServer(
+                models_table={
+                    **table,
+                    **NEEDED_BY.get(version.partition(" ")[0], {}),
+                    **({"parallel": slots} if slots else {}),
+                },
+                version=version,
+                models=models,
+            )
+    raise failed[0]
+
+
+def find_window(server: FoundServer, tags: tuple[str, ...]) -> int | None:
+    """The largest usual window that suits every one of the models, in tokens.
+
+    None where the server sets the window itself, and does not tell it.
+    """
+    transport = server.open()
+    fixed = server.models_table["provider"] == "openai"
+    lengths: list[int | None] = []
+    for tag in tags:
+        try:
+            details = transport.show(tag)
+        except ModelError:
+            lengths.append(None)
+        else:
+            lengths.append(details.served if fixed else details.context_length)
+    if fixed and None in lengths:
+        return None
+    return min([USUAL_WINDOW, *(length for length in lengths if length)])
+
+
+def with_scheme(address: str) -> str:
+    """The address as a URL: of http, where it names no scheme."""
+    return address if "://" in address else f"http://{address}"
+
+
+def ollama_url(host: str) -> str:
+    """Where the server answers that OLLAMA_HOST names, as Ollama reads it: each of scheme, host and port may be missing, and
+    a server that listens on all addresses is asked on this machine's own.
+    """
+    text = host.strip().strip("\"'")
+    scheme, separator, rest = text.rpartition("://")
+    try:
+        parts = urlsplit(f"//{rest}")
+        port = parts.port or (SCHEME_PORTS.get(scheme, OLLAMA_PORT) if separator else OLLAMA_PORT)
+        name = parts.hostname or ANY_ADDRESS
+    except ValueError:
+        return with_scheme(text)
+    name = {ANY_ADDRESS: "127.0.0.1", "::": "::1"}.get(name, name)
+    return f"{scheme or 'http'}://{f'[{name}]' if ':' in name else name}:{port}"
+
+
+def _places(wanted: Wanted) -> Iterator[dict[str, Any]]:
+    extra = {"api_key_env": wanted.api_key_env} if wanted.api_key_env else {}
+    given = tuple((provider, wanted.base_url) for provider in PROVIDERS if wanted.base_url)
+    named: tuple[tuple[Provider, str], ...] = (
+        (("ollama", ollama_url(wanted.ollama_host)),) if wanted.ollama_host.strip() else ()
+    )
+    for provider, url in given or dict.fromkeys((*named, *USUAL_PLACES)):
+        if wanted.provider in {None, provider}:
+            yield {"provider": provider, "base_url": url, **extra}
+
+
+def _open(table: dict[str, Any]) -> ModelServer:
+    return open_server(ModelsConfig.model_validate({**table, "coding": "none", "reasoning": "none"}))
+
+
+def suggest_models(models: tuple[ServedModel, ...]) -> tuple[str, str] | None:
+    """(coding, reasoning) among what the server has and runs itself: a coder for code where there is one.
+
+    None where it has nothing.
+    """
+    tags = [model.tag for model in models if "embed" not in model.tag and not model.forwards_to]
+    if not tags:
+        return None
+    coding = next((tag for tag in tags if "coder" in tag or "code" in tag), tags[0])
+    reasoning = next((tag for tag in tags if tag != coding and "code" not in tag), coding)
+    return coding, reasoning
+
+
+def _uses_pytest(top: Path) -> bool:
+    if (top / "pytest.ini").exists() or (top / "conftest.py").exists():
+        return True
+    try:
+        data = tomllib.loads(_text(top / "pyproject.toml"))
+    except (ValueError, RecursionError):
+        data = {}
+    tools = data.get("tool")
+    if isinstance(tools, dict) and "pytest" in tools:
+        return True
+    if "[tool:pytest]" in _text(top / "setup.cfg"):
+        return True
+    tests = _python_tests(top)
+    return any("import pytest" in _text(path) for path in tests) or (
+        bool(tests) and not any("unittest" in _text(path) for path in tests)
+    )
+
+
+def _uses_unittest(top: Path) -> bool:
+    return any("unittest" in _text(path) for path in _python_tests(top))
+
+
+def _python_tests(top: Path) -> list[Path]:
+    found = [
+        path
+        for folder in (top / "tests", top / "test", top)
+        if folder.is_dir() and not folder.is_symlink()
+        for path in sorted(folder.glob("test*.py"))
+    ]
+    return [path for path in found if beneath.is_file(path.parent, path.name)][:LOOKED_AT]
+
+
+def _has_npm_test(top: Path) -> bool:
+    try:
+        data = json.loads(_text(top / "package.json"))
+    except (ValueError, RecursionError):
+        return False
+    scripts = data.get("scripts") if isinstance(data, dict) else None
+    test = scripts.get("test") if isinstance(scripts, dict) else None
+    return isinstance(test, str) and "no test specified" not in test
+
+
+def _text(path: Path) -> str:
+    """Of the regular file at `path`, its beginning; "" where there is none."""
+    try:
+        return beneath.read_bytes(path.parent, path.name, max_bytes=MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""

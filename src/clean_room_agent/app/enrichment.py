@@ -1,0 +1,197 @@
+"""Having a model describe files: index, ask, promote; what was done is kept whatever ends it."""
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.listening import heard_by
+from clean_room_agent.app.progress import Bar
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw.enrichment import list_descriptions, mark_promoted
+from clean_room_agent.enrichment.describe import Describer, Descriptions, Watcher
+from clean_room_agent.enrichment.due import Chosen, choose
+from clean_room_agent.enrichment.promotion import promote
+from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
+from clean_room_agent.enrichment.workers import Stop
+from clean_room_agent.errors import CraError, Interrupted
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.report.causes import Ending, ending_of
+from clean_room_agent.workspace import Workspace, hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skipped:
+    """A file that was asked about and has no description."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promoted:
+    """What `--promote` did."""
+
+    promoted: int
+    unchanged: int
+    outdated: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What `--json` answers."""
+
+    task_id: str
+    """Under which the calls are recorded."""
+    model: str
+    files: int
+    """That can be described."""
+    already_described: int
+    described: int
+    skipped: tuple[Skipped, ...]
+    """By path."""
+    gave_up: bool
+    """Whether too many answers in a row could not be read."""
+    ending: Ending
+    """Why files have no description, by what the calls came to."""
+    left: int
+    """For another time: `--limit` left them, or it gave up before."""
+    promotion: Promoted | None
+    calls: int
+    tokens: int
+    duration_ms: int
+
+
+class View(Watcher, Protocol):
+    """Whoever shows how the descriptions go on."""
+
+    @property
+    def described(self) -> int:
+        """Files that have one by now."""
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+
+    def close(self) -> None:
+        """Nothing more comes."""
+
+
+class Enrichment:
+    """One run of the command, with what it has open."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        settings: Settings,
+        asking: wiring.Asking,
+        stop: Stop,
+        *,
+        open_bar: Callable[[str], Bar],
+        open_view: Callable[[int, str], View],
+    ) -> None:
+        """`open_bar` is given what is done, `open_view` how many files are asked about and the model that is asked."""
+        self._workspace = workspace
+        self._settings = settings
+        self._asking = asking
+        self._stop = stop
+        self._open_bar = open_bar
+        self._open_view = open_view
+
+    def run(self, *, limit: int | None, every: bool, promoting: bool) -> Summary:
+        """Index, ask, promote; what was done is kept whatever ends it."""
+        began = time.monotonic()
+        task_id = new_task_id()
+        self._refresh()
+        index = connect_file("curated", self._workspace.curated, read_only=True)
+        with contextlib.closing(index):
+            kb = KnowledgeBase(index)
+            chosen = choose(kb, self._asking.record.write(list_descriptions), every=every)
+            outcome = self._describe(kb, task_id, chosen, limit)
+        spent = self._asking.meter.read()
+        if promoting and outcome.files:
+            self._refresh()  # asking takes long: files may have changed
+        promotion = self._promote() if promoting else None
+        skipped = tuple(Skipped(path=each.path, reason=each.fault) for each in outcome.files if each.fault)
+        ending = self._asking.record.write(ending_of, task_id) if skipped else Ending()
+        return Summary(
+            task_id=task_id,
+            model=self._model,
+            files=len(chosen.described) + len(chosen.due),
+            already_described=len(chosen.described),
+            described=len(outcome.files) - len(skipped),
+            skipped=skipped,
+            gave_up=outcome.gave_up,
+            ending=ending,
+            left=len(chosen.due) - len(outcome.files),
+            promotion=promotion,
+            calls=spent.calls,
+            tokens=spent.tokens,
+            duration_ms=round((time.monotonic() - began) * 1000),
+        )
+
+    @property
+    def _model(self) -> str:
+        return self._asking.router.resolve(ENRICHMENT.role, ENRICHMENT.name).tag
+
+    def _refresh(self) -> None:
+        bar = self._open_bar("indexing")
+        try:
+            wiring.refresh_index(self._workspace, self._settings, self._asking.record, progress=bar.show)
+        finally:
+            bar.close()
+
+    def _describe(self, kb: KnowledgeBase, task_id: str, chosen: Chosen, limit: int | None) -> Descriptions:
+        due = chosen.due[:limit]
+        if not due:
+            return Descriptions(files=(), gave_up=False)
+        view = self._open_view(len(due), self._model)
+        describer = Describer(
+            kb=kb,
+            root=self._workspace.repo,
+            models=self._asking.models,
+            model_tag=self._model,
+            record=self._asking.record,
+            pass_id=task_id,
+        )
+        try:
+            with heard_by(self._press):
+                return describer.run(
+                    due,
+                    parallel=self._settings.models.parallel,
+                    max_unreadable=self._settings.enrichment.max_unreadable,
+                    watcher=view,
+                    stop=self._stop,
+                )
+        except KeyboardInterrupt as exc:
+            raise Interrupted(
+                f"interrupted: {view.described} of {len(due)} files described",
+                hint="what is described is kept; the same command goes on from there",
+            ) from exc
+        except CraError:
+            if view.described:
+                view.say(f"{view.described} of {len(due)} files described, which are kept")
+            raise
+        finally:
+            view.close()
+
+    def _press(self) -> None:
+        """Ctrl-C: nothing new is asked; a second time, nothing is waited for."""
+        if self._stop.asked():
+            raise KeyboardInterrupt
+        self._stop.ask()
+
+    def _promote(self) -> Promoted:
+        known = self._asking.record.write(list_descriptions)
+        index_lock = hold(
+            self._workspace.index_lock, timeout=self._settings.index.lock_timeout, what="the index"
+        )
+        with index_lock, contextlib.closing(connect_file("curated", self._workspace.curated)) as conn:
+            promotion = promote(conn, known)
+        self._asking.record.write(mark_promoted, promotion.ids)
+        return Promoted(
+            promoted=promotion.promoted, unchanged=promotion.unchanged, outdated=promotion.outdated
+        )

@@ -1,0 +1,47 @@
+"""What the record is told when a run begins or goes on, and what the user is told when it goes on otherwise than it began."""
+
+import json
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.resuming import FLAGS, changes_since, given_to, recorded_config
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.db.raw.events import EventRow, append_event
+from clean_room_agent.orchestrator.events import Note, Observer
+from clean_room_agent.orchestrator.run import HINT, RESUMED, RESUMED_WITH, PlanGiven
+from clean_room_agent.version import VERSION
+
+
+def note_beginning(
+    desk: wiring.Desk, observer: Observer, given: PlanGiven, *, hint: str, flags: str
+) -> PlanGiven:
+    """The record knows with what the run begins or goes on; what the user decided for it: a resumed one's by the record.
+
+    Raises:
+        ConfigError: what is done was judged by another test command than is configured now.
+    """
+    task_id, run = desk.session.task_id, desk.resumed
+
+    def note(kind: str, detail: str) -> None:
+        row = EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=desk.record.now())
+        desk.record.write(append_event, row)
+
+    if run is None:
+        if flags:
+            note(FLAGS, flags)
+        return given
+    settings = desk.settings
+    then = desk.record.write(recorded_config, run)
+    changed = changes_since(then, settings.data, source=settings.source)
+    if run.program_version != VERSION:
+        changed = (*changed, f"cra itself was {run.program_version} and is {VERSION}")
+    if flags:
+        note(FLAGS, flags)
+    note(RESUMED, "; ".join(changed) or "with nothing configured otherwise")
+    together = {"config": settings.data, "program_version": VERSION}
+    note(RESUMED_WITH, json.dumps(together, default=str, sort_keys=True))
+    if hint:
+        note(HINT, hint)
+    observer.notice(Note(text=f"going on with {short_id(task_id)}: what it has done stands"))
+    for text in changed:
+        observer.notice(Note(text=f"changed since, and counts from here on: {text}"))
+    return desk.record.write(given_to, task_id)

@@ -1,0 +1,158 @@
+"""The values of a new configuration: given, found, or asked for; and the file that holds them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from clean_room_agent.app import discovery
+from clean_room_agent.app.config_file import render_config
+from clean_room_agent.errors import ModelError, UsageError
+from clean_room_agent.llm.config import CLOUD, is_cloud_tag
+from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
+from clean_room_agent.sandbox.config import Mode
+from clean_room_agent.whole_file import write_whole
+from clean_room_agent.workspace import Workspace
+
+RESERVE = 4
+"""A quarter of the window is kept for task, framing and answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What flags say; None where they say nothing."""
+
+    server: discovery.Wanted
+    coding: str | None
+    reasoning: str | None
+    test_command: str | None
+    context_window: int | None
+    reserved_tokens: int | None
+    sandbox: Mode | None
+
+
+class Answers(Protocol):
+    """Who settles what flags leave open: a person at the terminal, or consent given in advance."""
+
+    missing: list[str]
+    """What nobody has said, each with its flag."""
+    found_more: bool
+    """Whether something that is missing was found, and only lacks consent."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person sits at the terminal."""
+
+    def settle(self, flag: str, what: str, given: Any, found: Any, choices: Sequence[str] = ()) -> Any:
+        """The value; of numbered `choices`, the person may give the number."""
+
+    def agrees(self, what: str) -> bool:
+        """Whether there is consent to it."""
+
+    def tell(self, text: str) -> None:
+        """A line for the person."""
+
+
+def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, dict[str, Any]]:
+    """Every required value by table.
+
+    Raises:
+        UsageError: something was neither given nor found; the message names all of it with its flags.
+    """
+    server: discovery.FoundServer | None = None
+    try:
+        server = discovery.find_server(given.server)
+    except ModelError as error:
+        answers.tell(error.message)
+    else:
+        _tell_server(server, answers)
+    listed = [model.tag for model in server.models] if server else []
+    suggested = discovery.suggest_models(server.models) if server else None
+    coding = answers.settle(
+        "--coding", "coding model", given.coding, suggested[0] if suggested else None, listed
+    )
+    reasoning = answers.settle(
+        "--reasoning", "reasoning model", given.reasoning, suggested[1] if suggested else None, listed
+    )
+    tags = tuple(tag for tag in (coding, reasoning) if tag)
+    for tag in (coding, reasoning):
+        _refuse_forwarded(tag or "", server)
+    found_window = discovery.find_window(server, tags) if server and tags else None
+    window = answers.settle("--context-window", "window in tokens", given.context_window, found_window)
+    reserved = given.reserved_tokens if given.reserved_tokens is not None else (window or 0) // RESERVE
+    tests = answers.settle(
+        "--test-command", "test command", given.test_command, discovery.find_test_command(workspace.repo)
+    )
+    if answers.missing:
+        remedy = "give" if server else "start the model server, or name it with --base-url, or give"
+        accept = ", or accept what was found with --yes" if answers.found_more else ""
+        raise UsageError(
+            "not given: " + ", ".join(answers.missing), hint=f"{remedy} these values as flags{accept}"
+        )
+    return {
+        "models": {
+            **(server.models_table if server else _unseen(given.server)),
+            "coding": coding,
+            "reasoning": reasoning,
+        },
+        "budget": {"context_window": window, "reserved_tokens": reserved},
+        "solve": {"max_attempts": 3, "max_refinement_loops": 2},
+        "testing": {"test_command": tests},
+        "sandbox": {"mode": _sandbox(given.sandbox, answers)},
+    }
+
+
+def _tell_server(server: discovery.FoundServer, answers: Answers) -> None:
+    """Where it is and what it has: in a line, or as a list to choose from."""
+    where = f"model server {server.base_url}, {server.version}"
+    if not answers.asks or not server.models:
+        answers.tell(f"{where}; models: {', '.join(model.tag for model in server.models) or 'none'}")
+        return
+    answers.tell(f"{where}; its models:")
+    width = max(len(model.tag) for model in server.models)
+    for number, model in enumerate(server.models, start=1):
+        size = f"{model.size_bytes / 1e9:.1f} GB" if model.size_bytes else ""
+        away = f"sent on to {model.forwards_to}" if model.forwards_to else ""
+        answers.tell(f"{number:>3}  {model.tag:<{width}}  {size or away}".rstrip())
+
+
+def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
+    """Nothing, for a model that the server runs itself, as far as it tells."""
+    listed = {model.tag: model.forwards_to for model in server.models} if server else {}
+    host = listed.get(tag) or listed.get(f"{tag}:latest") or (CLOUD if is_cloud_tag(tag) else "")
+    if host:
+        raise UsageError(
+            f"{tag}: prompts for this model are sent on to {host}, and prompts hold your code",
+            hint="name a model that runs on this machine; for this one, write the configuration by hand "
+            "(`cra init --print` shows it), with allow_remote = true in [models]",
+        )
+
+
+def _sandbox(given: Mode | None, answers: Answers) -> Mode:
+    """What is given; else bubblewrap where it works; else "none" if that is agreed to; else what decides at each run."""
+    if given is not None:
+        return given
+    found = working_bubblewrap()
+    if isinstance(found, Bubblewrap):
+        answers.tell(f"sandbox: bubblewrap {found.version}")
+        return "bwrap"
+    answers.tell(f"no sandbox for the tests: {found.reason}; {found.remedy}")
+    return "none" if answers.agrees("run them with your rights, with a warning each time") else "auto"
+
+
+def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
+    """What `[models]` says of a server that did not answer."""
+    provider = wanted.provider or "ollama"
+    usual = next(url for known, url in discovery.USUAL_PLACES if known == provider)
+    table = {"provider": provider, "base_url": wanted.base_url or usual}
+    return table | ({"api_key_env": wanted.api_key_env} if wanted.api_key_env else {})
+
+
+def write_config(
+    workspace: Workspace,
+    values: dict[str, dict[str, Any]],
+    below: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+) -> None:
+    """The configuration stands in its file, whole, or not at all; values that the one `below` gives as comments."""
+    workspace.create()
+    write_whole(workspace.config, render_config(values, below), private=True)

@@ -1,0 +1,203 @@
+"""Which model does which job, whether the server has it, and what else the server has."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from clean_room_agent.app.model_server import model_on, open_server
+from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.wiring import router_of
+from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.errors import CraError
+from clean_room_agent.llm.config import ModelsConfig
+from clean_room_agent.llm.exchange import ModelDetails, ModelServer
+from clean_room_agent.llm.probe import small_window_error
+from clean_room_agent.llm.router import ROLES, ModelRouter
+
+PURPOSES: dict[Role, str] = {
+    "coding": "writes the edits",
+    "reasoning": "plans and judges",
+    "classifier": "answers yes or no",
+}
+SHAPES = {
+    "json_schema": "by a JSON schema",
+    "json_object": "as a JSON object, its shape told in words",
+    "structured_outputs": "by vLLM's structured outputs",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What is wrong, and what to do about it."""
+
+    text: str
+    remedy: str
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a model is used for."""
+
+    name: str
+    """coding, reasoning, classifier; `escalation.<role> <n>`; `overrides.<prompt or stage>`."""
+    purpose: str
+    tag: str
+    window: int | None
+    """Tokens that it is used with; None where it has another role's."""
+    served: int | None = None
+    """The window that the server gives it, where that is the server's choice."""
+    trained: int | None = None
+    """The window that it was trained for."""
+    fault: Fault | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """A model that the server has."""
+
+    tag: str
+    size_bytes: int
+    jobs: tuple[str, ...]
+    forwards_to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelsView:
+    """The configured server, the jobs, and what is there."""
+
+    base_url: str
+    provider: str
+    version: str
+    """"" where the server cannot be asked."""
+    fault: Fault | None
+    """Why it cannot."""
+    shape: str
+    """How answers are held to a shape."""
+    probabilities: str
+    """Whether they are asked for with yes and no."""
+    jobs: tuple[Job, ...]
+    offered: tuple[Offered, ...]
+
+    @property
+    def exit_code(self) -> int:
+        """0 where each job can be done; else the code of the first fault."""
+        faults = (self.fault, *(job.fault for job in self.jobs))
+        return next((fault.exit_code for fault in faults if fault is not None), 0)
+
+
+def look_at_models(settings: Settings) -> ModelsView:
+    """What the configuration says, and what the server says to it. No model is asked anything.
+
+    Raises:
+        ConfigError: the configuration contradicts itself, or names a prompt that there is not.
+    """
+    router = router_of(settings)
+    models = settings.models
+    server = open_server(models)
+    version, fault = "", None
+    try:
+        version = server.version()
+    except CraError as error:
+        fault = _fault(error)
+    jobs = tuple(_jobs(router, None if fault else _asking(server, models)))
+    users: dict[str, tuple[str, ...]] = {}
+    for job in jobs:
+        users[job.tag] = (*users.get(job.tag, ()), job.name)
+    return ModelsView(
+        base_url=models.base_url,
+        provider=models.provider,
+        version=version,
+        fault=fault,
+        shape=_shape(models),
+        probabilities=_probabilities(models),
+        jobs=jobs,
+        offered=() if fault else tuple(
+            Offered(
+                tag=each.tag,
+                size_bytes=each.size_bytes,
+                jobs=users.get(each.tag, ()),
+                forwards_to=each.forwards_to,
+            )
+            for each in sorted(server.list_models(), key=lambda each: each.tag)
+        ),
+    )  # fmt: skip
+
+
+def _jobs(router: ModelRouter, ask: "Callable[[str], ModelDetails | Fault] | None") -> list[Job]:
+    models = router.models
+    named: list[tuple[str, str, str, int | None]] = []
+    for role in ROLES:
+        tag = router.resolve(role, "").tag
+        named.append((role, PURPOSES[role], tag, router.window(role).context))
+    for role in ROLES:
+        for place, tag in enumerate(router.escalation(role), start=1):
+            purpose = f"asked {_ordinal(place)} where {role} is stuck"
+            named.append((f"escalation.{role} {place}", purpose, tag, router.window(role).context))
+    roles = {prompt.name: prompt.role for prompt in PROMPTS}
+    for name, tag in sorted(models.overrides.items()):
+        role_of_prompt = roles.get(name)
+        window = router.window(role_of_prompt).context if role_of_prompt else None
+        what = "prompt" if role_of_prompt else "stage"
+        named.append((f"overrides.{name}", f"answers this {what} alone", tag, window))
+    return [_job(router, *each, ask) for each in named]
+
+
+def _job(
+    router: ModelRouter,
+    name: str,
+    purpose: str,
+    tag: str,
+    window: int | None,
+    ask: "Callable[[str], ModelDetails | Fault] | None",
+) -> Job:
+    window = window or router.window_of(tag)
+    found = ask(tag) if ask is not None else None
+    fault = found if isinstance(found, Fault) else None
+    details = found if isinstance(found, ModelDetails) else None
+    if details and details.served is not None and window is not None and details.served < window:
+        fault = _fault(small_window_error(details.served, tag, window))
+    return Job(
+        name=name,
+        purpose=purpose,
+        tag=tag,
+        window=window,
+        served=details.served if details else None,
+        trained=details.context_length if details else None,
+        fault=fault,
+    )
+
+
+def _asking(server: ModelServer, models: ModelsConfig) -> "Callable[[str], ModelDetails | Fault]":
+    """Each model is asked about once."""
+
+    @cache
+    def ask(tag: str) -> ModelDetails | Fault:
+        try:
+            return model_on(server, tag, models)
+        except CraError as error:
+            return _fault(error)
+
+    return ask
+
+
+def _fault(error: CraError) -> Fault:
+    return Fault(text=error.message, remedy=error.hint, exit_code=error.exit_code)
+
+
+def _shape(models: ModelsConfig) -> str:
+    if models.provider == "ollama":
+        return f"answers are held to their shape {SHAPES['json_schema']}"
+    edits = "; edits and verdicts by a grammar" if models.grammar else ""
+    return f"answers are held to their shape {SHAPES[models.schema_dialect]} (schema_dialect = {models.schema_dialect}){edits}"
+
+
+def _probabilities(models: ModelsConfig) -> str:
+    if models.provider == "openai" and not models.logprobs:
+        return "yes and no come without probabilities (logprobs = false)"
+    return "yes and no are asked for with probabilities"
+
+
+def _ordinal(place: int) -> str:
+    return {1: "first", 2: "second", 3: "third"}.get(place, f"as number {place}")

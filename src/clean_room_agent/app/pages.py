@@ -1,0 +1,78 @@
+"""Report pages: a run or all of them as one HTML file, and where it may be written."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from clean_room_agent.app.gauges import read_gauges
+from clean_room_agent.app.prompts import BY_NAME
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import UsageError
+from clean_room_agent.report.causes import ending_on_record
+from clean_room_agent.report.texts import call_texts, result_diffs
+from clean_room_agent.report.trace import Chosen, RunTrace
+from clean_room_agent.report.values import change_texts
+from clean_room_agent.report.windows import window_accounts
+from clean_room_agent.workspace import Workspace, is_held, private_folder
+
+
+def page_of_run(conn: Connection, workspace: Workspace, trace: RunTrace, safe: Callable[[str], str]) -> str:
+    """The page as HTML; `safe` takes out of each text what must not be shown."""
+    from clean_room_agent.report.page.html import run_html
+    from clean_room_agent.report.page.run_page import RunSources, run_page
+
+    chosen = Chosen(place="", passes=trace.passes)
+    sources = RunSources(
+        trace=trace,
+        ending=ending_on_record(conn, trace),
+        texts=call_texts(conn, chosen),
+        accounts=window_accounts(conn, trace, chosen, BY_NAME, read_gauges(conn, trace.task_id) or {}),
+        result_diff="".join(entry.diff for entry in result_diffs(workspace, trace, chosen)),
+    )
+    return run_html(change_texts(run_page(sources, safe), safe))
+
+
+def page_of_all(conn: Connection, safe: Callable[[str], str]) -> str:
+    """The page of all runs as HTML, likewise."""
+    from clean_room_agent.db.raw.run_costs import list_run_costs
+    from clean_room_agent.report.page.html import runs_html
+    from clean_room_agent.report.page.runs_page import runs_page
+    from clean_room_agent.training.credit import waterfall_of
+    from clean_room_agent.training.logs import LogAnalysisAPI
+
+    page = runs_page(list_run_costs(conn), waterfall_of(LogAnalysisAPI(conn).tasks()))
+    return runs_html(change_texts(page, safe))
+
+
+def as_it_stands(workspace: Workspace, trace: RunTrace) -> RunTrace:
+    """The run, interrupted where it stands as running and no process has it in hand."""
+    run = trace.run
+    if run is None or run.status is not RunStatus.RUNNING or is_held(workspace.task_lock(trace.task_id)):
+        return trace
+    return replace(trace, run=replace(run, status=RunStatus.INTERRUPTED))
+
+
+def default_place(workspace: Workspace, name: str) -> Path:
+    """Within our own folder, where no snapshot of the working tree finds it; the folder is there afterwards."""
+    return private_folder(workspace.folder / "reports") / f"cra-report-{name}.html"
+
+
+def require_replaceable(place: Path, *, force: bool) -> None:
+    """Nothing happens where a page may be written.
+
+    Raises:
+        UsageError: there is no such folder, or something stands there that is no report.
+    """
+    from clean_room_agent.report.page.html import is_report
+
+    if place.is_dir() or not place.parent.is_dir():
+        told = "is a folder" if place.is_dir() else "is in a folder that does not exist"
+        raise UsageError(f"{place} {told}", hint="name a file: -o FILE")
+    try:
+        if place.is_file() and not force and not is_report(place):
+            raise UsageError(f"{place} is there already and is no report", hint="--force writes over it")
+    except OSError as exc:
+        raise UsageError(
+            f"cannot read {place}: {exc.strerror or exc}", hint="name another file: -o FILE"
+        ) from exc

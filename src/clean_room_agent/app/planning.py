@@ -1,0 +1,75 @@
+"""Plans: made by a run that ends with one, or read from a file."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.run_copy import index_for_run
+from clean_room_agent.app.run_parts import run_parts
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.solve import read_text
+from clean_room_agent.artifacts.ids import new_task_id, short_id
+from clean_room_agent.artifacts.plans import PlanArtifact
+from clean_room_agent.errors import ArtifactError
+from clean_room_agent.execute.plan_file import is_written, load_plan
+from clean_room_agent.git.repository import list_files, open_repository
+from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.orchestrator.events import Observer
+from clean_room_agent.orchestrator.only_plan import make_plan
+from clean_room_agent.report.causes import Ending, ending_of
+from clean_room_agent.workspace import Workspace
+
+NEEDED = ("models", "budget", "stages", "solve", "testing")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSource:
+    """What there is before anything is edited."""
+
+    plan: PlanArtifact | None
+    """None where the text is to be edited first: it may be no plan yet."""
+    text: str
+    """As a person wrote it; "" where the plan is not in that form."""
+
+
+def read_plan(workspace: Workspace, path: Path, *, edit: bool) -> PlanSource:
+    """The plan in a file; of one that a person wrote and is to edit, the text alone."""
+    text = read_text(path)
+    if edit and is_written(text, str(path)):
+        return PlanSource(plan=None, text=text)
+    plan = load_plan(text, str(path), frozenset(list_files(workspace.repo)))
+    if not isinstance(plan, PlanArtifact):
+        raise ArtifactError(
+            f"{path}: a plan has steps; this has parts alone", hint="cra solve --meta-plan FILE"
+        )
+    return PlanSource(plan=plan, text="")
+
+
+def run_plan(
+    workspace: Workspace,
+    settings: Settings,
+    task: str,
+    observer: Observer,
+    transport: Callable[[Settings], Transport] = wiring.live_transport,
+    task_id: str | None = None,
+) -> tuple[int, PlanArtifact | None, str]:
+    """The exit code, the plan, and why there is none."""
+    settings.require(*NEEDED)
+    wiring.require_models(settings, transport)
+    task_id = task_id or new_task_id()
+    repo = open_repository(workspace.repo)
+    with (
+        wiring.open_desk(workspace, settings, task_id, transport, watch=observer.notice) as desk,
+        contextlib.ExitStack() as stack,
+    ):
+        index = stack.enter_context(index_for_run(desk, repo, task_id, None, observer))
+        parts = stack.enter_context(
+            run_parts(desk, repo, task_id, task, observer, command="plan", index_path=index)
+        )
+        made = make_plan(task_id, task, parts)
+        ending = Ending() if made.plan else desk.record.write(ending_of, task_id, reason=made.reason)
+        desk.end_task()
+    reason = made.reason or f"see cra show {short_id(task_id)}"
+    return (0 if made.plan else 1), made.plan, "; ".join((reason, *ending.sentences()))

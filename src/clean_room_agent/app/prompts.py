@@ -1,0 +1,97 @@
+"""Every prompt that the program can ask, in the order of a run; the page on adapters is made from this list."""
+
+from typing import Any
+
+from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
+from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
+from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
+from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP
+from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE
+from clean_room_agent.execute.prompts.adjustment_step_viability import ADJUSTMENT_STEP_VIABILITY
+from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS
+from clean_room_agent.execute.prompts.doctor import DOCTOR
+from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.execute.prompts.same_part import SAME_PART
+from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
+from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY
+from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
+from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
+from clean_room_agent.llm.answers import OneWord
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
+from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
+from clean_room_agent.retrieval.prompts.refilter import REFILTER
+from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
+from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
+from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
+from clean_room_agent.training.prompts.curate_data import CURATE_DATA
+from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
+from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN
+
+PROMPTS: tuple[Prompt[Any, Any], ...] = (
+    ENRICHMENT,
+    TASK_ANALYSIS,
+    SCOPE_JUDGMENT,
+    SCOPE_BATCH,
+    PIECE_JUDGMENT,
+    PRECISION_BATCH,
+    REFILTER,
+    META_PLAN,
+    CHANGE_POINTS,
+    SAME_PART,
+    PART_DEPENDENCY,
+    PART_PLAN,
+    SYMBOL_TARGETS,
+    STEP_DESIGN,
+    STEP_DEPENDENCY,
+    SCAFFOLD,
+    IMPLEMENT,
+    DOCTOR,
+    ADJUSTMENT,
+    ADJUSTMENT_STEP_VIABILITY,
+    ADJUSTMENT_ROOT_CAUSE,
+    ADJUSTMENT_NEW_STEP,
+    ADJUSTMENT_FINALIZE,
+    GOAL_CHECK,
+    TARGET_JUDGMENT,
+    TRAIN_PLAN,
+    CURATE_DATA,
+)
+
+HEADER = """\
+# Prompts and adapters
+
+Generated from `app/prompts.py` by `python -m clean_room_agent.app.prompts > protocols/adapter-map.md`; a test keeps
+it current. A prompt's name is its call type in the record, its key in `[models.overrides]`, and its adapter's name.
+
+| prompt | role | answers with | longest answer, tokens | first line of the prompt |
+|---|---|---|---|---|
+"""
+
+
+def adapter_map() -> str:
+    """The page `protocols/adapter-map.md`."""
+    rows = [
+        f"| `{prompt.name}` | {prompt.role} | {_form(prompt)} | {prompt.max_answer_tokens} | {prompt.title} |"
+        for prompt in PROMPTS
+    ]
+    return HEADER + "\n".join(rows) + "\n"
+
+
+def _form(prompt: Prompt[Any, Any]) -> str:
+    if prompt.schema is not None:
+        return "JSON"
+    if isinstance(prompt.answer, OneWord):
+        return f"{', '.join(prompt.answer.words[:-1])} or {prompt.answer.words[-1]}"
+    return "yes or no" if prompt.answer.wants_logprobs else "text"
+
+
+if __name__ == "__main__":
+    print(adapter_map(), end="")  # noqa: T201 - its output is the page
+
+
+BY_NAME = {prompt.name: prompt for prompt in PROMPTS}

@@ -1,0 +1,78 @@
+"""Taking away what a pruning plan names, such that a kill at any moment leaves each run whole or gone."""
+
+import json
+from pathlib import Path
+
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.in_hand import in_hand
+from clean_room_agent.app.pruning import LOSING, Piece, Plan, PrunedRun, Site, repository_stands
+from clean_room_agent.app.reaping import reap
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.db.connection import remove_database
+from clean_room_agent.db.raw.events import EventRow, append_event
+from clean_room_agent.db.raw.pruning import PRUNED, compact_record, delete_tasks
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.errors import UsageError
+from clean_room_agent.git.landing import delete_ref
+from clean_room_agent.removal import remove_tree
+from clean_room_agent.temporary import remove_abandoned
+
+
+def carry_out(site: Site, plan: Plan) -> tuple[str, ...]:
+    """What the plan names is gone, but for what is in use by now; what else there is to say.
+
+    A run is said to be pruned in the record before anything of it goes, and its rows go last, at once: whatever ends this
+    in the middle, the record tells of each run whole or not at all, and the next start goes on.
+    """
+    notes: list[str] = []
+    if site.workspace.raw.exists():
+        notes += reap(site.workspace, site.repo, site.worktrees)
+        with Record.open(site.workspace.repo, clock=utc_now) as record:
+            for run in plan.runs:
+                try:
+                    with in_hand(site.workspace, run.task_id, patience=0):
+                        _prune_run(site, record, run)
+                except UsageError as error:
+                    notes.append(f"run {short_id(run.task_id)} was let be: {error.message}")
+    for piece in plan.others:
+        if piece.kind == "refs":
+            delete_ref(site.repo, piece.name)
+            continue
+        notes += _remove(piece)
+    if any(piece.kind == "record" for piece in plan.pieces) and not compact_record(site.workspace):
+        notes.append(
+            "the record is open in another process: its file gets smaller with the next `cra prune --yes`"
+        )
+    return tuple(notes)
+
+
+def _prune_run(site: Site, record: Record, run: PrunedRun) -> None:
+    kinds = sorted({piece.kind for piece in run.pieces})
+    if LOSING & {*kinds}:
+        said = EventRow(task_id=run.task_id, kind=PRUNED, detail=json.dumps(kinds), timestamp=record.now())
+        record.write(append_event, said)
+    for piece in run.pieces:
+        if piece.kind in {"refs", "branches"}:
+            delete_ref(site.repo, piece.name)
+        elif piece.kind in {"sessions", "index-copies"}:
+            remove_database(Path(piece.name))
+    if "record" in kinds:
+        record.write(delete_tasks, (run.task_id,))
+
+
+def _remove(piece: Piece) -> tuple[str, ...]:
+    """The file or folder is gone; why not, where it is not."""
+    path = Path(piece.name)
+    try:
+        if piece.kind == "temporary":
+            remove_abandoned(path)
+        elif not (piece.kind == "worktrees" and _is_linked(path)):
+            remove_tree(path)
+    except OSError as error:
+        return (f"{path} cannot be removed: {error.strerror or error}",)
+    return ()
+
+
+def _is_linked(path: Path) -> bool:
+    """Whether it is a work tree of a repository that is there: `reap` alone takes it away, with git's notes."""
+    return (path / ".git").is_file() and repository_stands(path / ".git")

@@ -1,0 +1,340 @@
+"""What takes room in `.clean_room`, git, the cache and the temporary folder, and which of it may go."""
+
+import contextlib
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from clean_room_agent import beneath
+from clean_room_agent.app import wiring
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.run_listing import as_it_stands
+from clean_room_agent.app.settings import Overrides, load_settings
+from clean_room_agent.artifacts.ids import short_id, task_of
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
+from clean_room_agent.db.raw.trace import RunOverview, list_overviews
+from clean_room_agent.db.rows import Connection, moment
+from clean_room_agent.git.landing import branch_tip, is_checked_out, list_refs
+from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.git.usage import bytes_kept_by, is_merged
+from clean_room_agent.temporary import FRESH, abandoned_folders
+from clean_room_agent.workspace import Workspace, is_held
+
+MAX_LINK_BYTES = 8192
+KINDS = {
+    "record": "all that is known of runs: prompts, answers, tests",
+    "sessions": "what unfinished runs need to go on",
+    "index-copies": "made again where a run goes on",
+    "refs": "snapshots and attempts; freed by a later git gc",
+    "branches": "cra/<id> that are merged",
+    "worktrees": "left by dead runs",
+    "reports": "pages of `cra report`",
+    "temporary": "folders left by killed processes",
+}
+OF_RUNS = ("record", "sessions", "index-copies", "refs", "branches")
+HARMLESS = ("index-copies", "worktrees", "temporary")
+"""What goes where nothing is chosen: nothing is lost with it."""
+LOSING = frozenset({"record", "sessions", "refs"})
+"""A run that lost one of these can neither go on nor be told whole."""
+ENDED = ("complete", "failed")
+DISCARDED = "discarded"
+STATUSES = (*ENDED, "partial", "interrupted", "needs_human", DISCARDED)
+TRAINING = frozenset({"train_plan", "curate_data"})
+"""Adapters rest on these; they are not runs."""
+EVERY = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """What the user chose; nothing chosen leaves what is harmless to lose."""
+
+    older_than: timedelta | None = None
+    statuses: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def of_kinds(self) -> tuple[str, ...]:
+        """The kinds that may go."""
+        if self.kinds:
+            return self.kinds
+        if self.statuses:
+            return OF_RUNS
+        return HARMLESS if self.older_than is None else tuple(KINDS)
+
+    @property
+    def of_runs(self) -> tuple[str, ...]:
+        """The kinds that may go of a run: without its record, nobody would know whose the rest is."""
+        chosen = {*self.of_kinds, *(OF_RUNS[:-1] if "record" in self.of_kinds else ())}
+        return tuple(kind for kind in OF_RUNS if kind in chosen)
+
+    def is_old(self, when: datetime, now: datetime) -> bool:
+        """Whether it is as old as was asked for."""
+        return self.older_than is None or now - when >= self.older_than
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """One thing that may go."""
+
+    kind: str
+    name: str
+    """A path or a ref; the task's id for what stands in the record."""
+    size: int = 0
+    """Bytes; 0 for a ref: what goes with it depends on the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrunedRun:
+    """A run of which something goes."""
+
+    task_id: str
+    command: str
+    status: str
+    timestamp: str
+    task_description: str
+    pieces: tuple[Piece, ...]
+    warning: str = ""
+
+    @property
+    def size(self) -> int:
+        """Bytes, those in git left out."""
+        return sum(piece.size for piece in self.pieces)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindSize:
+    """How much room a kind takes, and how much of it goes; bytes."""
+
+    kind: str
+    takes: int
+    goes: int
+    count: int
+    """Things that go."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All that would go."""
+
+    runs: tuple[PrunedRun, ...]
+    others: tuple[Piece, ...]
+    sizes: tuple[KindSize, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all that goes."""
+        return sum(each.goes for each in self.sizes)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Everything that goes."""
+        return (*(piece for run in self.runs for piece in run.pieces), *self.others)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where things stand."""
+
+    workspace: Workspace
+    repo: Repository
+    worktrees: Path
+    """This repository's work trees."""
+    cache: Path
+    """Folders of work trees, one a repository."""
+
+
+def plan_pruning(site: Site, choice: Choice) -> Plan:
+    """What would go by the choice; nothing is changed."""
+    now = moment(utc_now())
+    notes: list[str] = []
+    runs: tuple[PrunedRun, ...] = ()
+    known: set[str] = set()
+    if site.workspace.raw.exists():
+        with contextlib.closing(get_connection("raw", repo_path=site.workspace.repo, read_only=True)) as conn:
+            found = [as_it_stands(site.workspace, each) for each in list_overviews(conn, limit=EVERY)]
+            known = {task_of(each.listing.task_id) for each in found}
+            runs = tuple(_runs(site, conn, found, choice, now, notes))
+    others = tuple(_others(site, choice, now, known))
+    return Plan(runs=runs, others=others, sizes=_sizes(site, runs, others), notes=tuple(notes))
+
+
+def _runs(
+    site: Site, conn: Connection, found: list[RunOverview], choice: Choice, now: datetime, notes: list[str]
+) -> Iterator[PrunedRun]:
+    wanted = choice.statuses or (*ENDED, DISCARDED)
+    running = waiting = 0
+    for entry in found:
+        listing = entry.listing
+        if listing.command in TRAINING or not choice.is_old(moment(listing.timestamp), now):
+            continue
+        if is_held(site.workspace.task_lock(listing.task_id)):
+            running += 1
+            continue
+        status = DISCARDED if entry.discarded and listing.command != "replay" else listing.status.value
+        if status not in wanted and listing.status.value not in wanted:
+            waiting += listing.status.value not in ENDED and not choice.statuses
+            continue
+        pieces = tuple(_pieces(site, conn, entry, choice.of_runs))
+        if pieces:
+            lost = LOSING & {piece.kind for piece in pieces}
+            goes_on = listing.command == "solve" and status not in {"complete", DISCARDED}
+            yield PrunedRun(
+                task_id=listing.task_id,
+                command=listing.command,
+                status=status,
+                timestamp=listing.timestamp,
+                task_description=listing.task_description,
+                pieces=pieces,
+                warning="cannot be resumed afterwards" if lost and goes_on else "",
+            )
+    if running:
+        notes.append(f"{counted(running, 'run')} under way: let be")
+    if waiting and LOSING.intersection(choice.of_kinds):
+        notes.append(
+            f"{counted(waiting, 'run')} can be resumed: let be; --status partial (interrupted, needs_human) chooses them"
+        )
+
+
+def _pieces(site: Site, conn: Connection, entry: RunOverview, kinds: Iterable[str]) -> Iterator[Piece]:
+    task_id, workspace = entry.listing.task_id, site.workspace
+    for kind in kinds:
+        match kind:
+            case "record":
+                yield Piece(kind=kind, name=task_id, size=record_bytes(conn, task_id))
+            case "sessions" if (path := workspace.session(task_id)).exists():
+                yield Piece(kind=kind, name=str(path), size=file_bytes(path))
+            case "index-copies" if (path := workspace.run_copy(task_id)).exists():
+                yield Piece(kind=kind, name=str(path), size=file_bytes(path))
+            case "refs":
+                yield from (
+                    Piece(kind=kind, name=ref) for ref in list_refs(site.repo, f"refs/cra/{task_id}/")
+                )
+            case "branches" if entry.run is not None and entry.run.branch:
+                branch, tip = entry.run.branch, entry.run.result_commit
+                if _may_go(site.repo, branch, tip):
+                    yield Piece(kind=kind, name=f"refs/heads/{branch}")
+
+
+def _may_go(repo: Repository, branch: str, tip: str) -> bool:
+    """Whether nothing is lost with the branch: it stands where the run left it, others hold that, and nobody is on it."""
+    stands = tip != "" and branch_tip(repo, branch) == tip
+    return stands and is_merged(repo, tip) and not is_checked_out(repo, branch)
+
+
+def _others(site: Site, choice: Choice, now: datetime, known: set[str]) -> Iterator[Piece]:
+    """What belongs to no run of the record."""
+    for kind in choice.of_kinds:
+        if kind in OF_RUNS:
+            if kind == "refs" and "refs" in choice.kinds and not choice.statuses and not choice.older_than:
+                for ref in list_refs(site.repo, "refs/cra/"):
+                    if ref.split("/")[2] not in known:
+                        yield Piece(kind=kind, name=ref)
+            continue
+        for path in _paths(site, kind):
+            with contextlib.suppress(FileNotFoundError):
+                when = datetime.fromtimestamp(path.lstat().st_mtime, UTC)
+                if choice.is_old(when, now):
+                    yield Piece(kind=kind, name=str(path), size=_size_of(path))
+
+
+def _paths(site: Site, kind: str) -> tuple[Path, ...]:
+    if kind == "worktrees":
+        return (*_dead_worktrees(site), *_orphaned_worktrees(site))
+    if kind == "reports":
+        return tuple(sorted((site.workspace.folder / "reports").glob("*.html")))
+    return abandoned_folders()
+
+
+def _dead_worktrees(site: Site) -> Iterator[Path]:
+    """This repository's work trees that no run uses: those that `reap` takes away."""
+    locks = site.workspace.sessions.glob("task_*.lock")
+    running = {short_id(lock.stem.removeprefix("task_")) for lock in locks if is_held(lock)}
+    if site.worktrees.is_dir():
+        for path in sorted(site.worktrees.iterdir()):
+            owner = path.name.partition("-")[0]
+            if path.is_dir() and owner not in {*running, "check"}:
+                yield path
+
+
+def _orphaned_worktrees(site: Site) -> Iterator[Path]:
+    """Folders of the cache that belong to repositories that are gone."""
+    if not site.cache.is_dir():
+        return
+    for folder in sorted(site.cache.iterdir()):
+        if folder == site.worktrees or folder.is_symlink() or not folder.is_dir():
+            continue
+        links = [path / ".git" for path in folder.iterdir() if (path / ".git").is_file()]
+        idle = datetime.now(UTC).timestamp() - folder.stat().st_mtime > FRESH
+        if links and idle and not any(map(repository_stands, links)):
+            yield folder
+
+
+def repository_stands(link: Path) -> bool:
+    """Whether there is a repository where the work tree's `.git` file says."""
+    try:
+        told = (
+            os.fsdecode(beneath.read_bytes(link.parent, link.name, max_bytes=MAX_LINK_BYTES))
+            .removeprefix("gitdir: ")
+            .rstrip("\n")
+        )
+    except OSError:
+        return True
+    return Path(told).parent.parent.exists()
+
+
+def _sizes(site: Site, runs: tuple[PrunedRun, ...], others: tuple[Piece, ...]) -> tuple[KindSize, ...]:
+    going = (*(piece for run in runs for piece in run.pieces), *others)
+    refs = list_refs(site.repo, "refs/cra/")
+    gone = {piece.name for piece in going if piece.kind == "refs"}
+    in_git = bytes_kept_by(site.repo, set(refs.values()))
+    left = bytes_kept_by(site.repo, {commit for ref, commit in refs.items() if ref not in gone})
+    sessions = site.workspace.sessions
+    takes = {
+        "record": file_bytes(site.workspace.raw),
+        "sessions": sum(map(file_bytes, sessions.glob("session_*.sqlite"))),
+        "index-copies": sum(map(file_bytes, sessions.glob("curated_*.sqlite"))),
+        "refs": in_git,
+        "branches": 0,
+    }
+    found = []
+    for kind in KINDS:
+        own = [piece for piece in going if piece.kind == kind]
+        size = in_git - left if kind == "refs" else sum(piece.size for piece in own)
+        paths = _paths(site, kind) if kind not in takes else ()
+        total = takes[kind] if kind in takes else sum(map(_size_of, paths))
+        found.append(KindSize(kind=kind, takes=total, goes=size, count=len(own)))
+    return tuple(found)
+
+
+def _size_of(path: Path) -> int:
+    """Bytes of the file, or of all files below the folder; what goes meanwhile is not counted."""
+    total = 0
+    waiting = [path]
+    while waiting:
+        with contextlib.suppress(OSError):
+            at = waiting.pop()
+            if at.is_dir() and not at.is_symlink():
+                waiting += at.iterdir()
+            else:
+                total += at.lstat().st_size
+    return total
+
+
+def site_of(workspace: Workspace) -> Site:
+    """Where to look, as configured."""
+    settings = load_settings(workspace.config, Overrides(), optional=True)
+    return Site(
+        workspace=workspace,
+        repo=open_repository(workspace.repo),
+        worktrees=wiring.worktrees_folder(workspace, settings),
+        cache=wiring.cache_folder() / "worktrees",
+    )
+
+
+def counted(number: int, noun: str) -> str:
+    """The subject of a sentence: `2 runs are`."""
+    return f"{number} {noun} is" if number == 1 else f"{number} {noun}s are"

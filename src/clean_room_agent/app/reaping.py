@@ -1,0 +1,117 @@
+"""What processes that died left behind: found by the locks that nobody holds, and put away or made ready to go on."""
+
+import re
+from pathlib import Path
+
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.in_hand import in_hand
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.connection import remove_database
+from clean_room_agent.db.raw.archives import get_archive
+from clean_room_agent.db.raw.orchestrator_runs import (
+    OrchestratorRunRow,
+    RunOutcome,
+    get_orchestrator_run,
+    list_running,
+    set_outcome,
+)
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.session import Session, archived_states, has_session
+from clean_room_agent.errors import UsageError
+from clean_room_agent.git.landing import delete_ref, list_refs
+from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.worktree import (
+    remove_leftovers,
+    reports_beside,
+    tasks_of_worktrees,
+    worktree_places,
+)
+from clean_room_agent.removal import remove_tree
+from clean_room_agent.workspace import TASK_ID, Workspace
+
+OURS = re.compile(
+    r"(?:session|curated|task)_(?P<task>[A-Za-z0-9_-]{1,64})\.(?:sqlite|lock)(?:-\w+|\.part)?\Z"
+)
+"""The files of a task in the folder of sessions."""
+OVER = frozenset({RunStatus.COMPLETE, RunStatus.FAILED})
+DIED = "its process ended without a word"
+
+
+def reap(workspace: Workspace, repo: Repository, worktrees: Path) -> tuple[str, ...]:
+    """Nothing is left of this repository's runs whose process is gone, but for what they need to go on; what was done.
+
+    A run that somebody has in hand, and whatever is not of a task of this folder, is not touched.
+    """
+    if not workspace.raw.exists():
+        return ()
+    done: list[str] = []
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        tasks = {match["task"] for path in workspace.sessions.iterdir() if (match := OURS.match(path.name))}
+        tasks.update(row.task_id for row in record.write(list_running))
+        tasks.update(task for task in tasks_of_worktrees(repo, worktrees) if TASK_ID.match(task))
+        for task_id in sorted(tasks):
+            try:
+                with in_hand(workspace, task_id, patience=0):
+                    done += _put_away(workspace, repo, worktrees, record, task_id)
+            except UsageError:
+                continue  # it runs
+    return tuple(done)
+
+
+def _put_away(
+    workspace: Workspace, repo: Repository, worktrees: Path, record: Record, task_id: str
+) -> list[str]:
+    run = record.write(get_orchestrator_run, task_id)
+    short = short_id(task_id)
+    done = []
+    if run is not None and run.status is RunStatus.RUNNING:
+        done.append(_end(record, run))
+    trees = (*worktree_places(worktrees / short), worktrees / f"{short}-index")
+    done += [f"removed the work tree {tree}" for tree in trees if remove_leftovers(repo, task_id, tree)]
+    for reports in map(reports_beside, trees):
+        if reports.is_dir():
+            remove_tree(reports)
+            done.append(f"removed the folder {reports}")
+    if run is not None and run.command == "solve" and run.status not in OVER:
+        return done
+    if has_session(workspace.repo, task_id):
+        _archive(workspace, record, task_id)
+        done.append(f"put the session of {short} into the record")
+    if workspace.run_copy(task_id).exists():
+        done.append(f"removed the copy of the index that {short} had")
+    remove_database(workspace.run_copy(task_id))
+    remove_database(workspace.run_copy(task_id).with_suffix(".sqlite.part"))
+    stale = () if run is not None and run.command == "solve" else list_refs(repo, f"refs/cra/{task_id}/")
+    for ref in stale:
+        delete_ref(repo, ref)
+        done.append(f"deleted {ref}")
+    return done
+
+
+def _end(record: Record, run: OrchestratorRunRow) -> str:
+    goes_on = run.command == "solve"
+    outcome = RunOutcome(
+        status=RunStatus.INTERRUPTED if goes_on else RunStatus.FAILED,
+        completed_at=None if goes_on else record.now(),
+        reason=DIED,
+        branch=run.branch,
+        result_commit=run.result_commit,
+    )
+    record.write(set_outcome, run.id, outcome)
+    short = short_id(run.task_id)
+    if goes_on:
+        return f"run {short} was interrupted: {DIED}; go on with: cra solve --resume {short}"
+    return f"{run.command} {short} has failed: {DIED}"
+
+
+def _archive(workspace: Workspace, record: Record, task_id: str) -> None:
+    """The session is in the record as it was left, and its file is gone."""
+    known = record.write(get_archive, task_id)
+    session = Session.open(workspace.repo, task_id, clock=utc_now)
+    states = {key: session.get_state(key) for key in session.list_keys()}
+    if known is None or archived_states(known.session_blob) != states:
+        session.archive(record)
+    else:
+        session.close()
+        remove_database(workspace.session(task_id))

@@ -1,0 +1,131 @@
+"""A recorded run done again: with its own answers, or with a server's from some pass on."""
+
+import contextlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.call_rows import recorded_calls
+from clean_room_agent.app.resuming import given_to, recorded_config
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.solve import SolveRequest, run_solve
+from clean_room_agent.artifacts.ids import new_task_id, short_id
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
+from clean_room_agent.git.history import diff
+from clean_room_agent.git.landing import delete_ref, list_refs
+from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.llm.transports.replay import (
+    RecordedCall,
+)
+from clean_room_agent.orchestrator.events import Observer
+from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.report.summary import RunSummary
+from clean_room_agent.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A run as the record keeps it."""
+
+    row: OrchestratorRunRow
+    calls: tuple[RecordedCall, ...]
+    given: PlanGiven
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """The passes that asked something, relative to the task, in the order in which they began."""
+        return tuple(dict.fromkeys(call.identity.pass_id for call in self.calls if call.identity.pass_id))
+
+
+def require_same(row: OrchestratorRunRow, before: str, summary: RunSummary) -> None:
+    """Nothing, where the replay ended as the run did, with the diff `before`.
+
+    Raises:
+        ReplayMismatch: it did not.
+    """
+    replayed = summary.result
+    if (replayed.cumulative_diff, replayed.status) == (before, row.status):
+        return
+    raise ReplayMismatch(
+        f"the replay ended {replayed.status.value} with another result than the recorded run ({row.status.value})",
+        hint="the tests gave other results than at the time; compare with "
+        f"`cra show {short_id(row.task_id)} --tests` and `cra show {short_id(replayed.task_id)} --tests`",
+        part="result",
+        recorded=before,
+        now=replayed.cumulative_diff,
+    )
+
+
+def run_again(
+    workspace: Workspace,
+    found: Recording,
+    settings: Settings,
+    transport: Callable[[Settings], Transport],
+    observer: Observer,
+) -> RunSummary:
+    """The run from its recorded snapshot, with another transport; no refs are left of it."""
+    row = found.row
+    request = SolveRequest(
+        task=row.task_description,
+        given=found.given,
+        command="replay",
+        replay_of=wiring.recorded_state(row),
+    )
+    repository = open_repository(workspace.repo)
+    task_id = new_task_id()
+    try:
+        _, summary = run_solve(workspace, settings, request, observer, transport, task_id)
+    finally:
+        _leave_nothing(repository, task_id)
+    return summary
+
+
+def recorded_settings(row: OrchestratorRunRow) -> Settings:
+    """The configuration that the run had."""
+    return Settings(source=f"the configuration of run {short_id(row.task_id)}", data=json.loads(row.config))
+
+
+def recorded_diff(repository: Repository, row: OrchestratorRunRow) -> str:
+    """What the run changed.
+
+    Raises:
+        UsageError: git has thrown its commits away, as it does some weeks after `cra discard`.
+    """
+    try:
+        commit = row.result_commit or row.snapshot_commit
+        return diff(repository, row.snapshot_commit, commit)
+    except GitError as exc:
+        raise UsageError(
+            f"git no longer has the commits of run {short_id(row.task_id)}",
+            hint="a discarded run can be replayed only until git collects its garbage",
+        ) from exc
+
+
+def _leave_nothing(repository: Repository, task_id: str) -> None:
+    branch = f"refs/heads/cra/{short_id(task_id)}"
+    for ref in (*list_refs(repository, f"refs/cra/{task_id}/"), *list_refs(repository, branch)):
+        delete_ref(repository, ref)
+
+
+def read_recording(workspace: Workspace, prefix: str) -> Recording:
+    """The run whose id begins with `prefix`.
+
+    Raises:
+        UsageError: there is none, or it is no solve that began.
+    """
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        task_id = find_task(conn, prefix)
+        row = get_orchestrator_run(conn, task_id)
+        if row is None or row.command not in {"solve", "replay"} or not row.snapshot_commit:
+            raise UsageError(
+                f"{prefix} is not a solve that began", hint="`cra runs` lists what can be replayed"
+            )
+        row = replace(
+            row, config=json.dumps(recorded_config(conn, row))
+        )  # a resumed run ended with the newest
+        return Recording(row=row, calls=recorded_calls(conn, task_id), given=given_to(conn, task_id))

@@ -1,0 +1,120 @@
+"""Which runs can go on, what their users decided for them, and what is configured otherwise now."""
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.app.settings import Overrides
+from clean_room_agent.artifacts.ids import relative_pass, short_id
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
+from clean_room_agent.db.raw.events import list_events
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.db.raw.pruning import PRUNED
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.orchestrator.hints import Hint
+from clean_room_agent.orchestrator.run import HINT, HINT_SHOWN, RESUMED_WITH, PlanGiven
+from clean_room_agent.orchestrator.solve import META_PLAN_GIVEN, PLAN_GIVEN
+
+FLAGS = "flags"
+"""The kind of event that says, as JSON, what the command line said over the configuration."""
+JUDGES = (("testing", "test_command"), ("testing", "step_test_command"))
+"""What the finished part of a run was judged by: with another judge, its results say nothing."""
+
+
+def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
+    """The run, which can go on.
+
+    Raises:
+        UsageError: it is over, or is none that can.
+    """
+    run = get_orchestrator_run(conn, task_id)
+    short = short_id(task_id)
+    if run is None or run.command != "solve":
+        raise UsageError(
+            f"{short} is not a run of `cra solve`", hint="`cra runs` lists the runs of this repository"
+        )
+    if run.status is RunStatus.COMPLETE:
+        raise UsageError(
+            f"run {short} is complete: there is nothing to go on with", hint=f"look at it: cra show {short}"
+        )
+    for event in list_events(conn, task_id):
+        if event.kind in {"discarded", PRUNED}:
+            raise UsageError(f"run {short} was {event.kind}", hint="begin anew: cra solve")
+    return run
+
+
+def given_to(conn: Connection, task_id: str) -> PlanGiven:
+    """What the user had decided for the run: plans, and the hints since."""
+    events = list_events(conn, task_id)
+    kept = {event.kind: event.detail for event in events}
+    single, meta = kept.get(PLAN_GIVEN), kept.get(META_PLAN_GIVEN)
+    since = {
+        event.detail: relative_pass(event.task_id) for event in reversed(events) if event.kind == HINT_SHOWN
+    }
+    return PlanGiven(
+        single=PartPlan.model_validate_json(single) if single else None,
+        meta_plan=MetaPlan.model_validate_json(meta) if meta else None,
+        hints=tuple(
+            Hint(text=event.detail, since=since.get(event.detail, ""))
+            for event in events
+            if event.kind == HINT
+        ),
+    )
+
+
+def flags_text(overrides: Overrides) -> str:
+    """The flags that were given, as the record keeps them; "" for none."""
+    given = {key: value for key, value in dataclasses.asdict(overrides).items() if value is not None}
+    return json.dumps(given, default=str, sort_keys=True) if given else ""
+
+
+def with_earlier_flags(conn: Connection, task_id: str, overrides: Overrides) -> Overrides:
+    """The flags of now over those that the run was begun or resumed with."""
+    values: dict[str, Any] = {}
+    for event in list_events(conn, task_id):
+        if event.kind == FLAGS:
+            values |= json.loads(event.detail)
+    values |= {key: value for key, value in dataclasses.asdict(overrides).items() if value is not None}
+    if isinstance(values.get("budget_config"), str):
+        values["budget_config"] = Path(values["budget_config"])
+    return Overrides(**values)
+
+
+def recorded_config(conn: Connection, run: OrchestratorRunRow) -> Mapping[str, Any]:
+    """The configuration that the run had the last time."""
+    resumed = [event.detail for event in list_events(conn, run.task_id) if event.kind == RESUMED_WITH]
+    config: Mapping[str, Any] = json.loads(resumed[-1])["config"] if resumed else json.loads(run.config)
+    return config
+
+
+def changes_since(then: Mapping[str, Any], now: Mapping[str, Any], *, source: str) -> tuple[str, ...]:
+    """What is configured otherwise than it was, a line each.
+
+    Raises:
+        ConfigError: what is done was judged by another command.
+    """
+    before, after = _flat(then), _flat(json.loads(json.dumps(now, default=str)))
+    changed = tuple(key for key in sorted({*before, *after}) if before.get(key) != after.get(key))
+    for key in JUDGES:
+        if key in changed:
+            raise ConfigError(
+                f"{source}: [{key[0]}] {key[1]} was {before.get(key)!r} when the run began and is {after.get(key)!r} now: "
+                "what is done was judged by the other",
+                hint="put it back to go on, or begin anew: cra solve",
+            )
+    return tuple(
+        f"[{table}] {key}: was {before.get((table, key))!r}, is {after.get((table, key))!r}"
+        for table, key in changed
+    )
+
+
+def _flat(config: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    return {
+        (table, key): value
+        for table, values in config.items()
+        for key, value in (values.items() if isinstance(values, dict) else [("", values)])
+    }

@@ -1,0 +1,38 @@
+"""The runs of a repository as they stand now, and the room that each takes."""
+
+from dataclasses import replace
+from typing import Any
+
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
+from clean_room_agent.db.raw.trace import RunOverview
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.report.values import plain
+from clean_room_agent.workspace import Workspace, is_held
+
+
+def as_it_stands(workspace: Workspace, entry: RunOverview) -> RunOverview:
+    """The run, interrupted where it stands as running and no process has it in hand."""
+    listing = entry.listing
+    if listing.status is not RunStatus.RUNNING or is_held(workspace.task_lock(listing.task_id)):
+        return entry
+    return replace(entry, listing=replace(listing, status=RunStatus.INTERRUPTED))
+
+
+def run_bytes(conn: Connection, workspace: Workspace, task_id: str) -> int:
+    """Bytes that the run takes in the record and beside it."""
+    beside = (workspace.session(task_id), workspace.run_copy(task_id))
+    return record_bytes(conn, task_id) + sum(map(file_bytes, beside))
+
+
+def as_object(entry: RunOverview) -> dict[str, Any]:
+    """One run as `--json` answers it."""
+    run, tests = entry.run, entry.tests
+    return {
+        **plain(entry.listing),
+        "reason": "" if run is None else run.reason,
+        "branch": "" if run is None else run.branch,
+        "result_commit": "" if run is None else run.result_commit,
+        "tests": plain(tests),
+        "bytes": entry.size,
+    }

@@ -1,0 +1,132 @@
+"""The parts of a run of `cra solve` or `cra plan`, built for the orchestrator."""
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from clean_room_agent import secrets_names
+from clean_room_agent.app.local_context import LocalContext
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.wiring import (
+    Desk,
+    RecordedState,
+    retriever_over,
+    worktrees_folder,
+)
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.worktree import reports_beside
+from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
+from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
+from clean_room_agent.orchestrator.events import Observer
+from clean_room_agent.orchestrator.hints import Hint
+from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.run import RunLimits
+from clean_room_agent.orchestrator.setup import RunParts
+from clean_room_agent.orchestrator.shelter import Ground
+from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
+from clean_room_agent.version import VERSION
+from clean_room_agent.workspace import private_folder
+
+TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
+
+
+@contextlib.contextmanager
+def run_parts(
+    desk: Desk,
+    repo: Repository,
+    task_id: str,
+    task: str,
+    observer: Observer,
+    *,
+    command: str,
+    index_path: Path,
+    replay_of: RecordedState | None = None,
+    hints: tuple[Hint, ...] = (),
+    interrupts: Interrupts | None = None,
+) -> Iterator[RunParts]:
+    """The parts of a run, over the copy of the index at `index_path`."""
+    settings = desk.settings
+    header = _header(desk, repo, task, command)
+    worktrees = private_folder(worktrees_folder(desk.workspace, settings))
+    with contextlib.ExitStack() as stack:
+        reading = stack.enter_context(contextlib.closing(connect_file("curated", index_path, read_only=True)))
+        writing = stack.enter_context(contextlib.closing(connect_file("curated", index_path)))
+        yield RunParts(
+            repo=repo,
+            models=desk.models,
+            model_lines=tuple(
+                (role, desk.router.resolve(role, role).tag, desk.router.window(role).context)
+                for role in TOLD_ROLES
+                if role != "classifier" or settings.models.classifier is not None
+            ),
+            remote=_prompts_go_to(settings.models),
+            session=desk.session,
+            chronicle=Chronicle(
+                header=header,
+                record=desk.record,
+                router=desk.router,
+                meter=desk.meter,
+                observer=observer,
+                resumed=desk.resumed,
+            ),
+            observer=observer,
+            meter=desk.meter,
+            limits=_limits(settings),
+            ground=ground_of(settings),
+            worktree_path=worktrees / short_id(task_id),
+            report=reports_beside(worktrees / short_id(task_id)) / "results.xml",
+            environment=dict(os.environ),
+            is_secret=secrets_names.is_secret_name,
+            open_context=lambda root: LocalContext(lambda: retriever_over(desk, reading, root), writing),
+            monotonic=time.monotonic,
+            replay_of=replay_of.snapshot if replay_of else None,
+            resumed=desk.resumed,
+            hints=hints,
+            interrupts=interrupts or Interrupts(),
+        )
+
+
+def ground_of(settings: Settings) -> Ground:
+    """Where commands are to run, as configured."""
+    return Ground(
+        config=settings.sandbox,
+        testing=settings.testing,
+        worktree=settings.worktree,
+        home=Path.home(),
+        find=working_bubblewrap,
+    )
+
+
+def _limits(settings: Settings) -> RunLimits:
+    return RunLimits(
+        solve=settings.solve,
+        orchestrator=settings.orchestrator,
+        edit=settings.edit,
+        recovery=settings.recovery,
+    )
+
+
+def _header(desk: Desk, repo: Repository, task: str, command: str) -> RunHeader:
+    return RunHeader(
+        task_id=desk.session.task_id,
+        task=task,
+        repo_path=str(repo.top),
+        command=command,
+        config=json.dumps(desk.settings.data, default=str, sort_keys=True),
+        stages=",".join(desk.settings.stages.names()),
+        program_version=VERSION,
+        base_commit=repo.head,
+    )
+
+
+def _prompts_go_to(models: ModelsConfig) -> str:
+    """Where prompts may go beyond this machine; "" for nowhere."""
+    if not is_loopback(models.base_url):
+        return host_of(models.base_url)
+    return "this machine's server, and wherever it sends them on" if models.allow_remote else ""

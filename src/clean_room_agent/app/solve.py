@@ -1,0 +1,282 @@
+"""A solve: what was asked for, carried out, and summed up; without a command line."""
+
+import contextlib
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.applying import bring
+from clean_room_agent.app.going_on import note_beginning
+from clean_room_agent.app.listening import listening
+from clean_room_agent.app.reaping import reap
+from clean_room_agent.app.resuming import flags_text, resumable, with_earlier_flags
+from clean_room_agent.app.run_copy import index_for_run
+from clean_room_agent.app.run_parts import run_parts
+from clean_room_agent.app.settings import Overrides, Settings
+from clean_room_agent.artifacts.ids import new_task_id, short_id
+from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
+from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
+from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.errors import ArtifactError, ModelError, RepositoryError, UsageError
+from clean_room_agent.execute.plan_artifact import plan_from_artifact
+from clean_room_agent.execute.plan_file import load_plan
+from clean_room_agent.git.generated import generated_in
+from clean_room_agent.git.history import diff_stat
+from clean_room_agent.git.landing import with_room
+from clean_room_agent.git.repository import Repository, list_files, open_repository
+from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
+from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
+from clean_room_agent.orchestrator.journal import seconds_used
+from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.orchestrator.setup import RunParts
+from clean_room_agent.orchestrator.solve import solve
+from clean_room_agent.report.causes import Ending, ending_of
+from clean_room_agent.report.live import Broadcast
+from clean_room_agent.report.summary import RunSummary, TestCounts, turned_green
+from clean_room_agent.report.touched import touched_of
+from clean_room_agent.report.values import plain
+from clean_room_agent.whole_file import read_given
+from clean_room_agent.workspace import Workspace
+
+EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, RunStatus.NEEDS_HUMAN: 4}
+
+
+NEEDED = ("models", "budget", "stages", "solve", "testing")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SolveRequest:
+    """One solve as the command line asked for it."""
+
+    task: str
+    given: PlanGiven = dataclasses.field(default_factory=PlanGiven)
+    apply: bool = False
+    command: str = "solve"
+    replay_of: wiring.RecordedState | None = None
+    resume: bool = False
+    """The task began before, and goes on; the words are the record's."""
+    hint: str = ""
+    flags: str = ""
+    """What the command line says over the configuration, as JSON; "" for nothing."""
+
+
+def request_again(
+    workspace: Workspace, prefix: str, overrides: Overrides, *, hint: str
+) -> tuple[str, SolveRequest, Overrides]:
+    """The task that begins with `prefix`, what is to be gone on with, and its flags with those of now over them.
+
+    Raises:
+        UsageError: no run begins so, or it cannot go on.
+    """
+    wiring.require_record(workspace)
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        task_id = find_task(conn, prefix)
+        row = resumable(conn, task_id)
+        request = SolveRequest(
+            task=row.task_description, resume=True, hint=hint.strip(), flags=flags_text(overrides)
+        )
+        return task_id, request, with_earlier_flags(conn, task_id, overrides)
+
+
+def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | None) -> tuple[PlanGiven, str]:
+    """What reviewed files decide in advance, and the task's words where a file holds them ("" otherwise).
+
+    Raises:
+        UsageError: both files were given, or one cannot be read.
+        ArtifactError: a file is not the plan that its flag asks for; the message names the field.
+    """
+    if plan_file is not None and meta_file is not None:
+        raise UsageError("--plan and --meta-plan exclude one another")
+    path = plan_file or meta_file
+    if path is None:
+        return PlanGiven(), ""
+    plan = load_plan(read_text(path), str(path), frozenset(list_files(workspace.repo)))
+    if plan_file is not None:
+        if not isinstance(plan, PlanArtifact):
+            raise ArtifactError(
+                f"{path}: --plan takes what `cra plan` wrote, or a task with steps; this has parts alone",
+                hint="use --meta-plan for it",
+            )
+        return PlanGiven(single=plan_from_artifact(plan)), plan.task
+    if isinstance(plan, MetaPlan):
+        return PlanGiven(meta_plan=plan), ""
+    return PlanGiven(meta_plan=plan.meta_plan), plan.task
+
+
+def read_text(path: Path) -> str:
+    """The text of a plan file.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    try:
+        return read_given(path)
+    except (OSError, ValueError) as exc:
+        raise UsageError(f"cannot read {path}: {exc}") from exc
+
+
+def run_solve(
+    workspace: Workspace,
+    settings: Settings,
+    request: SolveRequest,
+    observer: Observer,
+    transport: Callable[[Settings], Transport] = wiring.live_transport,
+    task_id: str | None = None,
+) -> tuple[int, RunSummary]:
+    """The exit code and the last screen of one run."""
+    settings.require(*NEEDED)
+    wiring.require_models(settings, transport)
+    started = time.monotonic()
+    task_id = task_id or new_task_id()
+    repo = with_room(open_repository(workspace.repo), BRANCHES)
+    reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
+    with (
+        listening(task_id) as interrupts,
+        wiring.open_desk(
+            workspace,
+            settings,
+            task_id,
+            transport,
+            request.replay_of,
+            resume=request.resume,
+            watch=observer.notice,
+        ) as desk,
+    ):
+        fullest = _Fullest()
+        watched = Broadcast((observer, fullest))
+        given = note_beginning(desk, watched, request.given, hint=request.hint, flags=request.flags)
+        with contextlib.ExitStack() as stack:
+            index = stack.enter_context(index_for_run(desk, repo, task_id, request.replay_of, watched))
+            parts = stack.enter_context(
+                run_parts(
+                    desk,
+                    repo,
+                    task_id,
+                    request.task,
+                    watched,
+                    command=request.command,
+                    index_path=index,
+                    replay_of=request.replay_of,
+                    hints=given.hints,
+                    interrupts=interrupts,
+                )
+            )
+            solved = _solved(task_id, request.task, parts, given)
+        code = EXIT_CODES.get(solved.result.status, 1)
+        applied, refusal = _apply(repo, desk, solved) if request.apply else (None, None)
+        seconds = seconds_used(desk.session)
+        if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED} or request.replay_of is not None:
+            with interrupts.closing():
+                desk.end_task()
+        summary = _summary(desk, repo, solved, fullest.value, max(seconds, time.monotonic() - started))
+    if refusal is not None:
+        return refusal.exit_code, dataclasses.replace(summary, not_applied=refusal.message)
+    return code, dataclasses.replace(summary, applied=applied)
+
+
+def _solved(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
+    """The run's end; a server's failure tells how to go on."""
+    try:
+        return solve(task_id, task, parts, given)
+    except ModelError as error:
+        error.hint = "; ".join(filter(None, (error.hint, f"then cra solve --resume {short_id(task_id)}")))
+        raise
+
+
+def _summary(
+    desk: wiring.Desk, repo: Repository, solved: Solved, fullest: tuple[int, int], seconds: float
+) -> RunSummary:
+    spent = desk.meter.read()
+    row = desk.record.write(get_orchestrator_run, solved.result.task_id)
+    files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
+    return RunSummary(
+        result=solved.result,
+        files=files,
+        touched=touched_of(solved),
+        before=TestCounts.of(solved.baseline),
+        after=TestCounts.of(solved.final) if solved.final else None,
+        turned_green=turned_green(solved.baseline, solved.final) if solved.final else None,
+        restored=TestCounts.of(solved.restored) if solved.restored else None,
+        calls=spent.calls,
+        tokens=spent.tokens,
+        seconds=seconds,
+        fullest=fullest,
+        carries_uncommitted=solved.base_commit != (desk.resumed.base_commit if desk.resumed else repo.head),
+        generated=generated_in(row.snapshot) if row else (),
+        ending=_ending(desk, solved.result),
+    )
+
+
+def _ending(desk: wiring.Desk, result: OrchestratorResult) -> Ending:
+    """Why the run is not complete; empty where it is."""
+    if result.status is RunStatus.COMPLETE:
+        return Ending()
+    return desk.record.write(ending_of, result.task_id, reason=result.reason)
+
+
+def _apply(
+    repo: Repository, desk: wiring.Desk, solved: Solved
+) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
+    """The paths brought into the working tree, None where the result is not complete or changed nothing; and the refusal."""
+    result = solved.result
+    if result.status is not RunStatus.COMPLETE or not solved.result_commit:
+        return None, None
+    try:
+        commits = {"base": solved.base_commit, "commit": solved.result_commit}
+        return bring(repo, desk.record, result.task_id, **commits), None
+    except RepositoryError as error:
+        return None, error
+
+
+def as_object(summary: RunSummary) -> dict[str, Any]:
+    """The run as `--json` answers it."""
+    result = summary.result
+    return {
+        "task_id": result.task_id,
+        "status": result.status.value,
+        "reason": result.reason,
+        "ending": plain(summary.ending),
+        "branch": result.branch,
+        "files": plain(summary.files),
+        "tests": {
+            "before": plain(summary.before),
+            "after": plain(summary.after),
+            "turned_green": summary.turned_green,
+            "restored": plain(summary.restored),
+            "touched": plain(summary.touched.files),
+            "gone": summary.touched.gone,
+            "skipped": summary.touched.skipped,
+        },
+        "parts": {"done": result.parts_completed, "total": result.total_parts},
+        "steps": {"done": result.steps_completed, "total": result.total_steps},
+        "passes": plain(result.passes),
+        "calls": summary.calls,
+        "tokens": summary.tokens,
+        "seconds": round(summary.seconds, 3),
+        "fullest_window": {"tokens": summary.fullest[0], "window": summary.fullest[1]},
+        "carries_uncommitted": summary.carries_uncommitted,
+        "generated": plain(summary.generated),
+        "applied": summary.applied,
+        "not_applied": summary.not_applied,
+        "diff": result.cumulative_diff,
+    }
+
+
+class _Fullest:
+    """Remembers the fullest prompt of a run."""
+
+    def __init__(self) -> None:
+        self.value = (0, 0)
+
+    def notice(self, event: Event) -> None:
+        """Compare a finished pass's fullest prompt with the fullest so far."""
+        if isinstance(event, PassFinished) and event.window:
+            used, window = self.value
+            if event.prompt_tokens * max(window, 1) >= used * event.window:
+                self.value = (event.prompt_tokens, event.window)

@@ -1,0 +1,97 @@
+"""`cra check --tests`: the configured tests, run once as a run would run them before anything is changed."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from clean_room_agent import secrets_names
+from clean_room_agent.app import wiring
+from clean_room_agent.app.record_check import Finding
+from clean_room_agent.app.run_parts import ground_of
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.artifacts.ids import new_task_id, short_id
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.git.landing import delete_ref, list_refs
+from clean_room_agent.git.repository import open_repository
+from clean_room_agent.git.snapshot import snapshot
+from clean_room_agent.orchestrator.events import Nobody
+from clean_room_agent.orchestrator.setup import opened_bench
+from clean_room_agent.orchestrator.testbench import TestBench
+from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.started import require_judging
+from clean_room_agent.workspace import Workspace, private_folder
+
+MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:module|package) '([^'\n]+)'")
+SHOWN = 5
+"""Failing tests that are named."""
+SHORT = 0.5
+"""From this share of the time-out on, the tests are said to be near it."""
+
+
+def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
+    """What a run would meet: both test commands in a worktree with your uncommitted work, in the sandbox where there is one.
+    Nothing of it is left.
+
+    Raises:
+        ConfigError: there can be no sandbox, and one is wanted.
+        GitError: there can be no worktree.
+    """
+    repo = open_repository(workspace.repo)
+    task_id = new_task_id()
+    place = private_folder(wiring.worktrees_folder(workspace, settings)) / short_id(task_id)
+    bound = settings.orchestrator.max_untracked_bytes
+    try:
+        taken = snapshot(repo, task_id, secrets=secrets_names.is_secret_name, max_untracked_bytes=bound)
+        with opened_bench(
+            ground_of(settings),
+            repo,
+            taken.commit,
+            place=place,
+            task_id=task_id,
+            environment=dict(os.environ),
+            observer=Nobody(),
+        ) as (bench, told):
+            yield from (Finding(name="note", text=text) for text in told)
+            yield from _of_run(bench, "test_command", bench.run_all("baseline"))
+            if not bench.step_is_full:
+                bench.checkout(taken.commit)
+                yield from _of_run(bench, "step_test_command", bench.run_step())
+    finally:
+        for ref in list_refs(repo, f"refs/cra/{task_id}"):
+            delete_ref(repo, ref)
+
+
+def _of_run(bench: TestBench, key: str, run: TestRun) -> Iterator[Finding]:
+    try:
+        require_judging(run, bench.config, key, sandboxed=bench.sandbox is not None)
+    except ConfigError as error:
+        yield Finding(name=key, text=error.message, ok=False, remedy=error.hint)
+        return
+    seconds = run.duration_ms / 1000
+    red = sorted(run.red())
+    where = "in the sandbox" if bench.sandbox else "without a sandbox"
+    text = f"{run.passed} passed, {len(red)} failed in {seconds:.1f} s ({run.runner}, {where})"
+    if not run.whole:
+        yield Finding(name=key, text=f"{text}; {run.problem}", ok=False, remedy=f"fix {key} in [testing]")
+    elif seconds > SHORT * bench.config.timeout:
+        slow = f"that is over half of timeout = {bench.config.timeout:g}: raise it in [testing]"
+        yield Finding(name=key, text=text, ok=False, remedy=slow)
+    else:
+        yield Finding(name=key, text=text)
+    if red:
+        more = f" and {len(red) - SHOWN} more" if len(red) > SHOWN else ""
+        named = f"fail before any change, and may go on failing: {', '.join(red[:SHOWN])}{more}"
+        yield Finding(name="failing tests", text=named)
+    missing = _missing(run, bench.repo_top)
+    if missing:
+        remedy = "install them where the command finds them, or bring the environment in by [worktree] link"
+        yield Finding(name="dependencies", text=f"not there: {', '.join(missing)}", ok=False, remedy=remedy)
+
+
+def _missing(run: TestRun, top: Path) -> list[str]:
+    """Modules of others that failing tests cannot import: none that the repository itself could have."""
+    said = "\n".join(test.message for test in run.failing) + "\n" + ("" if run.whole else run.excerpt)
+    names = {(python or script).split(".")[0] for python, script in MISSING.findall(said)}
+    own = {path.name.split(".")[0] for folder in (top, top / "src") for path in folder.glob("*")}
+    return sorted(name for name in names - own if name and not name.startswith("/"))

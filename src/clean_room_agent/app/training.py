@@ -1,0 +1,99 @@
+"""Training an adapter on a dataset of the record."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.progress import Bar
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.training import get_dataset, get_training_plan, list_adapters
+from clean_room_agent.errors import UsageError
+from clean_room_agent.workspace import Workspace, private_folder
+
+if TYPE_CHECKING:
+    from clean_room_agent.training.train import Machine, Trained
+
+
+def train_adapter(
+    workspace: Workspace,
+    settings: Settings,
+    machine: "Machine",
+    dataset: int,
+    base: Path,
+    place: Path | None,
+    more: dict[str, Any],
+    *,
+    resume: bool,
+    bar: Bar,
+) -> "Trained":
+    """The adapter of dataset number `dataset`, in the registry.
+
+    Raises:
+        UsageError: there is no such dataset.
+    """
+    from clean_room_agent.training.plan import plan_of
+    from clean_room_agent.training.serving import tag_for
+    from clean_room_agent.training.train import job_for, train
+    from clean_room_agent.training.versions import WORK, held_version
+
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        row = record.write(get_dataset, dataset)
+        if row is None:
+            raise UsageError(
+                f"there is no dataset {dataset}", hint="`cra curate-data` makes one and tells its number"
+            )
+        stored = record.write(get_training_plan, row.training_plan_id)
+        assert stored is not None
+        plan = plan_of(stored)
+        top = private_folder(workspace.adapters)
+        with held_version(top, plan.target, lambda: _versions(record, plan.target)) as version:
+            folder = (place or top / f"{plan.target}-v{version}").absolute()
+            work = folder.with_name(f"{folder.name}{WORK}")
+            return train(
+                record,
+                row,
+                plan,
+                job_for(plan, Path(row.dataset_path), base, work, machine, **more),
+                folder,
+                machine,
+                model_tag=tag_for(settings.models.provider, plan.base_model, plan.target, version),
+                resume=resume,
+                progress=lambda done, total, loss: bar.show(done, total, f"  loss {loss:.3f}"),
+            )
+
+
+def _versions(record: Record, prompt: str) -> set[int]:
+    """The numbers of the prompt's adapters in the registry."""
+    from clean_room_agent.training.serving import name_of
+
+    names = (name_of(each) for each in record.write(list_adapters) if each.stage_name == prompt)
+    numbers = (name.removeprefix(f"{prompt}-v") for name in names)
+    return {int(number) for number in numbers if number.isdecimal()}
+
+
+def machine_of(
+    *,
+    python: str | None,
+    processes: int,
+    accelerate_config: Path | None,
+    dtype: str | None,
+    cpu: bool,
+    micro_batch: int,
+    checkpointing: bool,
+) -> "Machine":
+    """What it is trained with; numbers as the processor computes them itself where none are named."""
+    import sys
+
+    from clean_room_agent.training.train import Machine, native_bfloat16
+
+    native = dtype or ("bfloat16" if native_bfloat16() else "float32")
+    return Machine(
+        python=python or sys.executable,
+        processes=processes,
+        accelerate_config=accelerate_config,
+        dtype="bfloat16" if native == "bfloat16" else "float32",
+        device="cpu" if cpu else "auto",
+        micro_batch=micro_batch,
+        gradient_checkpointing=checkpointing,
+    )

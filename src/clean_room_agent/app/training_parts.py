@@ -1,0 +1,134 @@
+"""The parts of `cra train-plan` and `cra curate-data`, built from the configuration."""
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clean_room_agent.app import wiring
+from clean_room_agent.db.raw.training import append_training_plan, get_training_plan
+from clean_room_agent.errors import UsageError
+
+if TYPE_CHECKING:
+    from clean_room_agent.training.plan import TrainingPlan
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.retrieval.config import split_stages
+from clean_room_agent.training.logs import LogAnalysisAPI
+from clean_room_agent.training.pipeline import Pipeline
+from clean_room_agent.training.source import LogSource
+from clean_room_agent.workspace import Workspace
+
+TRAINING_PROMPTS = frozenset({"target_judgment", "train_plan", "curate_data"})
+TARGETS = tuple(prompt.name for prompt in PROMPTS if prompt.name not in TRAINING_PROMPTS)
+"""What adapters can be trained for."""
+NEEDED = ("models", "budget")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingParts:
+    """What both commands have open."""
+
+    pipeline: Pipeline
+    source: LogSource
+    router: ModelRouter
+
+
+@contextlib.contextmanager
+def training_parts(
+    workspace: Workspace,
+    settings: Settings,
+    progress: Callable[[int, int], None],
+    transport: Callable[[Settings], Transport] = wiring.live_transport,
+) -> Iterator[TrainingParts]:
+    """The parts over the record as it stood when the command began: its own calls are not analysed.
+
+    Raises:
+        UsageError: nothing has been recorded.
+        ConfigError: a value is missing.
+    """
+    wiring.require_record(workspace)
+    settings.require(*NEEDED)
+    task_id = new_task_id()
+    with contextlib.ExitStack() as stack:
+        desk = stack.enter_context(wiring.open_desk(workspace, settings, task_id, transport))
+        reading = get_connection("raw", repo_path=workspace.repo, read_only=True)
+        conn = stack.enter_context(contextlib.closing(reading))
+        yield TrainingParts(
+            pipeline=Pipeline(
+                record=desk.record,
+                session=desk.session,
+                models=desk.models,
+                meter=desk.meter,
+                repo_path=str(workspace.repo),
+                reader=desk.router.resolve("reasoning", "train_plan").tag,
+                threshold=settings.judgments.threshold,
+            ),
+            source=LogSource(
+                logs=LogAnalysisAPI(conn),
+                prompts={prompt.name: prompt for prompt in PROMPTS},
+                progress=progress,
+            ),
+            router=desk.router,
+        )
+
+
+def stage_names(given: str | None, default: str) -> tuple[str, ...]:
+    """The stages of a command, of which there is one by default.
+
+    Raises:
+        ConfigError: one of them does not exist.
+    """
+    from clean_room_agent.training.registry import TRAINING_STAGES
+
+    names = split_stages(default if given is None else given)
+    unknown = [name for name in names if name not in TRAINING_STAGES]
+    if unknown or not names:
+        shown = f"unknown stage {unknown[0]!r}" if unknown else "no stage is named"
+        raise ConfigError(shown, hint=f"stages: {', '.join(TRAINING_STAGES)}")
+    return names
+
+
+def plan_for(parts: TrainingParts, given: str | None, target: str | None) -> tuple["TrainingPlan", int]:
+    """The plan, and its number in the record; 0 where it is not there yet.
+
+    Raises:
+        UsageError: there is no such plan, or it is for a prompt that there is not.
+    """
+    from clean_room_agent.training.plan import plan_of, read_plan
+    from clean_room_agent.training.planning import default_plan
+
+    if given is None:
+        assert target is not None
+        return default_plan(parts.source.prompts[target], parts.router), 0
+    if given.isdecimal():
+        known = parts.pipeline.record.write(get_training_plan, int(given))
+        if known is None:
+            raise UsageError(
+                f"there is no training plan {given}", hint="`cra train-plan` makes one and tells its number"
+            )
+        return plan_of(known), known.id
+    plan = read_plan(Path(given))
+    if plan.target not in TARGETS:
+        raise UsageError(
+            f"{given}: target: no prompt is called {plan.target!r}", hint=f"prompts: {', '.join(TARGETS)}"
+        )
+    return plan, 0
+
+
+def store_plan(parts: TrainingParts, plan: "TrainingPlan") -> int:
+    """The plan's number in the record, which has it now."""
+    from clean_room_agent.training.plan import row_of
+
+    pipeline = parts.pipeline
+    row = row_of(
+        plan, task_id=pipeline.session.task_id, raw=plan.model_dump_json(), now=pipeline.record.now()
+    )
+    return pipeline.record.write(append_training_plan, row)

@@ -1,0 +1,355 @@
+"""What another model would have answered: a recorded stage's questions asked again, exactly, and the answers compared."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic import BaseModel
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.artifacts.ids import new_task_id, relative_pass
+from clean_room_agent.db.raw.calls import CallRow
+from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.errors import UsageError, WindowExceeded
+from clean_room_agent.llm.answers import BadAnswer, Choice
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.exchange import load_logprobs
+from clean_room_agent.llm.parroting import COPIED
+from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.repetition import describe_repetition
+from clean_room_agent.report.values import plain
+from clean_room_agent.workspace import Workspace
+
+KNOWN = {prompt.name: prompt for prompt in PROMPTS}
+SHOWN_CHARS = 120
+OPTION = re.compile(r"^={5,} candidate (\d+): (.+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A prompt's text below its title, word for word."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """One answer, the recorded or the new one."""
+
+    answer: Any
+    """What was read of it; a `BadAnswer` where nothing could be."""
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    latency_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One question with both its answers."""
+
+    pass_id: str
+    """Relative to the task."""
+    prompt: str
+    item: str
+    call_id: int
+    """The recorded call that asked it."""
+    options: Mapping[int, str]
+    """What the numbers of an answer stand for: the numbered lines of the question."""
+    decides: tuple[str, ...]
+    """The paths that were let in or left out by the recorded answer."""
+    then: Side
+    now: Side
+
+    @property
+    def agree(self) -> bool:
+        """Whether both answers say the same; verdicts may be more or less sure, and two unreadable answers are alike."""
+        return bool(_essence(self.then.answer) == _essence(self.now.answer))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """All questions of one stage."""
+
+    stage: str
+    model: str
+    recorded: tuple[str, ...]
+    """The models that answered at the time."""
+    task_id: str
+    """Under which the new answers are recorded."""
+    compared: tuple[Compared, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Question:
+    """A recorded question with all its tries, repairs among them."""
+
+    rows: list[CallRow]
+
+    @property
+    def first(self) -> CallRow:
+        return self.rows[0]
+
+
+def ask_other(
+    workspace: Workspace,
+    settings: Settings,
+    *,
+    stage: str,
+    model: str,
+    calls: Sequence[CallRow],
+    decisions: Sequence[DecisionRow],
+    progress: Callable[[int, int], None],
+) -> WhatIf:
+    """The questions of `stage` (a stage's name or a prompt's) among `calls`, asked of `model` at the configured server.
+
+    Raises:
+        UsageError: the recording has no such stage; the message names those that it has.
+        ModelError: the server's failure.
+    """
+    questions = list(_questions(stage, calls))
+    if not questions:
+        has = sorted(
+            {
+                name
+                for row in calls
+                for name in (row.call_type, row.stage_name)
+                if row.call_type in KNOWN and name
+            }
+        )
+        raise UsageError(
+            f"the run asked nothing in {stage!r}", hint=f"it asked in: {', '.join(has) or 'nothing at all'}"
+        )
+    task_id = new_task_id()
+    compared = []
+    with wiring.open_asking(workspace, _with_model(settings, questions, model), task_id=task_id) as asking:
+        for number, question in enumerate(questions):
+            progress(number, len(questions))
+            compared.append(_compare(asking.models, question, task_id, decisions))
+    return WhatIf(
+        stage=stage,
+        model=model,
+        recorded=tuple(sorted({question.first.model for question in questions})),
+        task_id=task_id,
+        compared=tuple(compared),
+    )
+
+
+def as_object(found: WhatIf, *, replay_of: str) -> dict[str, Any]:
+    """The comparison as `--json` answers it."""
+    return {
+        "replay_of": replay_of,
+        "task_id": found.task_id,
+        "stage": found.stage,
+        "model": found.model,
+        "recorded_models": found.recorded,
+        "agree": sum(each.agree for each in found.compared),
+        "differ": sum(not each.agree for each in found.compared),
+        "then": _totals([each.then for each in found.compared]),
+        "now": _totals([each.now for each in found.compared]),
+        "questions": [
+            {
+                "pass": each.pass_id,
+                "prompt": each.prompt,
+                "item": each.item,
+                "call_id": each.call_id,
+                "decides": each.decides,
+                "agree": each.agree,
+                "then": _side(each.then),
+                "now": _side(each.now),
+            }
+            for each in found.compared
+        ],
+    }
+
+
+def render(found: WhatIf) -> str:
+    """The comparison for a person: a line a question, what differs in full, the sums at the end."""
+    lines = [f"{found.stage}: asked again of {found.model}; recorded with {', '.join(found.recorded)}", ""]
+    for each in found.compared:
+        where = " ".join(part for part in (each.pass_id or "(task)", each.prompt, each.item) if part)
+        if each.agree:
+            lines.append(f"agree   {where}: {_shown(each.now.answer)}")
+            continue
+        lines.append(f"DIFFER  {where}")
+        lines += [
+            f"          then {then}\n          now  {now}"
+            for then, now in _parts(each.then.answer, each.now.answer, each.options)
+        ]
+        if each.decides:
+            lines.append(f"          it decided about {', '.join(each.decides)}")
+    then, now = (
+        _totals(sides) for sides in zip(*((each.then, each.now) for each in found.compared), strict=True)
+    )
+    agreed = sum(each.agree for each in found.compared)
+    lines += ["", f"{agreed} of {len(found.compared)} agree"]
+    lines += [
+        f"{name}: {figures['prompt_tokens']:,} + {figures['completion_tokens']:,} tokens, {figures['latency_ms']:,} ms, "
+        f"{figures['unreadable']} unreadable"
+        for name, figures in (("then", then), ("now ", now))
+    ]
+    return "\n".join(lines)
+
+
+def _questions(stage: str, calls: Sequence[CallRow]) -> Iterator[_Question]:
+    """The stage's questions in the order of asking. A try again, or a repair, begins with the question's own text."""
+    open_ones: dict[tuple[str, str, str], _Question] = {}
+    found: list[_Question] = []
+    for row in calls:
+        if stage not in {row.call_type, row.stage_name} or row.call_type not in KNOWN:
+            continue
+        key = (row.task_id, row.call_type, row.item)
+        question = open_ones.get(key)
+        if question is not None and row.prompt.startswith(question.first.prompt):
+            question.rows.append(row)
+        else:
+            open_ones[key] = _Question(rows=[row])
+            found.append(open_ones[key])
+    yield from found
+
+
+def _with_model(settings: Settings, questions: Sequence[_Question], model: str) -> Settings:
+    names = {question.first.call_type for question in questions}
+    models = {**settings.data["models"], "overrides": dict.fromkeys(sorted(names), model)}
+    return Settings(source=settings.source, data={**settings.data, "models": models})
+
+
+def _compare(
+    models: ModelClient, question: _Question, task_id: str, decisions: Sequence[DecisionRow]
+) -> Compared:
+    first = question.first
+    ids = {row.id for row in question.rows}
+    return Compared(
+        pass_id=relative_pass(first.task_id),
+        prompt=first.call_type,
+        item=first.item,
+        call_id=first.id,
+        options={int(number): name for number, name in OPTION.findall(first.prompt)},
+        decides=tuple(dict.fromkeys(row.path for row in decisions if row.call_id in ids and row.path)),
+        then=_recorded(question),
+        now=_ask(models, first, task_id),
+    )
+
+
+def _recorded(question: _Question) -> Side:
+    last = question.rows[-1]
+    prompt = KNOWN[last.call_type]
+    if last.error:
+        answer: Any = BadAnswer(kind="empty", fault=last.error)
+    elif last.finish == "repeated":
+        answer = BadAnswer(kind="repeated", fault=describe_repetition(last.response or last.thinking))
+    elif last.finish == "copied":
+        answer = BadAnswer(kind="parroted", fault=COPIED)
+    elif last.finish == "length" and not prompt.answer.reads_cut_answers:
+        answer = BadAnswer(kind="truncated", fault="the answer was cut off")
+    else:
+        answer, _ = prompt.read(last.response, load_logprobs(last.logprobs), asked=last.prompt)
+    return Side(
+        answer=answer,
+        prompt_tokens=last.prompt_tokens,
+        completion_tokens=last.completion_tokens,
+        latency_ms=sum(row.latency_ms for row in question.rows),
+    )
+
+
+def _ask(models: ModelClient, row: CallRow, task_id: str) -> Side:
+    """The answer to the very text that was asked; one that does not fit the other model's window is no answer."""
+    relative = relative_pass(row.task_id)
+    try:
+        reply = models.ask(
+            _verbatim(row),
+            Asked(text=row.prompt.partition("\n")[2]),
+            pass_id=f"{task_id}:{relative}" if relative else task_id,
+            stage=row.stage_name,
+            item=row.item,
+        )
+    except WindowExceeded as error:
+        unfit = BadAnswer(kind="empty", fault=error.message)
+        return Side(answer=unfit, prompt_tokens=None, completion_tokens=None, latency_ms=0)
+    return Side(
+        answer=reply.bad if reply.value is None else reply.value,
+        prompt_tokens=reply.prompt_tokens,
+        completion_tokens=reply.completion_tokens,
+        latency_ms=reply.latency_ms,
+    )
+
+
+def _verbatim(row: CallRow) -> Prompt[Asked, Any]:
+    """The prompt of a recorded call with the words of then, whatever its template says now."""
+    title = row.prompt.partition("\n")[0].removeprefix("# ")
+    body = json.loads(row.request_body) if row.request_body else {}
+    limit = body.get("max_tokens") or body.get("options", {}).get("num_predict")
+    prompt = KNOWN[row.call_type]
+    return replace(
+        prompt,
+        title=title,
+        system=row.system_prompt,
+        template="{{ text }}",
+        narrow=None,
+        grammar=None,
+        max_answer_tokens=limit or prompt.max_answer_tokens,
+    )
+
+
+def _essence(answer: Any) -> Any:
+    """What of an answer counts when two are compared."""
+    if isinstance(answer, Choice):
+        return answer.word
+    return BadAnswer if isinstance(answer, BadAnswer) else _plain(answer)
+
+
+def _plain(answer: Any) -> Any:
+    return answer.model_dump(mode="json") if isinstance(answer, BaseModel) else plain(answer)
+
+
+def _shown(answer: Any) -> str:
+    if isinstance(answer, Choice):
+        return answer.word if answer.confidence is None else f"{answer.word} ({answer.confidence:.2f})"
+    if isinstance(answer, BadAnswer):
+        return f"unreadable: {answer.fault}"
+    return _short(_plain(answer))
+
+
+def _parts(then: Any, now: Any, options: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    """Where two answers differ: field by field where both have fields; numbers of options by their names."""
+    old, new = _plain(then), _plain(now)
+    if isinstance(then, BaseModel) and isinstance(now, BaseModel):
+        for name in sorted(old.keys() | new.keys()):
+            if old.get(name) != new.get(name):
+                yield f"{name}: {_named(old.get(name), options)}", f"{name}: {_named(new.get(name), options)}"
+    else:
+        yield _shown(then), _shown(now)
+
+
+def _named(value: Any, options: Mapping[int, str]) -> str:
+    if options and isinstance(value, list) and all(isinstance(number, int) for number in value):
+        return ", ".join(options.get(number, f"{number} (no option)").strip() for number in value) or "none"
+    return _short(value)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text)} characters)"
+
+
+def _totals(sides: Sequence[Side]) -> dict[str, int]:
+    return {
+        "prompt_tokens": sum(side.prompt_tokens or 0 for side in sides),
+        "completion_tokens": sum(side.completion_tokens or 0 for side in sides),
+        "latency_ms": sum(side.latency_ms for side in sides),
+        "unreadable": sum(isinstance(side.answer, BadAnswer) for side in sides),
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    readable = not isinstance(side.answer, BadAnswer)
+    return {
+        "answer": _plain(side.answer) if readable else None,
+        "unreadable": "" if readable else side.answer.fault,
+        "prompt_tokens": side.prompt_tokens,
+        "completion_tokens": side.completion_tokens,
+        "latency_ms": side.latency_ms,
+    }

@@ -1,0 +1,377 @@
+"""From a configuration to the parts of a command; those of a run stand in `run_parts.py`. Nowhere else are objects built."""
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.app.biases import RecordedBiases, RecordedCopies
+from clean_room_agent.app.call_rows import RecordSink, recorded_calls
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.gauges import gauges_for
+from clean_room_agent.app.in_hand import in_hand
+from clean_room_agent.app.indexing import index_recorded, processors
+from clean_room_agent.app.model_server import open_server, require_all
+from clean_room_agent.app.progress import Progress
+from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.proofs import RecordedProofs
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.connection import remove_database
+from clean_room_agent.db.raw import calls, index_runs
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.db.session import Session, has_session, restore_session
+from clean_room_agent.errors import ConfigError, UsageError
+from clean_room_agent.git.repository import find_top
+from clean_room_agent.indexer.build import IndexSummary, index_repository
+from clean_room_agent.llm.call_events import CallWatcher, unwatched
+from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
+from clean_room_agent.llm.gauge import Gauge
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.transports.replay import RecordThenLive
+from clean_room_agent.orchestrator.endings import status_of
+from clean_room_agent.orchestrator.meter import Meter, spent_of
+from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.retrieval.config import RetrievalConfig
+from clean_room_agent.retrieval.registry import STAGES
+from clean_room_agent.retrieval.retriever import Retriever
+from clean_room_agent.workspace import Workspace, trusted_workspace
+
+PLAIN_WINDOW = 32_768
+"""Tokens of the window that is assumed where no model reads and nobody names one."""
+RESERVED_SHARE = 4
+"""One part in so many of such a window is kept from content."""
+
+
+def workspace_of(path: Path) -> Workspace:
+    """The workspace of the repository that `path` stands in.
+
+    Raises:
+        UsageError: somebody else made its folder, or put something into it.
+    """
+    return trusted_workspace(find_top(path.absolute()))
+
+
+def cache_folder() -> Path:
+    """The user's cache folder for this program; a relative one counts for nothing, as XDG says."""
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (named if named.is_absolute() else Path.home() / ".cache") / "cra"
+
+
+def worktrees_folder(workspace: Workspace, settings: Settings) -> Path:
+    """Where the repository's work trees stand."""
+    root = settings.worktree.root
+    return workspace.repo / root if root is not None else workspace.worktrees(cache_folder())
+
+
+def live_transport(settings: Settings) -> Transport:
+    """The way to the configured model server; nothing is sent yet."""
+    return open_server(settings.models)
+
+
+def require_models(settings: Settings, transport: Callable[[Settings], Transport]) -> None:
+    """The server has every model that is configured, with its window: asked before anything that takes long. A recording has
+    what it has.
+
+    Raises:
+        ConfigError: the configuration names a stage that there is not.
+        ModelError: it does not, or cannot be asked.
+    """
+    retrieval_config(settings)
+    if transport is live_transport:
+        require_all(open_server(settings.models), router_of(settings))
+
+
+class NoTransport:
+    """The transport of a command that promised to ask no model."""
+
+    provider = "none"
+    live = False
+
+    def send(self, request: ChatRequest) -> RawAnswer:
+        """Refuses: nothing may be asked.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(f"--no-model was given, and {request.identity} wanted to ask one")
+
+    def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: nobody has a window."""
+        return None
+
+    def count(self, tag: str, system: str, prompt: str) -> int | None:  # noqa: ARG002 - Transport's signature
+        """None: nobody counts."""
+        return None
+
+    def digest(self, tag: str) -> str | None:  # noqa: ARG002 - Transport's signature
+        """None: nobody tells."""
+        return None
+
+
+def no_transport(_settings: Settings) -> Transport:
+    """For commands that work without a model."""
+    return NoTransport()
+
+
+def without_models(settings: Settings) -> Settings:
+    """The settings with models that are never asked, for a command that works without any."""
+    models = {"base_url": "http://127.0.0.1:1", "coding": "none", "reasoning": "none"}
+    return Settings(source=settings.source, data={**settings.data, "models": models})
+
+
+def with_plain_budget(settings: Settings, warn: Callable[[str], None]) -> Settings:
+    """The settings with a window for a reader that nobody named, and a reserve; `warn` is told what is assumed."""
+    given: Mapping[str, Any] = settings.data.get("budget", {})
+    window = given.get("context_window", PLAIN_WINDOW)
+    reserved = given.get("reserved_tokens", window // RESERVED_SHARE)
+    assumed = {"context_window": window, "reserved_tokens": reserved}
+    flags = [f"--{key.replace('_', '-')} {assumed[key]}" for key in assumed if key not in given]
+    if flags:
+        warn(f"no window is configured; taken: {' '.join(flags)}")
+    return Settings(source=settings.source, data={**settings.data, "budget": {**given, **assumed}})
+
+
+def offline_settings(workspace: Workspace, overrides: Overrides, warn: Callable[[str], None]) -> Settings:
+    """The settings of a command that asks no model: those of the repository, or plain ones where it has none."""
+    settings = load_settings(workspace.config, overrides, optional=True)
+    if "models" not in settings.data:
+        settings = with_plain_budget(without_models(settings), warn)
+    settings.require("models", "budget", "stages")
+    return settings
+
+
+def router_of(settings: Settings, learned: Mapping[str, Gauge] | None = None) -> ModelRouter:
+    """The router of the configuration, its overrides checked against the prompts and stages that there are."""
+    router = ModelRouter(settings.models, settings.budget, learned)
+    router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
+    return router
+
+
+def refresh_index(
+    workspace: Workspace,
+    settings: Settings,
+    record: Record,
+    *,
+    full: bool = False,
+    progress: Progress | None = None,
+) -> IndexSummary:
+    """The repository's index says what its files hold now; the record has the run."""
+    workspace.create()
+    return index_recorded(
+        workspace.repo,
+        partial(
+            index_repository,
+            workspace.repo,
+            config=settings.index,
+            jobs=processors(),
+            full=full,
+            progress=progress or (lambda _done, _total: None),
+        ),
+        note=lambda row, generated: record.write(index_runs.append_index_run, row, generated),
+        now=record.now,
+    )
+
+
+def retrieval_config(settings: Settings, *, use_model: bool = True) -> RetrievalConfig:
+    """What the retriever is told."""
+    names = settings.stages.names()
+    unknown = [name for name in names if name not in STAGES]
+    if unknown:
+        raise ConfigError(
+            f"{settings.source}: [stages] default names {unknown[0]!r}, which is no stage",
+            hint=f"stages: {', '.join(STAGES)}",
+        )
+    return RetrievalConfig(
+        stages=names,
+        judgments=settings.judgments,
+        conventions=settings.conventions,
+        use_model=use_model,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedState:
+    """What a recorded run began with."""
+
+    task_id: str
+    head: str
+    """The commit that HEAD was."""
+    snapshot: str
+    """The commit that held its files."""
+    absent: tuple[str, ...] = ()
+    """Those of its files that the user's tree did not show, and that the index so did not know."""
+
+
+def recorded_state(run: OrchestratorRunRow) -> RecordedState:
+    """What the run began with, as the record knows it."""
+    return RecordedState(
+        task_id=run.task_id,
+        head=run.base_commit,
+        snapshot=run.snapshot_commit,
+        absent=tuple(json.loads(run.snapshot).get("absent", ())) if run.snapshot else (),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """What every command that asks models has open."""
+
+    record: Record
+    router: ModelRouter
+    models: ModelClient
+    meter: Meter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk(Asking):
+    """What every command that works on a task has open."""
+
+    workspace: Workspace
+    settings: Settings
+    session: Session
+    resumed: OrchestratorRunRow | None = None
+    """How the run stood before, where it goes on."""
+
+    def end_task(self) -> None:
+        """The task is over: its session is in the record, and its copy of the index is gone."""
+        self.session.archive(self.record)
+        remove_database(self.workspace.run_copy(self.session.task_id))
+
+
+@contextlib.contextmanager
+def open_asking(
+    workspace: Workspace,
+    settings: Settings,
+    transport: Callable[[Settings], Transport] = live_transport,
+    *,
+    task_id: str = "",
+    measured_as: str = "",
+    resume: bool = False,
+    watch: CallWatcher = unwatched,
+) -> Iterator[Asking]:
+    """Record and model client of a command that keeps nothing in mind between its calls.
+
+    Prompts are measured as those of the task `measured_as` or of an earlier run of `task_id` were, where the record
+    knows of it, else by what was learned from all calls; the record then says so for `task_id`. With `resume`, what the
+    task asked before is answered from the record, and counted once.
+    """
+    router = router_of(settings)
+    meter = Meter()
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        way = transport(settings)
+        asked: frozenset[int] = frozenset()
+        read: frozenset[int] = frozenset()
+        if resume:
+            meter.begin(spent_of(record.write(calls.total_of_task, task_id)))
+            made = record.write(recorded_calls, task_id)
+            way = RecordThenLive(made, way)
+            asked = frozenset(call.call_id for call in made)
+            read = frozenset(row.call_id for row in record.write(calls.list_readings, task_id))
+        router = router_of(
+            settings, gauges_for(record, router, task_id=task_id, measured_as=measured_as, live=way.live)
+        )
+        models = ModelClient(
+            router,
+            way,
+            RecordSink(record, meter, router, asked=asked, read=read),
+            utc_now,
+            proofs=RecordedProofs(record),
+            biases=RecordedBiases(record),
+            copies=RecordedCopies(record),
+            watch=watch,
+        )
+        yield Asking(record=record, router=router, models=models, meter=meter)
+
+
+@contextlib.contextmanager
+def open_desk(
+    workspace: Workspace,
+    settings: Settings,
+    task_id: str,
+    transport: Callable[[Settings], Transport] = live_transport,
+    replay_of: RecordedState | None = None,
+    *,
+    resume: bool = False,
+    watch: CallWatcher = unwatched,
+) -> Iterator[Desk]:
+    """Record, session and model client of one task, which may replay another, or go on (`resume`).
+
+    Nobody else has the task in hand meanwhile. The session is kept unless the command archives it, or ends by an error
+    after which nothing can go on.
+
+    Raises:
+        UsageError: another process has the task in hand, or it cannot go on.
+    """
+    measured_as = replay_of.task_id if replay_of else ""
+    retrieval_config(settings)  # a stage that there is not is refused before anything is written
+    with (
+        in_hand(workspace, task_id),
+        open_asking(
+            workspace,
+            settings,
+            transport,
+            task_id=task_id,
+            measured_as=measured_as,
+            resume=resume,
+            watch=watch,
+        ) as asking,
+        contextlib.ExitStack() as stack,
+    ):
+        # Read again, now that nobody else can end it.
+        resumed = _resumed(asking.record, task_id) if resume else None
+        if resume:
+            restore_session(workspace.repo, asking.record, task_id)
+        session = stack.enter_context(Session.open(workspace.repo, task_id, clock=utc_now))
+        desk = Desk(
+            workspace=workspace,
+            settings=settings,
+            record=asking.record,
+            session=session,
+            router=asking.router,
+            models=asking.models,
+            meter=asking.meter,
+            resumed=resumed,
+        )
+        try:
+            yield desk
+        except BaseException as error:
+            over = status_of(error) is RunStatus.FAILED and resumed is None
+            if over and has_session(workspace.repo, task_id):
+                desk.end_task()
+            raise
+
+
+def _resumed(record: Record, task_id: str) -> OrchestratorRunRow:
+    from clean_room_agent.app.resuming import resumable
+
+    return record.write(resumable, task_id)
+
+
+def retriever_over(desk: Desk, index: Connection, root: Path, *, use_model: bool = True) -> Retriever:
+    """Retrieval that reads the index through `index` (read-only) and the files below `root`."""
+    return Retriever(
+        kb=KnowledgeBase(index),
+        root=root,
+        models=desk.models,
+        record=desk.record,
+        session=desk.session,
+        config=retrieval_config(desk.settings, use_model=use_model),
+    )
+
+
+def require_record(workspace: Workspace) -> None:
+    """Nothing happens where something has been recorded; nothing is made where not.
+
+    Raises:
+        UsageError: there is no record yet.
+    """
+    if not workspace.raw.exists():
+        raise UsageError("nothing has been recorded here yet", hint="`cra solve` makes the first run")

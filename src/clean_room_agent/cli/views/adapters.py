@@ -1,0 +1,75 @@
+"""What the commands on adapters answer."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from clean_room_agent.cli import output
+from clean_room_agent.db.raw.training import (
+    AdapterRow,
+)
+
+if TYPE_CHECKING:
+    from clean_room_agent.training.adapters import Evaluated
+    from clean_room_agent.training.deployment import Changed
+    from clean_room_agent.training.gate import Finding
+
+
+def brief(row: Any) -> dict[str, Any]:
+    """An evaluation in the fields that a list needs."""
+    return {name: getattr(row, name) for name in ("id", "base_tag", "example_count", "passed", "timestamp")}
+
+
+def tell_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> None:
+    """The gate's finding, and what the questions left out."""
+    if as_json:
+        output.answer_json(
+            {
+                "evaluation_id": made.id,
+                "adapter_id": row.id,
+                "finding": made.finding,
+                "left_out": made.left_out,
+                "limited": made.limited,
+                "spread": made.spread,
+            }
+        )
+    else:
+        _show(row, made.finding)
+        if len(made.spread) > 1:
+            gains = ", ".join(f"{tag} {gain:+.3f}" for tag, gain in sorted(made.spread.items()))
+            output.answer(f"  gains of adapters of the same dataset: {gains}")
+        for reason, number in made.left_out.items():
+            output.answer(f"  {number:>7,}  left out: {reason}")
+        for reason, number in made.limited.items():
+            output.answer(f"  {number:>7,}  {reason}")
+        output.answer(
+            f"evaluation {made.id}" + (f"; next: cra adapters deploy {row.id}" if made.finding.passed else "")
+        )
+
+
+def _show(adapter: AdapterRow, finding: "Finding") -> None:
+    words = {
+        "passed": "is better than its base",
+        "failed": "did not pass the gate",
+        "tie": "answers as its base does",
+        "shadow": "cannot be judged on so few examples",
+    }
+    output.answer(
+        f"{adapter.model_tag} {words[finding.status]}: {finding.examples} examples of {finding.tasks} tasks"
+    )
+    for check in finding.checks:
+        output.answer(f"  {'ok' if check.holds else 'NO':<3} {check.name}: {check.says}")
+    output.answer(f"  a gain of {finding.detectable:.1%} would show in 80 % of the cases")
+    for name, values in finding.flips_by.items():
+        for value, (better, worse) in values.items():
+            output.answer(f"      {name} {value}: {better} better, {worse} worse")
+
+
+def tell(changed: "Changed", *, as_json: bool, note: str = "") -> None:
+    """What changed, and the note."""
+    if as_json:
+        output.answer_json({**dataclasses.asdict(changed), "note": note})
+        return
+    before = changed.replaced or "the base"
+    output.answer(f"{changed.stage}: {changed.tag or 'the base'} answers, in place of {before}")
+    if note:
+        output.aside(note)

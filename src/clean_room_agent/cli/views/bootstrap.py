@@ -1,0 +1,68 @@
+"""What `cra bootstrap` answers: the pairs and datasets that came of it, or the units that wait."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from clean_room_agent.cli import output
+
+if TYPE_CHECKING:
+    from clean_room_agent.training.bootstrap import Assembled, Mined
+    from clean_room_agent.training.dataset import Written
+
+
+def tell_waiting(units: int, left: int, *, as_json: bool) -> None:
+    """How many units are made; the dataset comes with the last."""
+    if as_json:
+        output.answer_json({"dataset": None, "units": units, "units_left": left})
+    else:
+        output.answer(
+            f"{units - left} of {units} units are made; the run that makes the last one writes the dataset"
+        )
+
+
+def answer(
+    mined: "Mined",
+    assembled: "Assembled",
+    written: "Written | None",
+    numbers: Mapping[str, int],
+    excluded: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
+    """What came of the histories, and what was left out by its reason."""
+    files = [] if written is None else [
+        {"stage": file.stage, "split": file.split, "rows": file.rows, "path": file.path, "sha256": file.sha256}
+        for file in written.files
+    ]  # fmt: skip
+    if as_json:
+        answer = {
+            "dataset": None if written is None else str(written.folder),
+            "dataset_ids": dict(numbers),
+            "commits_seen": mined.seen,
+            "commits_used": assembled.commits,
+            "pairs": len(assembled.entries),
+            "files": files,
+            "left_out": dict(assembled.left_out),
+            "repositories_excluded": list(excluded),
+            "units": len(mined.units),
+            "units_left": 0,
+        }
+        output.answer_json(answer)
+        return
+    lines = [f"{mined.seen:,} commits seen, {assembled.commits:,} used, {len(assembled.entries):,} pairs"]
+    lines += ["left out:", *(f"  {count:>7,}  {reason}" for reason, count in assembled.left_out.items())]
+    lines += [f"  repository excluded by list: {name}" for name in excluded]
+    lines.append("no pair is left" if written is None else f"dataset: {written.folder}")
+    lines += _rows_of(written, numbers) if written is not None else []
+    lines += ["next: cra train NUMBER --base MODEL"] if numbers else []
+    output.answer("\n".join(lines))
+
+
+def _rows_of(written: "Written", numbers: Mapping[str, int]) -> list[str]:
+    """A line for each prompt: its dataset's number, and the rows of each split."""
+    from clean_room_agent.training.dataset import SPLITS
+
+    rows = {(file.stage, file.split): file.rows for file in written.files}
+    cells = {stage: "".join(f"{rows.get((stage, split), 0):>12,}" for split in SPLITS) for stage in numbers}
+    head = f"{'number':>8}  {'prompt':<16}" + "".join(f"{split:>12}" for split in SPLITS)
+    return [head, *(f"{number:>8}  {stage:<16}{cells[stage]}" for stage, number in numbers.items())]

@@ -1,0 +1,69 @@
+"""What `cra config` answers: values, and where each is from."""
+
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.app.config_values import (
+    ConfiguredValue,
+    find_values,
+    workspace_or_none,
+)
+from clean_room_agent.app.settings import user_config_file
+from clean_room_agent.cli import output
+from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.cli.paging import paged
+
+COLOURS = {"repository": "green", "user": "cyan", "default": "dim", "not set": "yellow"}
+
+
+def tell(repo: Path, path: Path, key: str, *, user: bool, as_json: bool, told: str) -> None:
+    """What stands in the file now, and whether it counts here."""
+    workspace = workspace_or_none(repo) if user else None
+    inforce = [each for each in find_values(workspace, key) if each.key == key] if workspace else []
+    shadowed = [each for each in inforce if each.source == "repository"]
+    if as_json:
+        output.answer_json({"file": path, "key": key, "shadowed": bool(shadowed)})
+        return
+    output.answer(f"{path}: {told}")
+    for each in shadowed:
+        output.answer(
+            f"here the repository's own file goes before it: {key} = {toml(each.value)}\n"
+            f"  -> cra config unset {key}"
+        )
+
+
+def as_object(values: tuple[ConfiguredValue, ...]) -> dict[str, Any]:
+    """Values as `--json` answers them."""
+    return {each.key: {"value": each.value, "source": each.source} for each in values}
+
+
+def show(values: tuple[ConfiguredValue, ...], *, as_json: bool, sources: bool) -> int:
+    """Values, with where each is from where `sources`; the exit code."""
+    if as_json:
+        output.answer_json(as_object(values))
+        return 0
+    from rich.text import Text
+
+    with paged() as console:
+        if sources:
+            console.print(Text(f"user: {user_config_file()}", style="dim"))
+        for each in neutral(values):
+            line = Text(each.key, style="bold").append(" = ", style="dim")
+            line.append("" if each.value is None else toml(each.value), style="not bold")
+            if sources:
+                note = (
+                    f"  {each.source}, and required"
+                    if each.required and each.value is None
+                    else f"  {each.source}"
+                )
+                line.append(note, style=COLOURS[each.source])
+            console.print(line, highlight=False, soft_wrap=True)
+    return 0
+
+
+def toml(value: Any) -> str:
+    """A value as TOML writes it."""
+    import tomlkit
+
+    text: str = tomlkit.item(value).as_string()
+    return text

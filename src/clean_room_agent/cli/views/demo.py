@@ -1,0 +1,53 @@
+"""The demo's tour: what is done, with a line before each step."""
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.demo import (
+    PLAN_RECORDING,
+    RECORDING,
+    transport_of,
+)
+from clean_room_agent.app.planning import run_plan
+from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.solve import SolveRequest, run_solve
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.cli import output
+from clean_room_agent.cli.watching import watching
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.report.summary import render
+from clean_room_agent.whole_file import write_whole
+from clean_room_agent.workspace import Workspace
+
+
+def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> int:
+    """Index, plan and solve, with a line before each; the exit code of the solve."""
+    output.answer("3. cra index: what is known of the project")
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        summary = wiring.refresh_index(workspace, settings, record)
+    output.answer(f"   {summary.files_scanned} files, {summary.symbols} symbols, {summary.commits} commits\n")
+    output.answer("4. cra plan: a plan that could be reviewed and edited")
+    with watching(None, verbose=0) as observer:
+        _, plan, reason = run_plan(
+            workspace, settings, task, observer, transport_of(PLAN_RECORDING, live=live)
+        )
+    if plan is None:
+        output.answer(f"   no plan: {reason}")
+    else:
+        path = workspace.folder / "plan.json"
+        write_whole(path, plan.model_dump_json(indent=2) + "\n")
+        for file in plan.affected_files:
+            output.answer(
+                f"   {file.role} {file.path}: {'; '.join(change.description for change in file.changes)}"
+            )
+        output.answer(f"   {path}\n")
+    output.answer("5. cra solve: the whole run")
+    with watching(None, verbose=0) as observer:
+        code, done = run_solve(
+            workspace, settings, SolveRequest(task=task), observer, transport_of(RECORDING, live=live)
+        )
+    output.console().print(render(done), highlight=False, soft_wrap=True)
+    run = short_id(done.result.task_id)
+    output.answer(f"\nAsk it why:      cra show {run} --why tally/money.py")
+    output.answer(f"See all of it:   cra report {run} --open")
+    output.answer(f"Run it again:    cra replay {run}      (from its record: the same bytes)")
+    return code

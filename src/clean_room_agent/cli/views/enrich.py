@@ -1,0 +1,116 @@
+"""What `cra enrich` shows while it asks, and what it answers."""
+
+import time
+from collections.abc import Callable
+
+from clean_room_agent.app.enrichment import Summary
+from clean_room_agent.cli import output
+from clean_room_agent.enrichment.describe import Described
+
+NAMED = 20
+"""Paths of one kind that the summary names; `--json` names all."""
+
+
+class View:
+    """What a person sees while it goes on: a line that says how far it is and how long it will take."""
+
+    def __init__(
+        self,
+        *,
+        total: int,
+        model: str,
+        verbose: bool,
+        timer: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.described = 0
+        self._total = total
+        self._verbose = verbose
+        self._timer = timer
+        self._began = timer()
+        self._done = 0
+        self._bar = output.ProgressBar(output.safe(f"{model} describes"))
+        self.tick()
+
+    def answered(self, described: Described) -> None:
+        """As `Watcher` says."""
+        self._done += 1
+        self.described += not described.fault
+        if self._verbose or described.fault:
+            self.say(f"{described.path}: {described.fault or described.purpose}")
+        self.tick()
+
+    def tick(self) -> None:
+        """As `Watcher` says."""
+        self._bar.show(self._done, self._total, self._time_left())
+
+    def stopping(self, under_way: int) -> None:
+        """As `Watcher` says."""
+        if under_way:
+            answers = "the answer" if under_way == 1 else f"{under_way} answers"
+            self.say(f"stopping: waiting for {answers} under way; Ctrl-C again stops at once")
+
+    def close(self) -> None:
+        """The line is gone."""
+        self._bar.close()
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+        self._bar.close()
+        output.aside(text)
+
+    def _time_left(self) -> str:
+        if not self._done:
+            return ""
+        seconds = (self._timer() - self._began) / self._done * (self._total - self._done)
+        return f", about {_duration(seconds)} left" if seconds else ""
+
+
+def _duration(seconds: float) -> str:
+    """In the unit that a person would take."""
+    if seconds < 100:
+        return f"{max(1, round(seconds))} s"
+    if seconds < 100 * 60:
+        return f"{round(seconds / 60)} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def show(summary: Summary) -> None:
+    """What was described, what not and why, and what to type next."""
+    seconds = summary.duration_ms / 1000
+    if summary.described or summary.skipped:
+        output.answer(
+            f"{summary.described} {_files(summary.described)} described by {summary.model}; "
+            f"{summary.calls} calls, {summary.tokens:,} tokens, {_duration(seconds)}"
+        )
+    if summary.already_described:
+        output.answer(f"{summary.already_described} of {summary.files} files were described already")
+    elif not summary.files:
+        output.answer("no file to describe; `--all` takes every text file")
+    if summary.gave_up:
+        output.answer("gave up: too many answers in a row could not be read; what was described is kept")
+    for line in summary.ending.sentences():
+        output.answer(f"  {line}")
+    if summary.left:
+        output.answer(f"{summary.left} {_files(summary.left)} left for another time")
+    _name("without a description", tuple(f"{each.path}: {each.reason}" for each in summary.skipped))
+    if summary.promotion is not None:
+        output.answer(
+            f"{summary.promotion.promoted} promoted, {summary.promotion.unchanged} were in the index already"
+        )
+        _name("not promoted, because changed since described", summary.promotion.outdated)
+    elif summary.described:
+        output.answer("`cra enrich --promote` puts the descriptions into the index")
+
+
+def _name(what: str, lines: tuple[str, ...]) -> None:
+    if not lines:
+        return
+    output.answer(f"{len(lines)} {what}:")
+    for line in lines[:NAMED]:
+        output.answer(f"  {line}")
+    if len(lines) > NAMED:
+        output.answer(f"  and {len(lines) - NAMED} more; `--json` names them all")
+
+
+def _files(number: int) -> str:
+    return "file" if number == 1 else "files"

@@ -1,0 +1,167 @@
+"""What `cra show` shows of a run: the sections that its flags ask for, each as data and as a view."""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from rich.console import RenderableType
+
+from clean_room_agent.app.gauges import read_gauges
+from clean_room_agent.app.prompts import BY_NAME
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.db.rows import Connection
+from clean_room_agent.report.causes import ending_on_record
+from clean_room_agent.report.decisions import render_verdicts, verdicts
+from clean_room_agent.report.inspect import pass_views, render_passes, render_run, run_view
+from clean_room_agent.report.texts import (
+    AttemptDiff,
+    call_texts,
+    render_diffs,
+    render_prompts,
+    render_responses,
+    result_diffs,
+)
+from clean_room_agent.report.touched import TestsTouched, render_touched, touched_on_record
+from clean_room_agent.report.trace import Chosen, RunTrace
+from clean_room_agent.report.validation import render_validations, validation_lines
+from clean_room_agent.report.why import render_why, why
+from clean_room_agent.report.why_line import line_why, prompt_why, render_line_why, render_prompt_why
+from clean_room_agent.report.windows import gauge_lines, render_accounts, render_gauges, window_accounts
+from clean_room_agent.workspace import Workspace
+
+DataT = TypeVar("DataT")
+
+
+CALL_LINE = re.compile(r"call:(?P<call>\d+)(?::(?P<line>\d+))?")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What of a run the flags ask for."""
+
+    prompt: bool
+    response: bool
+    diff: bool
+    tests: bool
+    budget: bool
+    decisions: bool
+    why: str | None
+    full: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section(Generic[DataT]):
+    """One thing asked for: its key in `--json`, its data, and how a person sees them."""
+
+    key: str
+    data: DataT
+    render: Callable[[DataT], RenderableType]
+
+    def show(self) -> RenderableType:
+        """The data made safe for a terminal, then rendered."""
+        return self.render(neutral(self.data))
+
+
+def is_patch(diffs: tuple[AttemptDiff, ...]) -> bool:
+    """Whether all that is shown is a whole run's change, and shown to a program: then it can be applied."""
+    return not sys.stdout.isatty() and len(diffs) == 1 and not diffs[0].place
+
+
+def chosen_sections(
+    conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen, wanted: Wanted
+) -> list[Section[Any]]:
+    """What the flags ask for, in a fixed order; without any, the place at a glance."""
+    sections: list[Section[Any]] = []
+    if wanted.why is not None:
+        sections.append(_why(conn, workspace, trace, chosen, wanted.why))
+    if wanted.decisions:
+        sections.append(Section(key="decisions", data=verdicts(chosen), render=render_verdicts))
+    if wanted.budget:
+        sections += _windows(conn, trace, chosen)
+    if wanted.prompt or wanted.response:
+        texts = call_texts(conn, chosen)
+        if wanted.prompt:
+            sections.append(Section(key="prompts", data=texts, render=render_prompts))
+        if wanted.response:
+            sections.append(Section(key="responses", data=texts, render=render_responses))
+    if wanted.diff:
+        sections.append(Section(key="diff", data=result_diffs(workspace, trace, chosen), render=render_diffs))
+    if wanted.tests:
+        lines = validation_lines(trace, chosen)
+        sections.append(
+            Section(key="tests", data=lines, render=lambda data: render_validations(data, whole=wanted.full))
+        )
+        touched = touched_on_record(trace.events)
+        if not chosen.place and touched != TestsTouched():
+            sections.append(Section(key="tests_touched", data=touched, render=render_touched))
+    return sections or _glance(conn, trace, chosen)
+
+
+def _windows(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[Any]]:
+    """The account of each call's window, and what it was measured with."""
+    gauges = read_gauges(conn, trace.task_id) or {}
+    accounts = window_accounts(conn, trace, chosen, BY_NAME, gauges)
+    return [
+        Section(key="budget", data=accounts, render=render_accounts),
+        Section(key="gauges", data=gauge_lines(gauges), render=render_gauges),
+    ]
+
+
+def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen, asked: str) -> Section[Any]:
+    """Why a file, a line of the result, or a line of a prompt is as it is."""
+    address = _address(trace)
+    of_call = CALL_LINE.fullmatch(asked)
+    if of_call is None:
+        path, line = split_line(workspace, asked)
+        data = why(conn, trace, chosen.passes, path, line)
+        return Section(key="why", data=data, render=lambda found: render_why(found, address))
+    call_id = int(of_call["call"])
+    if of_call["line"] is None:
+        whole = prompt_why(conn, trace, call_id, BY_NAME)
+        return Section(key="why", data=whole, render=render_prompt_why)
+    one = line_why(conn, trace, call_id, int(of_call["line"]), BY_NAME)
+    return Section(key="why", data=one, render=lambda found: render_line_why(found, address))
+
+
+def split_line(workspace: Workspace, text: str) -> tuple[str, int | None]:
+    """The path as the record writes it (relative to the repository), and the 1-based line where one is named."""
+    path, colon, number = text.rpartition(":")
+    line = int(number) if colon and number.isdecimal() and int(number) > 0 else None
+    path = os.path.normpath(text if line is None else path)
+    top = workspace.repo
+    if Path(path).is_absolute() and Path(path).is_relative_to(top):
+        path = str(Path(path).relative_to(top))
+    return path.replace(os.sep, "/"), line
+
+
+def _glance(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[Any]]:
+    if chosen.call is not None:
+        texts = call_texts(conn, chosen)
+        return [
+            *_windows(conn, trace, chosen),
+            Section(key="prompts", data=texts, render=render_prompts),
+            Section(key="responses", data=texts, render=render_responses),
+        ]
+    address = _address(trace)
+    if chosen.place:
+        return [
+            Section(key="passes", data=pass_views(chosen), render=lambda data: render_passes(data, address))
+        ]
+    return [
+        Section(
+            key="run",
+            data=run_view(trace, ending_on_record(conn, trace)),
+            render=lambda data: render_run(data, address),
+        )
+    ]
+
+
+def _address(trace: RunTrace) -> Callable[[str], str]:
+    """From a place to the command that shows it."""
+    run = short_id(trace.task_id)
+    return lambda place: f"cra show {run}/{place}" if place else f"cra show {run}"

@@ -1,0 +1,158 @@
+"""The configuration that `cra init` writes: every key, each with its comment, and it loads again."""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clean_room_agent.app.config_file import render_config
+from clean_room_agent.app.settings import TABLES, Overrides, Settings, load_settings
+from clean_room_agent.config import ConfigSlice
+from clean_room_agent.errors import ConfigError, UsageError
+
+VALUES: dict[str, dict[str, Any]] = {
+    "models": {"base_url": "http://127.0.0.1:11434", "coding": "coder:3b", "reasoning": "thinker:4b"},
+    "budget": {"context_window": 32_768, "reserved_tokens": 8_192},
+    "solve": {"max_attempts": 3, "max_refinement_loops": 2},
+    "testing": {"test_command": 'pytest -q -k "a \\ b"'},
+}
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    path = tmp_path / "config.toml"
+    path.write_text(render_config(VALUES), encoding="utf-8")
+    return path
+
+
+def load(path: Path, **overrides: Any) -> Settings:
+    return load_settings(path, Overrides(**overrides))
+
+
+def keys(kind: type[ConfigSlice]) -> Iterator[str]:
+    for name, field in kind.model_fields.items():
+        yield name
+        for inner in (field.annotation, *getattr(field.annotation, "__args__", ())):
+            if isinstance(inner, type) and issubclass(inner, ConfigSlice):
+                yield from keys(inner)
+
+
+def test_what_is_written_loads_again_with_the_values_given(written: Path) -> None:
+    settings = load(written)
+    settings.require(*TABLES)
+    assert settings.models.coding == "coder:3b"
+    assert settings.budget.context_window == 32_768
+    assert settings.testing.test_command == VALUES["testing"]["test_command"]
+
+
+def test_every_value_that_was_not_given_is_the_default_of_its_field(written: Path) -> None:
+    settings = load(written)
+    for name, kind in TABLES.items():
+        bare = kind.model_validate(VALUES.get(name, {}))
+        assert getattr(settings, name) == bare, name
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [{"min_p": 0.1}, {"chat_template_kwargs": {"enable_thinking": True}}, {"a": 1, "b": {"c": [1, 2]}}],
+)
+def test_a_free_table_may_hold_tables(extra: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text(render_config({**VALUES, "models": {**VALUES["models"], "extra_body": extra}}))
+    settings = load(path)
+    assert settings.models.extra_body == extra
+    assert settings.budget.context_window == 32_768
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_key_stands_in_the_file_even_where_it_has_no_value(table: str) -> None:
+    text = render_config(VALUES)
+    missing = [key for key in keys(TABLES[table]) if key not in text]
+    assert not missing
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_key_has_its_comment(table: str) -> None:
+    text = " ".join(render_config(VALUES).replace("\n#", " ").split())
+    for key, field in TABLES[table].model_fields.items():
+        described = field.description
+        assert described, f"[{table}] {key} has no description"
+        assert " ".join(described.split()) in text, key
+
+
+def test_a_file_without_any_value_is_still_toml() -> None:
+    assert set(tomllib.loads(render_config({}))) == set(TABLES)
+
+
+def test_an_unknown_key_names_the_one_that_was_meant(written: Path) -> None:
+    written.write_text(written.read_text().replace("\nparallel =", "\nparalel ="))
+    with pytest.raises(ConfigError) as caught:
+        load(written)
+    assert "[models] paralel: unknown key (did you mean 'parallel'?)" in caught.value.message
+    assert str(written) in caught.value.message
+
+
+def test_an_unknown_table_names_the_one_that_was_meant(written: Path) -> None:
+    written.write_text(written.read_text() + "\n[testng]\n")
+    with pytest.raises(ConfigError, match=r"unknown table \[testng\] \(did you mean 'testing'\?\)"):
+        load(written)
+
+
+def test_a_flag_goes_before_the_file(written: Path) -> None:
+    settings = load(
+        written,
+        context_window=9_000,
+        reserved_tokens=1_000,
+        stages="scope",
+        max_attempts=7,
+        max_refinement_loops=0,
+        samples=4,
+    )
+    assert (settings.budget.context_window, settings.budget.reserved_tokens) == (9_000, 1_000)
+    assert settings.stages.names() == ("scope",)
+    assert (settings.solve.max_attempts, settings.solve.max_refinement_loops) == (7, 0)
+    assert settings.solve.samples == 4
+
+
+def test_a_flag_speaks_for_the_models_that_have_a_window_of_their_own(written: Path) -> None:
+    written.write_text(
+        written.read_text() + "\n[budget.coding]\ncontext_window = 4096\nreserved_tokens = 1024\n"
+    )
+    assert load(written).budget.coding is not None
+    assert load(written, context_window=9_000).budget.coding is None
+
+
+def test_a_budget_file_takes_the_place_of_both_flags(written: Path, tmp_path: Path) -> None:
+    given = tmp_path / "budget.toml"
+    given.write_text("context_window = 5000\nreserved_tokens = 1000\n")
+    assert load(written, budget_config=given).budget.context_window == 5_000
+
+
+@pytest.mark.parametrize("flag", ["context_window", "reserved_tokens"])
+def test_a_budget_file_excludes_the_two_flags(written: Path, tmp_path: Path, flag: str) -> None:
+    given = tmp_path / "budget.toml"
+    given.write_text("context_window = 5000\nreserved_tokens = 1000\n")
+    with pytest.raises(UsageError, match="--budget-config excludes"):
+        load(written, budget_config=given, **{flag: 500})
+
+
+def test_a_reserve_as_large_as_the_window_is_refused(written: Path) -> None:
+    with pytest.raises(ConfigError, match="leaves nothing"):
+        load(written, context_window=1_000, reserved_tokens=1_000)
+
+
+def test_a_required_value_that_is_nowhere_is_named_with_both_ways_to_give_it(tmp_path: Path) -> None:
+    settings = load_settings(tmp_path / "none.toml", Overrides(), optional=True)
+    with pytest.raises(ConfigError) as caught:
+        settings.require("budget")
+    assert "context_window and reserved_tokens are required" in caught.value.message
+    assert "--context-window and --reserved-tokens" in caught.value.hint
+    assert "[budget]" in caught.value.hint
+
+
+def test_a_missing_file_leads_to_init(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "none.toml")
+    assert "cra init" in caught.value.hint

@@ -1,0 +1,198 @@
+"""What `cra init` finds in a repository and at a model server."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from tests.fakes.ollama_server import OllamaServer
+from tests.fakes.openai_server import Kind, OpenAiServer
+
+from clean_room_agent.app.discovery import (
+    Wanted,
+    find_server,
+    find_test_command,
+    find_window,
+    ollama_url,
+    suggest_models,
+    with_scheme,
+)
+from clean_room_agent.errors import ModelError
+from clean_room_agent.llm.exchange import ServedModel
+
+UNIT = "import unittest\n\n\nclass T(unittest.TestCase):\n    pass\n"
+NPM = json.dumps({"scripts": {"test": "vitest run"}})
+
+REPOSITORIES = {
+    "pytest by its table": ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "python3 -m pytest -q"),
+    "pytest by its file": ({"pytest.ini": "[pytest]\n"}, "python3 -m pytest -q"),
+    "pytest by setup.cfg": ({"setup.cfg": "[tool:pytest]\n"}, "python3 -m pytest -q"),
+    "pytest by an import": ({"tests/test_a.py": "import pytest\n"}, "python3 -m pytest -q"),
+    "pytest by bare functions": ({"tests/test_a.py": "def test_a():\n    pass\n"}, "python3 -m pytest -q"),
+    "pytest beside unittest": (
+        {"tests/test_a.py": UNIT, "tests/test_b.py": "import pytest\n"},
+        "python3 -m pytest -q",
+    ),
+    "unittest": ({"tests/test_a.py": UNIT}, "python3 -m unittest -v"),
+    "an environment in the tree": (
+        {"pytest.ini": "", ".venv/bin/python": ""},
+        ".venv/bin/python -m pytest -q",
+    ),
+    "npm": ({"package.json": NPM}, "npm test"),
+    "pnpm": ({"package.json": NPM, "pnpm-lock.yaml": ""}, "pnpm test"),
+    "yarn": ({"package.json": NPM, "yarn.lock": ""}, "yarn test"),
+    "npm's placeholder": (
+        {"package.json": json.dumps({"scripts": {"test": 'echo "Error: no test specified" && exit 1'}})},
+        None,
+    ),
+    "a package.json that is none": ({"package.json": "[1"}, None),
+    "make test": ({"Makefile": "all:\n\ntest: all\n\tsh t.sh\n"}, "make test"),
+    "make check": ({"Makefile": "check:\n\tsh t.sh\n"}, "make check"),
+    "a Makefile without": ({"Makefile": "all:\n"}, None),
+    "nothing": ({"README": "hello"}, None),
+    "a broken pyproject": ({"pyproject.toml": "[tool.pytest", "Makefile": "test:\n"}, "make test"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["pyproject.toml", "setup.cfg", "package.json", "Makefile", "tests/test_a.py"]
+)
+@pytest.mark.parametrize("goal", ["/proc/self/mem", "/dev/zero", "fifo"])
+def test_links_and_devices_tell_nothing(name: str, goal: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    if goal == "fifo":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(goal)
+    assert find_test_command(tmp_path) is None
+
+
+def test_a_folder_of_tests_elsewhere_tells_nothing(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "test_a.py").write_text("import pytest\n")
+    (tmp_path / "repo").mkdir()
+    (tmp_path / "repo" / "tests").symlink_to(elsewhere)
+    assert find_test_command(tmp_path / "repo") is None
+
+
+@pytest.mark.parametrize("name", REPOSITORIES)
+def test_the_test_command_is_the_one_that_the_files_tell_of(name: str, tmp_path: Path) -> None:
+    files, expected = REPOSITORIES[name]
+    for path, text in files.items():
+        target = tmp_path / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+    assert find_test_command(tmp_path) == expected
+
+
+MODELS = {
+    ("coder:3b", "thinker:4b"): ("coder:3b", "thinker:4b"),
+    ("thinker:4b", "coder:3b"): ("coder:3b", "thinker:4b"),
+    ("embed-text:1b", "general:7b"): ("general:7b", "general:7b"),
+    ("coder:3b", "coder:7b"): ("coder:3b", "coder:3b"),
+    ("embed-text:1b",): None,
+    (): None,
+}
+
+
+@pytest.mark.parametrize("tags", MODELS)
+def test_a_coder_is_suggested_for_code_and_another_for_the_rest(tags: tuple[str, ...]) -> None:
+    models = tuple(ServedModel(tag=tag, digest="0", size_bytes=1) for tag in tags)
+    assert suggest_models(models) == MODELS[tags]
+
+
+def test_a_server_is_found_with_its_models() -> None:
+    with OllamaServer([]) as server:
+        found = find_server(Wanted(base_url=server.base_url))
+        assert [model.tag for model in found.models] == ["coder:3b", "thinker:4b"]
+        assert found.version == f"version {server.version}"
+        assert found.models_table == {"provider": "ollama", "base_url": server.base_url}
+
+
+def test_where_nobody_answers_it_is_a_model_error() -> None:
+    with OllamaServer([]) as server:
+        url = server.base_url
+    with pytest.raises(ModelError):
+        find_server(Wanted(base_url=url))
+
+
+def test_the_window_is_no_larger_than_a_usual_one() -> None:
+    with OllamaServer([]) as server:
+        assert (
+            find_window(find_server(Wanted(base_url=server.base_url)), ("coder:3b", "thinker:4b")) == 32_768
+        )
+
+
+def test_a_model_that_the_server_does_not_describe_does_not_count() -> None:
+    with OllamaServer([]) as server:
+        assert find_window(find_server(Wanted(base_url=server.base_url)), ("nobody:1b",)) == 32_768
+
+
+SERVED: dict[Kind, tuple[dict[str, object], int | None]] = {
+    "vllm": ({}, 4096),
+    "llama-server": ({"grammar": True}, 4096),
+    "lm-studio": ({}, 4096),
+    "llama-cpp-python": ({"schema_dialect": "json_object", "streaming": False}, None),
+}
+
+
+@pytest.mark.parametrize("kind", SERVED)
+def test_a_server_of_openais_api_is_found_with_what_it_needs_and_the_window_that_it_gives(kind: Kind) -> None:
+    needs, window = SERVED[kind]
+    with OpenAiServer([], kind=kind) as server:
+        found = find_server(Wanted(base_url=server.base_url))
+        assert found.models_table == {"provider": "openai", "base_url": server.base_url} | needs
+        assert find_window(found, ("coder:3b", "thinker:4b")) == window
+
+
+def test_of_two_failures_the_one_of_the_named_protocol_is_told() -> None:
+    with OllamaServer([]) as server, pytest.raises(ModelError, match="does not speak OpenAI's protocol"):
+        find_server(Wanted(base_url=server.base_url, provider="openai"))
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pyproject.toml", "tool = 1\n"), ("pyproject.toml", "x = " + "9" * 5000), ("package.json", "[1]"), ("package.json", "[" * 99_999),
+        ("package.json", '{"scripts": 1}'), ("package.json", '{"scripts": {"test": 1}}'),
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_a_project_file_of_another_shape_tells_nothing(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert find_test_command(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:11434"),
+        ("0.0.0.0", "http://127.0.0.1:11434"),
+        (":8123", "http://127.0.0.1:8123"),
+        ("0.0.0.0:8123", "http://127.0.0.1:8123"),
+        (" 'http://localhost' ", "http://localhost:80"),
+        ("https://box.lan/ollama", "https://box.lan:443"),
+        ("[::]:11435", "http://[::1]:11435"),
+        ("box:none", "http://box:none"),
+    ],
+)
+def test_a_host_is_read_as_ollama_reads_it(host: str, url: str) -> None:
+    assert ollama_url(host) == url
+
+
+def test_an_address_without_a_scheme_is_of_http() -> None:
+    assert with_scheme("127.0.0.1:8080") == "http://127.0.0.1:8080"
+    assert with_scheme("https://127.0.0.1") == "https://127.0.0.1"
+
+
+def test_the_server_that_the_variable_names_comes_first() -> None:
+    with OllamaServer([]) as server:
+        host = server.base_url.removeprefix("http://")
+        assert find_server(Wanted(ollama_host=host)).base_url == server.base_url
+
+
+def test_a_variable_that_names_another_machine_is_said_where_nobody_else_answers() -> None:
+    with pytest.raises(ModelError, match=r"OLLAMA_HOST: .* is not this machine"):
+        find_server(Wanted(ollama_host="192.0.2.1", provider="ollama"))
