@@ -40,7 +40,8 @@ def decided_in(work: Path, commit: str, setting: str) -> frozenset[str]:
     record = work / "solve" / commit / f"{setting}.sqlite"
     if not record.exists():
         raise SystemExit(f"{commit} has no run with {setting} below {work}: run that setting first")
-    with contextlib.closing(connect_file("raw", record, read_only=True)) as conn:
+    # For writing: a record of an earlier build is brought to this one's schema.
+    with contextlib.closing(connect_file("raw", record)) as conn:
         return frozenset(action for (action,) in conn.execute("SELECT action FROM recovery_decisions"))
 
 
