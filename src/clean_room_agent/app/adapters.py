@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from clean_room_agent.app import wiring
 from clean_room_agent.app.call_rows import RecordSink
 from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.edit_metrics import edit_metrics
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.proofs import RecordedProofs
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     AdapterRow,
@@ -31,7 +33,8 @@ from clean_room_agent.workspace import Workspace
 
 if TYPE_CHECKING:
     from clean_room_agent.llm.prompt import Prompt
-    from clean_room_agent.training.deployment import Deployer
+    from clean_room_agent.training.adapters import Evaluated
+    from clean_room_agent.training.deployment import Changed, Deployer
     from clean_room_agent.training.evaluation import Arm
     from clean_room_agent.training.serving import Served
 
@@ -102,24 +105,29 @@ class OpenAdapters:
         return Arm(tag=tag, models=client)
 
     def serve(
-        self, adapter: AdapterRow, base_gguf: Path | None, bar: Bar, warn: Callable[[str], None]
+        self,
+        adapter: AdapterRow,
+        base_gguf: Path | None,
+        open_bar: Callable[[str], Bar],
+        warn: Callable[[str], None],
     ) -> "Served":
         """The server answers under the adapter's tag."""
         from clean_room_agent.training.convert import convert_adapter
         from clean_room_agent.training.serving import Host
 
         models = self.settings.models
-        host = Host(
-            models=models,
-            server=open_server(models),
-            workspace=self.workspace,
-            key=os.environ.get(models.api_key_env or "", ""),
-            progress=bar.show,
-            say=warn,
-        )
-        return host.serve(
-            adapter, convert_adapter, base_gguf=base_gguf, siblings=self.record.write(list_adapters)
-        )
+        with contextlib.closing(open_bar("handing it to the server")) as bar:
+            host = Host(
+                models=models,
+                server=open_server(models),
+                workspace=self.workspace,
+                key=os.environ.get(models.api_key_env or "", ""),
+                progress=bar.show,
+                say=warn,
+            )
+            return host.serve(
+                adapter, convert_adapter, base_gguf=base_gguf, siblings=self.record.write(list_adapters)
+            )
 
 
 @contextlib.contextmanager
@@ -135,3 +143,87 @@ def open_adapters(repo: Path) -> Iterator[OpenAdapters]:
         deployer = Deployer(workspace=workspace, record=record, roles=roles)
         deployer.tell_who_is_in_force()
         yield OpenAdapters(workspace=workspace, settings=settings, record=record, deployer=deployer)
+
+
+def evaluate(
+    repo: Path,
+    given: str,
+    *,
+    also: Sequence[str],
+    dataset: Path | None,
+    clones: Sequence[Path],
+    base_gguf: Path | None,
+    open_bar: Callable[[str], Bar],
+    warn: Callable[[str], None],
+) -> "tuple[AdapterRow, Evaluated]":
+    """The adapter, and the gate's finding on its answers and its base's to the same held-out questions.
+
+    Raises:
+        UsageError: there is no such adapter or prompt.
+        ModelError: the server's failure.
+    """
+    from clean_room_agent.training.adapters import Asked, evaluate_adapter, material_of
+
+    with contextlib.ExitStack() as stack:
+        parts = stack.enter_context(open_adapters(repo))
+        row = parts.adapter(given)
+        parts.settings.require("models", "budget")
+        folder = parts.dataset(row, dataset)
+        prompts = [parts.prompt(row), *parts.other_prompts(row, also)]
+        metrics = edit_metrics(stack, prompts, (parts.workspace.repo, *clones))
+        materials = [material_of(folder, prompt, metrics.get(prompt.name)) for prompt in prompts]
+        served = parts.serve(row, base_gguf, open_bar, warn)
+        transport = open_server(parts.settings.models)
+        first, *others = (
+            Asked(
+                prompt=prompt,
+                material=material,
+                base=parts.arm(prompt, served.control, transport),
+                candidate=parts.arm(prompt, served.tag, transport),
+            )
+            for prompt, material in zip(prompts, materials, strict=True)
+        )
+        bar = stack.enter_context(contextlib.closing(open_bar("asking")))
+        task_id = new_task_id()
+        return row, evaluate_adapter(
+            parts.record, row, first, others=others, task_id=task_id, progress=bar.show, say=warn
+        )
+
+
+def deploy(
+    repo: Path,
+    given: str,
+    *,
+    reason: str | None,
+    dataset: Path | None,
+    base_gguf: Path | None,
+    open_bar: Callable[[str], Bar],
+    warn: Callable[[str], None],
+) -> "tuple[Changed, str]":
+    """The adapter answers for its prompt, once it passed the gate, or for a `reason`; what changed, and a note.
+
+    Raises:
+        UsageError: it has not passed, or does not answer as it did when it passed.
+        ModelError: the server's failure.
+    """
+    from clean_room_agent.training.adapters import material_of, passed_evaluation, require_same_answers
+
+    with open_adapters(repo) as parts:
+        row = parts.adapter(given)
+        evaluation = passed_evaluation(parts.record, row)
+        if evaluation is None and reason is None:
+            raise UsageError(
+                f"{row.model_tag} has not passed the gate",
+                hint=f"`cra adapters evaluate {row.id}`; or --force REASON",
+            )
+        prompt = parts.prompt(row)
+        parts.settings.require("models", "budget")
+        served = parts.serve(row, base_gguf, open_bar, warn)
+        if evaluation is not None and reason is None:
+            arm = parts.arm(prompt, served.tag, open_server(parts.settings.models))
+            material = material_of(parts.dataset(row, dataset), prompt)
+            require_same_answers(prompt, material, arm, evaluation, task_id=new_task_id())
+        changed = parts.deployer.deploy(
+            row, evaluation_id=evaluation.id if evaluation else None, reason=(reason or "").strip()
+        )
+    return changed, served.note

@@ -4,11 +4,12 @@ import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.call_rows import recorded_calls
 from clean_room_agent.app.resuming import given_to, recorded_config
-from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.db.connection import get_connection
@@ -21,10 +22,14 @@ from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.llm.transports.replay import (
     RecordedCall,
+    ReplayThenLive,
+    ReplayTransport,
+    dump_calls,
 )
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.run import PlanGiven
 from clean_room_agent.report.summary import RunSummary
+from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
 
@@ -129,3 +134,59 @@ def read_recording(workspace: Workspace, prefix: str) -> Recording:
             row, config=json.dumps(recorded_config(conn, row))
         )  # a resumed run ended with the newest
         return Recording(row=row, calls=recorded_calls(conn, task_id), given=given_to(conn, task_id))
+
+
+def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> tuple[RunSummary, str]:
+    """The run with its recorded answers, and the diff that both have.
+
+    Raises:
+        ReplayMismatch: something else was asked, or came out.
+    """
+    before = recorded_diff(open_repository(workspace.repo), found.row)
+    summary = run_again(
+        workspace, found, recorded_settings(found.row), lambda _: ReplayTransport(found.calls), observer
+    )
+    require_same(found.row, before, summary)
+    return summary, before
+
+
+def replay_from(
+    workspace: Workspace, found: Recording, name: str, observer: Observer
+) -> tuple[RunSummary, str]:
+    """The run with recorded answers up to the pass `name` and the configured server's from there on; the diff of the recorded one.
+
+    Raises:
+        UsageError: the run has no such pass.
+        ModelError: the server's failure.
+    """
+    if name not in found.passes:
+        raise UsageError(f"the run has no pass {name!r}", hint=f"its passes: {', '.join(found.passes)}")
+    before = recorded_diff(open_repository(workspace.repo), found.row)
+    now, then = load_settings(workspace.config, Overrides()), recorded_settings(found.row)
+    settings = Settings(source=now.source, data={**then.data, "models": now.data["models"]})
+    # The task itself is no pass of an order: what is asked under it comes first.
+    kept = {"", *found.passes[: found.passes.index(name)]}
+
+    def transport(given: Settings) -> Transport:
+        return ReplayThenLive(ReplayTransport(found.calls), kept, wiring.live_transport(given))
+
+    return run_again(workspace, found, settings, transport, observer), before
+
+
+def export_calls(
+    workspace: Workspace,
+    prefix: str,
+    target: Path,
+    redacted: Callable[[tuple[RecordedCall, ...]], tuple[RecordedCall, ...]],
+) -> tuple[str, int, bool]:
+    """The run's answers are in `target`; its id, how many, and whether `redacted` changed one, so that it may not play."""
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        task_id = find_task(conn, prefix)
+        calls = recorded_calls(conn, task_id)
+    shown = redacted(calls)
+    write_whole(target, dump_calls(shown), private=True)
+    altered = any(
+        (one.response, one.thinking) != (two.response, two.thinking)
+        for one, two in zip(shown, calls, strict=True)
+    )
+    return task_id, len(calls), altered

@@ -11,6 +11,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.cli.paging import paged
+from clean_room_agent.cli.views.stats import waterfall_object
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.report.values import plain
 
@@ -70,16 +71,3 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
         with paged() as console:
             console.print(shown, highlight=False, soft_wrap=False)
     return 0
-
-
-def waterfall_object(waterfall: Any) -> dict[str, Any]:
-    """A `Waterfall` as `--json` answers it."""
-    return {
-        "tasks": waterfall.tasks,
-        "solved": waterfall.solved,
-        "charged": dict(waterfall.by_stage),
-        "charged_prompts": dict(waterfall.by_prompt),
-        "unattributed": dict(waterfall.unattributed),
-        "required_recall": waterfall.required_recall,
-        "context_recall": waterfall.context_recall,
-    }

@@ -1,12 +1,14 @@
 """What the commands on adapters answer."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from clean_room_agent.cli import output
 from clean_room_agent.db.raw.training import (
     AdapterRow,
 )
+from clean_room_agent.report.values import plain
 
 if TYPE_CHECKING:
     from clean_room_agent.training.adapters import Evaluated
@@ -17,6 +19,24 @@ if TYPE_CHECKING:
 def brief(row: Any) -> dict[str, Any]:
     """An evaluation in the fields that a list needs."""
     return {name: getattr(row, name) for name in ("id", "base_tag", "example_count", "passed", "timestamp")}
+
+
+def list_rows(rows: "Sequence[tuple[AdapterRow, Sequence[Any]]]", *, as_json: bool) -> None:
+    """Every adapter with its evaluations, and which of them answer."""
+    if as_json:
+        output.answer_json(
+            [
+                {**plain(adapter), "evaluations": [brief(each) for each in evaluations]}
+                for adapter, evaluations in rows
+            ]
+        )
+        return
+    for adapter, evaluations in rows:
+        mark = "*" if adapter.deployed else " "
+        gate = ("passed" if evaluations[-1].passed else "not passed") if evaluations else "not evaluated"
+        output.answer(f"{mark} {adapter.id:>3}  {adapter.stage_name:<18} {adapter.model_tag:<40} {gate}")
+    if not rows:
+        output.answer("no adapters; `cra train` makes one")
 
 
 def tell_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> None:
