@@ -15,8 +15,8 @@ from benchmarks.faults.acknowledged import acknowledging, acknowledging_states
 from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import TILL, Project, Script, project_at
 
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db import connection
-from clean_room_agent.whole_file import write_whole
 
 REWRITES = 3
 
@@ -43,7 +43,7 @@ def main(top: Path, acks: Path, synchronous: str) -> int:
         codes.append(_run(project, "solve", project.task))
         for branch in _branches(project):
             acknowledge(branch=branch)
-    write_whole(top / "plan.json", "{}\n")
+    atomic_write(top / "plan.json", "{}\n")
     acknowledge(file=str(top / "plan.json"), holds=_hash(top / "plan.json"))
     return max(codes)
 

@@ -18,7 +18,7 @@ from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client, models_config
 from tests.fakes.scripted_transport import ScriptedTransport
 
-from clean_room_agent import beneath, textfile
+from clean_room_agent import safe_open, textfile
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -204,7 +204,7 @@ def _paths(folder: Path, path: str, rng: random.Random) -> None:
     if fine and not os.path.normpath(folder / path).startswith(f"{folder}/"):
         raise Broken("a path that leads out is not refused")
     if rng.random() < 0.2:
-        for look in (beneath.read_bytes, beneath.status):
+        for look in (safe_open.read_bytes, safe_open.status):
             try:
                 look(folder, path)
             except OSError:
@@ -288,7 +288,7 @@ def _configuration(folder: Path, text: str, rng: random.Random) -> None:
 def _reports(folder: Path, text: str, rng: random.Random) -> None:
     file = folder / "report.xml"
     file.write_bytes(damaged(rng, text))
-    reading = read_report(file, lambda path: beneath.is_file(folder, path))
+    reading = read_report(file, lambda path: safe_open.is_file(folder, path))
     for failure in reading.failures:
         describe(failure, (folder,), _Tree(folder))
 

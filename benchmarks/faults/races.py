@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.faults.scoreboard import Effort, Figure
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.resolution import read_config
@@ -105,7 +105,7 @@ def races() -> tuple[Race, ...]:
     """All ways in which this program comes to a path that others named."""
     by_name = tuple(
         functools.partial(_read, opening=opening, path=path)
-        for opening in (beneath.open_by_kernel, beneath.open_by_names)
+        for opening in (safe_open.open_by_kernel, safe_open.open_by_names)
         for path in ("dir/file.py", "plain.py")
     )
     return (
@@ -134,7 +134,7 @@ def _read(scene: Scene, *, opening: Callable[[int, str, int], int], path: str) -
     with contextlib.suppress(OSError), contextlib.ExitStack() as stack:
         top = os.open(scene.top, os.O_RDONLY)
         stack.callback(os.close, top)
-        handle = opening(top, path, beneath.READ)
+        handle = opening(top, path, safe_open.READ)
         stack.callback(os.close, handle)
         return os.read(handle, 100) == SECRET
     return False
@@ -142,15 +142,15 @@ def _read(scene: Scene, *, opening: Callable[[int, str, int], int], path: str) -
 
 def _is_file(scene: Scene) -> bool:
     with contextlib.suppress(OSError):
-        return beneath.status(scene.top, "dir/file.py").st_ino == (scene.outside / "file.py").stat().st_ino
+        return safe_open.status(scene.top, "dir/file.py").st_ino == (scene.outside / "file.py").stat().st_ino
     return False
 
 
 def _write(scene: Scene) -> bool:
     with contextlib.suppress(OSError):
-        beneath.write_bytes(scene.top, "dir/new.py", b"ours")
+        safe_open.write_bytes(scene.top, "dir/new.py", b"ours")
     with contextlib.suppress(OSError):
-        beneath.write_bytes(scene.top, "dir/file.py", INSIDE)
+        safe_open.write_bytes(scene.top, "dir/file.py", INSIDE)
     return _outside_changed(scene)
 
 

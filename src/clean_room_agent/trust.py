@@ -14,10 +14,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from clean_room_agent.beneath import read_bytes
+from clean_room_agent.atomic_write import atomic_write, sync_folder
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import tracked_below
-from clean_room_agent.whole_file import sync_folder, write_whole
+from clean_room_agent.safe_open import read_bytes
 
 KEY = "trust.key"
 KEY_BYTES = 32
@@ -166,7 +166,7 @@ def _foreign(folder: Path) -> UsageError:
 def _note_down(folder: Path) -> None:
     """A new key stands in the folder, and the note has it. The note comes first: a folder without a key counts as new."""
     key = secrets.token_hex(KEY_BYTES).encode()
-    write_whole(_note_of(folder), _note(folder, key), private=True)
+    atomic_write(_note_of(folder), _note(folder, key), private=True)
     (folder / KEY).unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(folder / KEY, flags, 0o600), "wb") as file:  # noqa: PTH123 - a handle, not a path

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.errors import RecordError, UsageError
 from clean_room_agent.trust import claim, require_trust
-from clean_room_agent.whole_file import write_whole
 
 FOLDER = ".clean_room"
 LOCK_TIMEOUT = 10.0
@@ -108,7 +108,7 @@ class Workspace:
     def secret_key(self) -> bytes:
         """The key that secrets are hashed with, made where it is missing; the folder must exist."""
         if not self.redaction_key.exists():
-            write_whole(self.redaction_key, os.urandom(KEY_BYTES), private=True)
+            atomic_write(self.redaction_key, os.urandom(KEY_BYTES), private=True)
         return self.redaction_key.read_bytes()
 
     def create(self) -> None:
@@ -124,7 +124,7 @@ class Workspace:
                 close_files(folder)
             ignore = self.folder / ".gitignore"
             if not ignore.exists():
-                write_whole(ignore, "*\n", private=True)
+                atomic_write(ignore, "*\n", private=True)
         except OSError as exc:
             raise UsageError(
                 f"cannot make {self.folder}: {exc}", hint="the repository's folder must be writable"

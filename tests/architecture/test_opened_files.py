@@ -1,4 +1,4 @@
-"""Who opens files by a path put together from a folder and a name: `beneath`, and few others with names of their own."""
+"""Who opens files by a path put together from a folder and a name: `safe_open`, and few others with names of their own."""
 
 import ast
 from pathlib import Path
@@ -8,8 +8,8 @@ OPENS = frozenset(
     {"open", "read_bytes", "read_text", "write_bytes", "write_text", "symlink_to", "hardlink_to"}
 )
 COPIES = frozenset({"copy", "copy2", "copyfile", "copytree", "move"})
-NO_PATHS = frozenset({"beneath", "Record", "Session", "os"})
-"""`beneath` itself, and what is opened by something else than a path; `os.open` is looked at by name below."""
+NO_PATHS = frozenset({"safe_open", "Record", "Session", "os"})
+"""`safe_open` itself, and what is opened by something else than a path; `os.open` is looked at by name below."""
 
 OWN_NAMES = {
     # what the user named on the command line, or the program's own configuration and files
@@ -21,7 +21,7 @@ OWN_NAMES = {
     "cli/plan_editing.py": "the text that it gave the editor",
     "cli/report.py": "opens a browser, no file",
     "app/discovery.py": "opens a way to a server, no file",
-    "whole_file.py": "what its caller names: own files, and what the user named",
+    "atomic_write.py": "what its caller names: own files, and what the user named",
     "workspace.py": "the workspace's own key",
     "trust.py": "notes in the user's state folder, and a key that it has just made",
     "git/shown.py": "git's own files, by the names that git itself reads them by",
@@ -62,7 +62,7 @@ OWN_NAMES = {
     "supervisor.py": "/proc",
     "orchestrator/testing/guard/cra_failures.py": "runs with the tests, in the folder that is theirs",
     "orchestrator/testing/guard/sitecustomize.py": "runs with the tests, in the folder that is theirs",
-    "orchestrator/testing/links.py": "a folder held by `beneath`, where there is no `cp`",
+    "orchestrator/testing/links.py": "a folder held by `safe_open`, where there is no `cp`",
 }
 
 
@@ -96,5 +96,7 @@ def test_the_check_finds_what_it_is_for(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text("(root / path).read_bytes()\nopen(f'{root}/{path}')\nshutil.copy2(a, b)\nfile.open()\n")
     assert opened(module) == [".read_bytes", "open", "shutil.copy2", ".open"]
-    module.write_text("beneath.read_bytes(root, path)\nread_bytes(root, path)\nRecord.open(x)\nos.open(x)\n")
+    module.write_text(
+        "safe_open.read_bytes(root, path)\nread_bytes(root, path)\nRecord.open(x)\nos.open(x)\n"
+    )
     assert opened(module) == []

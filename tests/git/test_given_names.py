@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.errors import CraError
-from clean_room_agent.git import changes, history, landing, lasting, log, worktree
+from clean_room_agent.git import changes, fsync, history, landing, log, worktree
 from clean_room_agent.git.checkout import ParentCheckout
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository
@@ -31,7 +31,7 @@ GIVEN: dict[str, Callable[[Repository, str], object]] = {
     ),
     "kept": lambda repo, name: landing.keep_commit(repo, "refs/heads/main", name),
     "branch": lambda repo, name: landing.create_branch(repo, "cra/x", name),
-    "synced": lasting.sync_commit,
+    "synced": fsync.sync_commit,
     "commit": lambda repo, name: commit_files(repo, name, {}, "m", None),
     "changes": lambda repo, name: list(changes.stream_changes(repo.git_dir, name)),
     "walk": lambda repo, name: list(log.walk(repo.top, name)),

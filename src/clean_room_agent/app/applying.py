@@ -1,11 +1,11 @@
 """A run's result brought into the working tree, and taken out of it again."""
 
-from clean_room_agent.beneath import is_file, read_bytes
 from clean_room_agent.db.raw import events
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.git.applying import apply_to_tree, take_back
 from clean_room_agent.git.history import changed_paths, read_blob
 from clean_room_agent.git.repository import Repository
+from clean_room_agent.safe_open import is_file, read_bytes
 
 
 def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import NEEDED, plan_given
 from clean_room_agent.app.wiring import workspace_of
+from clean_room_agent.atomic_write import read_given
 from clean_room_agent.errors import CraError, UsageError
 from clean_room_agent.orchestrator.run import PlanGiven
-from clean_room_agent.whole_file import read_given
 
 MAX_FAULTS = 10
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 from clean_room_agent.app import wiring
 from clean_room_agent.app.checks import as_object, local_checks
 from clean_room_agent.app.config_values import ConfiguredValue, list_values
@@ -132,7 +132,7 @@ def tracebacks() -> Iterator[tuple[str, str]]:
         with suppress(OSError):
             yield (
                 name,
-                beneath.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES).decode("utf-8", "replace"),
+                safe_open.read_bytes(folder, name, max_bytes=MAX_TRACEBACK_BYTES).decode("utf-8", "replace"),
             )
 
 

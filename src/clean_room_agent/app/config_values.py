@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import TABLES, check_tables, read_user_config, user_config_file
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.config import ConfigSlice, laid_over, read_toml
 from clean_room_agent.errors import ConfigError, UsageError
-from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace, hold, private_folder
 
 Source = Literal["default", "user", "repository", "not set"]
@@ -198,7 +198,7 @@ def _change(workspace: Workspace | None, key: str, value: Any) -> Path:
             )
         after = edited(before, tables, name, value)
         check_tables(laid_over(below, tomllib.loads(after)), source=key)
-        write_whole(path, after, private=True)
+        atomic_write(path, after, private=True)
     return path
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.llm.config import ModelsConfig, Provider
@@ -219,7 +219,7 @@ def _python_tests(top: Path) -> list[Path]:
         if folder.is_dir() and not folder.is_symlink()
         for path in sorted(folder.glob("test*.py"))
     ]
-    return [path for path in found if beneath.is_file(path.parent, path.name)][:LOOKED_AT]
+    return [path for path in found if safe_open.is_file(path.parent, path.name)][:LOOKED_AT]
 
 
 def _has_npm_test(top: Path) -> bool:
@@ -235,6 +235,6 @@ def _has_npm_test(top: Path) -> bool:
 def _text(path: Path) -> str:
     """Of the regular file at `path`, its beginning; "" where there is none."""
     try:
-        return beneath.read_bytes(path.parent, path.name, max_bytes=MAX_BYTES).decode("utf-8", "replace")
+        return safe_open.read_bytes(path.parent, path.name, max_bytes=MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""

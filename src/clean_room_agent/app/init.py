@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 from clean_room_agent.app import discovery
 from clean_room_agent.app.config_file import render_config
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.errors import ModelError, UsageError
 from clean_room_agent.llm.config import CLOUD, is_cloud_tag
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.sandbox.config import Mode
-from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
 RESERVE = 4
@@ -155,4 +155,4 @@ def write_config(
 ) -> None:
     """The configuration stands in its file, whole, or not at all; values that the one `below` gives as comments."""
     workspace.create()
-    write_whole(workspace.config, render_config(values, below), private=True)
+    atomic_write(workspace.config, render_config(values, below), private=True)

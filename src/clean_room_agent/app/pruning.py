@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_listing import as_it_stands
@@ -277,7 +277,7 @@ def repository_stands(link: Path) -> bool:
     """Whether there is a repository where the work tree's `.git` file says."""
     try:
         told = (
-            os.fsdecode(beneath.read_bytes(link.parent, link.name, max_bytes=MAX_LINK_BYTES))
+            os.fsdecode(safe_open.read_bytes(link.parent, link.name, max_bytes=MAX_LINK_BYTES))
             .removeprefix("gitdir: ")
             .rstrip("\n")
         )

@@ -12,6 +12,7 @@ from clean_room_agent.app.resuming import given_to, recorded_config
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import new_task_id, short_id
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.raw.runs import find_task
@@ -29,7 +30,6 @@ from clean_room_agent.llm.transports.replay import (
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.run import PlanGiven
 from clean_room_agent.report.summary import RunSummary
-from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
 
@@ -184,7 +184,7 @@ def export_calls(
         task_id = find_task(conn, prefix)
         calls = recorded_calls(conn, task_id)
     shown = redacted(calls)
-    write_whole(target, dump_calls(shown), private=True)
+    atomic_write(target, dump_calls(shown), private=True)
     altered = any(
         (one.response, one.thinking) != (two.response, two.thinking)
         for one, two in zip(shown, calls, strict=True)

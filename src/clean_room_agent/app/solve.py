@@ -19,6 +19,7 @@ from clean_room_agent.app.settings import Overrides, Settings
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
+from clean_room_agent.atomic_write import read_given
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.runs import find_task
@@ -41,7 +42,6 @@ from clean_room_agent.report.live import Broadcast
 from clean_room_agent.report.summary import RunSummary, TestCounts, turned_green
 from clean_room_agent.report.touched import touched_of
 from clean_room_agent.report.values import plain
-from clean_room_agent.whole_file import read_given
 from clean_room_agent.workspace import Workspace
 
 EXIT_CODES = {RunStatus.COMPLETE: 0, RunStatus.FAILED: 1, RunStatus.PARTIAL: 4, RunStatus.NEEDS_HUMAN: 4}

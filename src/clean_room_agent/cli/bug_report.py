@@ -20,10 +20,10 @@ from clean_room_agent.app.bug_report import (
     readme,
 )
 from clean_room_agent.artifacts.ids import NEWEST_RUN
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
 from clean_room_agent.report.values import change_texts
-from clean_room_agent.whole_file import write_whole
 
 LEFT_OUT = """\
 Not in it: your files, your name, the machine's name, and,
@@ -77,7 +77,7 @@ def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bo
     files = [(part, _text(change_texts(part.value, clean))) for part in parts]
     path = place or _default_place(workspace, task_id)
     data = archive([("README.txt", readme(files)), *((part.name, text) for part, text in files)])
-    write_whole(path, data, private=True)
+    atomic_write(path, data, private=True)
     if as_json:
         told = [{"name": part.name, "bytes": len(text.encode()), "holds": part.holds} for part, text in files]
         output.answer_json(

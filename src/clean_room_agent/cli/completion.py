@@ -5,8 +5,8 @@ from pathlib import Path
 
 import click
 
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import output
-from clean_room_agent.whole_file import write_whole
 
 SCRIPTS = Path(__file__).with_name("completion_scripts")
 PLACES = {
@@ -49,7 +49,7 @@ def command(shell: str, install: bool) -> int:
         return 0
     path = place_of(shell)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, script)
+    atomic_write(path, script)
     output.answer(str(path))
     output.aside(NEXT[shell].format(path=path, folder=path.parent))
     return 0

@@ -9,13 +9,13 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.planning import PlanSource, read_plan, run_plan
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.plans import PlanArtifact
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.plan_editing import edit_plan, require_editor
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import CraError, UsageError
 from clean_room_agent.execute.written_plan import written_text
 from clean_room_agent.git.repository import list_files
-from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
 HELP = """Write a plan for TASK: its steps, each with the files that it changes. `cra solve --plan FILE` follows it.
@@ -111,7 +111,7 @@ def command(
         text, plan = edit_plan(text, paths, written_from=plan)
     document = plan.model_dump_json(indent=2) + "\n"
     if target is not None:
-        write_whole(target, text if as_toml else document)
+        atomic_write(target, text if as_toml else document)
         output.aside(f"wrote {target}; follow it with: cra solve --plan {target}")
     if target is None or as_json:
         output.answer(document.rstrip("\n"))

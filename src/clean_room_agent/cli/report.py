@@ -15,13 +15,13 @@ from clean_room_agent.app.pages import (
     require_replaceable,
 )
 from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError
 from clean_room_agent.report.trace import read_trace
 from clean_room_agent.surroundings import absolute_entries
-from clean_room_agent.whole_file import write_whole
 
 
 @click.command()
@@ -63,7 +63,7 @@ def command(
             trace = as_it_stands(workspace, read_trace(conn, found))
             name, task_id, page = short_id(found), found, page_of_run(conn, workspace, trace, output.safe)
     path = place or default_place(workspace, name)
-    write_whole(path, page, private=True)
+    atomic_write(path, page, private=True)
     told = {"task_id": task_id, "path": str(path.absolute()), "bytes": len(page.encode())}
     return tell(path, told, opened=opened, as_json=as_json)
 

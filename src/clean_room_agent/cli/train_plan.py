@@ -8,9 +8,9 @@ import click
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.training_parts import TARGETS, stage_names, training_parts
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.stats import waterfall_object
-from clean_room_agent.whole_file import write_whole
 
 
 @click.command()
@@ -62,7 +62,7 @@ def command(
             stages=names,
         )
     if made.plan is not None and place is not None:
-        write_whole(place, made.plan.model_dump_json(indent=2) + "\n")
+        atomic_write(place, made.plan.model_dump_json(indent=2) + "\n")
         output.aside(f"wrote {place}; next: cra curate-data --plan {place}")
     if as_json:
         output.answer_json(

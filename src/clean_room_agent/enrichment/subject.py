@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent.beneath import read_bytes
 from clean_room_agent.db.curated.dependencies import DependencyRow
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.safe_open import read_bytes
 from clean_room_agent.textfile import NotTextError, decode
 
 COMMITS = 6

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import names, require_hex
 from clean_room_agent.git.history import ChangedPath, changed_paths, diff_bytes
@@ -83,12 +83,12 @@ def _put_back_on_failure(repo: Repository, changed: tuple[ChangedPath, ...]) -> 
     """The changed files are as they were if the body raises, and no new one is left."""
     top = repo.top
     with temporary_folder("apply") as folder:
-        files = [entry.path for entry in changed if beneath.is_file(top, entry.path)]
+        files = [entry.path for entry in changed if safe_open.is_file(top, entry.path)]
         links = {
             entry.path: (top / entry.path).readlink() for entry in changed if (top / entry.path).is_symlink()
         }
         for path in files:
-            beneath.copy_file(top, folder, path)
+            safe_open.copy_file(top, folder, path)
         missing = {
             parent
             for entry in changed
@@ -107,15 +107,15 @@ def _put_back_on_failure(repo: Repository, changed: tuple[ChangedPath, ...]) -> 
             for path in files:
                 with contextlib.suppress(OSError):
                     (top / path).rmdir()  # a file that was to become a folder
-                beneath.copy_file(folder, top, path)
+                safe_open.copy_file(folder, top, path)
             for path, goal in links.items():
-                beneath.make_link(top, path, goal)
+                safe_open.make_link(top, path, goal)
             raise
 
 
 def _has_other_names(repo: Repository, path: str) -> bool:
     try:
-        found = beneath.status(repo.top, path)
+        found = safe_open.status(repo.top, path)
     except OSError:
         return False
     return stat.S_ISREG(found.st_mode) and found.st_nlink > 1

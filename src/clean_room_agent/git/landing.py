@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import one_line, require_hex
-from clean_room_agent.git.lasting import refuse_linked, sync_commit, write_ref
+from clean_room_agent.git.fsync import refuse_linked, sync_commit, write_ref
 from clean_room_agent.git.repository import Repository
 
 

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.git.command import git, names
 from clean_room_agent.git.repository import HEX, Repository
@@ -56,7 +56,7 @@ def written_files(repo: Repository) -> dict[str, bytes]:
     """The files of a folder that stands for git's own: the configuration, the refs, and where a shallow history ends."""
     found = {"config": bare_configuration(repo), "packed-refs": _refs(repo)}
     try:
-        ends = beneath.read_bytes(repo.common_dir, "shallow").decode("ascii", "replace").split()
+        ends = safe_open.read_bytes(repo.common_dir, "shallow").decode("ascii", "replace").split()
     except OSError:
         return found
     return found | {"shallow": "".join(f"{end}\n" for end in ends if HEX.fullmatch(end)).encode()}

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from tree_sitter import Node, Query, QueryCursor
 
 from clean_room_agent import syntax, textfile
-from clean_room_agent.beneath import NOT_A_FILE, open_file
 from clean_room_agent.db.curated.files import NOT_PARSED, NewFile, SkippedStamp
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
@@ -24,6 +23,7 @@ from clean_room_agent.indexer.references import reading
 from clean_room_agent.indexer.references.ecmascript import reading as ecmascript
 from clean_room_agent.indexer.run import Failed
 from clean_room_agent.indexer.search_rows import read_search_file
+from clean_room_agent.safe_open import NOT_A_FILE, open_file
 
 DocFacts = tuple[int, str, str, str | None]
 """place of the symbol or -1 for the module, content, format, parsed fields."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from clean_room_agent.beneath import read_bytes
 from clean_room_agent.db.curated import names, symbols
 from clean_room_agent.db.curated.dependencies import DependencyTuple
 from clean_room_agent.db.curated.names import ANYWHERE, StoredNames
@@ -17,6 +16,7 @@ from clean_room_agent.indexer.references.evaluations import Evaluations
 from clean_room_agent.indexer.references.interface import FileNames, Interface, changed_names, parse_interface
 from clean_room_agent.indexer.references.resolve import resolve_file
 from clean_room_agent.indexer.write import Changes, Resolution
+from clean_room_agent.safe_open import read_bytes
 
 
 class StoredWorld:

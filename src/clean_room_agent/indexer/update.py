@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clean_room_agent.beneath import open_file
 from clean_room_agent.db.connection import transaction
 from clean_room_agent.db.curated import files, names, state
 from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
@@ -18,6 +17,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.run import MAX_BYTES_KEY, Failed, Outcome, failure
 from clean_room_agent.indexer.scan import Scan, scan
+from clean_room_agent.safe_open import open_file
 from clean_room_agent.textfile import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clean_room_agent import beneath, proc
+from clean_room_agent import proc, safe_open
 from clean_room_agent.artifacts.edits import ValidationResult
 from clean_room_agent.capture import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
@@ -155,7 +155,7 @@ class TestBench:
     def _environment(self, command: str) -> dict[str, str]:
         stands_at = self.worktree.path if self.sandbox is None else self.repo_top
         try:
-            package = beneath.read_bytes(self.worktree.path, "package.json", max_bytes=MAX_PACKAGE).decode(
+            package = safe_open.read_bytes(self.worktree.path, "package.json", max_bytes=MAX_PACKAGE).decode(
                 "utf-8", "replace"
             )
         except OSError:

@@ -4,9 +4,9 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent.beneath import NOT_A_FILE, read_bytes
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.worktree import REMOVED
+from clean_room_agent.safe_open import NOT_A_FILE, read_bytes
 from clean_room_agent.secrets_names import is_secret_name
 from clean_room_agent.textfile import NotTextError, decode
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent.beneath import is_file
+from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.places import SYSTEM, is_system
 
 USER = 1000

@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent import proc
+from clean_room_agent.atomic_write import atomic_write, sync_file, sync_folder
 from clean_room_agent.errors import ArtifactError, CommandError, UsageError
-from clean_room_agent.whole_file import sync_file, sync_folder, write_whole
 
 EXTRA_HINT = "install the extra: pip install 'clean-room-agent[train]'"
 PERMUTED = {"llama": True, "qwen2": False, "qwen3": False}
@@ -112,7 +112,7 @@ def prove_conversion(base_gguf: Path, folder: Path, adapter_gguf: Path) -> None:
     finally:
         shutil.rmtree(apart, ignore_errors=True)
     found = json.loads(done.stdout.decode().rpartition("@")[2])
-    write_whole(folder / PROOF, json.dumps(found | {"most": MAX_DIFFERENCE}, sort_keys=True) + "\n")
+    atomic_write(folder / PROOF, json.dumps(found | {"most": MAX_DIFFERENCE}, sort_keys=True) + "\n")
     if not found["difference"] < MAX_DIFFERENCE:
         raise ArtifactError(
             f"{folder}: the converted adapter's logits differ from PEFT's by up to {found['difference']:.2f}, "

@@ -23,10 +23,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
+from clean_room_agent.atomic_write import sync_file, sync_folder
 from clean_room_agent.db.raw.training import Source
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
-from clean_room_agent.whole_file import sync_file, sync_folder
 
 Split = Literal["train", "validation", "test"]
 Kind = Literal["sft", "dpo", "kto"]

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.artifacts.tasks import Role
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.config import read_toml, with_entry
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated.metadata import AdapterRow as ActiveAdapter
@@ -36,7 +37,6 @@ from clean_room_agent.db.raw.training import (
     set_deployed,
 )
 from clean_room_agent.errors import UsageError
-from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace, hold
 
 TABLE = "models.overrides"
@@ -134,7 +134,7 @@ class Deployer:
             timestamp=self.record.now(),
         )
         self.record.write(append_deployment, row)
-        write_whole(path, text, private=True)
+        atomic_write(path, text, private=True)
         self.tell_who_is_in_force()
         return Changed(stage=stage, tag=tag, replaced=replaced)
 

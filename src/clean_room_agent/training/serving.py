@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db.raw.training import AdapterRow
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.exchange import ModelServer
 from clean_room_agent.llm.transports.lora import MARK
-from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace, private_folder
 
 Convert = Callable[[Path, Path], None]
@@ -122,7 +122,7 @@ class Host:
         preset = private_folder(self.workspace.adapters) / "llama-server.ini"
         entries = {each.model_tag: _gguf(each) for each in siblings if _gguf(each).exists()}
         text = preset_text(adapter.base_model, weights, {**entries, adapter.model_tag: _gguf(adapter)})
-        write_whole(preset, text)
+        atomic_write(preset, text)
         try:
             self.server.show(adapter.model_tag)
         except ModelNotFound as exc:

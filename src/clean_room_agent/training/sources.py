@@ -12,11 +12,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
+from clean_room_agent.atomic_write import read_given
 from clean_room_agent.errors import ArtifactError, GitError, UsageError
 from clean_room_agent.git.changes import resolve_commit
 from clean_room_agent.git.command import git, one_line
 from clean_room_agent.git.repository import remote_url
-from clean_room_agent.whole_file import read_given
 
 HASH = re.compile(r"[0-9a-f]{40}")
 URL = re.compile(r"[a-z][a-z+.-]*://|[\w.-]+@[\w.-]+:")

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clean_room_agent import proc
+from clean_room_agent.atomic_write import atomic_write, sync_file, sync_folder
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import AdapterRow, DatasetRow, append_adapter
 from clean_room_agent.errors import CommandError, CraError, UsageError
@@ -27,7 +28,6 @@ from clean_room_agent.llm.transports.registering import digest_of
 from clean_room_agent.training.dataset import PREFIXES, Kind
 from clean_room_agent.training.plan import TrainingPlan
 from clean_room_agent.training.trl_process import LIBRARY_MISSING, ROW_CANNOT
-from clean_room_agent.whole_file import sync_file, sync_folder, write_whole
 
 SCRIPT = Path(__file__).with_name("trl_process.py")
 EXTRA_HINT = (
@@ -183,7 +183,7 @@ def train(
         base_digest=digest,
     )
     about = _about(plan, dataset, job, row) | {"result": done | {"tokens": tokens}}
-    write_whole(work / "adapter/cra.json", json.dumps(about, indent=2, sort_keys=True) + "\n")
+    atomic_write(work / "adapter/cra.json", json.dumps(about, indent=2, sort_keys=True) + "\n")
     for path in (work / "adapter").iterdir():
         sync_file(path)
     (work / "adapter").rename(folder)
@@ -243,7 +243,7 @@ def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
             f"{settings} says another job", hint="give the same dataset, base and flags as before"
         )
     work.mkdir(parents=True, exist_ok=True)
-    write_whole(settings, told)
+    atomic_write(settings, told)
     if folder.exists():
         shutil.rmtree(folder)  # renamed, and then the process died before the registry knew it
 

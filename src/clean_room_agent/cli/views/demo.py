@@ -11,11 +11,11 @@ from clean_room_agent.app.planning import run_plan
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import output
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.report.summary import render
-from clean_room_agent.whole_file import write_whole
 from clean_room_agent.workspace import Workspace
 
 
@@ -34,7 +34,7 @@ def tour(workspace: Workspace, settings: Settings, task: str, *, live: bool) -> 
         output.answer(f"   no plan: {reason}")
     else:
         path = workspace.folder / "plan.json"
-        write_whole(path, plan.model_dump_json(indent=2) + "\n")
+        atomic_write(path, plan.model_dump_json(indent=2) + "\n")
         for file in plan.affected_files:
             output.answer(
                 f"   {file.role} {file.path}: {'; '.join(change.description for change in file.changes)}"

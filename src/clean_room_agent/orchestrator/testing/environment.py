@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 from clean_room_agent.orchestrator.testing.guarding import FOLDER, GUARD, guard_folder
 
 SOURCE_FOLDERS = ("src", "lib")
@@ -85,7 +85,7 @@ def _editable(inherited: Mapping[str, str], repo_top: Path) -> Iterator[str]:
         for file in sorted(home.glob("lib/python3*/site-packages/*.pth"))[:MAX_PATH_FILES]:
             # A repository can bring such a folder, and a link to a device in it.
             with contextlib.suppress(OSError):
-                text = beneath.read_bytes(file.parent, file.name, max_bytes=MAX_PATH_BYTES)
+                text = safe_open.read_bytes(file.parent, file.name, max_bytes=MAX_PATH_BYTES)
                 for line in text.decode("utf-8", "replace").splitlines():
                     if line.startswith("/"):
                         yield line.rstrip()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 from clean_room_agent.removal import remove_tree
 
 GUARD = Path(__file__).parent / "guard"
@@ -54,7 +54,7 @@ class Reader:
             OSError: there is none, or something else stands there.
             TooMuchError: with those read before, there are too many bytes.
         """
-        data = beneath.read_bytes(self._folder, name, max_bytes=self._room + 1)
+        data = safe_open.read_bytes(self._folder, name, max_bytes=self._room + 1)
         self._room -= len(data)
         if self._room < 0:
             raise TooMuchError

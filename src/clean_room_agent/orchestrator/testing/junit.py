@@ -5,9 +5,9 @@ from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 
-from clean_room_agent.beneath import read_bytes
 from clean_room_agent.orchestrator.testing.python_record import PROPERTY, read_records, with_record
 from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, merge, worst
+from clean_room_agent.safe_open import read_bytes
 
 MAX_REPORT_BYTES = 100_000_000
 MAX_DIGITS = 10

@@ -12,7 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent import proc
-from clean_room_agent.beneath import (
+from clean_room_agent.errors import CommandError, RepositoryError
+from clean_room_agent.orchestrator.testing.config import How
+from clean_room_agent.removal import remove_tree
+from clean_room_agent.safe_open import (
     NOT_A_FILE,
     copy_file,
     hold_parent,
@@ -23,9 +26,6 @@ from clean_room_agent.beneath import (
     status,
     write_bytes,
 )
-from clean_room_agent.errors import CommandError, RepositoryError
-from clean_room_agent.orchestrator.testing.config import How
-from clean_room_agent.removal import remove_tree
 
 COPY_TIMEOUT_S = 600.0
 MAX_SCRIPT_BYTES = 1_000_000

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from clean_room_agent import proc
-from clean_room_agent.beneath import is_file
 from clean_room_agent.capture import marked
 from clean_room_agent.orchestrator.testing.failures import (
     MAX_DESCRIBED,
@@ -32,6 +31,7 @@ from clean_room_agent.orchestrator.testing.script_report import read_script_repo
 from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 from clean_room_agent.orchestrator.testing.unittest_output import read_unittest
 from clean_room_agent.removal import remove_tree
+from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)

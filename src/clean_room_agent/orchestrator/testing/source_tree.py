@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 from clean_room_agent.syntax import MAX_PARSED_BYTES, statement_spans
 
 MAX_STATEMENT_LINES = 12
@@ -23,7 +23,7 @@ class SourceTree:
 
     def exists(self, path: str) -> bool:
         """Whether a regular file stands at the relative path."""
-        return beneath.is_file(self._root, path)
+        return safe_open.is_file(self._root, path)
 
     def statement(self, path: str, line: int) -> str:
         """The statement at a 1-based line, stripped, or that line alone; "" where there is none."""
@@ -43,7 +43,7 @@ class SourceTree:
     def _file(self, path: str) -> tuple[list[str], Mapping[int, tuple[int, int]]]:
         if path not in self._read:
             try:
-                data = beneath.read_bytes(self._root, path, max_bytes=MAX_PARSED_BYTES + 1)
+                data = safe_open.read_bytes(self._root, path, max_bytes=MAX_PARSED_BYTES + 1)
             except OSError:
                 data = b""
             if len(self._read) >= MAX_FILES:

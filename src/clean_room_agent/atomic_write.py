@@ -11,7 +11,7 @@ MAX_GIVEN_BYTES = 64_000_000
 """Of a file that the user names: a plan, a manifest."""
 
 
-def write_whole(path: Path, data: str | bytes, *, private: bool = False) -> None:
+def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> None:
     """The file holds `data`, synced with its name; what was there before is there until then.
 
     What is no ordinary file (a terminal, a pipe) is written to as it is. A link stays; what it leads to is replaced.

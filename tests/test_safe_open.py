@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent import beneath
+from clean_room_agent import safe_open
 
 Opening = Callable[[int, str, int], int]
 
@@ -37,16 +37,16 @@ OUT = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("opening", [beneath.open_by_kernel, beneath.open_by_names])
+@pytest.mark.parametrize("opening", [safe_open.open_by_kernel, safe_open.open_by_names])
 def test_a_file_beneath_is_opened_and_nothing_else(tree: Path, opening: Opening) -> None:
     top = os.open(tree, os.O_RDONLY)
     try:
-        handle = opening(top, "a/b/file", beneath.READ)
+        handle = opening(top, "a/b/file", safe_open.READ)
         assert os.read(handle, 100) == b"inside"
         os.close(handle)
         for path in OUT:
             with pytest.raises(OSError, match=r".") as caught:
-                opening(top, path, beneath.READ)
+                opening(top, path, safe_open.READ)
             assert caught.value.errno not in {0, None, errno.EBADF}
     finally:
         os.close(top)
@@ -56,13 +56,13 @@ def test_a_file_beneath_is_opened_and_nothing_else(tree: Path, opening: Opening)
 def test_what_leads_out_is_neither_read_nor_seen_nor_written(tree: Path, path: str, tmp_path: Path) -> None:
     before = sorted((p, p.lstat().st_mode) for p in tmp_path.rglob("*"))
     with pytest.raises(OSError):  # noqa: PT011 - which one it is depends on the path
-        beneath.read_bytes(tree, path)
-    assert not beneath.is_file(tree, path)
+        safe_open.read_bytes(tree, path)
+    assert not safe_open.is_file(tree, path)
     if path not in {"missing", "to_file", "to_secret"}:
         with pytest.raises(OSError):  # noqa: PT011
-            beneath.write_bytes(tree, path, b"x")
+            safe_open.write_bytes(tree, path, b"x")
         with pytest.raises(OSError):  # noqa: PT011
-            beneath.make_link(tree, path, tmp_path)
+            safe_open.make_link(tree, path, tmp_path)
         assert sorted((p, p.lstat().st_mode) for p in tmp_path.rglob("*")) == before
     assert (tmp_path / "secret").read_text() == "secret"
 
@@ -77,21 +77,21 @@ def test_what_is_no_regular_file_is_not_read_and_nobody_waits_for_it(tree: Path)
         os.chdir(here)
     for name in ("fifo", "a", "socket"):
         with pytest.raises(OSError):  # noqa: PT011
-            beneath.read_bytes(tree, name)
+            safe_open.read_bytes(tree, name)
     listener.close()
 
 
 def test_no_handle_is_left_open(tree: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for path in (*OUT, "fifo", "a", "a/b/file"):
-        for act in (beneath.read_bytes, beneath.is_file):
+        for act in (safe_open.read_bytes, safe_open.is_file):
             try:
                 act(tree, path)
             except OSError:
                 continue
-    beneath.write_bytes(tree, "new/er/file", b"x")
+    safe_open.write_bytes(tree, "new/er/file", b"x")
     with pytest.raises(OSError, match="directory"):
-        beneath.write_bytes(tree, "new/er", b"x")
+        safe_open.write_bytes(tree, "new/er", b"x")
     assert len(list(Path("/proc/self/fd").iterdir())) == before
     assert sorted(path.name for path in (tree / "new").rglob("*")) == ["er", "file"]
 
@@ -99,7 +99,7 @@ def test_no_handle_is_left_open(tree: Path) -> None:
 def test_a_written_file_takes_the_place_of_a_link_and_of_a_hard_link(tree: Path, tmp_path: Path) -> None:
     os.link(tmp_path / "secret", tree / "hard")
     for name in ("to_secret", "hard"):
-        beneath.write_bytes(tree, name, b"new", mode=0o755)
+        safe_open.write_bytes(tree, name, b"new", mode=0o755)
         assert (tree / name).read_bytes() == b"new"
         assert stat.S_IMODE((tree / name).lstat().st_mode) == 0o755
     assert (tmp_path / "secret").read_text() == "secret"
@@ -111,7 +111,7 @@ def test_a_copy_has_bytes_mode_and_time_and_no_right_of_its_owner(tree: Path, tm
     os.utime(source, ns=(1, 2_000_000_000))
     target = tmp_path / "target"
     target.mkdir()
-    beneath.copy_file(tree, target, "a/b/file")
+    safe_open.copy_file(tree, target, "a/b/file")
     copy = target / "a/b/file"
     assert copy.read_text() == "inside"
     assert stat.S_IMODE(copy.stat().st_mode) == 0o751
@@ -123,14 +123,14 @@ def test_a_copy_does_not_go_through_a_link_of_the_target(tree: Path, tmp_path: P
     target.mkdir()
     (target / "a").symlink_to(tmp_path / "outside")
     with pytest.raises(OSError):  # noqa: PT011
-        beneath.copy_file(tree, target, "a/b/file")
+        safe_open.copy_file(tree, target, "a/b/file")
     assert [path.name for path in (tmp_path / "outside").iterdir()] == ["secret"]
 
 
 def test_a_held_folder_stays_the_same_one_when_its_name_is_given_to_another(
     tree: Path, tmp_path: Path
 ) -> None:
-    with beneath.hold_parent(tree, "a/b/new") as folder:
+    with safe_open.hold_parent(tree, "a/b/new") as folder:
         (tree / "a").rename(tree / "moved")
         (tree / "a").symlink_to(tmp_path / "outside")
         (folder / "new").write_text("x")
@@ -139,10 +139,10 @@ def test_a_held_folder_stays_the_same_one_when_its_name_is_given_to_another(
 
 
 def test_a_kernel_without_the_call_is_answered_by_names(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beneath, "SYS_OPENAT2", 100_000)
-    assert beneath.read_bytes(tree, "a/b/file") == b"inside"
+    monkeypatch.setattr(safe_open, "SYS_OPENAT2", 100_000)
+    assert safe_open.read_bytes(tree, "a/b/file") == b"inside"
     with pytest.raises(OSError):  # noqa: PT011
-        beneath.read_bytes(tree, "to_outside/secret")
+        safe_open.read_bytes(tree, "to_outside/secret")
 
 
 def test_a_folder_is_empty_only_where_nothing_is_in_it_and_no_link_leads_there(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_folder_is_empty_only_where_nothing_is_in_it_and_no_link_leads_there(t
     (tmp_path / "hollow").symlink_to(tmp_path / "full/inner")
     (tmp_path / "file").write_bytes(b"")
     found = {
-        path: beneath.is_empty_folder(tmp_path, path)
+        path: safe_open.is_empty_folder(tmp_path, path)
         for path in ("full", "full/inner", "link/inner", "hollow", "file", "gone")
     }
     assert found == dict.fromkeys(found, False) | {"full/inner": True}

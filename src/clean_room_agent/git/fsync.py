@@ -3,10 +3,10 @@
 import os
 from pathlib import Path
 
+from clean_room_agent.atomic_write import sync_file, sync_folder
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.git.command import one_line, require_hex
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.whole_file import sync_file, sync_folder
 
 COMPARED = ("-r", "-t", "-z", "--raw", "--root", "--no-abbrev", "--no-renames", "--no-commit-id")
 """How a commit is compared with its parent: all files and folders that it has otherwise, by their objects' names."""

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from clean_room_agent.atomic_write import atomic_write, read_given
 from clean_room_agent.errors import UsageError
-from clean_room_agent.whole_file import read_given, write_whole
 
 
 def mode_of(path: Path) -> int:
@@ -18,12 +18,12 @@ def mode_of(path: Path) -> int:
 def test_a_new_file_has_the_umasks_mode_and_an_old_one_keeps_its_own(tmp_path: Path) -> None:
     old = os.umask(0o027)
     try:
-        write_whole(tmp_path / "new", "text\n")
+        atomic_write(tmp_path / "new", "text\n")
     finally:
         os.umask(old)
     assert mode_of(tmp_path / "new") == 0o640
     (tmp_path / "new").chmod(0o600)
-    write_whole(tmp_path / "new", b"bytes")
+    atomic_write(tmp_path / "new", b"bytes")
     assert mode_of(tmp_path / "new") == 0o600
     assert (tmp_path / "new").read_bytes() == b"bytes"
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
@@ -31,22 +31,22 @@ def test_a_new_file_has_the_umasks_mode_and_an_old_one_keeps_its_own(tmp_path: P
 
 def test_a_private_file_is_private_whatever_it_was(tmp_path: Path) -> None:
     (tmp_path / "old").touch(mode=0o644)
-    write_whole(tmp_path / "old", "text", private=True)
+    atomic_write(tmp_path / "old", "text", private=True)
     assert mode_of(tmp_path / "old") == 0o600
 
 
 def test_a_link_stays_and_what_it_leads_to_changes(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("before")
     (tmp_path / "link").symlink_to("real")
-    write_whole(tmp_path / "link", "after")
+    atomic_write(tmp_path / "link", "after")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "after"
 
 
 def test_a_pipe_is_written_to() -> None:
-    code = "from pathlib import Path; from clean_room_agent.whole_file import write_whole; "
+    code = "from pathlib import Path; from clean_room_agent.atomic_write import atomic_write; "
     done = subprocess.run(
-        [sys.executable, "-c", code + "write_whole(Path('/dev/stdout'), 'hello')"],
+        [sys.executable, "-c", code + "atomic_write(Path('/dev/stdout'), 'hello')"],
         capture_output=True,
         check=False,
     )
@@ -59,7 +59,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, bounds[1]))
     try:
         with pytest.raises(UsageError, match=r"cannot write .*plan\.json: File too large") as caught:
-            write_whole(tmp_path / "plan.json", "x" * 5000)
+            atomic_write(tmp_path / "plan.json", "x" * 5000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
     assert caught.value.hint == "make room, or name another place"
@@ -69,7 +69,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
 
 def test_a_missing_folder_is_an_error_of_ours(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file or directory"):
-        write_whole(tmp_path / "no" / "plan.json", "x")
+        atomic_write(tmp_path / "no" / "plan.json", "x")
 
 
 def test_a_file_without_an_end_is_not_read_to_its_end() -> None:
