@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.db.session import Session
-from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.journal import Journal, seconds_used
+from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 TASK = "0b0c0d0e-0000-4000-8000-000000000000"

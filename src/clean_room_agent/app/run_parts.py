@@ -22,11 +22,11 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import reports_beside
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
-from clean_room_agent.orchestrator.chronicle import Chronicle, RunHeader
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.hints import Hint
 from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.run import RunLimits
+from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.setup import RunParts
 from clean_room_agent.orchestrator.shelter import Ground
 from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
@@ -67,7 +67,7 @@ def run_parts(
             ),
             remote=_prompts_go_to(settings.models),
             session=desk.session,
-            chronicle=Chronicle(
+            recorder=RunRecorder(
                 header=header,
                 record=desk.record,
                 router=desk.router,

@@ -12,11 +12,11 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.plan import Planned, adjust
 from clean_room_agent.git.history import readable_diff
-from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
 from clean_room_agent.orchestrator.planning import how_made, note_planned, plan_limits
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
@@ -56,7 +56,7 @@ def _adjusted(
     except WindowExceeded as error:
         # The plan stands without it; that it does is decided once, also for a run that is resumed.
         tell(
-            run.chronicle,
+            run.recorder,
             run.observer,
             run.task_id,
             f"{error.message}; the remaining steps stay as they were",

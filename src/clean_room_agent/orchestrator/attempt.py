@@ -180,7 +180,7 @@ def place(
 ) -> Tried:
     """The attempt after the `earlier` ones: its edits are a commit that waits for its tests, or it has failed already."""
     for dropped in answer.dropped:
-        run.chronicle.event(pass_id, "dropped_from_prompt", dropped)
+        run.recorder.event(pass_id, "dropped_from_prompt", dropped)
     fingerprint = answer_fingerprint(answer.step.raw_response)
     unusable = _unusable(answer)
     if unusable is not None:
@@ -216,7 +216,7 @@ def tell_unshown(run: Run, job: StepJob, room: ContextPackage, pass_id: str, *, 
     """The record, and at a step's `first` attempt whoever watches, knows what the step names and its prompt cannot show."""
     unshown = unshown_targets(job.step, room)
     for name in unshown:
-        run.chronicle.event(pass_id, "target_not_shown", name)
+        run.recorder.event(pass_id, "target_not_shown", name)
     if unshown and first:
         names = ", ".join(unshown)
         run.observer.notice(Note(text=f"the step changes what is too large for its prompt: {names}"))
@@ -268,7 +268,7 @@ def _apply(
             untouched=untouched,
         )
     if untouched:
-        run.chronicle.event(pass_id, "target_untouched", ", ".join(untouched))
+        run.recorder.event(pass_id, "target_untouched", ", ".join(untouched))
     commit = run.progress.head
     if changes:
         message = (

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.orchestrator.attempt import StepJob, Tried
-from clean_room_agent.orchestrator.chronicle import OpenPass, PassEnd
 from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.run_recorder import OpenPass, PassEnd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ def open_attempt(
     run.hear_hints(pass_id, known=known)
     count = f"step {len(at.done) + len(at.failed) + 1}/{max(at.total_steps, 1)}"
     title = f"{count} {job.part.id}/{job.step.id}" + (f", attempt {number}" if number > 1 else "")
-    return run.chronicle.open_pass(
+    return run.recorder.open_pass(
         PassType.IMPLEMENT,
         pass_id,
         title,
@@ -45,7 +45,7 @@ def record_attempt(run: Run, opened: OpenPass, attempted: Attempted, number: int
     """The attempt and its test run stand in the record, then the pass is closed."""
     tried = attempted.tried
     success = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED
-    run.chronicle.attempt(
+    run.recorder.attempt(
         AttemptRow(
             task_run_id=opened.row_id,
             attempt=number,
@@ -54,7 +54,7 @@ def record_attempt(run: Run, opened: OpenPass, attempted: Attempted, number: int
             latency_ms=tried.answer.latency_ms,
             raw_response=tried.answer.step.raw_response,
             patch_applied=bool(tried.commit),
-            timestamp=run.chronicle.now(),
+            timestamp=run.recorder.now(),
             outcome=tried.outcome,
             diff=tried.diff,
             edit_report=tried.result.reports if tried.result else (),
@@ -68,7 +68,7 @@ def record_attempt(run: Run, opened: OpenPass, attempted: Attempted, number: int
     run.session.for_pass(opened.pass_id).set_state(
         "attempt_summary", {"outcome": tried.outcome.value, "detail": tried.detail, "commit": tried.commit}
     )
-    run.chronicle.close_pass(
+    run.recorder.close_pass(
         opened, PassEnd(success=success, detail=detail, diff=tried.diff or None), now=run.monotonic()
     )
 
@@ -94,5 +94,5 @@ def _judged_by(run: Run, opened: OpenPass, attempted: Attempted) -> ValidationRo
         tests_run=tried.tests.collected,
         tests_passed=tried.tests.passed,
         duration_ms=tried.tests.duration_ms,
-        timestamp=run.chronicle.now(),
+        timestamp=run.recorder.now(),
     )

@@ -87,7 +87,7 @@ def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
     branch = ""
     if changed and status in LANDED:
         name = f"{BRANCHES}/{short_id(run.task_id)}"
-        branch = land(run.repo, name, at.head, before=run.chronicle.landed)
+        branch = land(run.repo, name, at.head, before=run.recorder.landed)
     result = OrchestratorResult(
         task_id=run.task_id,
         status=status,
@@ -98,11 +98,11 @@ def _landed(run: Run, baseline: TestRun, judged: _Judged | None) -> Solved:
         steps_completed=len(at.done),
         cumulative_diff=diff(run.repo, run.base, at.head) if changed else "",
         branch=branch,
-        passes=tuple(run.chronicle.passes),
+        passes=tuple(run.recorder.passes),
     )
     run.report_progress()
     commit = at.head if changed else ""
-    run.chronicle.ended(status, reason=reason, branch=branch, commit=commit)
+    run.recorder.ended(status, reason=reason, branch=branch, commit=commit)
     run.observer.notice(RunFinished(result=result))
     return Solved(
         result=result,
@@ -164,7 +164,7 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
     elif not baseline.outcomes and not baseline.passed and baseline.runner != "unknown":
         why_not = "no test ran at the start"
     if why_not:
-        run.chronicle.event(run.task_id, RESTORED_SKIPPED, why_not)
+        run.recorder.event(run.task_id, RESTORED_SKIPPED, why_not)
         return judged
     message = f"The tests as they were before\n\nCra-Task: {run.task_id}\n"
     with run.interrupts.shield():
@@ -207,7 +207,7 @@ def _note_touched(run: Run, touched: tuple[Touched, ...], verdict: FinalVerdict)
         "gone": verdict.gone,
         "skipped": verdict.skipped,
     }
-    run.chronicle.event(run.task_id, TESTS_TOUCHED, json.dumps(account, ensure_ascii=False))
+    run.recorder.event(run.task_id, TESTS_TOUCHED, json.dumps(account, ensure_ascii=False))
 
 
 def _some(paths: Collection[str]) -> str:

@@ -43,19 +43,19 @@ def _plan(task_id: str, task: str, parts: RunParts) -> PlanMade:
         run.progress.total_steps = sum(len(plan.steps) for plan in plans)
         run.report_progress()
         if meta is None or len(plans) < len(meta.parts):
-            run.chronicle.ended(RunStatus.FAILED, reason=run.progress.no_plan_reason)
+            run.recorder.ended(RunStatus.FAILED, reason=run.progress.no_plan_reason)
             return PlanMade(plan=None, reason=run.progress.no_plan_reason)
         artifact = build_artifact(
             task_id=task_id,
             task=task,
             model={role: tag for role, tag, _ in parts.model_lines}["reasoning"],
-            created_at=run.chronicle.now(),
+            created_at=run.recorder.now(),
             meta_plan=meta,
             part_plans=tuple(plans),
         )
-        artifact = artifact.model_copy(update={"rationale": _rationale(meta, run.chronicle.passes)})
+        artifact = artifact.model_copy(update={"rationale": _rationale(meta, run.recorder.passes)})
         run.session.set_state("plan_artifact", artifact.model_dump(mode="json"))
-        run.chronicle.ended(RunStatus.COMPLETE)
+        run.recorder.ended(RunStatus.COMPLETE)
         return PlanMade(plan=artifact)
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.setup import tell
 
 NAME = "pass"
@@ -37,7 +37,7 @@ def plan_pass(
     """
     known = run.journal.recall(which.pass_id, NAME, PassEnd, inputs)
     run.hear_hints(which.pass_id, known=known is not None)
-    opened = run.chronicle.open_pass(
+    opened = run.recorder.open_pass(
         which.kind,
         which.pass_id,
         which.title,
@@ -53,7 +53,7 @@ def plan_pass(
     except WindowExceeded as error:
         if must_fit:
             raise
-        tell(run.chronicle, run.observer, run.task_id, f"{error.message} ({error.hint})")
+        tell(run.recorder, run.observer, run.task_id, f"{error.message} ({error.hint})")
         end = PassEnd(success=False, detail=error.message)
-    run.chronicle.close_pass(opened, end, now=run.monotonic())
+    run.recorder.close_pass(opened, end, now=run.monotonic())
     return end

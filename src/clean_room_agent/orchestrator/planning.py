@@ -30,12 +30,12 @@ from clean_room_agent.execute.plan import (
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.history import readable_diff
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.kept_context import ROOM, fits
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
 from clean_room_agent.orchestrator.run import CONTEXT_OF, Run
+from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.testing.commands import scripts_of
 
 NOTHING_IN_SCOPE = "nothing is in scope that one step could change: name the files in the task, or give a plan with --plan FILE"
@@ -190,7 +190,7 @@ def _instead_of_steps(
 def _fallen_back(
     run: Run, pass_id: str, faults: tuple[str, ...], plan: MetaPlan | PartPlan, detail: str
 ) -> PassEnd:
-    run.chronicle.plan_fallback(pass_id, faults, plan)
+    run.recorder.plan_fallback(pass_id, faults, plan)
     return PassEnd(success=False, detail=detail, plan=plan.model_dump_json(), fallback=True)
 
 
@@ -213,7 +213,7 @@ def _shared_room(run: Run, meta: MetaPlan, request: RoomRequest) -> ContextPacka
     room = run.journal.newest(first, ROOM, ContextPackage)
     if room is None or run.progress.head != run.base or not serves_part(run.models, room, meta, request):
         return None
-    run.chronicle.event(request.pass_id, CONTEXT_OF, relative_pass(first))
+    run.recorder.event(request.pass_id, CONTEXT_OF, relative_pass(first))
     return replace(room, pass_id=request.pass_id)
 
 
@@ -316,10 +316,10 @@ def how_made(route: Route, planned: Planned[Any]) -> str:
 def note_planned(run: Run, pass_id: str, planned: Planned[Any]) -> None:
     """The record has what was decided for the plan, and what was put right in it; the session has the decisions."""
     if planned.verdicts:
-        run.chronicle.plan_decisions(pass_id, planned.verdicts)
+        run.recorder.plan_decisions(pass_id, planned.verdicts)
     if planned.account is not None:
         run.session.for_pass(pass_id).set_state("verdicts", planned.account.model_dump(mode="json"))
     for note in planned.notes:
-        run.chronicle.event(pass_id, "plan_note", note)
+        run.recorder.event(pass_id, "plan_note", note)
     for fault in planned.faults:
-        run.chronicle.event(pass_id, "plan_fault", fault)
+        run.recorder.event(pass_id, "plan_fault", fault)

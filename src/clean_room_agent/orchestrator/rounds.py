@@ -14,11 +14,11 @@ from clean_room_agent.orchestrator.attempt import Draw, StepJob, Tried, ask, jud
 from clean_room_agent.orchestrator.attempt_record import Attempted, open_attempt, record_attempt
 from clean_room_agent.orchestrator.benches import at_a_time
 from clean_room_agent.orchestrator.candidates import Candidate, candidate, choose, why_not
-from clean_room_agent.orchestrator.chronicle import PassEnd
 from clean_room_agent.orchestrator.doctor import Advice
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery import Action
 from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
+from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.scaffold import NO_SCAFFOLD, Scaffold
 from clean_room_agent.orchestrator.scaffolding import room_with, scaffold_for
 from clean_room_agent.orchestrator.setup import tell
@@ -97,7 +97,7 @@ def draw_round(run: Run, job: StepJob, past: History, action: Action) -> Round:
     chosen = choose(drawn)
     for one in drawn:
         if one.number != chosen.number:
-            run.chronicle.event(_pass_id(run, job, one.number), NOT_CHOSEN, why_not(one, drawn))
+            run.recorder.event(_pass_id(run, job, one.number), NOT_CHOSEN, why_not(one, drawn))
     return Round(
         best=past.attempts[chosen.number - 1],
         pass_id=_pass_id(run, job, chosen.number),
@@ -136,9 +136,9 @@ def _make(
         room = room_with(run, job.scaffold, past.room)
         placed = [] if known else _place(run, job, past, room, draws, ids)
     except WindowExceeded as error:
-        tell(run.chronicle, run.observer, run.task_id, f"{error.message} ({error.hint})")
+        tell(run.recorder, run.observer, run.task_id, f"{error.message} ({error.hint})")
         for one in opened:
-            run.chronicle.close_pass(one, PassEnd(success=False, detail=error.message), now=run.monotonic())
+            run.recorder.close_pass(one, PassEnd(success=False, detail=error.message), now=run.monotonic())
         raise
     tests = {} if known else _tests_of(run, past, placed, draws)
     for index, (one, number) in enumerate(zip(opened, numbers, strict=True)):

@@ -13,7 +13,6 @@ from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.benches import Benches
-from clean_room_agent.orchestrator.chronicle import Chronicle
 from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
 from clean_room_agent.orchestrator.doctor import Advice
 from clean_room_agent.orchestrator.events import Observer
@@ -22,6 +21,7 @@ from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.journal import Journal
 from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.ports import ContextPort
+from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.tree import Tree
@@ -132,7 +132,7 @@ class Run:
     """It, and others where candidates are tested at a time."""
     models: ModelClient
     session: Session
-    chronicle: Chronicle
+    recorder: RunRecorder
     observer: Observer
     meter: Meter
     limits: RunLimits
@@ -158,7 +158,7 @@ class Run:
     def hear_hints(self, pass_id: str, *, known: bool) -> None:
         """The pass that begins is shown the hints that are due; the record says from which pass on each is."""
         for text in self.hints.begin(pass_id, known=known):
-            self.chronicle.event(pass_id, HINT_SHOWN, text)
+            self.recorder.event(pass_id, HINT_SHOWN, text)
 
     def tree(self) -> Tree:
         """The files as the newest accepted commit has them."""
@@ -198,7 +198,7 @@ class Run:
         if self.journal.behind:
             return
         at = self.progress
-        self.chronicle.progress(
+        self.recorder.progress(
             total_parts=at.total_parts,
             total_steps=at.total_steps,
             parts_done=at.parts_done,

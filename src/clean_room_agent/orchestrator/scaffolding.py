@@ -74,7 +74,7 @@ def scaffold_for(
             return None
         made = _make(run, job, room, action, pass_id, new, reason)
         run.journal.keep(pass_id, SCAFFOLD, Scaffold, made, inputs)
-    run.chronicle.event(pass_id, SCAFFOLD if made.stands else SCAFFOLD_DROPPED, made.described())
+    run.recorder.event(pass_id, SCAFFOLD if made.stands else SCAFFOLD_DROPPED, made.described())
     return made
 
 
@@ -129,7 +129,7 @@ def _make(
         except WindowExceeded:
             return Scaffold(reason=reason, said="its prompt does not fit the window")
         for dropped in answer.dropped:
-            run.chronicle.event(pass_id, "dropped_from_prompt", dropped)
+            run.recorder.event(pass_id, "dropped_from_prompt", dropped)
         if answer.truncated:
             return Scaffold(reason=reason, said="its answer was cut off")
         # A plan may name what belongs to another file: insisted on once.

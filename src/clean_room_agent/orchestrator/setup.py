@@ -24,7 +24,6 @@ from clean_room_agent.git.worktree import (
 )
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.benches import Benches
-from clean_room_agent.orchestrator.chronicle import Chronicle
 from clean_room_agent.orchestrator.endings import reason_of, status_of
 from clean_room_agent.orchestrator.events import Note, Observer, RunStarted
 from clean_room_agent.orchestrator.hints import Hint, Hints
@@ -34,6 +33,7 @@ from clean_room_agent.orchestrator.kept_context import KeptContext
 from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.ports import ContextPort
 from clean_room_agent.orchestrator.run import Progress, Run, RunLimits
+from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.shelter import Ground, make_shelter
 from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.links import copy_included
@@ -51,7 +51,7 @@ class RunParts:
     remote: str
     """The host that prompts go to; "" where none leaves this machine."""
     session: Session
-    chronicle: Chronicle
+    recorder: RunRecorder
     observer: Observer
     meter: Meter
     limits: RunLimits
@@ -90,7 +90,7 @@ def opened_run(task_id: str, task: str, parts: RunParts) -> Iterator[Run]:
             yield _assemble(task_id, task, parts, taken, worktree, stack)
     except BaseException as error:
         with parts.interrupts.closing():
-            parts.chronicle.ended(status_of(error), reason=reason_of(error))
+            parts.recorder.ended(status_of(error), reason=reason_of(error))
         raise
 
 
@@ -127,11 +127,11 @@ def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
             "reshaped": taken.reshaped,
             "generated": [(folder.path, folder.what) for folder in taken.generated],
         }
-        parts.chronicle.snapshot_taken(taken.commit, account)
+        parts.recorder.snapshot_taken(taken.commit, account)
     parts.observer.notice(
         RunStarted(
             task_id=task_id,
-            task=parts.chronicle.task,
+            task=parts.recorder.task,
             models=parts.model_lines,
             remote=parts.remote,
             base_commit=taken.commit,
@@ -141,7 +141,7 @@ def _take_snapshot(task_id: str, parts: RunParts) -> Snapshot:
         )
     )
     for text in _differences(taken):
-        tell(parts.chronicle, parts.observer, task_id, text)
+        tell(parts.recorder, parts.observer, task_id, text)
     return taken
 
 
@@ -190,7 +190,7 @@ def _assemble(
 ) -> Run:
     bench, told = _bench(parts, worktree, taken.commit, parts.report)
     for text in told:
-        tell(parts.chronicle, parts.observer, task_id, text)
+        tell(parts.recorder, parts.observer, task_id, text)
 
     def add_bench(number: int) -> TestBench:
         with parts.interrupts.shield():
@@ -234,7 +234,7 @@ def _assemble(
         benches=Benches(bench, add_bench),
         models=parts.models,
         session=parts.session,
-        chronicle=parts.chronicle,
+        recorder=parts.recorder,
         observer=parts.observer,
         meter=parts.meter,
         limits=parts.limits,
@@ -330,7 +330,7 @@ def opened_bench(
             remove_tree(report.parent)
 
 
-def tell(chronicle: Chronicle, observer: Observer, task_id: str, text: str) -> None:
+def tell(recorder: RunRecorder, observer: Observer, task_id: str, text: str) -> None:
     """The record and whoever watches know `text`."""
-    chronicle.event(task_id, "note", text)
+    recorder.event(task_id, "note", text)
     observer.notice(Note(text=text))

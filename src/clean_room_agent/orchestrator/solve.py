@@ -39,7 +39,7 @@ def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
     with opened_run(task_id, task, parts) as run:
         for kind, plan in ((PLAN_GIVEN, given.single), (META_PLAN_GIVEN, given.meta_plan)):
             if plan is not None:
-                run.chronicle.event(task_id, kind, plan.model_dump_json())
+                run.recorder.event(task_id, kind, plan.model_dump_json())
         baseline = _baseline(run)
         try:
             if given.single is not None:
@@ -50,7 +50,7 @@ def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
             if not run.progress.done:
                 raise
             run.progress.stop_reason = error.message
-            tell(run.chronicle, run.observer, task_id, f"{error.message} ({error.hint})")
+            tell(run.recorder, run.observer, task_id, f"{error.message} ({error.hint})")
         return finish(run, baseline, given)
 
 
@@ -110,7 +110,7 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
         blocked = sorted(unfinished & set(part.depends_on))
         if blocked:
             unfinished.add(part.id)
-            run.chronicle.event(run.task_id, "part_blocked", f"{part.id} needs {', '.join(blocked)}")
+            run.recorder.event(run.task_id, "part_blocked", f"{part.id} needs {', '.join(blocked)}")
             continue
         if not _do_part(run, meta, part, last=part is parts[-1]):
             unfinished.add(part.id)
@@ -147,7 +147,7 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
             number=number,
             cut_off=any(one.cut_off for one in lost),
         )
-        run.chronicle.event(run.task_id, "replan", f"{part.id}: {'; '.join(failed.faults)}")
+        run.recorder.event(run.task_id, "replan", f"{part.id}: {'; '.join(failed.faults)}")
 
 
 def _do_steps(
@@ -239,7 +239,7 @@ def _reduce(run: Run, job: StepJob, end: StepEnd) -> PlanStep:
     small, rest = divided(job.step)
     why = f"left for later, after {small.id}: {end.action.rule}"
     _give_up(run, job.part, rest, replace(end, why=why), replan=True)
-    run.chronicle.event(run.task_id, "scope_reduced", f"{job.part.id}/{job.step.id}: {rest.description}")
+    run.recorder.event(run.task_id, "scope_reduced", f"{job.part.id}/{job.step.id}: {rest.description}")
     run.progress.total_steps += 1
     return small
 

@@ -32,5 +32,5 @@ def unstable_tests(run: Run, tests: TestRun, names: tuple[str, ...], commit: str
         found = tuple(name for name in found if again.whole and again.outcomes.get(name) not in {None, *RED})
         note_tests(run, again, "recheck", success=bool(found))
     if found:
-        run.chronicle.event(run.task_id, "unstable_tests", ", ".join(found))
+        run.recorder.event(run.task_id, "unstable_tests", ", ".join(found))
     return found

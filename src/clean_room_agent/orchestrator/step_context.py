@@ -68,7 +68,7 @@ def context_for(
     refined = run.context.refine(refinements[-1], again)
     added = [item for item in refined.items if _shown_as(item) not in before]
     names = tuple(item.path if item.symbol is None else f"{item.path}::{item.symbol}" for item in added)
-    run.chronicle.refinement(pass_id, refinements[-1], names)
+    run.recorder.refinement(pass_id, refinements[-1], names)
     return refined
 
 

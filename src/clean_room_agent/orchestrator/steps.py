@@ -100,14 +100,14 @@ def _decide(run: Run, job: StepJob, past: History, pass_id: str) -> Action:
     said = run.journal.recall(pass_id, DIAGNOSIS, Advice, inputs)
     action = known or decide(at)
     if said is None and action.kind == "diagnose":
-        run.chronicle.recovery(pass_id, as_text(at), action)
+        run.recorder.recovery(pass_id, as_text(at), action)
         said = diagnosis(run, job, past.told, at, pass_id)
     if said is not None:
         past.advice.append(said)
         run.progress.advice.append(said)
         at = replace(at, step=replace(step, doctor=replace(step.doctor, advice=said)))
         action = known or decide(at)
-    run.chronicle.recovery(pass_id, as_text(at), action)
+    run.recorder.recovery(pass_id, as_text(at), action)
     if action.kind not in FINAL:
         run.journal.note(pass_id, ACTION, Action, action, inputs)
     return action
@@ -165,7 +165,7 @@ def _keep_better(run: Run, past: History, drawn: Round) -> None:
         return
     ours, theirs = (candidate(one.best, 0, run.progress.accepted).green for one in (drawn, past.kept))
     loser, why = (past.kept, LATER_BETTER) if ours > theirs else (drawn, "an earlier attempt did as well")
-    run.chronicle.event(loser.pass_id, NOT_CHOSEN, why)
+    run.recorder.event(loser.pass_id, NOT_CHOSEN, why)
     if loser is past.kept:
         past.kept = drawn
 
@@ -179,7 +179,7 @@ def _accept(run: Run, past: History, drawn: Round, *, known: bool) -> StepEnd:
     chosen = drawn.best
     with run.interrupts.shield():
         if past.kept is not None and past.kept is not drawn:
-            run.chronicle.event(past.kept.pass_id, NOT_CHOSEN, LATER_BETTER)
+            run.recorder.event(past.kept.pass_id, NOT_CHOSEN, LATER_BETTER)
         before = run.progress.head
         run.progress.head = chosen.commit
         run.progress.accepted = chosen.tests

@@ -9,7 +9,7 @@ def note_tests(
     run: Run, tests: TestRun, kind: ValidationKind, *, success: bool, newly_failing: tuple[str, ...] = ()
 ) -> None:
     """The run stands in the record, as the task's own."""
-    run.chronicle.validation(
+    run.recorder.validation(
         ValidationRow(
             attempt_id=None,
             success=success,
@@ -24,6 +24,6 @@ def note_tests(
             tests_run=tests.collected,
             tests_passed=tests.passed,
             duration_ms=tests.duration_ms,
-            timestamp=run.chronicle.now(),
+            timestamp=run.recorder.now(),
         )
     )

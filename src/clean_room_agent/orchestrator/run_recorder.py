@@ -69,7 +69,7 @@ class PassEnd:
     """Whether `plan` is the program's own, because no valid one came."""
 
 
-class Chronicle:
+class RunRecorder:
     """One run's side of the record; also tells the observer of passes, so that both say the same."""
 
     def __init__(
