@@ -26,7 +26,7 @@ from typing import Any
 from benchmarks.report import table, write_section
 
 from clean_room_agent.llm.calibration import QUANTILE, Pair, calibrate
-from clean_room_agent.llm.gauge import Gauge, StartGauge
+from clean_room_agent.llm.token_estimator import InitialEstimator, TokenEstimator
 from clean_room_agent.llm.tokens import count_pieces
 
 SECTION = "Tokens: the estimate against real tokenisers"
@@ -161,7 +161,7 @@ def report(questions: Sequence[Question], counts: dict[str, list[int]]) -> str:
     splits = splits_of(questions)
     projects = sorted({question.project for question in questions})
     pieces = [_pieces(question) for question in questions]
-    start = [StartGauge().request(question.system, question.prompt) for question in questions]
+    start = [InitialEstimator().request(question.system, question.prompt) for question in questions]
     own = sum(split.name == "the same project" for split in splits)
     head = (
         f"`python -m benchmarks.tokens`: {len(questions)} different prompts of {len(projects)} projects "
@@ -204,11 +204,11 @@ def _row(
     single: list[float] = []
     first: list[float] = []
     for split in splits:
-        gauge = _calibrated(questions, truth, split)
+        estimator = _calibrated(questions, truth, split)
         factor = _one_factor(truth, pieces, split)
         for place in split.tested:
             question = questions[place]
-            fitted.append(truth[place] / gauge.request(question.system, question.prompt))
+            fitted.append(truth[place] / estimator.request(question.system, question.prompt))
             single.append(truth[place] / (factor * pieces[place]))
             first.append(truth[place] / start[place])
     learned = Shares(shares=tuple(fitted))
@@ -224,14 +224,14 @@ def _row(
     )
 
 
-def _calibrated(questions: Sequence[Question], truth: Sequence[int], split: Split) -> Gauge:
+def _calibrated(questions: Sequence[Question], truth: Sequence[int], split: Split) -> TokenEstimator:
     pairs = [
         Pair(system=questions[place].system, prompt=questions[place].prompt, counted=truth[place])
         for place in split.seen
     ]
-    gauge = calibrate(pairs)
-    assert gauge is not None
-    return gauge
+    estimator = calibrate(pairs)
+    assert estimator is not None
+    return estimator
 
 
 def _one_factor(truth: Sequence[int], pieces: Sequence[int], split: Split) -> float:
@@ -246,13 +246,13 @@ def _pieces(question: Question) -> int:
 def _speed(questions: Sequence[Question], truth: Sequence[int]) -> str:
     split = Split(name="", seen=tuple(range(SEEN)), tested=())
     started = time.process_time()
-    gauge = _calibrated(questions, truth, split)
+    estimator = _calibrated(questions, truth, split)
     fitting = time.process_time() - started
     longest = sorted(range(len(questions)), key=lambda place: -truth[place])[:20]
     times = []
     for place in longest:
         started = time.process_time()
-        gauge.request(questions[place].system, questions[place].prompt)
+        estimator.request(questions[place].system, questions[place].prompt)
         times.append((time.process_time() - started) * FULL / truth[place])
     return (
         f"A calibration from {SEEN} prompts took {fitting:.1f} s of processor time. Measuring took {statistics.median(times) * 1000:.0f} ms for "

@@ -173,8 +173,8 @@ def test_the_account_of_a_window_adds_up(show: Show) -> None:
 
 def test_the_budget_says_how_tokens_were_estimated(show: Show) -> None:
     assert "1.3 tokens for a piece of text" in show("", "--budget")
-    gauges = json.loads(show("", "--budget", "--json"))["gauges"]
-    assert [(gauge["pairs"], gauge["margin"]) for gauge in gauges] == [(0, 1.3), (0, 1.3)]
+    estimators = json.loads(show("", "--budget", "--json"))["estimators"]
+    assert [(estimator["pairs"], estimator["margin"]) for estimator in estimators] == [(0, 1.3), (0, 1.3)]
 
 
 def test_why_tells_what_each_line_of_a_prompt_is(show: Show) -> None:

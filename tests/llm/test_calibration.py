@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from clean_room_agent.llm.calibration import FLOOR, LEAST_PAIRS, Pair, calibrate
-from clean_room_agent.llm.gauge import FittedGauge, word_of
+from clean_room_agent.llm.token_estimator import FittedEstimator, word_of
 from clean_room_agent.llm.tokens import can_be_all, pieces_of
 
 WORDS = (
@@ -57,32 +57,34 @@ def pairs(texts: Sequence[str]) -> list[Pair]:
 
 
 @pytest.fixture(scope="module")
-def gauge() -> FittedGauge:
+def estimator() -> FittedEstimator:
     found = calibrate(pairs(prompts(1, 200)))
     assert found is not None
     return found
 
 
-def test_after_200_calls_99_of_100_counts_are_within_15_percent_below_the_bound(gauge: FittedGauge) -> None:
+def test_after_200_calls_99_of_100_counts_are_within_15_percent_below_the_bound(
+    estimator: FittedEstimator,
+) -> None:
     fresh = pairs(prompts(2, 200))
-    shares = [pair.counted / gauge.request(pair.system, pair.prompt) for pair in fresh]
+    shares = [pair.counted / estimator.request(pair.system, pair.prompt) for pair in fresh]
     assert sum(0.85 <= share <= 1 for share in shares) >= 198
 
 
-def test_words_that_a_vocabulary_cuts_up_or_knows_whole_are_learned(gauge: FittedGauge) -> None:
-    extra = dict(gauge.words)
+def test_words_that_a_vocabulary_cuts_up_or_knows_whole_are_learned(estimator: FittedEstimator) -> None:
+    extra = dict(estimator.words)
     assert extra["zyxxyqq"] > 2
     assert extra["datastructures"] < 0
 
 
-def test_the_margin_is_never_below_half_of_the_band(gauge: FittedGauge) -> None:
-    assert 1 + FLOOR <= gauge.margin < 1.15
+def test_the_margin_is_never_below_half_of_the_band(estimator: FittedEstimator) -> None:
+    assert 1 + FLOOR <= estimator.margin < 1.15
 
 
-def test_fewer_calls_make_a_wider_margin(gauge: FittedGauge) -> None:
+def test_fewer_calls_make_a_wider_margin(estimator: FittedEstimator) -> None:
     few = calibrate(pairs(prompts(1, LEAST_PAIRS)))
     assert few is not None
-    assert few.margin > gauge.margin
+    assert few.margin > estimator.margin
     assert few.pairs == LEAST_PAIRS
 
 
@@ -90,21 +92,21 @@ def test_too_few_calls_are_no_calibration() -> None:
     assert calibrate(pairs(prompts(1, LEAST_PAIRS - 1))) is None
 
 
-def test_the_same_pairs_give_the_same_gauge(gauge: FittedGauge) -> None:
-    assert calibrate(pairs(prompts(1, 200))) == gauge
+def test_the_same_pairs_give_the_same_estimator(estimator: FittedEstimator) -> None:
+    assert calibrate(pairs(prompts(1, 200))) == estimator
 
 
-def test_counts_of_prompts_that_were_cut_or_cached_teach_nothing(gauge: FittedGauge) -> None:
+def test_counts_of_prompts_that_were_cut_or_cached_teach_nothing(estimator: FittedEstimator) -> None:
     whole = pairs(prompts(1, 200))
     cut = [Pair(system=pair.system, prompt=pair.prompt, counted=20) for pair in pairs(prompts(3, 60))]
     assert not any(can_be_all(pair.counted, pair.system, pair.prompt) for pair in cut)
-    assert calibrate([*cut, *whole]) == gauge
+    assert calibrate([*cut, *whole]) == estimator
     assert calibrate(cut) is None
 
 
-def test_measuring_a_prompt_of_32_thousand_tokens_takes_milliseconds(gauge: FittedGauge) -> None:
+def test_measuring_a_prompt_of_32_thousand_tokens_takes_milliseconds(estimator: FittedEstimator) -> None:
     text = "\n".join(prompts(4, 120))[:110_000]
-    gauge.count(text)
+    estimator.count(text)
     started = time.process_time()
-    gauge.count(text)
+    estimator.count(text)
     assert time.process_time() - started < 0.5

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from clean_room_agent.app.gauges import read_gauges
 from clean_room_agent.app.prompts import BY_NAME
+from clean_room_agent.app.token_estimators import read_estimators
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
@@ -27,7 +27,7 @@ def page_of_run(conn: Connection, workspace: Workspace, trace: RunTrace, safe: C
         trace=trace,
         ending=ending_on_record(conn, trace),
         texts=call_texts(conn, chosen),
-        accounts=window_accounts(conn, trace, chosen, BY_NAME, read_gauges(conn, trace.task_id) or {}),
+        accounts=window_accounts(conn, trace, chosen, BY_NAME, read_estimators(conn, trace.task_id) or {}),
         result_diff="".join(entry.diff for entry in result_diffs(workspace, trace, chosen)),
     )
     return run_html(change_texts(run_page(sources, safe), safe))

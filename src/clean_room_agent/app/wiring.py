@@ -12,7 +12,6 @@ from typing import Any
 from clean_room_agent.app.biases import RecordedBiases, RecordedCopies
 from clean_room_agent.app.call_rows import RecordSink, recorded_calls
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.gauges import gauges_for
 from clean_room_agent.app.in_hand import in_hand
 from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.app.model_server import open_server, require_all
@@ -20,6 +19,7 @@ from clean_room_agent.app.progress import Progress
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.proofs import RecordedProofs
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.app.token_estimators import estimators_for
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import calls, index_runs
@@ -33,8 +33,8 @@ from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.llm.call_events import CallWatcher, unwatched
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
-from clean_room_agent.llm.gauge import Gauge
 from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transports.replay import RecordThenLive
 from clean_room_agent.orchestrator.endings import status_of
 from clean_room_agent.orchestrator.meter import Meter, spent_of
@@ -148,7 +148,7 @@ def offline_settings(workspace: Workspace, overrides: Overrides, warn: Callable[
     return settings
 
 
-def router_of(settings: Settings, learned: Mapping[str, Gauge] | None = None) -> ModelRouter:
+def router_of(settings: Settings, learned: Mapping[str, TokenEstimator] | None = None) -> ModelRouter:
     """The router of the configuration, its overrides checked against the prompts and stages that there are."""
     router = ModelRouter(settings.models, settings.budget, learned)
     router.check(((prompt.name, prompt.role) for prompt in PROMPTS), STAGES)
@@ -276,7 +276,7 @@ def open_asking(
             asked = frozenset(call.call_id for call in made)
             read = frozenset(row.call_id for row in record.write(calls.list_readings, task_id))
         router = router_of(
-            settings, gauges_for(record, router, task_id=task_id, measured_as=measured_as, live=way.live)
+            settings, estimators_for(record, router, task_id=task_id, measured_as=measured_as, live=way.live)
         )
         models = ModelClient(
             router,

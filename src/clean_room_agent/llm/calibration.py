@@ -1,8 +1,8 @@
-"""Fitting a gauge to a model's logged calls: what the prompts were made of, and what the server counted.
+"""Fitting a estimator to a model's logged calls: what the prompts were made of, and what the server counted.
 
 A ridge regression of relative errors. It begins with what common tokenisers have in common, moves each kind's tokens
 as far as the calls say so, and gives the words that weigh most in these prompts (a project's own names, which a
-vocabulary cuts up or knows whole) a cost of their own. The same pairs always give the same gauge.
+vocabulary cuts up or knows whole) a cost of their own. The same pairs always give the same estimator.
 """
 
 import math
@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Self
 
 from clean_room_agent.llm import tokens
-from clean_room_agent.llm.gauge import KINDS, FittedGauge, features
+from clean_room_agent.llm.token_estimator import KINDS, FittedEstimator, features
 
 LEAST_PAIRS = 50
 """Below that, the start factor is safer."""
@@ -61,8 +61,8 @@ class _Row:
     error: float
 
 
-def calibrate(pairs: Sequence[Pair]) -> FittedGauge | None:
-    """The gauge that fits the newest pairs (in the order of the log); None where too few of them are of use."""
+def calibrate(pairs: Sequence[Pair]) -> FittedEstimator | None:
+    """The estimator that fits the newest pairs (in the order of the log); None where too few of them are of use."""
     used = [pair for pair in pairs if tokens.can_be_all(pair.counted, pair.system, pair.prompt)][-MOST_PAIRS:]
     if len(used) < LEAST_PAIRS:
         return None
@@ -78,7 +78,7 @@ def calibrate(pairs: Sequence[Pair]) -> FittedGauge | None:
     solution, ratios = _fits(rows, unknowns)
     seen = sorted(ratios)[math.ceil(QUANTILE * len(ratios)) - 1] * BEYOND
     floor = 1 + FLOOR + UNSURE * max(0.0, 1 - len(used) / FULL_PAIRS)
-    return FittedGauge(
+    return FittedEstimator(
         weights=tuple(
             _tidy(start * (1 + KIND_SPREAD * moved))
             for start, moved in zip(START_WEIGHTS, solution, strict=False)

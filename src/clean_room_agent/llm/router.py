@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig, RoleBudget
-from clean_room_agent.llm.gauge import Gauge, StartGauge
+from clean_room_agent.llm.token_estimator import InitialEstimator, TokenEstimator
 
-START = StartGauge()
+START = InitialEstimator()
 ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
@@ -33,7 +33,7 @@ class ModelConfig:
     temperature: float
     max_tokens: int | None
     """Upper bound of any answer; None: the prompt's own."""
-    gauge: Gauge = START
+    estimator: TokenEstimator = START
     """What stands in for its tokeniser."""
 
 
@@ -41,17 +41,20 @@ class ModelRouter:
     """Resolves prompts to models."""
 
     def __init__(
-        self, models: ModelsConfig, budget: BudgetConfig, gauges: Mapping[str, Gauge] | None = None
+        self,
+        models: ModelsConfig,
+        budget: BudgetConfig,
+        estimators: Mapping[str, TokenEstimator] | None = None,
     ) -> None:
-        """Pins each model to one window. `gauges` are those of models whose calls are known, by tag.
+        """Pins each model to one window. `estimators` are those of models whose calls are known, by tag.
 
         Raises:
             ConfigError: one model would be used with two windows.
         """
         self._models = models
         self._budget = budget
-        self._gauges = dict(gauges or {})
-        self._start = StartGauge(factor=models.token_factor)
+        self._estimators = dict(estimators or {})
+        self._start = InitialEstimator(factor=models.token_factor)
         self._windows: dict[str, tuple[int, str]] = {}
         for role in ROLES:
             for tag in (self._role_tag(role), *self.escalation(role)):
@@ -80,7 +83,7 @@ class ModelRouter:
             reserved=budget.reserved_tokens,
             temperature=self._models.temperature.of(role),
             max_tokens=self._models.max_tokens.of(role),
-            gauge=self.gauge(tag),
+            estimator=self.estimator(tag),
         )
 
     def window(self, role: Role) -> Window:
@@ -92,9 +95,9 @@ class ModelRouter:
         """The window of the model in tokens; None for one that has no role and answered no prompt yet."""
         return self._windows[tag][0] if tag in self._windows else None
 
-    def gauge(self, tag: str) -> Gauge:
+    def estimator(self, tag: str) -> TokenEstimator:
         """What stands in for the model's tokeniser: fitted to its calls, or the start factor."""
-        return self._gauges.get(tag, self._start)
+        return self._estimators.get(tag, self._start)
 
     def escalation(self, role: Role) -> tuple[str, ...]:
         """Stronger models for the role, in order."""
@@ -107,7 +110,7 @@ class ModelRouter:
 
     def count(self, text: str, role: Role) -> int:
         """Tokens of the text for the role's model, on the safe side."""
-        return self.gauge(self._role_tag(role)).count(text)
+        return self.estimator(self._role_tag(role)).count(text)
 
     def check(self, prompts: Iterable[tuple[str, Role]], stages: Iterable[str]) -> None:
         """Nothing happens when every override names a prompt or a stage, and no model gets two windows.

@@ -396,4 +396,4 @@ def _is_worth(room: int, question: Question) -> bool:
 
 def request_tokens(system: str, prompt: str, model: ModelConfig) -> int:
     """Estimated tokens of a whole request, without its answer."""
-    return model.gauge.request(system, prompt)
+    return model.estimator.request(system, prompt)

@@ -10,8 +10,8 @@ from rich.text import Text
 
 from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.llm.gauge import FittedGauge, Gauge, StartGauge
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.token_estimator import FittedEstimator, InitialEstimator, TokenEstimator
 from clean_room_agent.report.budget import FULL, TIGHT, CallLine, budget
 from clean_room_agent.report.figure_table import FigureTable
 from clean_room_agent.report.prompt_lines import Kind
@@ -39,7 +39,7 @@ class WindowAccount(CallLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaugeLine:
+class EstimatorLine:
     """What a model's prompts were measured with."""
 
     model: str
@@ -50,9 +50,9 @@ class GaugeLine:
     """What a fit was multiplied with; at the start, tokens for a piece of text."""
 
 
-def gauge_lines(gauges: Mapping[str, Gauge]) -> tuple[GaugeLine, ...]:
-    """The gauges of a task, by model."""
-    return tuple(_gauge_line(tag, gauges[tag]) for tag in sorted(gauges))
+def estimator_lines(estimators: Mapping[str, TokenEstimator]) -> tuple[EstimatorLine, ...]:
+    """The estimators of a task, by model."""
+    return tuple(_estimator_line(tag, estimators[tag]) for tag in sorted(estimators))
 
 
 def window_accounts(
@@ -60,19 +60,19 @@ def window_accounts(
     trace: RunTrace,
     chosen: Chosen,
     prompts: Mapping[str, Prompt[Any, Any]],
-    gauges: Mapping[str, Gauge],
+    estimators: Mapping[str, TokenEstimator],
 ) -> tuple[WindowAccount, ...]:
-    """The chosen calls' windows, in order. A model without a gauge is measured as at the start."""
+    """The chosen calls' windows, in order. A model without a estimator is measured as at the start."""
     entries = {call.id: entry for entry in chosen.passes for call in entry.calls}
     accounts = []
     for line in budget(chosen):
         call = get_call(conn, line.call_id)
         assert call is not None, "a call of the trace is in the record"
-        gauge = gauges.get(call.model, StartGauge())
+        estimator = estimators.get(call.model, InitialEstimator())
         texts: dict[str, list[str]] = {"rules": [call.system_prompt], "task": [], "code": [], "rest": []}
         for found in lines_of(call, trace, prompts):
             texts["code" if found.path else _share(found.kind)].append(found.text)
-        sizes: dict[str, Any] = {name: gauge.count("\n".join(parts)) for name, parts in texts.items()}
+        sizes: dict[str, Any] = {name: estimator.count("\n".join(parts)) for name, parts in texts.items()}
         shared: dict[str, Any] = {
             field.name: getattr(line, field.name) for field in dataclasses.fields(CallLine)
         }
@@ -123,7 +123,7 @@ def _answer(line: WindowAccount) -> str:
     return given if line.answer_limit is None else f"{given}/{line.answer_limit:,}"
 
 
-def render_gauges(lines: tuple[GaugeLine, ...]) -> Group:
+def render_estimators(lines: tuple[EstimatorLine, ...]) -> Group:
     """A line a model: how its tokens were estimated."""
     said = [
         f"{line.model}: estimates fitted to {line.pairs} logged calls, margin {line.margin:.3f}"
@@ -140,10 +140,10 @@ def _share(kind: Kind) -> str:
     return {"template": "rules", "task": "task"}.get(kind, "rest")
 
 
-def _gauge_line(tag: str, gauge: Gauge) -> GaugeLine:
-    if isinstance(gauge, FittedGauge):
-        return GaugeLine(
-            model=tag, calibration_id=gauge.calibration_id, pairs=gauge.pairs, margin=gauge.margin
+def _estimator_line(tag: str, estimator: TokenEstimator) -> EstimatorLine:
+    if isinstance(estimator, FittedEstimator):
+        return EstimatorLine(
+            model=tag, calibration_id=estimator.calibration_id, pairs=estimator.pairs, margin=estimator.margin
         )
-    factor = gauge.factor if isinstance(gauge, StartGauge) else 0.0
-    return GaugeLine(model=tag, calibration_id=None, pairs=0, margin=factor)
+    factor = estimator.factor if isinstance(estimator, InitialEstimator) else 0.0
+    return EstimatorLine(model=tag, calibration_id=None, pairs=0, margin=factor)

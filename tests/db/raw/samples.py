@@ -179,8 +179,8 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (
-        calibrations.TASK_GAUGES,
-        calibrations.TaskGaugeRow(
+        calibrations.TASK_ESTIMATORS,
+        calibrations.TaskEstimatorRow(
             task_id=TASK, model="coder:3b", calibration_id=1, start_factor=1.3, timestamp=NOW
         ),
     ),

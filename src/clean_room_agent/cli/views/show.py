@@ -10,8 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from rich.console import RenderableType
 
-from clean_room_agent.app.gauges import read_gauges
 from clean_room_agent.app.prompts import BY_NAME
+from clean_room_agent.app.token_estimators import read_estimators
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.db.rows import Connection
@@ -31,7 +31,12 @@ from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.report.validation import render_validations, validation_lines
 from clean_room_agent.report.why import render_why, why
 from clean_room_agent.report.why_line import line_why, prompt_why, render_line_why, render_prompt_why
-from clean_room_agent.report.windows import gauge_lines, render_accounts, render_gauges, window_accounts
+from clean_room_agent.report.windows import (
+    estimator_lines,
+    render_accounts,
+    render_estimators,
+    window_accounts,
+)
 from clean_room_agent.workspace import Workspace
 
 DataT = TypeVar("DataT")
@@ -104,11 +109,11 @@ def chosen_sections(
 
 def _windows(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[Any]]:
     """The account of each call's window, and what it was measured with."""
-    gauges = read_gauges(conn, trace.task_id) or {}
-    accounts = window_accounts(conn, trace, chosen, BY_NAME, gauges)
+    estimators = read_estimators(conn, trace.task_id) or {}
+    accounts = window_accounts(conn, trace, chosen, BY_NAME, estimators)
     return [
         Section(key="budget", data=accounts, render=render_accounts),
-        Section(key="gauges", data=gauge_lines(gauges), render=render_gauges),
+        Section(key="estimators", data=estimator_lines(estimators), render=render_estimators),
     ]
 
 

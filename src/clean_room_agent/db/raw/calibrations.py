@@ -32,7 +32,7 @@ class LoggedPair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRow:
-    """One fitted gauge."""
+    """One fitted estimator."""
 
     id: int = 0
     model: str
@@ -46,7 +46,7 @@ class CalibrationRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskGaugeRow:
+class TaskEstimatorRow:
     """What a task's prompts for one model were measured with."""
 
     id: int = 0
@@ -58,7 +58,7 @@ class TaskGaugeRow:
 
 
 CALIBRATIONS = Table("token_calibrations", CalibrationRow)
-TASK_GAUGES = Table("task_gauges", TaskGaugeRow)
+TASK_ESTIMATORS = Table("task_gauges", TaskEstimatorRow)
 
 
 def append_calibration(conn: Connection, row: CalibrationRow) -> int:
@@ -66,10 +66,10 @@ def append_calibration(conn: Connection, row: CalibrationRow) -> int:
     return CALIBRATIONS.insert(conn, row)
 
 
-def append_task_gauges(conn: Connection, rows: tuple[TaskGaugeRow, ...]) -> None:
+def append_task_estimators(conn: Connection, rows: tuple[TaskEstimatorRow, ...]) -> None:
     """The rows are stored."""
     for row in rows:
-        TASK_GAUGES.insert(conn, row)
+        TASK_ESTIMATORS.insert(conn, row)
 
 
 def newest_calibration(conn: Connection, model: str) -> CalibrationRow | None:
@@ -82,9 +82,9 @@ def get_calibration(conn: Connection, calibration_id: int) -> CalibrationRow | N
     return CALIBRATIONS.first(conn, "WHERE id = ?", (calibration_id,))
 
 
-def list_task_gauges(conn: Connection, task_id: str) -> tuple[TaskGaugeRow, ...]:
+def list_task_estimators(conn: Connection, task_id: str) -> tuple[TaskEstimatorRow, ...]:
     """What the task was measured with, by id: one row a model."""
-    return TASK_GAUGES.select(conn, "WHERE task_id = ? ORDER BY id", (task_id,))
+    return TASK_ESTIMATORS.select(conn, "WHERE task_id = ? ORDER BY id", (task_id,))
 
 
 def count_pairs_since(conn: Connection, model: str, call_id: int) -> int:

@@ -1,6 +1,6 @@
 -- How tokens are estimated: what was learned from logged calls, and which run used what.
 
--- Gauges fitted to the calls of a model; the newest of a model is used.
+-- Token estimators fitted to the calls of a model; the newest of a model is used.
 CREATE TABLE token_calibrations (
     id INTEGER PRIMARY KEY,
     model TEXT NOT NULL,                    -- tag, as the server knows it

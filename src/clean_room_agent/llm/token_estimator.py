@@ -38,7 +38,7 @@ COSTS_KEPT = 200_000
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]")
 
 
-class Gauge(Protocol):
+class TokenEstimator(Protocol):
     """What stands in for a model's tokeniser."""
 
     def count(self, text: str) -> int:
@@ -49,7 +49,7 @@ class Gauge(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartGauge:
+class InitialEstimator:
     """For a model of which too few calls are known: pieces times a factor."""
 
     factor: float = tokens.START_FACTOR
@@ -64,7 +64,7 @@ class StartGauge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FittedGauge:
+class FittedEstimator:
     """Fitted to calls of the model (see `calibration.py`): each kind has its tokens, some words have more or fewer."""
 
     weights: tuple[float, ...]

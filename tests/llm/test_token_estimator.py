@@ -2,14 +2,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.llm.gauge import KINDS, FittedGauge, StartGauge, features, kinds_of, word_of
+from clean_room_agent.llm.token_estimator import (
+    KINDS,
+    FittedEstimator,
+    InitialEstimator,
+    features,
+    kinds_of,
+    word_of,
+)
 from clean_room_agent.llm.tokens import FRAMING_TOKENS, count_pieces, estimate, least_tokens
 
 
 def fitted(
     *, margin: float = 1.0, words: tuple[tuple[str, float], ...] = (), **weights: float
-) -> FittedGauge:
-    return FittedGauge(
+) -> FittedEstimator:
+    return FittedEstimator(
         weights=tuple(weights.get(kind, 0.0) for kind in KINDS), words=words, margin=margin, pairs=200
     )
 
@@ -47,14 +54,14 @@ def test_only_words_of_some_length_may_cost_extra() -> None:
 
 
 def test_a_request_is_its_pieces_its_frame_and_the_margin() -> None:
-    gauge = fitted(margin=1.5, bare=1.0, spaced=2.0, frame=10.0)
-    assert gauge.count("one two") == 5
-    assert gauge.request("one", "one two") == 21
+    estimator = fitted(margin=1.5, bare=1.0, spaced=2.0, frame=10.0)
+    assert estimator.count("one two") == 5
+    assert estimator.request("one", "one two") == 21
 
 
 def test_a_word_of_its_own_cost_counts_wherever_it_stands() -> None:
-    gauge = fitted(words=(("sympy", 1.5),), bare=1.0, marked=1.0)
-    assert gauge.count("sympy") == gauge.count("/sympy") == 3
+    estimator = fitted(words=(("sympy", 1.5),), bare=1.0, marked=1.0)
+    assert estimator.count("sympy") == estimator.count("/sympy") == 3
 
 
 def test_no_piece_costs_less_than_nothing() -> None:
@@ -62,14 +69,16 @@ def test_no_piece_costs_less_than_nothing() -> None:
 
 
 @given(st.text(), st.text())
-def test_features_and_gauge_see_the_same_text(system: str, prompt: str) -> None:
+def test_features_and_estimator_see_the_same_text(system: str, prompt: str) -> None:
     amounts, _ = features((system, prompt))
-    gauge = FittedGauge(weights=(1.0,) * len(KINDS), words=(), margin=1.0, pairs=200)
-    assert gauge.request(system, prompt) == pytest.approx(sum(amounts), abs=1)
+    estimator = FittedEstimator(weights=(1.0,) * len(KINDS), words=(), margin=1.0, pairs=200)
+    assert estimator.request(system, prompt) == pytest.approx(sum(amounts), abs=1)
 
 
 def test_at_the_start_a_request_is_its_pieces_times_a_factor() -> None:
-    assert StartGauge(factor=1.3).request("a", "b c") == estimate("a") + estimate("b c") + FRAMING_TOKENS
+    assert (
+        InitialEstimator(factor=1.3).request("a", "b c") == estimate("a") + estimate("b c") + FRAMING_TOKENS
+    )
 
 
 @given(st.text())

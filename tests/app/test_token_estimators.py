@@ -10,7 +10,7 @@ from tests.fakes.solving import Project
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call
-from clean_room_agent.llm.gauge import StartGauge
+from clean_room_agent.llm.token_estimator import InitialEstimator
 from clean_room_agent.workspace import Workspace
 
 MODELS = ("coder:3b", "thinker:4b")
@@ -49,7 +49,7 @@ def test_few_calls_leave_the_start_factor(till: Project) -> None:
         (model, None) for model in MODELS
     ]
     for asked in till.recorded().calls:
-        assert asked.estimated_tokens == StartGauge().request(asked.system_prompt, asked.prompt)
+        assert asked.estimated_tokens == InitialEstimator().request(asked.system_prompt, asked.prompt)
 
 
 def test_what_was_learned_measures_every_prompt_and_stays_above_the_servers_count(till: Project) -> None:
@@ -63,7 +63,7 @@ def test_what_was_learned_measures_every_prompt_and_stays_above_the_servers_coun
     calls = till.recorded().calls
     assert calls
     for asked in calls:
-        assert asked.estimated_tokens != StartGauge().request(asked.system_prompt, asked.prompt)
+        assert asked.estimated_tokens != InitialEstimator().request(asked.system_prompt, asked.prompt)
 
 
 def test_a_replay_measures_as_the_run_did_whatever_was_learned_since(till: Project) -> None:

@@ -1,4 +1,4 @@
-"""Gauges for a command's models: learned from the record, noted with the task, the same again in its replay."""
+"""Estimators for a command's models: learned from the record, noted with the task, the same again in its replay."""
 
 from collections.abc import Iterable, Mapping
 
@@ -6,8 +6,8 @@ from clean_room_agent.db.raw import calibrations
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.calibration import FULL_PAIRS, LEAST_PAIRS, MOST_PAIRS, Pair, calibrate
-from clean_room_agent.llm.gauge import KINDS, FittedGauge, Gauge, StartGauge
 from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.token_estimator import KINDS, FittedEstimator, InitialEstimator, TokenEstimator
 
 STEP = 25
 """New prompts after which a calibration is made again while it has not seen `FULL_PAIRS`."""
@@ -15,24 +15,24 @@ LATER_STEP = 100
 """And afterwards."""
 
 
-def gauges_for(
+def estimators_for(
     record: Record, router: ModelRouter, *, task_id: str, measured_as: str, live: bool
-) -> dict[str, Gauge]:
+) -> dict[str, TokenEstimator]:
     """What a command measures prompts with, by model; the record says so for `task_id`, where there is one.
 
-    The gauges of the task `measured_as`, or of an earlier run of `task_id`, where the record knows of it; else what
+    The estimators of the task `measured_as`, or of an earlier run of `task_id`, where the record knows of it; else what
     is learned from all calls, where a server answers (`live`).
     """
-    noted = record.write(read_gauges, measured_as or task_id)
-    gauges: dict[str, Gauge] = dict(noted or {})
+    noted = record.write(read_estimators, measured_as or task_id)
+    estimators: dict[str, TokenEstimator] = dict(noted or {})
     if noted is None and live and not measured_as:
-        gauges.update(learned_gauges(record, router.tags()))
+        estimators.update(learned_estimators(record, router.tags()))
     if task_id and (measured_as or noted is None):
-        note_gauges(record, task_id, router.tags(), gauges, router.models.token_factor)
-    return gauges
+        note_estimators(record, task_id, router.tags(), estimators, router.models.token_factor)
+    return estimators
 
 
-def learned_gauges(record: Record, tags: Iterable[str]) -> dict[str, FittedGauge]:
+def learned_estimators(record: Record, tags: Iterable[str]) -> dict[str, FittedEstimator]:
     """The newest calibration of each model, made now where enough calls came after the last; models without are left out.
 
     About a second for a model where one is due.
@@ -42,28 +42,36 @@ def learned_gauges(record: Record, tags: Iterable[str]) -> dict[str, FittedGauge
         known = record.write(calibrations.newest_calibration, tag)
         if _is_due(record, tag, known):
             known = _calibrate(record, tag) or known
-        if known is not None and (gauge := _gauge(known)) is not None:
-            found[tag] = gauge
+        if known is not None and (estimator := _estimator(known)) is not None:
+            found[tag] = estimator
     return found
 
 
-def read_gauges(conn: Connection, task_id: str) -> dict[str, Gauge] | None:
+def read_estimators(conn: Connection, task_id: str) -> dict[str, TokenEstimator] | None:
     """What the task was measured with, by model; None where nothing is noted of it."""
-    rows = calibrations.list_task_gauges(conn, task_id)
-    found: dict[str, Gauge] = {}
+    rows = calibrations.list_task_estimators(conn, task_id)
+    found: dict[str, TokenEstimator] = {}
     for row in rows:
         known = row.calibration_id and calibrations.get_calibration(conn, row.calibration_id)
-        found[row.model] = (known and _gauge(known)) or StartGauge(factor=row.start_factor)
+        found[row.model] = (known and _estimator(known)) or InitialEstimator(factor=row.start_factor)
     return found if rows else None
 
 
-def note_gauges(
-    record: Record, task_id: str, tags: Iterable[str], gauges: Mapping[str, Gauge], start_factor: float
+def note_estimators(
+    record: Record,
+    task_id: str,
+    tags: Iterable[str],
+    estimators: Mapping[str, TokenEstimator],
+    start_factor: float,
 ) -> None:
     """The record says what the task is measured with."""
-    ids = {tag: gauge.calibration_id for tag, gauge in gauges.items() if isinstance(gauge, FittedGauge)}
+    ids = {
+        tag: estimator.calibration_id
+        for tag, estimator in estimators.items()
+        if isinstance(estimator, FittedEstimator)
+    }
     rows = tuple(
-        calibrations.TaskGaugeRow(
+        calibrations.TaskEstimatorRow(
             task_id=task_id,
             model=tag,
             calibration_id=ids.get(tag),
@@ -72,7 +80,7 @@ def note_gauges(
         )
         for tag in tags
     )
-    record.write(calibrations.append_task_gauges, rows)
+    record.write(calibrations.append_task_estimators, rows)
 
 
 def _is_due(record: Record, tag: str, known: calibrations.CalibrationRow | None) -> bool:
@@ -102,10 +110,10 @@ def _calibrate(record: Record, tag: str) -> calibrations.CalibrationRow | None:
     return record.write(calibrations.get_calibration, row_id)
 
 
-def _gauge(row: calibrations.CalibrationRow) -> FittedGauge | None:
-    """The row as a gauge; None where it was made by a program that sorted pieces into other kinds."""
+def _estimator(row: calibrations.CalibrationRow) -> FittedEstimator | None:
+    """The row as a estimator; None where it was made by a program that sorted pieces into other kinds."""
     if len(row.weights) != len(KINDS):
         return None
-    return FittedGauge(
+    return FittedEstimator(
         weights=row.weights, words=row.words, margin=row.margin, pairs=row.pairs, calibration_id=row.id
     )
