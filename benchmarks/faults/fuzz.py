@@ -61,7 +61,7 @@ class Case:
     rng: random.Random
 
 
-class Desk:
+class Services:
     """All targets; `folder` is for files that must exist to be read."""
 
     def __init__(self, folder: Path) -> None:
@@ -114,9 +114,9 @@ def fuzz(numbers: range, work: Path) -> Iterable[Finding]:
     """The findings of the inputs of these numbers, in some order."""
     portions = [numbers[at : at + PORTION] for at in range(0, len(numbers), PORTION)]
     if len(portions) < 2 * WORKERS:
-        desk = Desk(work)
+        services = Services(work)
         for number in numbers:
-            if (finding := desk.try_one(number)) is not None:
+            if (finding := services.try_one(number)) is not None:
                 yield finding
         return
     context = multiprocessing.get_context("spawn")
@@ -137,14 +137,14 @@ def report(findings: Iterable[Finding], *, shown: int = SHOWN) -> None:
         print(f"{len(numbers):6} x {target}: {kind} {what}; such as number {min(numbers)}", file=sys.stderr)
 
 
-_desk: list[Desk] = []
+_desk: list[Services] = []
 """Of a worker process."""
 
 
 def _prepare(work: Path) -> None:
     folder = work / f"worker-{os.getpid()}"
     folder.mkdir(parents=True)
-    _desk.append(Desk(folder))
+    _desk.append(Services(folder))
 
 
 def _portion(numbers: range) -> list[Finding]:
@@ -186,9 +186,9 @@ def _stuck(_number: int, _frame: FrameType | None) -> None:
 def main() -> None:
     """Shows the inputs of the given numbers and what they raise."""
     with tempfile.TemporaryDirectory() as folder:
-        desk = Desk(Path(folder))
+        services = Services(Path(folder))
         for number in map(int, sys.argv[1:]):
-            case = desk.case(number)
+            case = services.case(number)
             print(f"{number}: {case.target.name}, {len(case.text)} characters: {case.text[:2000]!r}")
             started = time.process_time()
             try:

@@ -152,10 +152,10 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
         settings = load_settings(workspace.config, Overrides())
         repo = open_repository(project.top)
         with contextlib.ExitStack() as stack:
-            desk = stack.enter_context(wiring.open_desk(workspace, settings, "wall"))
-            index = stack.enter_context(index_for_run(desk, repo, "wall", None, Silent()))
+            services = stack.enter_context(wiring.open_services(workspace, settings, "wall"))
+            index = stack.enter_context(index_for_run(services, repo, "wall", None, Silent()))
             parts = stack.enter_context(
-                run_parts(desk, repo, "wall", "x", Silent(), command="solve", index_path=index)
+                run_parts(services, repo, "wall", "x", Silent(), command="solve", index_path=index)
             )
             context = parts.open_context(project.top)
             assert isinstance(context, LocalContext)
@@ -169,4 +169,4 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
             context.refresh(project.top, ("till/money.py",), "c0ffee")
             assert context.described() == "c0ffee"
             assert context._retriever._kb._conn is reading
-            desk.end_task()
+            services.end_task()

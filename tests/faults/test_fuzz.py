@@ -16,9 +16,9 @@ def test_no_fuzzed_input_raises_breaks_a_promise_or_takes_long(tmp_path: Path) -
 
 
 def test_an_input_is_the_same_each_time_it_is_made(tmp_path: Path) -> None:
-    desk = fuzz.Desk(tmp_path)
+    services = fuzz.Services(tmp_path)
     for number in range(50):
-        first, second = desk.case(number), desk.case(number)
+        first, second = services.case(number), services.case(number)
         assert (first.target, first.text) == (second.target, second.text)
 
 
@@ -30,8 +30,8 @@ def test_what_a_reader_raises_is_found(raised: BaseException, kind: str, tmp_pat
     def read(_text: str, _rng: object) -> None:
         raise raised
 
-    desk = fuzz.Desk(tmp_path)
-    desk.targets = (Target(name="x", weight=1, seeds=("a",), words=("b",), read=read),)
-    finding = desk.try_one(1)
+    services = fuzz.Services(tmp_path)
+    services.targets = (Target(name="x", weight=1, seeds=("a",), words=("b",), read=read),)
+    finding = services.try_one(1)
     assert finding is not None
     assert (finding.target, finding.kind) == ("x", kind)

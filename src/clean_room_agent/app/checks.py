@@ -199,9 +199,9 @@ def _sandbox(mode: Mode) -> Line:
     return Line(name="sandbox", ok=False, text=found.reason, remedy=found.remedy)
 
 
-def _structured(desk: wiring.Desk, task_id: str) -> str:
+def _structured(services: wiring.Services, task_id: str) -> str:
     """Ask for a tiny object and read it, by the way that every run goes."""
-    reply = desk.models.ask(CHECK_PROMPT, CheckInputs(number=7), pass_id=task_id)
+    reply = services.models.ask(CHECK_PROMPT, CheckInputs(number=7), pass_id=task_id)
     if reply.value is None:
         fault = reply.bad.fault if reply.bad else ""
         raise ModelError(
@@ -211,9 +211,9 @@ def _structured(desk: wiring.Desk, task_id: str) -> str:
     return "the reasoning model answers in the shape it is asked for"
 
 
-def _verdicts(desk: wiring.Desk, task_id: str) -> str:
+def _verdicts(services: wiring.Services, task_id: str) -> str:
     """Ask for a yes, to see whether token probabilities come with it."""
-    reply = desk.models.ask(VERDICT_PROMPT, CheckInputs(number=7), pass_id=task_id, repair=False)
+    reply = services.models.ask(VERDICT_PROMPT, CheckInputs(number=7), pass_id=task_id, repair=False)
     if reply.value is None:
         return f"the judging model says neither yes nor no to an easy question: {reply.text.strip()[:40]!r}"
     if reply.value.confidence is None:
@@ -310,10 +310,10 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
     if missing:
         return
     task_id = new_task_id()
-    with wiring.open_desk(workspace, settings, task_id) as desk:
+    with wiring.open_services(workspace, settings, task_id) as services:
 
         def probe(role: Role) -> str:
-            found = desk.models.probe(role, pass_id=task_id)
+            found = services.models.probe(role, pass_id=task_id)
             if found.refused:
                 return f"{role}: a prompt beyond the window is refused, not cut"
             if found.read_whole:
@@ -323,8 +323,8 @@ def _models(workspace: Workspace, settings: Settings) -> Iterator[Line]:
                 hint="update the server (Ollama from 0.12.4 on), or set allow_truncating_server = true in [models]",
             )
 
-        for role in {desk.router.resolve(role, PROBE_NAME).tag: role for role in PROBED}.values():
+        for role in {services.router.resolve(role, PROBE_NAME).tag: role for role in PROBED}.values():
             yield _attempt("window", lambda role=role: probe(role))  # type: ignore[misc]
-        yield _attempt("structured answers", lambda: _structured(desk, task_id))
-        yield _attempt("verdicts", lambda: _verdicts(desk, task_id))
-        desk.session.archive(desk.record)
+        yield _attempt("structured answers", lambda: _structured(services, task_id))
+        yield _attempt("verdicts", lambda: _verdicts(services, task_id))
+        services.session.archive(services.record)

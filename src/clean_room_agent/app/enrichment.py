@@ -87,7 +87,7 @@ class Enrichment:
         self,
         workspace: Workspace,
         settings: Settings,
-        asking: wiring.Asking,
+        access: wiring.ModelAccess,
         stop: Stop,
         *,
         open_bar: Callable[[str], Bar],
@@ -96,7 +96,7 @@ class Enrichment:
         """`open_bar` is given what is done, `open_view` how many files are asked about and the model that is asked."""
         self._workspace = workspace
         self._settings = settings
-        self._asking = asking
+        self._access = access
         self._stop = stop
         self._open_bar = open_bar
         self._open_view = open_view
@@ -109,14 +109,14 @@ class Enrichment:
         index = connect_file("curated", self._workspace.curated, read_only=True)
         with contextlib.closing(index):
             kb = KnowledgeBase(index)
-            chosen = choose(kb, self._asking.record.write(list_descriptions), every=every)
+            chosen = choose(kb, self._access.record.write(list_descriptions), every=every)
             outcome = self._describe(kb, task_id, chosen, limit)
-        spent = self._asking.meter.read()
+        spent = self._access.meter.read()
         if promoting and outcome.files:
             self._refresh()  # asking takes long: files may have changed
         promotion = self._promote() if promoting else None
         skipped = tuple(Skipped(path=each.path, reason=each.fault) for each in outcome.files if each.fault)
-        ending = self._asking.record.write(ending_of, task_id) if skipped else Ending()
+        ending = self._access.record.write(ending_of, task_id) if skipped else Ending()
         return Summary(
             task_id=task_id,
             model=self._model,
@@ -135,12 +135,12 @@ class Enrichment:
 
     @property
     def _model(self) -> str:
-        return self._asking.router.resolve(ENRICHMENT.role, ENRICHMENT.name).tag
+        return self._access.router.resolve(ENRICHMENT.role, ENRICHMENT.name).tag
 
     def _refresh(self) -> None:
         bar = self._open_bar("indexing")
         try:
-            wiring.refresh_index(self._workspace, self._settings, self._asking.record, progress=bar.show)
+            wiring.refresh_index(self._workspace, self._settings, self._access.record, progress=bar.show)
         finally:
             bar.close()
 
@@ -152,9 +152,9 @@ class Enrichment:
         describer = Describer(
             kb=kb,
             root=self._workspace.repo,
-            models=self._asking.models,
+            models=self._access.models,
             model_tag=self._model,
-            record=self._asking.record,
+            record=self._access.record,
             pass_id=task_id,
         )
         try:
@@ -185,13 +185,13 @@ class Enrichment:
         self._stop.ask()
 
     def _promote(self) -> Promoted:
-        known = self._asking.record.write(list_descriptions)
+        known = self._access.record.write(list_descriptions)
         index_lock = hold(
             self._workspace.index_lock, timeout=self._settings.index.lock_timeout, what="the index"
         )
         with index_lock, contextlib.closing(connect_file("curated", self._workspace.curated)) as conn:
             promotion = promote(conn, known)
-        self._asking.record.write(mark_promoted, promotion.ids)
+        self._access.record.write(mark_promoted, promotion.ids)
         return Promoted(
             promoted=promotion.promoted, unchanged=promotion.unchanged, outdated=promotion.outdated
         )

@@ -12,25 +12,25 @@ from clean_room_agent.version import VERSION
 
 
 def note_beginning(
-    desk: wiring.Desk, observer: Observer, given: PlanGiven, *, hint: str, flags: str
+    services: wiring.Services, observer: Observer, given: PlanGiven, *, hint: str, flags: str
 ) -> PlanGiven:
     """The record knows with what the run begins or goes on; what the user decided for it: a resumed one's by the record.
 
     Raises:
         ConfigError: what is done was judged by another test command than is configured now.
     """
-    task_id, run = desk.session.task_id, desk.resumed
+    task_id, run = services.session.task_id, services.resumed
 
     def note(kind: str, detail: str) -> None:
-        row = EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=desk.record.now())
-        desk.record.write(append_event, row)
+        row = EventRow(task_id=task_id, kind=kind, detail=detail, timestamp=services.record.now())
+        services.record.write(append_event, row)
 
     if run is None:
         if flags:
             note(FLAGS, flags)
         return given
-    settings = desk.settings
-    then = desk.record.write(recorded_config, run)
+    settings = services.settings
+    then = services.record.write(recorded_config, run)
     changed = changes_since(then, settings.data, source=settings.source)
     if run.program_version != VERSION:
         changed = (*changed, f"cra itself was {run.program_version} and is {VERSION}")
@@ -44,4 +44,4 @@ def note_beginning(
     observer.notice(Note(text=f"going on with {short_id(task_id)}: what it has done stands"))
     for text in changed:
         observer.notice(Note(text=f"changed since, and counts from here on: {text}"))
-    return desk.record.write(given_to, task_id)
+    return services.record.write(given_to, task_id)

@@ -61,15 +61,15 @@ def run_plan(
     task_id = task_id or new_task_id()
     repo = open_repository(workspace.repo)
     with (
-        wiring.open_desk(workspace, settings, task_id, transport, watch=observer.notice) as desk,
+        wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
         contextlib.ExitStack() as stack,
     ):
-        index = stack.enter_context(index_for_run(desk, repo, task_id, None, observer))
+        index = stack.enter_context(index_for_run(services, repo, task_id, None, observer))
         parts = stack.enter_context(
-            run_parts(desk, repo, task_id, task, observer, command="plan", index_path=index)
+            run_parts(services, repo, task_id, task, observer, command="plan", index_path=index)
         )
         made = make_plan(task_id, task, parts)
-        ending = Ending() if made.plan else desk.record.write(ending_of, task_id, reason=made.reason)
-        desk.end_task()
+        ending = Ending() if made.plan else services.record.write(ending_of, task_id, reason=made.reason)
+        services.end_task()
     reason = made.reason or f"see cra show {short_id(task_id)}"
     return (0 if made.plan else 1), made.plan, "; ".join((reason, *ending.sentences()))

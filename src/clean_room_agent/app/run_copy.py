@@ -8,8 +8,8 @@ from pathlib import Path
 from clean_room_agent.app.indexing import processors
 from clean_room_agent.app.progress import Progress
 from clean_room_agent.app.wiring import (
-    Desk,
     RecordedState,
+    Services,
     cache_folder,
     recorded_state,
     refresh_index,
@@ -30,7 +30,7 @@ from clean_room_agent.workspace import Workspace, private_folder
 
 @contextlib.contextmanager
 def index_for_run(
-    desk: Desk, repo: Repository, task_id: str, replay_of: RecordedState | None, observer: Observer
+    services: Services, repo: Repository, task_id: str, replay_of: RecordedState | None, observer: Observer
 ) -> Iterator[Path]:
     """A run's own copy of the curated database; it stays until the task ends.
 
@@ -38,42 +38,44 @@ def index_for_run(
     files and history may have gone on since; so it is for a resumed run whose copy is gone or damaged.
     """
     progress = index_progress(observer)
-    path = desk.workspace.run_copy(task_id)
-    began = _began_with(desk)
+    path = services.workspace.run_copy(task_id)
+    began = _began_with(services)
     if replay_of is not None:
-        _index_recorded(desk, repo, task_id, replay_of, path, progress)
-        _describe_as(desk, replay_of.task_id, path)
+        _index_recorded(services, repo, task_id, replay_of, path, progress)
+        _describe_as(services, replay_of.task_id, path)
     elif began is None:
-        refresh_index(desk.workspace, desk.settings, desk.record, progress=progress)
-        with contextlib.closing(connect_file("curated", desk.workspace.curated, read_only=True)) as source:
+        refresh_index(services.workspace, services.settings, services.record, progress=progress)
+        with contextlib.closing(
+            connect_file("curated", services.workspace.curated, read_only=True)
+        ) as source:
             backup(source, path)
     elif not is_sound("curated", path):
-        _index_recorded(desk, repo, task_id, began, path, progress)
-        _describe_as(desk, task_id, path)
-    _note_descriptions(desk, task_id, path)
+        _index_recorded(services, repo, task_id, began, path, progress)
+        _describe_as(services, task_id, path)
+    _note_descriptions(services, task_id, path)
     yield path
 
 
-def _began_with(desk: Desk) -> RecordedState | None:
+def _began_with(services: Services) -> RecordedState | None:
     """What the resumed run began with; None for a new one, and for one that had not yet begun with anything."""
-    run = desk.resumed
+    run = services.resumed
     if run is None or not run.snapshot_commit:
         return None
     return recorded_state(run)
 
 
 def _index_recorded(
-    desk: Desk, repo: Repository, task_id: str, state: RecordedState, target: Path, progress: Progress
+    services: Services, repo: Repository, task_id: str, state: RecordedState, target: Path, progress: Progress
 ) -> None:
     """`target` is an index of the recorded snapshot's files with the history that HEAD had then."""
-    where = private_folder(desk.workspace.worktrees(cache_folder())) / f"{short_id(task_id)}-index"
+    where = private_folder(services.workspace.worktrees(cache_folder())) / f"{short_id(task_id)}-index"
     remove_leftovers(repo, task_id, where)
     worktree = add_worktree(repo, state.snapshot, where, task_id)
     try:
         stand_on(worktree, state.head)
         for path in state.absent:
             (where / path).unlink(missing_ok=True)
-        index_repository(where, config=desk.settings.index, jobs=processors(), progress=progress)
+        index_repository(where, config=services.settings.index, jobs=processors(), progress=progress)
         built = Workspace(repo=where).curated
         with contextlib.closing(connect_file("curated", built, read_only=True)) as source:
             backup(source, target)
@@ -82,20 +84,20 @@ def _index_recorded(
         remove_worktree(worktree)
 
 
-def _describe_as(desk: Desk, task_id: str, target: Path) -> None:
+def _describe_as(services: Services, task_id: str, target: Path) -> None:
     """The files of `target` have the descriptions that those of the task's index had."""
     ids = {
         number
-        for event in desk.record.write(list_events, task_id)
+        for event in services.record.write(list_events, task_id)
         if event.kind == DESCRIBED_BY
         for number in json.loads(event.detail)
     }
     if ids:
         with contextlib.closing(connect_file("curated", target)) as copy:
-            promote(copy, desk.record.write(get_descriptions, ids))
+            promote(copy, services.record.write(get_descriptions, ids))
 
 
-def _note_descriptions(desk: Desk, task_id: str, path: Path) -> None:
+def _note_descriptions(services: Services, task_id: str, path: Path) -> None:
     """The record knows by which descriptions the files of the index at `path` are described."""
     with contextlib.closing(connect_file("curated", path, read_only=True)) as copy:
         described = {row.file_id for row in metadata.list_metadata(copy)}
@@ -104,10 +106,12 @@ def _note_descriptions(desk: Desk, task_id: str, path: Path) -> None:
         }
     if not contents:
         return
-    known = desk.record.write(list_descriptions)
+    known = services.record.write(list_descriptions)
     ids = sorted(row.id for row in known if (row.path, row.content_hash) in contents)
-    event = EventRow(task_id=task_id, kind=DESCRIBED_BY, detail=json.dumps(ids), timestamp=desk.record.now())
-    desk.record.write(append_event_once, event)
+    event = EventRow(
+        task_id=task_id, kind=DESCRIBED_BY, detail=json.dumps(ids), timestamp=services.record.now()
+    )
+    services.record.write(append_event_once, event)
 
 
 def index_progress(observer: Observer) -> Callable[[int, int], None]:

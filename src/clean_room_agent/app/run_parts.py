@@ -11,8 +11,8 @@ from clean_room_agent import secrets_names
 from clean_room_agent.app.local_context import LocalContext
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import (
-    Desk,
     RecordedState,
+    Services,
     retriever_over,
     worktrees_folder,
 )
@@ -38,7 +38,7 @@ TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 @contextlib.contextmanager
 def run_parts(
-    desk: Desk,
+    services: Services,
     repo: Repository,
     task_id: str,
     task: str,
@@ -51,42 +51,42 @@ def run_parts(
     interrupts: Interrupts | None = None,
 ) -> Iterator[RunParts]:
     """The parts of a run, over the copy of the index at `index_path`."""
-    settings = desk.settings
-    header = _header(desk, repo, task, command)
-    worktrees = private_folder(worktrees_folder(desk.workspace, settings))
+    settings = services.settings
+    header = _header(services, repo, task, command)
+    worktrees = private_folder(worktrees_folder(services.workspace, settings))
     with contextlib.ExitStack() as stack:
         reading = stack.enter_context(contextlib.closing(connect_file("curated", index_path, read_only=True)))
         writing = stack.enter_context(contextlib.closing(connect_file("curated", index_path)))
         yield RunParts(
             repo=repo,
-            models=desk.models,
+            models=services.models,
             model_lines=tuple(
-                (role, desk.router.resolve(role, role).tag, desk.router.window(role).context)
+                (role, services.router.resolve(role, role).tag, services.router.window(role).context)
                 for role in TOLD_ROLES
                 if role != "classifier" or settings.models.classifier is not None
             ),
             remote=_prompts_go_to(settings.models),
-            session=desk.session,
+            session=services.session,
             recorder=RunRecorder(
                 header=header,
-                record=desk.record,
-                router=desk.router,
-                meter=desk.meter,
+                record=services.record,
+                router=services.router,
+                meter=services.meter,
                 observer=observer,
-                resumed=desk.resumed,
+                resumed=services.resumed,
             ),
             observer=observer,
-            meter=desk.meter,
+            meter=services.meter,
             limits=_limits(settings),
             ground=ground_of(settings),
             worktree_path=worktrees / short_id(task_id),
             report=reports_beside(worktrees / short_id(task_id)) / "results.xml",
             environment=dict(os.environ),
             is_secret=secrets_names.is_secret_name,
-            open_context=lambda root: LocalContext(lambda: retriever_over(desk, reading, root), writing),
+            open_context=lambda root: LocalContext(lambda: retriever_over(services, reading, root), writing),
             monotonic=time.monotonic,
             replay_of=replay_of.snapshot if replay_of else None,
-            resumed=desk.resumed,
+            resumed=services.resumed,
             hints=hints,
             interrupts=interrupts or Interrupts(),
         )
@@ -112,14 +112,14 @@ def _limits(settings: Settings) -> RunLimits:
     )
 
 
-def _header(desk: Desk, repo: Repository, task: str, command: str) -> RunHeader:
+def _header(services: Services, repo: Repository, task: str, command: str) -> RunHeader:
     return RunHeader(
-        task_id=desk.session.task_id,
+        task_id=services.session.task_id,
         task=task,
         repo_path=str(repo.top),
         command=command,
-        config=json.dumps(desk.settings.data, default=str, sort_keys=True),
-        stages=",".join(desk.settings.stages.names()),
+        config=json.dumps(services.settings.data, default=str, sort_keys=True),
+        stages=",".join(services.settings.stages.names()),
         program_version=VERSION,
         base_commit=repo.head,
     )

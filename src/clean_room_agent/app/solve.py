@@ -138,7 +138,7 @@ def run_solve(
     reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
     with (
         listening(task_id) as interrupts,
-        wiring.open_desk(
+        wiring.open_services(
             workspace,
             settings,
             task_id,
@@ -146,16 +146,16 @@ def run_solve(
             request.replay_of,
             resume=request.resume,
             watch=observer.notice,
-        ) as desk,
+        ) as services,
     ):
         fullest = _Fullest()
         watched = Broadcast((observer, fullest))
-        given = note_beginning(desk, watched, request.given, hint=request.hint, flags=request.flags)
+        given = note_beginning(services, watched, request.given, hint=request.hint, flags=request.flags)
         with contextlib.ExitStack() as stack:
-            index = stack.enter_context(index_for_run(desk, repo, task_id, request.replay_of, watched))
+            index = stack.enter_context(index_for_run(services, repo, task_id, request.replay_of, watched))
             parts = stack.enter_context(
                 run_parts(
-                    desk,
+                    services,
                     repo,
                     task_id,
                     request.task,
@@ -169,12 +169,12 @@ def run_solve(
             )
             solved = _solved(task_id, request.task, parts, given)
         code = EXIT_CODES.get(solved.result.status, 1)
-        applied, refusal = _apply(repo, desk, solved) if request.apply else (None, None)
-        seconds = seconds_used(desk.session)
+        applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
+        seconds = seconds_used(services.session)
         if solved.result.status in {RunStatus.COMPLETE, RunStatus.FAILED} or request.replay_of is not None:
             with interrupts.closing():
-                desk.end_task()
-        summary = _summary(desk, repo, solved, fullest.value, max(seconds, time.monotonic() - started))
+                services.end_task()
+        summary = _summary(services, repo, solved, fullest.value, max(seconds, time.monotonic() - started))
     if refusal is not None:
         return refusal.exit_code, dataclasses.replace(summary, not_applied=refusal.message)
     return code, dataclasses.replace(summary, applied=applied)
@@ -190,10 +190,10 @@ def _solved(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solve
 
 
 def _summary(
-    desk: wiring.Desk, repo: Repository, solved: Solved, fullest: tuple[int, int], seconds: float
+    services: wiring.Services, repo: Repository, solved: Solved, fullest: tuple[int, int], seconds: float
 ) -> RunSummary:
-    spent = desk.meter.read()
-    row = desk.record.write(get_orchestrator_run, solved.result.task_id)
+    spent = services.meter.read()
+    row = services.record.write(get_orchestrator_run, solved.result.task_id)
     files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
     return RunSummary(
         result=solved.result,
@@ -207,21 +207,22 @@ def _summary(
         tokens=spent.tokens,
         seconds=seconds,
         fullest=fullest,
-        carries_uncommitted=solved.base_commit != (desk.resumed.base_commit if desk.resumed else repo.head),
+        carries_uncommitted=solved.base_commit
+        != (services.resumed.base_commit if services.resumed else repo.head),
         generated=generated_in(row.snapshot) if row else (),
-        ending=_ending(desk, solved.result),
+        ending=_ending(services, solved.result),
     )
 
 
-def _ending(desk: wiring.Desk, result: OrchestratorResult) -> Ending:
+def _ending(services: wiring.Services, result: OrchestratorResult) -> Ending:
     """Why the run is not complete; empty where it is."""
     if result.status is RunStatus.COMPLETE:
         return Ending()
-    return desk.record.write(ending_of, result.task_id, reason=result.reason)
+    return services.record.write(ending_of, result.task_id, reason=result.reason)
 
 
 def _apply(
-    repo: Repository, desk: wiring.Desk, solved: Solved
+    repo: Repository, services: wiring.Services, solved: Solved
 ) -> tuple[tuple[str, ...] | None, RepositoryError | None]:
     """The paths brought into the working tree, None where the result is not complete or changed nothing; and the refusal."""
     result = solved.result
@@ -229,7 +230,7 @@ def _apply(
         return None, None
     try:
         commits = {"base": solved.base_commit, "commit": solved.result_commit}
-        return bring(repo, desk.record, result.task_id, **commits), None
+        return bring(repo, services.record, result.task_id, **commits), None
     except RepositoryError as error:
         return None, error
 

@@ -58,17 +58,17 @@ def training_parts(
     settings.require(*NEEDED)
     task_id = new_task_id()
     with contextlib.ExitStack() as stack:
-        desk = stack.enter_context(wiring.open_desk(workspace, settings, task_id, transport))
+        services = stack.enter_context(wiring.open_services(workspace, settings, task_id, transport))
         reading = get_connection("raw", repo_path=workspace.repo, read_only=True)
         conn = stack.enter_context(contextlib.closing(reading))
         yield TrainingParts(
             pipeline=Pipeline(
-                record=desk.record,
-                session=desk.session,
-                models=desk.models,
-                meter=desk.meter,
+                record=services.record,
+                session=services.session,
+                models=services.models,
+                meter=services.meter,
                 repo_path=str(workspace.repo),
-                reader=desk.router.resolve("reasoning", "train_plan").tag,
+                reader=services.router.resolve("reasoning", "train_plan").tag,
                 threshold=settings.judgments.threshold,
             ),
             source=LogSource(
@@ -76,7 +76,7 @@ def training_parts(
                 prompts={prompt.name: prompt for prompt in PROMPTS},
                 progress=progress,
             ),
-            router=desk.router,
+            router=services.router,
         )
 
 

@@ -125,10 +125,12 @@ def ask_other(
         )
     task_id = new_task_id()
     compared = []
-    with wiring.open_asking(workspace, _with_model(settings, questions, model), task_id=task_id) as asking:
+    with wiring.open_model_access(
+        workspace, _with_model(settings, questions, model), task_id=task_id
+    ) as access:
         for number, question in enumerate(questions):
             progress(number, len(questions))
-            compared.append(_compare(asking.models, question, task_id, decisions))
+            compared.append(_compare(access.models, question, task_id, decisions))
     return WhatIf(
         stage=stage,
         model=model,
@@ -195,7 +197,7 @@ def render(found: WhatIf) -> str:
 
 
 def _questions(stage: str, calls: Sequence[CallRow]) -> Iterator[_Question]:
-    """The stage's questions in the order of asking. A try again, or a repair, begins with the question's own text."""
+    """The stage's questions in the order of access. A try again, or a repair, begins with the question's own text."""
     open_ones: dict[tuple[str, str, str], _Question] = {}
     found: list[_Question] = []
     for row in calls:

@@ -221,7 +221,7 @@ def recorded_state(run: OrchestratorRunRow) -> RecordedState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asking:
+class ModelAccess:
     """What every command that asks models has open."""
 
     record: Record
@@ -231,7 +231,7 @@ class Asking:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Desk(Asking):
+class Services(ModelAccess):
     """What every command that works on a task has open."""
 
     workspace: Workspace
@@ -247,7 +247,7 @@ class Desk(Asking):
 
 
 @contextlib.contextmanager
-def open_asking(
+def open_model_access(
     workspace: Workspace,
     settings: Settings,
     transport: Callable[[Settings], Transport] = live_transport,
@@ -256,7 +256,7 @@ def open_asking(
     measured_as: str = "",
     resume: bool = False,
     watch: CallWatcher = unwatched,
-) -> Iterator[Asking]:
+) -> Iterator[ModelAccess]:
     """Record and model client of a command that keeps nothing in mind between its calls.
 
     Prompts are measured as those of the task `measured_as` or of an earlier run of `task_id` were, where the record
@@ -288,11 +288,11 @@ def open_asking(
             copies=RecordedCopies(record),
             watch=watch,
         )
-        yield Asking(record=record, router=router, models=models, meter=meter)
+        yield ModelAccess(record=record, router=router, models=models, meter=meter)
 
 
 @contextlib.contextmanager
-def open_desk(
+def open_services(
     workspace: Workspace,
     settings: Settings,
     task_id: str,
@@ -301,7 +301,7 @@ def open_desk(
     *,
     resume: bool = False,
     watch: CallWatcher = unwatched,
-) -> Iterator[Desk]:
+) -> Iterator[Services]:
     """Record, session and model client of one task, which may replay another, or go on (`resume`).
 
     Nobody else has the task in hand meanwhile. The session is kept unless the command archives it, or ends by an error
@@ -314,7 +314,7 @@ def open_desk(
     retrieval_config(settings)  # a stage that there is not is refused before anything is written
     with (
         in_hand(workspace, task_id),
-        open_asking(
+        open_model_access(
             workspace,
             settings,
             transport,
@@ -322,30 +322,30 @@ def open_desk(
             measured_as=measured_as,
             resume=resume,
             watch=watch,
-        ) as asking,
+        ) as access,
         contextlib.ExitStack() as stack,
     ):
         # Read again, now that nobody else can end it.
-        resumed = _resumed(asking.record, task_id) if resume else None
+        resumed = _resumed(access.record, task_id) if resume else None
         if resume:
-            restore_session(workspace.repo, asking.record, task_id)
+            restore_session(workspace.repo, access.record, task_id)
         session = stack.enter_context(Session.open(workspace.repo, task_id, clock=utc_now))
-        desk = Desk(
+        services = Services(
             workspace=workspace,
             settings=settings,
-            record=asking.record,
+            record=access.record,
             session=session,
-            router=asking.router,
-            models=asking.models,
-            meter=asking.meter,
+            router=access.router,
+            models=access.models,
+            meter=access.meter,
             resumed=resumed,
         )
         try:
-            yield desk
+            yield services
         except BaseException as error:
             over = status_of(error) is RunStatus.FAILED and resumed is None
             if over and has_session(workspace.repo, task_id):
-                desk.end_task()
+                services.end_task()
             raise
 
 
@@ -355,15 +355,15 @@ def _resumed(record: Record, task_id: str) -> OrchestratorRunRow:
     return record.write(resumable, task_id)
 
 
-def retriever_over(desk: Desk, index: Connection, root: Path, *, use_model: bool = True) -> Retriever:
+def retriever_over(services: Services, index: Connection, root: Path, *, use_model: bool = True) -> Retriever:
     """Retrieval that reads the index through `index` (read-only) and the files below `root`."""
     return Retriever(
         kb=KnowledgeBase(index),
         root=root,
-        models=desk.models,
-        record=desk.record,
-        session=desk.session,
-        config=retrieval_config(desk.settings, use_model=use_model),
+        models=services.models,
+        record=services.record,
+        session=services.session,
+        config=retrieval_config(services.settings, use_model=use_model),
     )
 
 

@@ -51,14 +51,14 @@ def command(
     stop = Stop()
     with (
         hold(workspace.folder / "enrich.lock", timeout=0, what="the enrichment"),
-        wiring.open_asking(
+        wiring.open_model_access(
             workspace, settings, lambda used: Stoppable(wiring.live_transport(used), stop.asked)
-        ) as asking,
+        ) as access,
     ):
         summary = Enrichment(
             workspace,
             settings,
-            asking,
+            access,
             stop,
             open_bar=output.ProgressBar,
             open_view=lambda total, model: View(total=total, model=model, verbose=verbose),

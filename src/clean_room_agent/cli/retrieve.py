@@ -58,37 +58,37 @@ def command(
     transport = wiring.no_transport if no_model else wiring.live_transport
     with (
         watching(None) as observer,
-        wiring.open_desk(workspace, settings, task_id, transport, watch=observer.notice) as desk,
+        wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
     ):
-        wiring.refresh_index(workspace, settings, desk.record, progress=index_progress(observer))
-        window = desk.router.window("coding")
+        wiring.refresh_index(workspace, settings, services.record, progress=index_progress(observer))
+        window = services.router.window("coding")
         row = task_runs.TaskRunRow(
             task_id=task_id,
             repo_path=str(workspace.repo),
             mode="implement",
-            execute_model="" if no_model else desk.router.resolve("coding", "implement").tag,
+            execute_model="" if no_model else services.router.resolve("coding", "implement").tag,
             context_window=window.context,
             reserved_tokens=window.reserved,
             stages=",".join(settings.stages.names()),
-            timestamp=desk.record.now(),
+            timestamp=services.record.now(),
         )
-        row_id = desk.record.write(task_runs.append_task_run, row)
+        row_id = services.record.write(task_runs.append_task_run, row)
         with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
-            retriever = wiring.retriever_over(desk, index, workspace.repo, use_model=not no_model)
+            retriever = wiring.retriever_over(services, index, workspace.repo, use_model=not no_model)
             request = RoomRequest(pass_id=task_id, mode="implement", role="coding", task=words)
             observer.notice(PassProgress(doing="looking for what it needs"))
             found = retriever.look_up(request)
-        spent = desk.meter.read()
+        spent = services.meter.read()
         outcome = task_runs.TaskRunOutcome(
             success=True,
             total_tokens=spent.tokens,
             total_latency_ms=spent.latency_ms,
-            completed_at=desk.record.now(),
+            completed_at=services.record.now(),
         )
-        desk.record.write(task_runs.finish_task_run, row_id, outcome)
-        rows = desk.record.write(decisions.list_decisions, task_id)
-        say_why_poor(desk, task_id, found)
-        desk.session.archive(desk.record)
+        services.record.write(task_runs.finish_task_run, row_id, outcome)
+        rows = services.record.write(decisions.list_decisions, task_id)
+        say_why_poor(services, task_id, found)
+        services.session.archive(services.record)
     show(found, rows, "json" if as_json else form)
     return 0
 

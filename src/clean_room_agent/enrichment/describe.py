@@ -1,4 +1,4 @@
-"""Asking for descriptions: one fresh prompt a file, and each answer in the record before the next is looked at."""
+"""ModelAccess for descriptions: one fresh prompt a file, and each answer in the record before the next is looked at."""
 
 import contextlib
 import itertools

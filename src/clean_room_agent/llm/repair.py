@@ -1,4 +1,4 @@
-"""Asking once more: a fresh prompt that shows what was wrong with an answer."""
+"""ModelAccess once more: a fresh prompt that shows what was wrong with an answer."""
 
 from clean_room_agent.llm.answers import BadAnswer
 

@@ -8,9 +8,9 @@ from clean_room_agent.report.package import as_markdown, as_object
 from clean_room_agent.retrieval.retriever import Retrieved
 
 
-def say_why_poor(desk: wiring.Desk, task_id: str, found: Retrieved) -> None:
+def say_why_poor(services: wiring.Services, task_id: str, found: Retrieved) -> None:
     """Where nothing is shown, or the answers were of no use, the person knows what calls and search came to."""
-    ending = desk.record.write(ending_of, task_id)
+    ending = services.record.write(ending_of, task_id)
     if ending.weak or not found.package.items:
         for line in ending.sentences():
             output.aside(line)

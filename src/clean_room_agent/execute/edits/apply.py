@@ -66,12 +66,12 @@ def apply_edits(
     (`paths_named`). After a refusal the remaining edits are still judged, as if the refused one had not been there, so
     that one report tells all.
     """
-    desk = _Desk(files=files, room=room, rules=rules)
-    reports = [desk.judge(index, edit) for index, edit in enumerate(edits)]
+    edited = _EditedTexts(files=files, room=room, rules=rules)
+    reports = [edited.judge(index, edit) for index, edit in enumerate(edits)]
     if all(report.code.accepted for report in reports):
-        reports = desk.check_results(reports)
+        reports = edited.check_results(reports)
     success = bool(reports) and all(report.code.accepted for report in reports)
-    texts = desk.changed() if success else {}
+    texts = edited.changed() if success else {}
     result = PatchResult(
         success=success,
         files_modified=tuple(texts),
@@ -81,7 +81,7 @@ def apply_edits(
     return Applied(result=result, texts=texts)
 
 
-class _Desk:
+class _EditedTexts:
     """The texts of one answer under way."""
 
     def __init__(self, *, files: Mapping[str, str], room: ContextPackage, rules: EditRules) -> None:
@@ -92,7 +92,7 @@ class _Desk:
         self._tags_shown = any(holds_tags(item.text) for item in room.items)
 
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
-        """What becomes of one edit; an accepted one is applied to the desk's texts."""
+        """What becomes of one edit; an accepted one is applied to the edited texts."""
         file = self._file(edit.file_path)
         refusal = refuse_path(edit, self._rules, self._room, exists=edit.file_path in self._originals)
         report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
