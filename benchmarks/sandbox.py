@@ -24,7 +24,7 @@ from tests.fakes.repositories import make_repository
 from clean_room_agent import proc
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
-from clean_room_agent.orchestrator.shelter import Ground, make_shelter
+from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs, set_up_sandbox
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox, find_bubblewrap
 from clean_room_agent.sandbox.config import SandboxConfig
@@ -41,14 +41,14 @@ def make_sandbox(folder: Path) -> Sandbox:
     (top / ".venv/bin").mkdir(parents=True)
     repo = open_repository(top)
     tree = add_worktree(repo, repo.head, folder / "tree", "benchmark")
-    ground = Ground(
+    sandbox_inputs = SandboxInputs(
         config=SandboxConfig(mode="bwrap"),
         testing=TestingConfig(test_command="true"),
         worktree=WorktreeConfig(),
         home=Path.home(),
         find=find_bubblewrap,
     )
-    sandbox = make_shelter(ground, tree, os.environ, folder / "reports/results.xml").sandbox
+    sandbox = set_up_sandbox(sandbox_inputs, tree, os.environ, folder / "reports/results.xml").sandbox
     assert sandbox is not None
     return sandbox
 

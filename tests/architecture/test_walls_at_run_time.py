@@ -121,7 +121,7 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
             "orchestrator.attempt",
             "execute.implement",
             "llm.client",
-            "llm.wire",
+            "llm.request_sender",
             "llm.transports.ollama",
             "llm.transports.http",
         )

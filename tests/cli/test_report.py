@@ -224,7 +224,7 @@ def test_rows_that_no_real_run_leaves_make_a_page(top: Path, tmp_path: Path) -> 
             table.insert(conn, row)
     page = written(top, tmp_path / "page.html", TASK)
     assert "call-1" in page.calls
-    assert "interrupted" in page.texts["title"], "it stands as running, and no process has it in hand"
+    assert "interrupted" in page.texts["title"], "it stands as running, and no process holds it"
 
 
 def test_a_retrieval_alone_makes_a_page(top: Path, tmp_path: Path) -> None:

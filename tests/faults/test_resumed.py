@@ -19,7 +19,7 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.patience import wait_until
 from tests.fakes.solving import PROBE, Project, Script, Told, edit, make_project, serving
 
-from clean_room_agent.app.in_hand import in_hand
+from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.events import list_events
@@ -321,8 +321,8 @@ def test_a_run_that_somebody_has_in_hand_is_refused_and_not_put_away(tmp_path: P
 
 def test_one_process_has_a_task_in_hand(tmp_path: Path) -> None:
     workspace, task = Workspace(repo=tmp_path), new_task_id()
-    with in_hand(workspace, task):
-        second = in_hand(workspace, task, patience=0)
+    with task_lock(workspace, task):
+        second = task_lock(workspace, task, patience=0)
         with pytest.raises(UsageError, match="holds run"):
             second.__enter__()
     assert list(workspace.sessions.iterdir()) == []

@@ -10,7 +10,7 @@ from tests.fakes.sandboxes import installed
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.shown import alternate_folders
 from clean_room_agent.git.worktree import add_worktree
-from clean_room_agent.orchestrator.shelter import Ground, make_shelter
+from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs, set_up_sandbox
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
@@ -33,16 +33,16 @@ def home(tmp_path: Path) -> Path:
     return home
 
 
-def shelter(repo: Repository, tmp_path: Path) -> Sandbox:
+def sandbox_setup(repo: Repository, tmp_path: Path) -> Sandbox:
     tree = add_worktree(repo, repo.head, tmp_path / "cache/tree", "task")
-    ground = Ground(
+    sandbox_inputs = SandboxInputs(
         config=SandboxConfig(mode="bwrap"),
         testing=TestingConfig(test_command="true"),
         worktree=WorktreeConfig(),
         home=repo.top.parent,
         find=installed,
     )
-    found = make_shelter(ground, tree, ENV, tmp_path / "cache/reports/results.xml").sandbox
+    found = set_up_sandbox(sandbox_inputs, tree, ENV, tmp_path / "cache/reports/results.xml").sandbox
     assert found is not None
     return found
 
@@ -51,7 +51,7 @@ def test_history_is_whole_in_the_sandbox_of_a_repository_that_borrows_objects(
     home: Path, tmp_path: Path
 ) -> None:
     repo = open_repository(home / "project")
-    sandbox = shelter(repo, tmp_path)
+    sandbox = sandbox_setup(repo, tmp_path)
     done = sandbox.run(HISTORY, env=ENV, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"+first" in done.stdout
@@ -80,7 +80,9 @@ def test_a_folder_of_something_else_is_not_shown(home: Path, tmp_path: Path) -> 
         file.write(f"{secrets}\n")
     repo = open_repository(home / "project")
     assert secrets not in alternate_folders(repo)
-    done = shelter(repo, tmp_path).run("grep -r key /run/cra-objects; git log -1", env=ENV, timeout=PATIENCE)
+    done = sandbox_setup(repo, tmp_path).run(
+        "grep -r key /run/cra-objects; git log -1", env=ENV, timeout=PATIENCE
+    )
     assert b"id_rsa" not in done.stdout
     assert done.returncode == 0
 

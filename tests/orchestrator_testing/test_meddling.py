@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.orchestrator.testing.meddling import meddling
+from clean_room_agent.orchestrator.testing.tamper_detection import tampering
 
 
 def diff(path: str, line: str) -> str:
@@ -21,12 +21,12 @@ def diff(path: str, line: str) -> str:
     ],
 )
 def test_a_line_that_replaces_a_judge_is_found(line: str) -> None:
-    assert meddling(diff("src/a.js", line)) == (f"src/a.js: {line.strip()}",)
-    assert meddling(diff("src/a.py", line)) == ()
-    assert meddling(diff("tests/setup.js", line)) == ()
-    assert meddling(diff("src/a.test.ts", line)) == ()
+    assert tampering(diff("src/a.js", line)) == (f"src/a.js: {line.strip()}",)
+    assert tampering(diff("src/a.py", line)) == ()
+    assert tampering(diff("tests/setup.js", line)) == ()
+    assert tampering(diff("src/a.test.ts", line)) == ()
     assert (
-        meddling(diff("src/a.js", line).replace("\n+global", "\n global").replace("+" + line, " " + line))
+        tampering(diff("src/a.js", line).replace("\n+global", "\n global").replace("+" + line, " " + line))
         == ()
     )
 
@@ -44,4 +44,4 @@ def test_a_line_that_replaces_a_judge_is_found(line: str) -> None:
     ],
 )
 def test_other_lines_are_not(line: str) -> None:
-    assert meddling(diff("src/a.js", line)) == ()
+    assert tampering(diff("src/a.js", line)) == ()

@@ -10,7 +10,7 @@ from tests.training.test_evaluation import compared_edits, row
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.orchestrator.shelter import Ground
+from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.sandbox.bubblewrap import Obstacle
 from clean_room_agent.sandbox.config import SandboxConfig
@@ -44,7 +44,7 @@ def edits(clone: Repository, named: str = "owner/shop") -> Row:
 
 @contextmanager
 def clone_with_tests(repo: Repository, tmp_path: Path, command: str) -> Iterator[Clone]:
-    ground = Ground(
+    sandbox_inputs = SandboxInputs(
         config=SandboxConfig(mode="none"),
         testing=TestingConfig(test_command=command),
         worktree=WorktreeConfig(),
@@ -53,7 +53,7 @@ def clone_with_tests(repo: Repository, tmp_path: Path, command: str) -> Iterator
     )
     place = tmp_path / "cache" / "tree"
     place.parent.mkdir()
-    with opened_tests(repo, ground, place, "t", {"PATH": "/usr/bin:/bin"}) as run:
+    with opened_tests(repo, sandbox_inputs, place, "t", {"PATH": "/usr/bin:/bin"}) as run:
         yield Clone(repo=repo, run_tests=run)
     assert not place.exists()
 

@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 
 from clean_room_agent.app.batch_tasks import BatchJob
 from clean_room_agent.app.batch_worker import INTERRUPTED, JobOutcome, serve
-from clean_room_agent.app.listening import heard_by
+from clean_room_agent.app.signal_handling import on_interrupt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class LocalEngine:
         way ends where nothing is half done.
         """
         waiting = list(jobs)
-        with heard_by(self._pass_on), self._left_to_end():
+        with on_interrupt(self._pass_on), self._left_to_end():
             while self._running or (waiting and not self._ending):
                 while waiting and len(self._running) < self._jobs and not self._ending:
                     self._start(waiting.pop(0))

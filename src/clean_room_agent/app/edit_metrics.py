@@ -38,7 +38,7 @@ def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
         UsageError: its configuration is not the user's own, or wrong.
         ConfigError: it wants a sandbox that there cannot be.
     """
-    from clean_room_agent.app.run_parts import ground_of
+    from clean_room_agent.app.run_parts import sandbox_inputs_of
     from clean_room_agent.training.clone_tests import opened_tests
     from clean_room_agent.training.edit_steps import Clone
 
@@ -49,5 +49,7 @@ def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
         return Clone(repo=repo, why_untested=f"{workspace.config} names no test_command")
     task_id = new_task_id()
     place = private_folder(wiring.worktrees_folder(workspace, settings)) / short_id(task_id)
-    run = stack.enter_context(opened_tests(repo, ground_of(settings), place, task_id, dict(os.environ)))
+    run = stack.enter_context(
+        opened_tests(repo, sandbox_inputs_of(settings), place, task_id, dict(os.environ))
+    )
     return Clone(repo=repo, run_tests=run)

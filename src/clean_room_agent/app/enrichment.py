@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.listening import heard_by
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.settings import Settings
+from clean_room_agent.app.signal_handling import on_interrupt
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.enrichment import list_descriptions, mark_promoted
@@ -158,7 +158,7 @@ class Enrichment:
             pass_id=task_id,
         )
         try:
-            with heard_by(self._press):
+            with on_interrupt(self._press):
                 return describer.run(
                     due,
                     parallel=self._settings.models.parallel,

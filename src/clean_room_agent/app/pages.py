@@ -46,7 +46,7 @@ def page_of_all(conn: Connection, safe: Callable[[str], str]) -> str:
 
 
 def as_it_stands(workspace: Workspace, trace: RunTrace) -> RunTrace:
-    """The run, interrupted where it stands as running and no process has it in hand."""
+    """The run, interrupted where it stands as running and no process holds it."""
     run = trace.run
     if run is None or run.status is not RunStatus.RUNNING or is_held(workspace.task_lock(trace.task_id)):
         return trace

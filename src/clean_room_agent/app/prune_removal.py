@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.in_hand import in_hand
 from clean_room_agent.app.pruning import LOSING, Piece, Plan, PrunedRun, Site, repository_stands
 from clean_room_agent.app.reaping import reap
+from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw.events import EventRow, append_event
@@ -30,7 +30,7 @@ def carry_out(site: Site, plan: Plan) -> tuple[str, ...]:
         with Record.open(site.workspace.repo, clock=utc_now) as record:
             for run in plan.runs:
                 try:
-                    with in_hand(site.workspace, run.task_id, patience=0):
+                    with task_lock(site.workspace, run.task_id, patience=0):
                         _prune_run(site, record, run)
                 except UsageError as error:
                     notes.append(f"run {short_id(run.task_id)} was let be: {error.message}")

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.in_hand import in_hand
+from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import remove_database
@@ -41,7 +41,7 @@ DIED = "its process ended without a word"
 def reap(workspace: Workspace, repo: Repository, worktrees: Path) -> tuple[str, ...]:
     """Nothing is left of this repository's runs whose process is gone, but for what they need to go on; what was done.
 
-    A run that somebody has in hand, and whatever is not of a task of this folder, is not touched.
+    A run that a process holds, and whatever is not of a task of this folder, is not touched.
     """
     if not workspace.raw.exists():
         return ()
@@ -52,7 +52,7 @@ def reap(workspace: Workspace, repo: Repository, worktrees: Path) -> tuple[str, 
         tasks.update(task for task in tasks_of_worktrees(repo, worktrees) if TASK_ID.match(task))
         for task_id in sorted(tasks):
             try:
-                with in_hand(workspace, task_id, patience=0):
+                with task_lock(workspace, task_id, patience=0):
                     done += _put_away(workspace, repo, worktrees, record, task_id)
             except UsageError:
                 continue  # it runs

@@ -27,8 +27,8 @@ from clean_room_agent.orchestrator.hints import Hint
 from clean_room_agent.orchestrator.interrupts import Interrupts
 from clean_room_agent.orchestrator.run import RunLimits
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
+from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs
 from clean_room_agent.orchestrator.setup import RunParts
-from clean_room_agent.orchestrator.shelter import Ground
 from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import private_folder
@@ -78,7 +78,7 @@ def run_parts(
             observer=observer,
             meter=services.meter,
             limits=_limits(settings),
-            ground=ground_of(settings),
+            sandbox_inputs=sandbox_inputs_of(settings),
             worktree_path=worktrees / short_id(task_id),
             report=reports_beside(worktrees / short_id(task_id)) / "results.xml",
             environment=dict(os.environ),
@@ -92,9 +92,9 @@ def run_parts(
         )
 
 
-def ground_of(settings: Settings) -> Ground:
+def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
     """Where commands are to run, as configured."""
-    return Ground(
+    return SandboxInputs(
         config=settings.sandbox,
         testing=settings.testing,
         worktree=settings.worktree,

@@ -10,12 +10,12 @@ from typing import Any
 from clean_room_agent.app import wiring
 from clean_room_agent.app.applying import bring
 from clean_room_agent.app.going_on import note_beginning
-from clean_room_agent.app.listening import listening
 from clean_room_agent.app.reaping import reap
 from clean_room_agent.app.resuming import flags_text, resumable, with_earlier_flags
 from clean_room_agent.app.run_copy import index_for_run
 from clean_room_agent.app.run_parts import run_parts
 from clean_room_agent.app.settings import Overrides, Settings
+from clean_room_agent.app.signal_handling import interruptible
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PlanArtifact
@@ -137,7 +137,7 @@ def run_solve(
     repo = with_room(open_repository(workspace.repo), BRANCHES)
     reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
     with (
-        listening(task_id) as interrupts,
+        interruptible(task_id) as interrupts,
         wiring.open_services(
             workspace,
             settings,

@@ -12,13 +12,13 @@ from typing import Any
 from clean_room_agent.app.biases import RecordedBiases, RecordedCopies
 from clean_room_agent.app.call_rows import RecordSink, recorded_calls
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.in_hand import in_hand
 from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.app.model_server import open_server, require_all
 from clean_room_agent.app.progress import Progress
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.proofs import RecordedProofs
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.app.token_estimators import estimators_for
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import remove_database
@@ -304,16 +304,16 @@ def open_services(
 ) -> Iterator[Services]:
     """Record, session and model client of one task, which may replay another, or go on (`resume`).
 
-    Nobody else has the task in hand meanwhile. The session is kept unless the command archives it, or ends by an error
+    Nobody else holds the task meanwhile. The session is kept unless the command archives it, or ends by an error
     after which nothing can go on.
 
     Raises:
-        UsageError: another process has the task in hand, or it cannot go on.
+        UsageError: another process holds the task, or it cannot go on.
     """
     measured_as = replay_of.task_id if replay_of else ""
     retrieval_config(settings)  # a stage that there is not is refused before anything is written
     with (
-        in_hand(workspace, task_id),
+        task_lock(workspace, task_id),
         open_model_access(
             workspace,
             settings,

@@ -10,7 +10,7 @@ from clean_room_agent.app.extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.cli.views.batch import as_object, exit_code, line, summary, table, verdict
 from clean_room_agent.report.runs import first_line
 
@@ -100,7 +100,7 @@ def command(
     if as_json:
         output.answer_json_line({"summary": summary(batch, outcomes, code)})
     else:
-        output.console().print(table(neutral(tuple(outcomes))), highlight=False)
+        output.console().print(table(sanitized(tuple(outcomes))), highlight=False)
         output.answer(verdict(summary(batch, outcomes, code)))
     return code
 

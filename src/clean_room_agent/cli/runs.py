@@ -10,8 +10,8 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.run_listing import as_it_stands, as_object, run_bytes
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.cli.paging import paged
+from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.trace import RunOverview, list_overviews
 from clean_room_agent.report.runs import render_runs
@@ -39,7 +39,7 @@ def command(limit: int, repo: Path, as_json: bool) -> int:
     if as_json:
         output.answer_json([as_object(entry) for entry in found])
     elif found:
-        shown = neutral(found)
+        shown = sanitized(found)
         with paged() as console:
             console.print(render_runs(shown, utc_now()), highlight=False)
     else:

@@ -11,7 +11,7 @@ from clean_room_agent.app.resuming import flags_text
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import SolveRequest, as_object, plan_given, request_again, run_solve
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import UsageError
 from clean_room_agent.report.summary import render
@@ -106,5 +106,5 @@ def command(
     if as_json:
         output.answer_json(as_object(summary))
     else:
-        output.console().print(render(neutral(summary)), highlight=False, soft_wrap=True)
+        output.console().print(render(sanitized(summary)), highlight=False, soft_wrap=True)
     return code

@@ -9,8 +9,8 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.cli.paging import paged
+from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.cli.views.stats import waterfall_object
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.report.values import plain
@@ -67,7 +67,7 @@ def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
     else:
         from clean_room_agent.report.stats import render_stats
 
-        shown = render_stats(neutral(prompts), waterfall, counterfactual=counterfactual)
+        shown = render_stats(sanitized(prompts), waterfall, counterfactual=counterfactual)
         with paged() as console:
             console.print(shown, highlight=False, soft_wrap=False)
     return 0

@@ -7,7 +7,7 @@ from typing import IO, TYPE_CHECKING
 
 from clean_room_agent.cli import output
 from clean_room_agent.cli.display import current_display
-from clean_room_agent.cli.neutral import NeutralView, RedactedView
+from clean_room_agent.cli.sanitized import RedactedView, SanitizedView
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
 from clean_room_agent.llm.call_events import CallFinished, CallUnreadable
@@ -30,7 +30,7 @@ def watching(
     console = output.progress_console()
     view = TerminalView(console)
     display = current_display()
-    observers: list[Observer] = [NeutralView(view, display)]
+    observers: list[Observer] = [SanitizedView(view, display)]
     if verbose and workspace is not None:
         observers.append(VerboseView(workspace.raw, lambda line: _write_aside(console, line), level=verbose))
     if events is not None:

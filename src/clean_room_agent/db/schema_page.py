@@ -28,7 +28,7 @@ HEADER = """\
   reports/                     pages that `cra report` wrote; nothing reads them
   sessions/session_<task>.sqlite   working memory of one task; archived into raw and deleted at its end
   sessions/curated_<task>.sqlite   a run's own copy of curated.sqlite, re-indexed after each accepted step
-  sessions/task_<task>.lock    held (flock) by the process that has the task in hand; goes with the session
+  sessions/task_<task>.lock    held (flock) by the process that works on the task; goes with the session
 ```
 
 Three files, never three schemas in one: separate journals, backups, lifetimes. All are opened by

@@ -154,7 +154,7 @@ def remove_worktree(worktree: Worktree) -> None:
 def remove_leftovers(repo: Repository, task_id: str, where: Path) -> bool:
     """Neither a work tree of the task at `where`, whole or half made, nor git's notes about it are left; whether there were.
 
-    The caller knows that no process has the task in hand. What git's notes call somebody else's is not touched.
+    The caller knows that no process holds the task. What git's notes call somebody else's is not touched.
     """
     notes = tuple(folder for folder in _notes(repo) if _is_about(folder, where))
     if not all(_is_of(folder, task_id) for folder in notes):

@@ -10,12 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.llm.answers import (
-    VERDICT_SCHEMA_TOKENS,
-    AnswerT,
-    BadAnswer,
-    Choice,
-)
+from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice
 from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
 from clean_room_agent.llm.call_events import CallUnreadable, CallWatcher, unwatched
 from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
@@ -24,10 +19,17 @@ from clean_room_agent.llm.probe import PROBE_NAME, ProofStore, WindowProbe
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.repair import repair_prompt
 from clean_room_agent.llm.repetition import describe_repetition
+from clean_room_agent.llm.request_sender import (
+    Exchanged,
+    Place,
+    Question,
+    RequestSender,
+    Timing,
+    request_tokens,
+)
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.schema import brief
 from clean_room_agent.llm.sink import CallSink
-from clean_room_agent.llm.wire import Exchanged, Place, Question, Timing, Wire, request_tokens
 
 EXAMPLE_LEFT_OUT = "(left out here: answer about the task below)"
 """Stands for a prompt's example once the model has copied one in the task."""
@@ -91,7 +93,7 @@ class ModelClient:
         self._watch = watch
         self._copiers: dict[str, set[str]] = {}
         timing = Timing(clock=clock, timer=timer, sleep=sleep, jitter=jitter)
-        self._wire = Wire(router.models, transport, sink, timing, proofs, watch)
+        self._sender = RequestSender(router.models, transport, sink, timing, proofs, watch)
 
     def ask(
         self,
@@ -123,7 +125,7 @@ class ModelClient:
         if model.tag in self._copiers_of(pass_id) and self._is_held(question):
             question = _without_example(question, prompt, inputs)
         _require_fit(question)
-        first = self._wire.exchange(question, place)
+        first = self._sender.exchange(question, place)
         read = _read(prompt, first.raw, question, asked=question.text)
         value, note = read
         if not isinstance(value, BadAnswer):
@@ -135,7 +137,7 @@ class ModelClient:
         again = self._repair(question, prompt, first.raw.text, value) if repair else None
         if again is None:
             return _reply(first, first.sent, bad=value, endless=value.endless)
-        second = self._wire.exchange(again, place)
+        second = self._sender.exchange(again, place)
         sent, waited = first.sent + second.sent, first.latency_ms + second.latency_ms
         reread = _read(prompt, second.raw, again, asked=question.text)
         repaired, note = reread
@@ -191,14 +193,14 @@ class ModelClient:
 
     def _measure(self, prompt: Prompt[InputsT, Choice], question: Question, place: Place) -> Choice | None:
         _require_fit(question)
-        measured = None if self._biases is None else self._wire.measured(question)
+        measured = None if self._biases is None else self._sender.measured(question)
         known = (
             None if self._biases is None or measured is None else self._biases.newest(measured, self._clock())
         )
         if known is None:
-            done = self._wire.exchange(question, place)
+            done = self._sender.exchange(question, place)
         else:
-            done = self._wire.repeat(question, place, known)
+            done = self._sender.repeat(question, place, known)
         read = _read(prompt, done.raw, question, asked=question.text)
         value = read[0]
         if isinstance(value, BadAnswer):
@@ -291,7 +293,7 @@ class ModelClient:
         Raises:
             ModelError: the server runs the model with a smaller window, or failed in another way.
         """
-        return self._wire.probe(
+        return self._sender.probe(
             self._router.resolve(role, PROBE_NAME), Place(pass_id=pass_id, stage="", item="")
         )
 

@@ -20,8 +20,8 @@ from clean_room_agent.orchestrator.testing.gate import (
     judge_restored,
     newly_failing,
 )
-from clean_room_agent.orchestrator.testing.meddling import meddling
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.tamper_detection import tampering
 from clean_room_agent.orchestrator.testing.touched import Touched, restored_changes, touched_files
 from clean_room_agent.orchestrator.validations import note_tests
 
@@ -143,7 +143,7 @@ def _judge(run: Run, baseline: TestRun, given: PlanGiven) -> _Judged:
         wobbling = unstable_tests(run, final, verdict.newly_failing, at.head)
         if wobbling:
             verdict = judge_final(baseline, final, bench.config.accept, planned=planned, unstable=wobbling)
-    replaced = meddling(diff(run.repo, run.base, at.head)) if verdict.complete else ()
+    replaced = tampering(diff(run.repo, run.base, at.head)) if verdict.complete else ()
     if replaced:
         reason = f"the result replaces what the tests judge by: {'; '.join(replaced[:3])}"
         verdict = replace(verdict, complete=False, reason=reason)

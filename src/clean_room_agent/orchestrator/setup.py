@@ -34,7 +34,7 @@ from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.ports import ContextPort
 from clean_room_agent.orchestrator.run import Progress, Run, RunLimits
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
-from clean_room_agent.orchestrator.shelter import Ground, make_shelter
+from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs, set_up_sandbox
 from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.links import copy_included
 from clean_room_agent.removal import remove_tree
@@ -55,7 +55,7 @@ class RunParts:
     observer: Observer
     meter: Meter
     limits: RunLimits
-    ground: Ground
+    sandbox_inputs: SandboxInputs
     worktree_path: Path
     report: Path
     environment: Mapping[str, str]
@@ -155,9 +155,9 @@ def _differences(taken: Snapshot) -> list[str]:
     return [f"{words}: {_several(paths)}" for words, paths in said if paths]
 
 
-def _hollow(ground: Ground, repo: Repository, worktree: Worktree) -> list[str]:
+def _hollow(sandbox_inputs: SandboxInputs, repo: Repository, worktree: Worktree) -> list[str]:
     """In words, the submodules that the user's tree has and the worktree has not."""
-    brought = {name.rstrip("/") for name in ground.worktree.link}
+    brought = {name.rstrip("/") for name in sandbox_inputs.worktree.link}
     missing = tuple(
         name
         for name in worktree.submodules
@@ -251,7 +251,7 @@ def _bench(
     parts: RunParts, worktree: Worktree, commit: str, report: Path
 ) -> tuple[TestBench, tuple[str, ...]]:
     return open_bench(
-        parts.ground,
+        parts.sandbox_inputs,
         parts.repo,
         worktree,
         commit=commit,
@@ -262,7 +262,7 @@ def _bench(
 
 
 def open_bench(
-    ground: Ground,
+    sandbox_inputs: SandboxInputs,
     repo: Repository,
     worktree: Worktree,
     *,
@@ -272,24 +272,24 @@ def open_bench(
     observer: Observer,
 ) -> tuple[TestBench, tuple[str, ...]]:
     """The place where tests run, in the worktree, which holds `commit`; and what a person is to know of it."""
-    shelter = make_shelter(ground, worktree, environment, report)
+    sandbox_setup = set_up_sandbox(sandbox_inputs, worktree, environment, report)
     included = included_files(repo)
-    told = [*shelter.told, *_hollow(ground, repo, worktree)]
+    told = [*sandbox_setup.told, *_hollow(sandbox_inputs, repo, worktree)]
     if included:
         several = "s" if len(included) > 1 else ""
         told.append(f"{INCLUDE_FILE}: {len(included)} ignored file{several} copied in for the tests")
         copy_included(worktree.path, repo.top, included)
     bench = TestBench(
-        config=ground.testing,
+        config=sandbox_inputs.testing,
         worktree=worktree,
         repo_top=repo.top,
         inherited=environment,
         report=report,
-        keep=shelter.copies.brought if shelter.copies else (),
+        keep=sandbox_setup.copies.brought if sandbox_setup.copies else (),
         observer=observer,
-        sandbox=shelter.sandbox,
+        sandbox=sandbox_setup.sandbox,
         included=included,
-        copies=shelter.copies,
+        copies=sandbox_setup.copies,
         clean_at=commit,
     )
     return bench, tuple(told)
@@ -297,7 +297,7 @@ def open_bench(
 
 @contextlib.contextmanager
 def opened_bench(
-    ground: Ground,
+    sandbox_inputs: SandboxInputs,
     repo: Repository,
     commit: str,
     *,
@@ -316,7 +316,7 @@ def opened_bench(
     report = reports_beside(place) / "results.xml"
     try:
         yield open_bench(
-            ground,
+            sandbox_inputs,
             repo,
             worktree,
             commit=commit,

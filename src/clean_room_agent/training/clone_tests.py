@@ -7,8 +7,8 @@ from pathlib import Path
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.orchestrator.events import Nobody
+from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs
 from clean_room_agent.orchestrator.setup import opened_bench
-from clean_room_agent.orchestrator.shelter import Ground
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.training.edit_steps import Changes, RunTests
 
@@ -17,7 +17,7 @@ MESSAGE = "An answer under evaluation\n"
 
 @contextlib.contextmanager
 def opened_tests(
-    repo: Repository, ground: Ground, place: Path, task_id: str, environment: Mapping[str, str]
+    repo: Repository, sandbox_inputs: SandboxInputs, place: Path, task_id: str, environment: Mapping[str, str]
 ) -> Iterator[RunTests]:
     """What runs the repository's test command, in a work tree at `place`, which is gone afterwards.
 
@@ -26,7 +26,7 @@ def opened_tests(
         GitError: there can be no work tree.
     """
     with opened_bench(
-        ground,
+        sandbox_inputs,
         repo,
         repo.head,
         place=place,

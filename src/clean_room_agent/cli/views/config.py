@@ -10,8 +10,8 @@ from clean_room_agent.app.config_values import (
 )
 from clean_room_agent.app.settings import user_config_file
 from clean_room_agent.cli import output
-from clean_room_agent.cli.neutral import neutral
 from clean_room_agent.cli.paging import paged
+from clean_room_agent.cli.sanitized import sanitized
 
 COLOURS = {"repository": "green", "user": "cyan", "default": "dim", "not set": "yellow"}
 
@@ -47,7 +47,7 @@ def show(values: tuple[ConfiguredValue, ...], *, as_json: bool, sources: bool) -
     with paged() as console:
         if sources:
             console.print(Text(f"user: {user_config_file()}", style="dim"))
-        for each in neutral(values):
+        for each in sanitized(values):
             line = Text(each.key, style="bold").append(" = ", style="dim")
             line.append("" if each.value is None else toml(each.value), style="not bold")
             if sources:

@@ -13,7 +13,7 @@ from rich.console import RenderableType
 from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.app.token_estimators import read_estimators
 from clean_room_agent.artifacts.ids import short_id
-from clean_room_agent.cli.neutral import neutral
+from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.report.causes import ending_on_record
 from clean_room_agent.report.decisions import render_verdicts, verdicts
@@ -69,7 +69,7 @@ class Section(Generic[DataT]):
 
     def show(self) -> RenderableType:
         """The data made safe for a terminal, then rendered."""
-        return self.render(neutral(self.data))
+        return self.render(sanitized(self.data))
 
 
 def is_patch(diffs: tuple[AttemptDiff, ...]) -> bool:

@@ -13,7 +13,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
-def heard_by(handle: Callable[[], None]) -> Iterator[None]:
+def on_interrupt(handle: Callable[[], None]) -> Iterator[None]:
     """Signals that ask the program to end call `handle`; who ignores one (nohup) goes on ignoring it."""
     before = {}
     if threading.current_thread() is threading.main_thread():
@@ -28,7 +28,7 @@ def heard_by(handle: Callable[[], None]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def listening(task_id: str) -> Iterator[Interrupts]:
+def interruptible(task_id: str) -> Iterator[Interrupts]:
     """Signals that ask the program to end are heard by what is given.
 
     Raises:
@@ -36,7 +36,7 @@ def listening(task_id: str) -> Iterator[Interrupts]:
     """
     interrupts = Interrupts()
     try:
-        with heard_by(interrupts.ask):
+        with on_interrupt(interrupts.ask):
             yield interrupts
     except KeyboardInterrupt as exc:
         hint = f"go on with: cra solve --resume {short_id(task_id)}"

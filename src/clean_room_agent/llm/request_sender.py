@@ -48,7 +48,7 @@ LEAST_ROOM = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Time as the wire knows it; tests put their own in."""
+    """Clock and sleep; tests put their own in."""
 
     clock: Callable[[], str]
     """UTC ISO 8601."""
@@ -108,7 +108,7 @@ class _Outcome:
     latency_ms: int
 
 
-class Wire:
+class RequestSender:
     """Sends questions, at most `[models].parallel` at a time, and records each request before its answer is used."""
 
     def __init__(

@@ -9,7 +9,7 @@ from clean_room_agent.report.values import change_texts
 ValueT = TypeVar("ValueT")
 
 
-class NeutralView:
+class SanitizedView:
     """An `Observer` that hands each event on, made safe for a terminal."""
 
     def __init__(self, view: Observer, display: Display) -> None:
@@ -33,6 +33,6 @@ class RedactedView:
         self._view.notice(self._display.redacted(event))
 
 
-def neutral(value: ValueT) -> ValueT:
+def sanitized(value: ValueT) -> ValueT:
     """`value` without secrets, the control characters of every text in it written as escapes."""
     return change_texts(value, current_display().safe)  # type: ignore[no-any-return]

@@ -17,7 +17,12 @@ from clean_room_agent.git.included import included_files
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.shown import bare_configuration
 from clean_room_agent.git.worktree import Worktree, add_worktree
-from clean_room_agent.orchestrator.shelter import NO_SANDBOX, Ground, Shelter, make_shelter
+from clean_room_agent.orchestrator.sandbox_setup import (
+    NO_SANDBOX,
+    SandboxInputs,
+    SandboxSetup,
+    set_up_sandbox,
+)
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.links import copy_included
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
@@ -34,28 +39,28 @@ def make_tree(tmp_path: Path, files: Files) -> Worktree:
     return add_worktree(repo, repo.head, tmp_path / "cache/tree", "task")
 
 
-def shelter_for(
+def setup_for(
     tree: Worktree,
     mode: Mode,
     find: Callable[[], Bubblewrap | Obstacle] = lambda: MISSING,
     *,
     command: str = "true",
     worktree: WorktreeConfig | None = None,
-) -> Shelter:
-    ground = Ground(
+) -> SandboxSetup:
+    sandbox_inputs = SandboxInputs(
         config=SandboxConfig(mode=mode),
         testing=TestingConfig(test_command=command),
         worktree=worktree or WorktreeConfig(),
         home=tree.repo.top.parent,
         find=find,
     )
-    return make_shelter(ground, tree, ENV, tree.path.parent / "reports/results.xml")
+    return set_up_sandbox(sandbox_inputs, tree, ENV, tree.path.parent / "reports/results.xml")
 
 
 def sandboxed(tree: Worktree, command: str, worktree: WorktreeConfig | None = None) -> Sandbox:
-    shelter = shelter_for(tree, "bwrap", installed, command=command, worktree=worktree)
-    assert shelter.sandbox is not None
-    return shelter.sandbox
+    sandbox_setup = setup_for(tree, "bwrap", installed, command=command, worktree=worktree)
+    assert sandbox_setup.sandbox is not None
+    return sandbox_setup.sandbox
 
 
 def without_the_mount(sandbox: Sandbox) -> Sandbox:
@@ -83,18 +88,18 @@ def make_environment(folder: Path, *, paths: str = "") -> None:
 
 def test_none_is_said_and_runs_as_the_user(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"a.py": BEFORE})
-    assert shelter_for(tree, "none").told == (NO_SANDBOX,)
+    assert setup_for(tree, "none").told == (NO_SANDBOX,)
 
 
 def test_auto_without_bubblewrap_is_said_with_the_reason_and_the_remedy(tmp_path: Path) -> None:
-    shelter = shelter_for(make_tree(tmp_path, {"a.py": BEFORE}), "auto")
-    assert shelter.sandbox is None
-    assert shelter.told == (f"{NO_SANDBOX} (bubblewrap is not installed; install it)",)
+    sandbox_setup = setup_for(make_tree(tmp_path, {"a.py": BEFORE}), "auto")
+    assert sandbox_setup.sandbox is None
+    assert sandbox_setup.told == (f"{NO_SANDBOX} (bubblewrap is not installed; install it)",)
 
 
 def test_a_configured_sandbox_that_cannot_be_had_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="not installed") as caught:
-        shelter_for(make_tree(tmp_path, {"a.py": BEFORE}), "bwrap")
+        setup_for(make_tree(tmp_path, {"a.py": BEFORE}), "bwrap")
     assert caught.value.hint == "install it"
 
 
@@ -105,7 +110,7 @@ def test_a_sandbox_that_fails_for_this_repository_alone_is_an_error(mode: Mode, 
     broken.chmod(0o755)
     tree = make_tree(tmp_path, {"a.py": BEFORE})
     with pytest.raises(ConfigError, match="works on this machine, but not for this repository"):
-        shelter_for(tree, mode, lambda: Bubblewrap(program=str(broken), version="0.8.0"))
+        setup_for(tree, mode, lambda: Bubblewrap(program=str(broken), version="0.8.0"))
 
 
 def linked_hooks(top: Path) -> None:
@@ -192,9 +197,9 @@ def test_a_command_that_the_sandbox_does_not_show_is_told_with_the_remedy(tmp_pa
 
 @pytest.mark.parametrize("mode", ["auto", "bwrap"])
 def test_where_bubblewrap_works_both_take_it(mode: Mode, tmp_path: Path) -> None:
-    shelter = shelter_for(make_tree(tmp_path, {"a.py": BEFORE}), mode, installed)
-    assert shelter.sandbox is not None
-    assert shelter.told[0].startswith("sandbox: bubblewrap")
+    sandbox_setup = setup_for(make_tree(tmp_path, {"a.py": BEFORE}), mode, installed)
+    assert sandbox_setup.sandbox is not None
+    assert sandbox_setup.told[0].startswith("sandbox: bubblewrap")
 
 
 def test_an_editable_install_finds_the_worktree_s_files(tmp_path: Path) -> None:
@@ -250,10 +255,10 @@ def test_a_linked_folder_that_is_no_environment_is_left_out_and_said(goal: str, 
     folder.mkdir(exist_ok=True)
     (folder / "private").write_text("secret")
     (tree.repo.top / "venv").symlink_to(folder)
-    shelter = shelter_for(tree, "bwrap", installed)
-    assert any(text.startswith("venv: left out (a link to ") for text in shelter.told)
-    assert shelter.sandbox is not None
-    done = shelter.sandbox.run("grep -rs secret ~ . venv", env=ENV, timeout=PATIENCE)
+    sandbox_setup = setup_for(tree, "bwrap", installed)
+    assert any(text.startswith("venv: left out (a link to ") for text in sandbox_setup.told)
+    assert sandbox_setup.sandbox is not None
+    done = sandbox_setup.sandbox.run("grep -rs secret ~ . venv", env=ENV, timeout=PATIENCE)
     assert done.stdout == b""
 
 

@@ -1,4 +1,4 @@
-"""Who has a task in hand."""
+"""The lock of a task: one process works on it at a time."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ PATIENCE = 2.0
 
 
 @contextlib.contextmanager
-def in_hand(workspace: Workspace, task_id: str, *, patience: float = PATIENCE) -> Iterator[None]:
-    """No other process has the task in hand meanwhile; the lock's file goes with the task's session.
+def task_lock(workspace: Workspace, task_id: str, *, patience: float = PATIENCE) -> Iterator[None]:
+    """No other process holds the task meanwhile; the lock's file goes with the task's session.
 
     Raises:
         UsageError: another one has.

@@ -21,7 +21,7 @@ NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class SandboxInputs:
     """What is configured and what is there, for the place in which commands run."""
 
     config: SandboxConfig
@@ -34,7 +34,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shelter:
+class SandboxSetup:
     """Where commands run, and what a person is to know of it."""
 
     sandbox: Sandbox | None
@@ -43,7 +43,9 @@ class Shelter:
     """The linked folders that were brought into the worktree; None where they are mounted."""
 
 
-def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path) -> Shelter:
+def set_up_sandbox(
+    sandbox_inputs: SandboxInputs, worktree: Worktree, environment: Mapping[str, str], report: Path
+) -> SandboxSetup:
     """The place for the commands of a run in `worktree`; what they need beside its files was brought there.
 
     Where bubblewrap works on this machine, a sandbox that cannot be had for this repository is an error: what the
@@ -54,40 +56,48 @@ def make_shelter(ground: Ground, worktree: Worktree, environment: Mapping[str, s
         RepositoryError: `[worktree] link` leads out of the repository.
         CommandError: the copy of a linked folder failed, or whether bubblewrap works could not be found out.
     """
-    top, links = worktree.repo.top, ground.worktree.link
+    top, links = worktree.repo.top, sandbox_inputs.worktree.link
     found: Bubblewrap | Obstacle = Obstacle(reason="", remedy="")
-    if ground.config.mode != "none":
-        found = ground.find()
+    if sandbox_inputs.config.mode != "none":
+        found = sandbox_inputs.find()
     if isinstance(found, Bubblewrap):
-        sandbox = _tried(found, ground, worktree, environment, report)
+        sandbox = _tried(found, sandbox_inputs, worktree, environment, report)
         names = ", ".join(str(place.relative_to(top)) for _, place in sandbox.policy.mounts)
         shown = f"; {names} read-only" if names else ""
         text = f"sandbox: bubblewrap {found.version}, no network, your home hidden{shown}"
         copied: tuple[str, ...] = ()
         copies = None
-        if ground.worktree.in_sandbox == "copy":
+        if sandbox_inputs.worktree.in_sandbox == "copy":
             copies = Copies(worktree=worktree.path, repo_top=top, names=links, how="copy", turn=False)
             copied = copies.bring()
         left_out = (f"{name}: left out ({why})" for name, why in strange_links(top, links))
-        return Shelter(sandbox=sandbox, told=(text, *left_out, *copied), copies=copies)
-    if ground.config.mode == "bwrap":
+        return SandboxSetup(sandbox=sandbox, told=(text, *left_out, *copied), copies=copies)
+    if sandbox_inputs.config.mode == "bwrap":
         raise ConfigError(
             f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
         )
     because = f" ({found.reason}; {found.remedy})" if found.reason else ""
     copies = Copies(
-        worktree=worktree.path, repo_top=top, names=links, how=ground.worktree.without_sandbox, turn=True
+        worktree=worktree.path,
+        repo_top=top,
+        names=links,
+        how=sandbox_inputs.worktree.without_sandbox,
+        turn=True,
     )
     done = copies.bring()
-    return Shelter(sandbox=None, told=(NO_SANDBOX + because, *done), copies=copies)
+    return SandboxSetup(sandbox=None, told=(NO_SANDBOX + because, *done), copies=copies)
 
 
 def _tried(
-    bubblewrap: Bubblewrap, ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path
+    bubblewrap: Bubblewrap,
+    sandbox_inputs: SandboxInputs,
+    worktree: Worktree,
+    environment: Mapping[str, str],
+    report: Path,
 ) -> Sandbox:
     if worktree.repo.top == Path("/"):
         raise ConfigError("there can be no sandbox: the repository is the root folder", hint=OTHER_REMEDY)
-    sandbox = _sandbox(bubblewrap, ground, worktree, environment, report)
+    sandbox = _sandbox(bubblewrap, sandbox_inputs, worktree, environment, report)
     report.parent.mkdir(parents=True, exist_ok=True)
     obstacle = sandbox.try_out(environment)
     if obstacle is not None:
@@ -99,11 +109,15 @@ def _tried(
 
 
 def _sandbox(
-    bubblewrap: Bubblewrap, ground: Ground, worktree: Worktree, environment: Mapping[str, str], report: Path
+    bubblewrap: Bubblewrap,
+    sandbox_inputs: SandboxInputs,
+    worktree: Worktree,
+    environment: Mapping[str, str],
+    report: Path,
 ) -> Sandbox:
-    config, testing, top = ground.config, ground.testing, worktree.repo.top
-    mount = ground.worktree.in_sandbox == "mount"
-    links = links_to_mount(worktree.path, top, ground.worktree.link)
+    config, testing, top = sandbox_inputs.config, sandbox_inputs.testing, worktree.repo.top
+    mount = sandbox_inputs.worktree.in_sandbox == "mount"
+    links = links_to_mount(worktree.path, top, sandbox_inputs.worktree.link)
     commands = (
         testing.test_command,
         testing.step_test_command,
@@ -113,7 +127,7 @@ def _sandbox(
     inside = test_environment(environment, top, top, report)
     read = [
         GUARD,
-        *(ground.home / path.removeprefix("~/") for path in config.read),
+        *(sandbox_inputs.home / path.removeprefix("~/") for path in config.read),
         *tool_places(inside, [command for command in commands if command], top),
     ]
     for name, source in links:
@@ -121,7 +135,7 @@ def _sandbox(
     policy = Policy(
         tree=worktree.path,
         at=top,
-        home=ground.home,
+        home=sandbox_inputs.home,
         reports=report.parent,
         mounts=tuple((source, top / name) for name, source in links) if mount else (),
         read=tuple(read),

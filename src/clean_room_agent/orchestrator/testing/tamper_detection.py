@@ -19,7 +19,7 @@ MEDDLING = re.compile(
 )
 
 
-def meddling(diff: str) -> tuple[str, ...]:
+def tampering(diff: str) -> tuple[str, ...]:
     """`path: line` for each line that the unified `diff` adds, outside of tests, and that replaces a judge; in order."""
     return tuple(
         f"{path}: {line.strip()}"
