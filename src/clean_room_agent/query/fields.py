@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.db.curated import postings
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.query.past import Past
+from clean_room_agent.query.history import Past
 
 FIELD_WEIGHTS = (6.0, 3.0, 1.5, 1.5, 1.0, 0.56)
 """For path, symbols, docstrings, comments, body, history: measured on 460 tasks of five repositories."""

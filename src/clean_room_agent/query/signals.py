@@ -7,7 +7,7 @@ from clean_room_agent.db.curated import symbols
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query.chunks import Near
 from clean_room_agent.query.fields import Fields, TermGains
-from clean_room_agent.query.past import Past, Vote
+from clean_room_agent.query.history import Past, Vote
 from clean_room_agent.query.question import Question
 
 TERMS_SHOWN = 5

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from clean_room_agent.db.curated import past
-from clean_room_agent.db.curated.past import CommitTuple
+from clean_room_agent.db.curated import history_rows
+from clean_room_agent.db.curated.history_rows import CommitTuple
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import LogEntry
-from clean_room_agent.indexer.past.placing import Places
+from clean_room_agent.indexer.history.renames import Places
 from clean_room_agent.indexer.terms import count_terms
 
 GAP = 1 << 12
@@ -87,7 +87,7 @@ class Touches:
 
 def write_commits(conn: Connection, repo_id: int, entries: Sequence[LogEntry], counts: Counts) -> None:
     """The history is `entries`, newest first; what they touched is still to be written."""
-    past.clear_history(conn)
+    history_rows.clear_history(conn)
     numbered = list(zip(_numbers(entries), entries, strict=True))
     insert_commits(conn, repo_id, reversed(numbered), counts)
     insert_terms(conn, reversed(numbered[:SEARCHED_COMMITS]))
@@ -98,11 +98,13 @@ def write_touches(conn: Connection, scope: Scope, entries: Sequence[LogEntry]) -
     touches = Touches(Places(scope.ids))
     for number, entry in zip(_numbers(entries), entries, strict=True):
         touches.add(number, entry)
-    past.insert_file_commits(conn, touches.file_commits())
-    past.insert_lost_commits(conn, touches.lost_commits())
+    history_rows.insert_file_commits(conn, touches.file_commits())
+    history_rows.insert_lost_commits(conn, touches.lost_commits())
     pair_counts, newest = touches.pairs(scope.pair_bound)
     hashes = {number: entry.hash for number, entry in zip(_numbers(entries), entries, strict=True)}
-    past.load_pairs(conn, ((*pair, pair_counts[pair], hashes[newest[pair]]) for pair in sorted(pair_counts)))
+    history_rows.load_pairs(
+        conn, ((*pair, pair_counts[pair], hashes[newest[pair]]) for pair in sorted(pair_counts))
+    )
 
 
 def _numbers(entries: Sequence[LogEntry]) -> range:
@@ -115,13 +117,15 @@ def insert_commits(
 ) -> None:
     """The commits and their renames are in the database."""
     listed = list(numbered)
-    past.insert_commits(conn, (_commit(repo_id, number, entry, counts) for number, entry in listed))
-    past.insert_renames(conn, ((number, old, new) for number, entry in listed for old, new in entry.renames))
+    history_rows.insert_commits(conn, (_commit(repo_id, number, entry, counts) for number, entry in listed))
+    history_rows.insert_renames(
+        conn, ((number, old, new) for number, entry in listed for old, new in entry.renames)
+    )
 
 
 def insert_terms(conn: Connection, numbered: Iterable[tuple[int, LogEntry]]) -> None:
     """The terms of the messages of these commits are in the database, unless they touched too many files."""
-    past.put_terms(
+    history_rows.put_terms(
         conn,
         (
             (number, terms_text(entry.message))

@@ -17,7 +17,7 @@ MANY = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class HistoryDelta:
     """The way from one history to another; both orders end where they become the same."""
 
     added: Mapping[str, LogEntry]
@@ -30,7 +30,7 @@ class Course:
     """Newest first: the commits that go, and the same shared ones in the same order."""
 
 
-def find_course(top: Path, *, head: str, known: str, log: Answer) -> Course | None:
+def find_delta(top: Path, *, head: str, known: str, log: Answer) -> HistoryDelta | None:
     """The way from `known` to `head`; None where everything is better read anew.
 
     `log`: what `head` reaches and `known` does not, with parents.
@@ -38,19 +38,19 @@ def find_course(top: Path, *, head: str, known: str, log: Answer) -> Course | No
     try:
         added = {entry.hash: entry for entry in read_log(log.take())}
         if is_line(added, head=head, known=known):
-            return Course(added=added, gone=frozenset(), new=tuple(added), old=())
-        course = _splice(top, head, known, added, {})
-        if course is None:
+            return HistoryDelta(added=added, gone=frozenset(), new=tuple(added), old=())
+        delta = _splice(top, head, known, added, {})
+        if delta is None:
             lost = parents_between(top, known, head)
-            course = _splice(top, head, known, added, lost) if 0 < len(lost) <= MANY else None
+            delta = _splice(top, head, known, added, lost) if 0 < len(lost) <= MANY else None
     except GitError:
         return None  # `known` is gone: the history was rewritten and its rest thrown away
-    return course
+    return delta
 
 
 def _splice(
     top: Path, head: str, known: str, added: Mapping[str, LogEntry], lost: Mapping[str, tuple[str, ...]]
-) -> Course | None:
+) -> HistoryDelta | None:
     """The way if `lost` are the commits that go, with their parents."""
     parents = {parent for entry in added.values() for parent in entry.parents.split()}
     parents.update(parent for names in lost.values() for parent in names)
@@ -58,7 +58,7 @@ def _splice(
     if not lost:
         joints.add(known)  # reached from `head`, or else something goes
     ways = splice(walk(top, head), walk(top, known), added=added.keys(), gone=lost.keys(), joints=joints)
-    return None if ways is None else Course(added=added, gone=frozenset(lost), new=ways[0], old=ways[1])
+    return None if ways is None else HistoryDelta(added=added, gone=frozenset(lost), new=ways[0], old=ways[1])
 
 
 def is_line(added: Mapping[str, LogEntry], *, head: str, known: str) -> bool:

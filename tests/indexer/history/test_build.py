@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.repositories import FIRST_DATE, commit, git, init_repository, make_repository, write
-from tests.indexer.past.history_index import HistoryIndex
+from tests.indexer.history.history_index import HistoryIndex
 
 from clean_room_agent.indexer.config import IndexConfig
-from clean_room_agent.indexer.history import begin_history
-from clean_room_agent.indexer.past import onward, rows
-from clean_room_agent.indexer.past.state import read_state
+from clean_room_agent.indexer.history import rows, sync
+from clean_room_agent.indexer.history.build import begin_history
+from clean_room_agent.indexer.history.state import read_state
 
 TEXT = "x = {}\n" * 9
 
@@ -212,9 +212,9 @@ def test_another_bound_is_a_new_history(index: HistoryIndex) -> None:
 def test_lines_are_counted_in_the_newest_commits_or_in_all_from_then_on(
     index: HistoryIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(onward, "COUNTED_COMMITS", 2)
+    monkeypatch.setattr(sync, "COUNTED_COMMITS", 2)
     monkeypatch.setattr(rows, "COUNTED_COMMITS", 2)
-    monkeypatch.setattr("clean_room_agent.indexer.history.COUNTED_COMMITS", 2)
+    monkeypatch.setattr("clean_room_agent.indexer.history.build.COUNTED_COMMITS", 2)
 
     def counted() -> list[object]:
         return [row[5:] for row in index.rows()["commits"]]

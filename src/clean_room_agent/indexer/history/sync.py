@@ -5,13 +5,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Protocol
 
-from clean_room_agent.db.curated import past
+from clean_room_agent.db.curated import history_rows
 from clean_room_agent.db.curated.history import count_commits
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.git.log import LogEntry
-from clean_room_agent.indexer.past.course import Course
-from clean_room_agent.indexer.past.placing import NO_BOUND, Move, Places, Renames, Step, find_moves
-from clean_room_agent.indexer.past.rows import (
+from clean_room_agent.indexer.history.delta import HistoryDelta
+from clean_room_agent.indexer.history.renames import NO_BOUND, Move, Places, Renames, Step, find_moves
+from clean_room_agent.indexer.history.rows import (
     COUNTED_COMMITS,
     GAP,
     SEARCHED_COMMITS,
@@ -41,7 +41,7 @@ class Reader(Protocol):
         """The lines that each of these commits changed; nothing where that cannot be told."""
 
 
-class Onward:
+class HistorySync:
     """One change of the history in the database.
 
     `stale` gathers the files whose past is another than before, `renewed` those of them whose pairs cannot be told
@@ -58,31 +58,31 @@ class Onward:
 
     def find_lost(self) -> None:
         """Files that took a path with a past have it."""
-        for path in past.list_lost_paths(self._conn):
+        for path in history_rows.list_lost_paths(self._conn):
             file_id = self._scope.ids.get(path)
             if file_id is not None:
-                commits = past.take_past(self._conn, path, None, oldest=0, newest=NO_BOUND)
-                past.put_past(self._conn, path, file_id, commits)
-                past.forget_lost_path(self._conn, path)
+                commits = history_rows.take_past(self._conn, path, None, oldest=0, newest=NO_BOUND)
+                history_rows.put_past(self._conn, path, file_id, commits)
+                history_rows.forget_lost_path(self._conn, path)
                 self._renewed.add(file_id)
 
-    def follow(self, course: Course) -> bool:
+    def follow(self, delta: HistoryDelta) -> bool:
         """The commits are those of the new history.
 
         False where that cannot be told from what is known: everything is to be read anew then.
         """
         full = count_commits(self._conn) >= self._scope.bound
-        gone = past.list_ids(self._conn, course.gone)
-        shared = past.list_ids(self._conn, [name for name in course.old if name not in course.gone])
-        renames = _renames(self._conn, course, shared, gone)
+        gone = history_rows.list_ids(self._conn, delta.gone)
+        shared = history_rows.list_ids(self._conn, [name for name in delta.old if name not in delta.gone])
+        renames = _renames(self._conn, delta, shared, gone)
         self._remove(gone)
-        unclear = self._move(find_moves(_steps(course, shared, gone, renames)))
+        unclear = self._move(find_moves(_steps(delta, shared, gone, renames)))
         if len(unclear) > MANY:
             return False
-        numbers = self._numbers(course, shared, full=full)
+        numbers = self._numbers(delta, shared, full=full)
         if numbers is None:
             return False
-        self._add(course, numbers, shared, renames)
+        self._add(delta, numbers, shared, renames)
         self._place_again(unclear)
         surplus = count_commits(self._conn) - self._scope.bound
         if surplus < 0 and full:
@@ -94,26 +94,26 @@ class Onward:
     def settle_pairs(self) -> None:
         """The pairs are those of the files' commits."""
         for file_id in sorted(self._renewed):
-            past.renew_pairs(self._conn, file_id, self._scope.pair_bound)
+            history_rows.renew_pairs(self._conn, file_id, self._scope.pair_bound)
         self.stale |= self._renewed
 
-    def settle_terms(self, course: Course) -> None:
+    def settle_terms(self, delta: HistoryDelta) -> None:
         """The terms kept are those of the newest commits."""
-        oldest = past.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
-        past.drop_terms(self._conn, oldest)
-        if course.gone:
-            unread = past.list_unread_messages(self._conn, oldest, SEARCHED_FILES)
-            past.put_terms(self._conn, ((commit, terms_text(message)) for commit, message in unread))
+        oldest = history_rows.id_at(self._conn, SEARCHED_COMMITS - 1) or 0
+        history_rows.drop_terms(self._conn, oldest)
+        if delta.gone:
+            unread = history_rows.list_unread_messages(self._conn, oldest, SEARCHED_FILES)
+            history_rows.put_terms(self._conn, ((commit, terms_text(message)) for commit, message in unread))
 
-    def settle_lines(self, course: Course, counts: Counts, *, every: bool) -> None:
+    def settle_lines(self, delta: HistoryDelta, counts: Counts, *, every: bool) -> None:
         """The lines of the newest commits are counted, or of all; `counts` are those known beforehand."""
-        oldest = 0 if every else past.id_at(self._conn, COUNTED_COMMITS - 1) or 0
+        oldest = 0 if every else history_rows.id_at(self._conn, COUNTED_COMMITS - 1) or 0
         if oldest:
-            past.drop_line_counts(self._conn, oldest, len(course.added))
-        uncounted = past.list_uncounted(self._conn, oldest)
+            history_rows.drop_line_counts(self._conn, oldest, len(delta.added))
+        uncounted = history_rows.list_uncounted(self._conn, oldest)
         missing = [name for name in uncounted if name not in counts]
         found = {**counts, **self._reader.count_lines(missing)} if missing else counts
-        past.put_line_counts(
+        history_rows.put_line_counts(
             self._conn,
             [(number, *found[name]) for name, number in uncounted.items() if name in found],
         )
@@ -122,18 +122,18 @@ class Onward:
         """The commits are gone, and taken off the pairs, which may still name them as their newest."""
         pairs: Counter[tuple[int, int]] = Counter()
         for number in sorted(gone.values()):
-            for touched in past.list_touched(self._conn, number, number):
+            for touched in history_rows.list_touched(self._conn, number, number):
                 self.stale.update(touched.file_ids)
                 if touched.files_changed <= self._scope.pair_bound:
                     pairs.update(combinations(touched.file_ids, 2))
         self._take_pairs(pairs)
-        past.delete_commits(self._conn, gone.values())
+        history_rows.delete_commits(self._conn, gone.values())
         if gone:
-            past.drop_dead_lost(self._conn)
+            history_rows.drop_dead_lost(self._conn)
         self._orphans = (sorted(pairs), frozenset(gone))
 
     def _take_pairs(self, pairs: Counter[tuple[int, int]]) -> None:
-        past.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
+        history_rows.remove_pairs(self._conn, [(*pair, pairs[pair]) for pair in sorted(pairs)])
 
     def _move(self, moves: Sequence[Move]) -> set[int]:
         """Pasts are where their paths lead now; the commits of which only git can tell."""
@@ -142,7 +142,9 @@ class Onward:
         taken: list[tuple[str, list[int]]] = []
         for move in moves:
             source = ids.get(move.source)
-            commits = past.take_past(self._conn, move.source, source, oldest=move.oldest, newest=move.newest)
+            commits = history_rows.take_past(
+                self._conn, move.source, source, oldest=move.oldest, newest=move.newest
+            )
             if commits and source is not None:
                 self._renewed.add(source)
             if move.target is None:
@@ -151,7 +153,7 @@ class Onward:
                 taken.append((move.target, commits))
         for path, commits in taken:
             target = ids.get(path)
-            past.put_past(self._conn, path, target, commits)
+            history_rows.put_past(self._conn, path, target, commits)
             if commits and target is not None:
                 self._renewed.add(target)
         return unclear
@@ -160,9 +162,9 @@ class Onward:
         """These commits touched what git says."""
         if not unclear:
             return
-        hashes = past.list_hashes(self._conn, sorted(unclear))
+        hashes = history_rows.list_hashes(self._conn, sorted(unclear))
         entries = {entry.hash: entry for entry in self._reader.read_commits(list(hashes))}
-        renames = past.list_renames(self._conn, 0)
+        renames = history_rows.list_renames(self._conn, 0)
         places = Places(self._scope.ids)
         touches = Touches(places)
         again = {number: entries[name] for name, number in hashes.items()}
@@ -171,17 +173,19 @@ class Onward:
                 touches.add(number, again[number])
             else:
                 places.follow(renames[number])
-        past.insert_file_commits(self._conn, touches.file_commits())
-        past.insert_lost_commits(self._conn, touches.lost_commits())
+        history_rows.insert_file_commits(self._conn, touches.file_commits())
+        history_rows.insert_lost_commits(self._conn, touches.lost_commits())
         self._renewed.update(touches.by_file)
 
-    def _numbers(self, course: Course, shared: Mapping[str, int], *, full: bool) -> dict[str, int] | None:
+    def _numbers(
+        self, delta: HistoryDelta, shared: Mapping[str, int], *, full: bool
+    ) -> dict[str, int] | None:
         """Ids for the commits that come, between those of their neighbours; None where there is no room."""
         numbers: dict[str, int] = {}
         newer: int | None = None
         run: list[str] = []
-        for name in course.new:
-            entry = course.added.get(name)
+        for name in delta.new:
+            entry = delta.added.get(name)
             if entry is not None and not entry.is_merge:
                 run.append(name)
             elif name in shared:
@@ -190,47 +194,47 @@ class Onward:
                 newer, run = shared[name], []
         if not run:
             return numbers
-        older = past.id_before(self._conn, NO_BOUND if newer is None else newer)
+        older = history_rows.id_before(self._conn, NO_BOUND if newer is None else newer)
         if older is None and full:
             return None
         return numbers if _spread(run, older or 0, newer, numbers) else None
 
     def _add(
         self,
-        course: Course,
+        delta: HistoryDelta,
         numbers: Mapping[str, int],
         shared: Mapping[str, int],
         renames: Mapping[int, Renames],
     ) -> None:
-        past.renew_newest(self._conn, *self._orphans, self._scope.pair_bound)
+        history_rows.renew_newest(self._conn, *self._orphans, self._scope.pair_bound)
         places = Places(self._scope.ids)
         touches = Touches(places)
-        for name in course.new:
+        for name in delta.new:
             if name in numbers:
-                touches.add(numbers[name], course.added[name])
+                touches.add(numbers[name], delta.added[name])
             elif name in shared:
                 places.follow(renames.get(shared[name], ()))
-        self._store(touches, [(numbers[name], course.added[name]) for name in numbers])
+        self._store(touches, [(numbers[name], delta.added[name]) for name in numbers])
 
     def _store(self, touches: Touches, numbered: Iterable[tuple[int, LogEntry]]) -> None:
         """Commits that were not there are, with what they touched."""
         listed = sorted(numbered)
         insert_commits(self._conn, self._scope.repo_id, listed, {})
-        past.insert_file_commits(self._conn, touches.file_commits())
-        past.insert_lost_commits(self._conn, touches.lost_commits())
+        history_rows.insert_file_commits(self._conn, touches.file_commits())
+        history_rows.insert_lost_commits(self._conn, touches.lost_commits())
         counts, newest = touches.pairs(self._scope.pair_bound)
-        past.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
+        history_rows.add_pairs(self._conn, [(*pair, counts[pair], newest[pair]) for pair in sorted(counts)])
         insert_terms(self._conn, listed)
         self.stale.update(touches.by_file)
 
     def _reach_back(self, oldest: Sequence[LogEntry]) -> bool:
         """Commits older than the known ones are there too; False where there is no room for their ids."""
         numbers: dict[str, int] = {}
-        newer = next(iter(past.oldest_ids(self._conn, 1)), None)
+        newer = next(iter(history_rows.oldest_ids(self._conn, 1)), None)
         if not _spread([entry.hash for entry in oldest], 0, newer, numbers):
             return False
         places = Places(self._scope.ids)
-        for _, renames in sorted(past.list_renames(self._conn, 0).items(), reverse=True):
+        for _, renames in sorted(history_rows.list_renames(self._conn, 0).items(), reverse=True):
             places.follow(renames)
         touches = Touches(places)
         for entry in oldest:
@@ -240,15 +244,15 @@ class Onward:
 
     def _forget(self, surplus: int) -> None:
         """The oldest commits are gone."""
-        leaving = past.list_touched(self._conn, 0, past.oldest_ids(self._conn, surplus)[-1])
+        leaving = history_rows.list_touched(self._conn, 0, history_rows.oldest_ids(self._conn, surplus)[-1])
         pairs: Counter[tuple[int, int]] = Counter()
         for touched in leaving:
             self.stale.update(touched.file_ids)
             if touched.files_changed <= self._scope.pair_bound:
                 pairs.update(combinations(touched.file_ids, 2))
         self._take_pairs(pairs)
-        past.delete_commits(self._conn, [touched.id for touched in leaving])
-        past.drop_dead_lost(self._conn)
+        history_rows.delete_commits(self._conn, [touched.id for touched in leaving])
+        history_rows.drop_dead_lost(self._conn)
 
 
 def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str, int]) -> bool:
@@ -260,29 +264,29 @@ def _spread(run: Sequence[str], older: int, newer: int | None, numbers: dict[str
 
 
 def _renames(
-    conn: Connection, course: Course, shared: Mapping[str, int], gone: Mapping[str, int]
+    conn: Connection, delta: HistoryDelta, shared: Mapping[str, int], gone: Mapping[str, int]
 ) -> dict[int, Renames]:
     """The renames of the commits that are shared or go, by id."""
     known = (*shared.values(), *gone.values())
-    return dict(past.list_renames(conn, min(known))) if known and course.old else {}
+    return dict(history_rows.list_renames(conn, min(known))) if known and delta.old else {}
 
 
 def _steps(
-    course: Course, shared: Mapping[str, int], gone: Mapping[str, int], renames: Mapping[int, Renames]
+    delta: HistoryDelta, shared: Mapping[str, int], gone: Mapping[str, int], renames: Mapping[int, Renames]
 ) -> list[Step]:
     """Both ways in one: before each shared commit those that go, then those that come."""
     steps: list[Step] = []
-    old = iter(course.old)
+    old = iter(delta.old)
 
     def leave() -> None:
         for name in old:
-            if name not in course.gone:
+            if name not in delta.gone:
                 return
             steps.append(Step(in_old=True, in_new=False, id=None, renames=renames.get(gone.get(name, 0), ())))
 
     pending: list[Step] = []
-    for name in course.new:
-        entry = course.added.get(name)
+    for name in delta.new:
+        entry = delta.added.get(name)
         if entry is not None:
             pending.append(Step(in_old=False, in_new=True, id=None, renames=entry.renames))
             continue

@@ -1,4 +1,4 @@
-from clean_room_agent.indexer.past.placing import NO_BOUND, Move, Places, Step, find_moves
+from clean_room_agent.indexer.history.renames import NO_BOUND, Move, Places, Step, find_moves
 
 
 def step(*, old: bool = True, new: bool = True, number: int | None = None, **renames: str) -> Step:

@@ -16,10 +16,10 @@ from clean_room_agent.git.log import (
     read_line_counts,
     read_log,
 )
-from clean_room_agent.indexer.past.course import Course, find_course
-from clean_room_agent.indexer.past.onward import Onward
-from clean_room_agent.indexer.past.rows import COUNTED_COMMITS, Counts, Scope, write_commits, write_touches
-from clean_room_agent.indexer.past.state import HistoryBounds, HistoryState, keep_state
+from clean_room_agent.indexer.history.delta import HistoryDelta, find_delta
+from clean_room_agent.indexer.history.rows import COUNTED_COMMITS, Counts, Scope, write_commits, write_touches
+from clean_room_agent.indexer.history.state import HistoryBounds, HistoryState, keep_state
+from clean_room_agent.indexer.history.sync import HistorySync
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ class PendingHistory:
         self._log = log
         self._line_answer = counts
         self._entries: list[LogEntry] | None = [] if blank else None
-        self._course: Course | None = None
+        self._delta: HistoryDelta | None = None
         self._counts: Counts = {}
         self._has_commits = False
 
@@ -99,8 +99,8 @@ class PendingHistory:
             return
         head = self._wanted.state.head
         if self._known is not None and head is not None:
-            self._course = find_course(self._wanted.top, head=head, known=self._known, log=self._log)
-            if self._course is None:
+            self._delta = find_delta(self._wanted.top, head=head, known=self._known, log=self._log)
+            if self._delta is None:
                 self._read_all()
         else:
             self._entries = read_log(self._log.take())
@@ -147,17 +147,17 @@ class PendingHistory:
         return HistoryChange(commits=len(entries), stale=frozenset(ids.values()))
 
     def _go_on(self, conn: Connection, scope: Scope) -> HistoryChange | None:
-        onward = Onward(conn, scope, self._wanted)
-        onward.find_lost()
-        course = self._course
-        if course is not None:
-            if not onward.follow(course):
+        sync = HistorySync(conn, scope, self._wanted)
+        sync.find_lost()
+        delta = self._delta
+        if delta is not None:
+            if not sync.follow(delta):
                 return None
-            onward.settle_terms(course)
-            onward.settle_lines(course, self._counts, every=self._wanted.state.all_lines)
+            sync.settle_terms(delta)
+            sync.settle_lines(delta, self._counts, every=self._wanted.state.all_lines)
             keep_state(conn, self._wanted.state)
-        onward.settle_pairs()
-        return HistoryChange(commits=len(course.added) if course else 0, stale=frozenset(onward.stale))
+        sync.settle_pairs()
+        return HistoryChange(commits=len(delta.added) if delta else 0, stale=frozenset(sync.stale))
 
     def _read_all(self) -> None:
         if self._line_answer is not None:

@@ -8,7 +8,7 @@ from tests.indexer.dump import index
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import files
-from clean_room_agent.query.past import Past, Vote
+from clean_room_agent.query.history import Past, Vote
 
 
 class Told:

@@ -5,7 +5,7 @@ from heapq import heappop, heappush
 import pytest
 
 from clean_room_agent.git.log import LogEntry
-from clean_room_agent.indexer.past.course import is_line, splice
+from clean_room_agent.indexer.history.delta import is_line, splice
 
 Graph = Mapping[str, tuple[int, tuple[str, ...]]]
 """Commit -> date, parents."""
