@@ -25,8 +25,8 @@ from tests.fakes.repositories import make_repository
 from tests.fakes.solving import TILL
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.archives import get_archive
-from clean_room_agent.db.raw.check import record_faults
+from clean_room_agent.db.raw.integrity import record_faults
+from clean_room_agent.db.raw.session_archives import get_archive
 from clean_room_agent.db.session import archived_states
 from clean_room_agent.errors import CraError
 from clean_room_agent.workspace import Workspace

@@ -25,7 +25,7 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import Project, Script, make_project
 
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.check import record_faults
+from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.workspace import Workspace
 
 TRIALS: dict[Effort, int] = {"full": 60, "short": 4}

@@ -10,7 +10,7 @@ from tests.architecture.eventful_run import UNREADABLE, Eventful, mark
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import CallRow
-from clean_room_agent.db.raw.check import record_faults
+from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.workspace import Workspace
 
 MARK = re.compile(r"Marked-(\d{3})-so\.")

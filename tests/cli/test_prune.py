@@ -17,7 +17,7 @@ from tests.fakes.solving import Project, Script, serving
 
 from clean_room_agent import proc
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.check import record_faults
+from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.temporary import FRESH
 from clean_room_agent.workspace import Workspace, hold

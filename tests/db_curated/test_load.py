@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.db.connection import connect_file, get_connection
-from clean_room_agent.db.curated.load import Draft, new_draft, remove_draft
-from clean_room_agent.db.curated.state import get_state, put_state, seen_changes
+from clean_room_agent.db.curated.bulk_load import Draft, new_draft, remove_draft
+from clean_room_agent.db.curated.index_state import get_state, put_state, seen_changes
 from clean_room_agent.errors import RecordError
 
 ADAPTER = """

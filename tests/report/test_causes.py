@@ -2,7 +2,7 @@
 
 import pytest
 
-from clean_room_agent.db.raw.causes import Cause, CauseCount, Causes
+from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, Causes
 from clean_room_agent.report.causes import ADVICE, explain
 
 TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"

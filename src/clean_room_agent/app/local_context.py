@@ -5,7 +5,7 @@ from pathlib import Path
 
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
-from clean_room_agent.db.curated import state
+from clean_room_agent.db.curated import index_state
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.retrieval.retriever import Retriever
@@ -35,9 +35,9 @@ class LocalContext:
         if paths:
             update_paths(self._index, root, paths)
         # Later than the change: a copy that names the commit holds it, whatever a power cut took.
-        state.put_state(self._index, RUN_COMMIT_KEY, commit)
+        index_state.put_state(self._index, RUN_COMMIT_KEY, commit)
         self._retriever = self._make_retriever()
 
     def described(self) -> str:
         """As the port says."""
-        return state.get_state(self._index, RUN_COMMIT_KEY) or ""
+        return index_state.get_state(self._index, RUN_COMMIT_KEY) or ""

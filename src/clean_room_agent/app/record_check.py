@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.connection import connect_file, get_connection
-from clean_room_agent.db.raw.check import (
+from clean_room_agent.db.raw.integrity import (
     Ending,
     chain_faults,
     list_endings,

@@ -214,7 +214,7 @@ def _recorded(line: Line, kind: str, word: str) -> Offer:
 
 
 def _from_record(conn: Any, line: Line, kind: str, word: str) -> Offer:
-    from clean_room_agent.db.raw.names import name_adapters, name_paths, name_places
+    from clean_room_agent.db.raw.completion_names import name_adapters, name_paths, name_places
 
     if kind == "adapter":
         return Offer(words=[entry for entry in name_adapters(conn) if entry[0].startswith(word)])
@@ -236,7 +236,7 @@ def _from_record(conn: Any, line: Line, kind: str, word: str) -> Offer:
 
 def _runs(conn: Any, word: str) -> Named:
     """Runs by how long ago they were where that is begun, else by their ids; the newest first."""
-    from clean_room_agent.db.raw.names import name_runs
+    from clean_room_agent.db.raw.completion_names import name_runs
 
     if word.startswith(NEWEST_RUN):
         counted = [
@@ -249,7 +249,7 @@ def _runs(conn: Any, word: str) -> Named:
 
 
 def _newest(conn: Any) -> Named:
-    from clean_room_agent.db.raw.names import name_runs
+    from clean_room_agent.db.raw.completion_names import name_runs
 
     return name_runs(conn, "", limit=MAX_RUNS)
 

@@ -10,7 +10,7 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.cli import options, output
 from clean_room_agent.db.raw.index_runs import append_index_run
-from clean_room_agent.db.raw.single import write_event
+from clean_room_agent.db.raw.single_event import write_event
 from clean_room_agent.git.generated import generated_words
 from clean_room_agent.git.repository import list_work_tree
 from clean_room_agent.indexer.bounds import Bounds, digest_of, recall

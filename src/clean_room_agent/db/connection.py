@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, room_hint
 from clean_room_agent.db.migrations import SCHEMA_FOLDER, migrate, migrations, version_of
-from clean_room_agent.db.room import BROKEN, code_of, file_of, room_hint
 from clean_room_agent.errors import RecordError, SchemaError, UsageError
 from clean_room_agent.workspace import Workspace, hold
 

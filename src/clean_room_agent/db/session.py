@@ -12,10 +12,10 @@ from typing import Self, TypeAlias
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.db.connection import connect_file, connect_memory, database_path, remove_database
-from clean_room_agent.db.in_place import OpenFiles
-from clean_room_agent.db.raw.archives import ArchiveRow, append_archive, get_archive
+from clean_room_agent.db.disk_full import BROKEN, code_of, file_of, room_hint
+from clean_room_agent.db.file_identity import OpenFiles
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.room import BROKEN, code_of, file_of, room_hint
+from clean_room_agent.db.raw.session_archives import ArchiveRow, append_archive, get_archive
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from clean_room_agent import syntax
 from clean_room_agent.db.curated import files
+from clean_room_agent.db.curated.bulk_load import Draft, new_draft
 from clean_room_agent.db.curated.files import SkippedStamp
-from clean_room_agent.db.curated.load import Draft, new_draft
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import BUCKET
 from clean_room_agent.db.rows import Connection

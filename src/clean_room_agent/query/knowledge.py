@@ -8,10 +8,10 @@ from clean_room_agent.db.curated import (
     dependencies,
     files,
     history,
+    index_state,
     metadata,
     prose,
     reexports,
-    state,
     symbols,
 )
 from clean_room_agent.db.curated.dependencies import DependencyEdge, DependencyRow
@@ -74,7 +74,7 @@ class KnowledgeBase:
         """All files, or those of one language, by path."""
         if language is not None:
             return files.list_files(self._conn, language=language)
-        seen = state.seen_changes(self._conn)
+        seen = index_state.seen_changes(self._conn)
         if self._listed != seen:
             self._files, self._listed = files.list_files(self._conn, language=None), seen
         return self._files
@@ -242,7 +242,7 @@ class KnowledgeBase:
 
         What it needs of the index is read once for each state of the index.
         """
-        seen = state.seen_changes(self._conn)
+        seen = index_state.seen_changes(self._conn)
         if self._ranking is None or self._ranked != seen:
             self._ranking, self._ranked = Ranking(self._conn), seen
         return self._ranking.rank(question, limit=limit)

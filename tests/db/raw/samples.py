@@ -7,7 +7,6 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw import (
     answer_biases,
-    archives,
     attempts,
     calibrations,
     calls,
@@ -18,6 +17,7 @@ from clean_room_agent.db.raw import (
     orchestrator_runs,
     plan_decisions,
     refinements,
+    session_archives,
     task_runs,
     training,
     window_proofs,
@@ -154,7 +154,10 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (events.EVENTS, events.EventRow(task_id=TASK, kind="warning", detail="no sandbox", timestamp=NOW)),
-    (archives.ARCHIVES, archives.ArchiveRow(task_id=TASK, session_blob=b"\x00\xff", archived_at=NOW)),
+    (
+        session_archives.ARCHIVES,
+        session_archives.ArchiveRow(task_id=TASK, session_blob=b"\x00\xff", archived_at=NOW),
+    ),
     (
         refinements.REFINEMENTS,
         refinements.RefinementRow(

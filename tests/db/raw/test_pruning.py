@@ -14,7 +14,7 @@ from clean_room_agent import proc
 from clean_room_agent.db.connection import connect_file, get_connection
 from clean_room_agent.db.raw import plan_decisions
 from clean_room_agent.db.raw.calls import append_call
-from clean_room_agent.db.raw.check import schema_faults
+from clean_room_agent.db.raw.integrity import schema_faults
 from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
 from clean_room_agent.db.raw.pruning import (
     MEASUREMENTS,

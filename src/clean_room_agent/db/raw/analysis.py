@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.raw.calls import CallRow
-from clean_room_agent.db.raw.passes import OF_TASK, task_range
+from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection, Table
 
 # The newest reading counts: a call is read once, or again when its task is resumed.

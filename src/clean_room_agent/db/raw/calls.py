@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from clean_room_agent.db.raw.passes import OF_TASK, task_range
+from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection, Table
 
 Reading = Literal["parsed", "repaired", "unreadable"]

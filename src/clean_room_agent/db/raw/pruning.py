@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from clean_room_agent.db.connection import connect_bare
-from clean_room_agent.db.raw.passes import OF_TASK, task_range
-from clean_room_agent.db.room import BROKEN, code_of, room_hint
+from clean_room_agent.db.disk_full import BROKEN, code_of, room_hint
+from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from clean_room_agent.db.connection import connect_file, connect_memory, transaction
-from clean_room_agent.db.in_place import OpenFiles
-from clean_room_agent.db.room import room_hint
+from clean_room_agent.db.disk_full import room_hint
+from clean_room_agent.db.file_identity import OpenFiles
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold

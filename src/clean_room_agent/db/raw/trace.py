@@ -6,8 +6,8 @@ from typing import cast
 from clean_room_agent.db.raw.calls import Reading
 from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
-from clean_room_agent.db.raw.passes import OF_TASK, task_range
 from clean_room_agent.db.raw.runs import RunListing, list_runs
+from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection
 
 # The newest reading counts: a call is read once, or again after a repair.

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from typing import Protocol
 
-from clean_room_agent.db.curated import state
+from clean_room_agent.db.curated import index_state
 from clean_room_agent.db.rows import Connection
 
 HEAD_KEY = "history_head"
@@ -40,7 +40,7 @@ class HistoryState:
 
 def read_state(conn: Connection) -> HistoryState | None:
     """What was kept by `keep_state`; None in a new index."""
-    text = state.get_state(conn, HEAD_KEY)
+    text = index_state.get_state(conn, HEAD_KEY)
     if text is None:
         return None
     head, bound, pair_bound, graph, all_lines = json.loads(text)
@@ -50,4 +50,4 @@ def read_state(conn: Connection) -> HistoryState | None:
 def keep_state(conn: Connection, kept: HistoryState) -> None:
     """`read_state` gives `kept`."""
     fields = [kept.head, kept.bound, kept.pair_bound, kept.graph, kept.all_lines]
-    state.put_state(conn, HEAD_KEY, json.dumps(fields))
+    index_state.put_state(conn, HEAD_KEY, json.dumps(fields))

@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import attempts, calls, decisions, task_runs
-from clean_room_agent.db.raw.causes import Cause, CauseCount, count_causes
+from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, count_causes
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.llm.answers import BadAnswer
 

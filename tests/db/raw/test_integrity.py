@@ -17,7 +17,7 @@ from clean_room_agent.db.raw.attempts import (
     append_validation,
 )
 from clean_room_agent.db.raw.calls import append_call
-from clean_room_agent.db.raw.check import record_faults
+from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.db.raw.task_runs import TaskRunOutcome, append_task_run, finish_task_run
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 from clean_room_agent.db.connection import connect_file, transaction
-from clean_room_agent.db.room import room_hint
+from clean_room_agent.db.disk_full import room_hint
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace, hold
