@@ -23,10 +23,10 @@ FORBIDDEN = {
     "execute/implement.py": "def peek():\n    from clean_room_agent.query.knowledge import KnowledgeBase",
     "artifacts/ids.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import clean_room_agent.proc",
     "llm/tokens.py": "import clean_room_agent.llm.client",
-    "git/landing.py": "def late():\n    import git",
+    "git/result_refs.py": "def late():\n    import git",
     "cli/output.py": "def late():\n    import mcp",
     "cli/paging.py": "def late():\n    import clean_room_agent.cli.solve",
-    "app/clock.py": "def late():\n    import clean_room_agent.git.objects",
+    "app/clock.py": "def late():\n    import clean_room_agent.git.clones",
 }
 """What no file may say, one line of each kind: also inside a function, also for types only."""
 

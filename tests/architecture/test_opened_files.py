@@ -24,7 +24,7 @@ OWN_NAMES = {
     "atomic_write.py": "what its caller names: own files, and what the user named",
     "workspace.py": "the workspace's own key",
     "trust.py": "notes in the user's state folder, and a key that it has just made",
-    "git/shown.py": "git's own files, by the names that git itself reads them by",
+    "git/visible_metadata.py": "git's own files, by the names that git itself reads them by",
     "sandbox/places.py": "the first bytes of an interpreter",
     "sandbox/policy.py": "the kernel's list of sockets",
     "db/schema_page.py": "a page that a developer names",
@@ -48,7 +48,7 @@ OWN_NAMES = {
     "training/trl_process.py": "what `cra train` wrote for it",
     # git's own files, and folders that this program has just made
     "git/log.py": "git's own folder",
-    "git/scratch.py": "the user's index, and a folder of its own",
+    "git/scratch_index.py": "the user's index, and a folder of its own",
     "git/commits.py": "a folder of its own",
     "git/checkout.py": "a repository of its own",
     "git/worktree.py": "the worktree's .git file, which it may find swapped",

@@ -8,7 +8,7 @@ from tests.fakes.repositories import commit, git, make_repository
 from tests.fakes.sandboxes import installed
 
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.git.shown import alternate_folders
+from clean_room_agent.git.visible_metadata import alternate_folders
 from clean_room_agent.git.worktree import add_worktree
 from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs, set_up_sandbox
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig

@@ -13,10 +13,10 @@ from tests.fakes.sandboxes import installed
 from tests.fakes.solving import make_project
 
 from clean_room_agent.errors import ConfigError, RepositoryError
-from clean_room_agent.git.included import included_files
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.git.shown import bare_configuration
+from clean_room_agent.git.visible_metadata import bare_configuration
 from clean_room_agent.git.worktree import Worktree, add_worktree
+from clean_room_agent.git.worktree_include import included_files
 from clean_room_agent.orchestrator.sandbox_setup import (
     NO_SANDBOX,
     SandboxInputs,

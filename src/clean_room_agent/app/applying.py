@@ -2,7 +2,7 @@
 
 from clean_room_agent.db.raw import events
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.git.applying import apply_to_tree, take_back
+from clean_room_agent.git.apply_result import apply_to_tree, take_back
 from clean_room_agent.git.history import changed_paths, read_blob
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.safe_open import is_file, read_bytes

@@ -13,7 +13,7 @@ from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.db.raw.pruning import PRUNED, compact_record, delete_tasks
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.errors import UsageError
-from clean_room_agent.git.landing import delete_ref
+from clean_room_agent.git.result_refs import delete_ref
 from clean_room_agent.removal import remove_tree
 from clean_room_agent.temporary import remove_abandoned
 

@@ -17,9 +17,9 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.pruning import file_bytes, record_bytes
 from clean_room_agent.db.raw.trace import RunOverview, list_overviews
 from clean_room_agent.db.rows import Connection, moment
-from clean_room_agent.git.landing import branch_tip, is_checked_out, list_refs
+from clean_room_agent.git.ref_usage import bytes_kept_by, is_merged
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.git.usage import bytes_kept_by, is_merged
+from clean_room_agent.git.result_refs import branch_tip, is_checked_out, list_refs
 from clean_room_agent.temporary import FRESH, abandoned_folders
 from clean_room_agent.workspace import Workspace, is_held
 

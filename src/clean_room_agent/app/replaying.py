@@ -18,8 +18,8 @@ from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_or
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
 from clean_room_agent.git.history import diff
-from clean_room_agent.git.landing import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.llm.transports.replay import (
     RecordedCall,

@@ -7,7 +7,7 @@ from pathlib import Path
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import joined, names, one_line, require_hex
 from clean_room_agent.git.repository import Repository, author_of
-from clean_room_agent.git.scratch import identity, scratch_index
+from clean_room_agent.git.scratch_index import identity, scratch_index
 from clean_room_agent.temporary import temporary_folder
 
 FILE = "100644"

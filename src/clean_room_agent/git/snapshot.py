@@ -11,7 +11,7 @@ from clean_room_agent.git.command import fields, git, joined, named_programs, na
 from clean_room_agent.git.fsync import sync_commit, write_ref
 from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.repository import Repository, author_of
-from clean_room_agent.git.scratch import copied_index, identity
+from clean_room_agent.git.scratch_index import copied_index, identity
 from clean_room_agent.safe_open import is_file, read_bytes
 from clean_room_agent.temporary import temporary_folder
 

@@ -8,8 +8,8 @@ from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import changed_paths, diff
-from clean_room_agent.git.landing import keep_commit, land, update_ref
 from clean_room_agent.git.repository import author_of
+from clean_room_agent.git.result_refs import keep_commit, land, update_ref
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.run import PlanGiven, Run
 from clean_room_agent.orchestrator.stability import unstable_tests

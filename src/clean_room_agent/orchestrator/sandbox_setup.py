@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clean_room_agent import proc
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.git.shown import alternate_folders, shown_folders, written_files
+from clean_room_agent.git.visible_metadata import alternate_folders, shown_folders, written_files
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment

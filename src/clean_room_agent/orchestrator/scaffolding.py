@@ -20,8 +20,8 @@ from clean_room_agent.execute.scaffold import (
 from clean_room_agent.execute.scaffold_room import scaffolded_room
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import has_commit
-from clean_room_agent.git.landing import keep_commit
 from clean_room_agent.git.repository import author_of
+from clean_room_agent.git.result_refs import keep_commit
 from clean_room_agent.orchestrator.attempt import StepJob, Tried, edited, instruction_with_diff
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery import Action

@@ -10,9 +10,8 @@ from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
 from clean_room_agent.db.session import Session
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import changed_paths
-from clean_room_agent.git.included import INCLUDE_FILE, included_files
-from clean_room_agent.git.landing import delete_ref, list_refs
 from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.git.snapshot import Snapshot, snapshot
 from clean_room_agent.git.worktree import (
     Worktree,
@@ -22,6 +21,7 @@ from clean_room_agent.git.worktree import (
     reports_beside,
     worktree_places,
 )
+from clean_room_agent.git.worktree_include import INCLUDE_FILE, included_files
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.benches import Benches
 from clean_room_agent.orchestrator.endings import reason_of, status_of

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from clean_room_agent.db.raw.training import DatasetRow, append_dataset, list_datasets_of_stage
 from clean_room_agent.errors import CraError, UsageError
-from clean_room_agent.git.objects import Objects
+from clean_room_agent.git.clones import Objects
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.redaction import Redactor
 from clean_room_agent.training.dataset import (

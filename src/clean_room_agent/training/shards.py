@@ -17,7 +17,7 @@ from pathlib import Path
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import GitError, IndexingError, RepositoryError
 from clean_room_agent.git.checkout import ParentCheckout
-from clean_room_agent.git.objects import Objects
+from clean_room_agent.git.clones import Objects
 from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.query.knowledge import KnowledgeBase

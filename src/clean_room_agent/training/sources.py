@@ -161,7 +161,7 @@ def _open(entry: Listed, clones: Path, progress: Callable[[str, int, int], None]
 
 
 def _cloned(url: str, clones: Path, progress: Callable[[str, int, int], None]) -> Path:
-    from clean_room_agent.git.objects import clone
+    from clean_room_agent.git.clones import clone
 
     digest = hashlib.sha256(url.encode()).hexdigest()[:8]
     target = clones / f"{_short(url).replace('/', '+')}-{digest}.git"

@@ -8,7 +8,7 @@ from tests.fakes.repositories import commit, git, make_repository
 
 from clean_room_agent.errors import GitError, UsageError
 from clean_room_agent.git.checkout import ParentCheckout
-from clean_room_agent.git.objects import Objects, clone
+from clean_room_agent.git.clones import Objects, clone
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from tests.fakes.repositories import commit_change, fingerprint, git, make_repository, write
 
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.git.applying import apply_to_tree
+from clean_room_agent.git.apply_result import apply_to_tree
 from clean_room_agent.git.commits import EXECUTABLE, FILE, LINK, FileChange, commit_files
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.snapshot import snapshot

@@ -11,7 +11,7 @@ from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import names, require_hex
 from clean_room_agent.git.history import ChangedPath, changed_paths, diff_bytes
 from clean_room_agent.git.repository import Repository, as_configured_now
-from clean_room_agent.git.scratch import scratch_index
+from clean_room_agent.git.scratch_index import scratch_index
 from clean_room_agent.temporary import temporary_folder
 
 

@@ -6,14 +6,14 @@ import pytest
 from tests.fakes.repositories import commit_change, fingerprint, git
 
 from clean_room_agent.errors import GitError, RepositoryError
-from clean_room_agent.git.landing import (
+from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.result_refs import (
     create_branch,
     delete_ref,
     list_refs,
     update_ref,
     with_room,
 )
-from clean_room_agent.git.repository import Repository
 
 
 def test_refs_move_by_compare_and_swap_only(repo: Repository) -> None:

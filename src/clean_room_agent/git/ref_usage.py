@@ -4,8 +4,8 @@ from collections.abc import Collection
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import one_line, require_hex
-from clean_room_agent.git.landing import list_refs
 from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.result_refs import list_refs
 
 USERS_REFS = ("refs/heads", "refs/remotes", "refs/tags", "refs/stash")
 RUNS_BRANCHES = "refs/heads/cra/"
