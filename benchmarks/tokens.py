@@ -26,8 +26,8 @@ from typing import Any
 from benchmarks.report import table, write_section
 
 from clean_room_agent.llm.calibration import QUANTILE, Pair, calibrate
+from clean_room_agent.llm.pretokenizer import count_pieces
 from clean_room_agent.llm.token_estimator import InitialEstimator, TokenEstimator
-from clean_room_agent.llm.tokens import count_pieces
 
 SECTION = "Tokens: the estimate against real tokenisers"
 SEEN = 200

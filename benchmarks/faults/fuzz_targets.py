@@ -40,11 +40,11 @@ from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.indexer.extract import extract
 from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, ModelServer, Sampling
 from clean_room_agent.llm.router import ModelConfig
+from clean_room_agent.llm.transport import CallIdentity, ChatRequest, ModelServer, Sampling
+from clean_room_agent.llm.transports.context_overflow import read_refusal
 from clean_room_agent.llm.transports.ollama import OllamaTransport
 from clean_room_agent.llm.transports.openai import OpenAiTransport
-from clean_room_agent.llm.transports.overflow import read_refusal
 from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
 from clean_room_agent.orchestrator.testing.failures import describe, frames_of
 from clean_room_agent.orchestrator.testing.junit import read_report

@@ -18,7 +18,7 @@ from clean_room_agent.app.discovery import (
     with_scheme,
 )
 from clean_room_agent.errors import ModelError
-from clean_room_agent.llm.exchange import ServedModel
+from clean_room_agent.llm.transport import ServedModel
 
 UNIT = "import unittest\n\n\nclass T(unittest.TestCase):\n    pass\n"
 NPM = json.dumps({"scripts": {"test": "vitest run"}})

@@ -40,7 +40,7 @@ OWN_NAMES = {
     "training/plan.py": "--plan",
     # adapters: files that the user names, and folders of their own
     "llm/transports/http.py": "a model that the user has uploaded",
-    "llm/transports/registering.py": "a model that the user has uploaded",
+    "llm/transports/adapter_registration.py": "a model that the user has uploaded",
     "training/adapters.py": "the held-out rows of a dataset",
     "training/convert.py": "an adapter's own folder",
     "training/deployment.py": "config.toml",

@@ -14,7 +14,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import CallRow, list_calls
 from clean_room_agent.db.raw.runs import list_runs
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.report.prompt_lines import framed_items
 from clean_room_agent.report.trace import RunTrace, read_trace
 from clean_room_agent.report.why_line import LineWhy, line_why, lines_of

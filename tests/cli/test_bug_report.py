@@ -17,7 +17,7 @@ from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, make_project
 from clean_room_agent.cli.main import run
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw.events import EventRow, append_event
-from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import Workspace
 

@@ -18,7 +18,7 @@ from clean_room_agent.db.raw.decisions import DecisionRow, append_decision
 from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.task_runs import TaskRunOutcome, append_task_run, finish_task_run
-from clean_room_agent.llm.tokens import FRAMING_TOKENS
+from clean_room_agent.llm.pretokenizer import FRAMING_TOKENS
 
 Show = Callable[..., str]
 

@@ -8,7 +8,7 @@ from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.enrichment.fitting import brief, fit
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, EnrichmentInputs
 from clean_room_agent.enrichment.subject import Definition, Subject
-from clean_room_agent.llm.tokens import estimate
+from clean_room_agent.llm.pretokenizer import estimate
 
 SOURCE = '''\
 """Sums of money."""

@@ -10,7 +10,7 @@ from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep, Tar
 from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, FailureSignal
 from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.plan import PlanLimits, Planned, adjust
-from clean_room_agent.llm.exchange import ChatRequest
+from clean_room_agent.llm.transport import ChatRequest
 
 FAILURE = FailureSignal(category="test_failure", message="assert 99 == 100", source="test_split")
 OTHER = FailureSignal(category="compile_error", message="SyntaxError: x", source="test_view")

@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan
 from clean_room_agent.execute.plan import PlanLimits, Planned, make_meta_plan
-from clean_room_agent.llm.exchange import ChatRequest
+from clean_room_agent.llm.transport import ChatRequest
 
 MONEY = "def split(cents, people):\n    return cents\n"
 RECEIPT = "from till.money import split\n\n\ndef receipt(cents):\n    return split(cents, 2)\n"

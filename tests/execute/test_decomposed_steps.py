@@ -9,7 +9,7 @@ from tests.fakes.scripted_transport import Scripted, ScriptedTransport
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.execute.plan import PlanLimits, Planned, make_part_plan
-from clean_room_agent.llm.exchange import ChatRequest
+from clean_room_agent.llm.transport import ChatRequest
 
 MONEY = "def split(cents, people):\n    return cents\n\n\ndef total(shares):\n    return sum(shares)\n"
 RECEIPT = "from till.money import total\n\n\ndef receipt(cents):\n    return total(cents)\n"

@@ -19,7 +19,7 @@ from clean_room_agent.execute.implement import (
     implement,
 )
 from clean_room_agent.execute.prompts.implement import EXAMPLE, read_edits
-from clean_room_agent.llm.exchange import RawAnswer, Sampling
+from clean_room_agent.llm.transport import RawAnswer, Sampling
 
 ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")
 STEP = PlanStep(id="s1", description="Set x to 2.", target_files=(TargetFile(path="a.py"),))

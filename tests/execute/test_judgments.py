@@ -7,7 +7,7 @@ from tests.fakes.scripted_transport import Scripted, ScriptedTransport
 
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.exchange import ChatRequest, RawAnswer
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 
 
 def yes_no(transport: ScriptedTransport, *, unreadable: bool = False, **options: Any) -> YesNo[Note]:

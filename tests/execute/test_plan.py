@@ -18,7 +18,7 @@ from clean_room_agent.execute.plan import (
     make_meta_plan,
     make_part_plan,
 )
-from clean_room_agent.llm.exchange import Finish, RawAnswer
+from clean_room_agent.llm.transport import Finish, RawAnswer
 
 ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")
 LIMITS = PlanLimits(max_parts=3, max_steps=3, max_lines=200)

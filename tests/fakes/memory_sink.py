@@ -2,8 +2,8 @@
 
 import threading
 
-from clean_room_agent.llm.probe import PROBE_NAME
-from clean_room_agent.llm.sink import CallRecord, Reading
+from clean_room_agent.llm.call_sink import CallRecord, Reading
+from clean_room_agent.llm.window_probe import PROBE_NAME
 
 
 class MemorySink:

@@ -3,8 +3,8 @@
 import threading
 from collections.abc import Callable, Iterable
 
-from clean_room_agent.llm.exchange import ChatRequest, RawAnswer
-from clean_room_agent.llm.tokens import estimate
+from clean_room_agent.llm.pretokenizer import estimate
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 
 Scripted = str | RawAnswer
 

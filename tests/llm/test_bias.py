@@ -12,7 +12,7 @@ from tests.fakes.ollama_server import OllamaServer
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import ABOUT_NOTHING, CLEAR, NOTHING, Measured, lets_in, needs_leaning, weigh
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.exchange import CallIdentity
+from clean_room_agent.llm.transport import CallIdentity
 from clean_room_agent.llm.transports.ollama import connect
 from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from clean_room_agent.llm.calibration import FLOOR, LEAST_PAIRS, Pair, calibrate
+from clean_room_agent.llm.pretokenizer import can_be_all, pieces_of
 from clean_room_agent.llm.token_estimator import FittedEstimator, word_of
-from clean_room_agent.llm.tokens import can_be_all, pieces_of
 
 WORDS = (
     "value",

@@ -25,9 +25,9 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import YES_OR_NO
 from clean_room_agent.llm.call_events import CallEvent, CallFinished, CallStarted, CallUnreadable
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Sampling
 from clean_room_agent.llm.router import Window
 from clean_room_agent.llm.schema import at_most
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Sampling
 
 SKY = Note(text="sky")
 COPIED = '{"name": "quokka brown", "shades": [3]}'

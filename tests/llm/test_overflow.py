@@ -6,8 +6,8 @@ from tests.fakes.model_client import COLOUR, SHOUT, Colour, Note, model_client, 
 from tests.fakes.ollama_server import OllamaServer
 
 from clean_room_agent.errors import TruncatingServer, WindowExceeded
+from clean_room_agent.llm.transports.context_overflow import read_refusal
 from clean_room_agent.llm.transports.ollama import connect
-from clean_room_agent.llm.transports.overflow import read_refusal
 
 SKY = Note(text="sky")
 

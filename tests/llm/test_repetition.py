@@ -10,7 +10,6 @@ from tests.fakes.openai_server import OpenAiServer
 
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import CallIdentity, prompt_hash
 from clean_room_agent.llm.repetition import (
     JUDGED_CHARS,
     LEAST_CHARS,
@@ -18,8 +17,9 @@ from clean_room_agent.llm.repetition import (
     RepetitionGuard,
     describe_repetition,
 )
+from clean_room_agent.llm.transport import CallIdentity, prompt_hash
+from clean_room_agent.llm.transports.factory import connect
 from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
-from clean_room_agent.llm.transports.servers import connect
 
 SOURCES = sorted(Path(__file__).parents[2].glob("src/**/*.py"))
 RUNAWAY = '{"name": "red", "shades": [' + "1, 2, " * 2000

@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clean_room_agent.llm.pretokenizer import FRAMING_TOKENS, count_pieces, estimate, least_tokens
 from clean_room_agent.llm.token_estimator import (
     KINDS,
     FittedEstimator,
@@ -10,7 +11,6 @@ from clean_room_agent.llm.token_estimator import (
     kinds_of,
     word_of,
 )
-from clean_room_agent.llm.tokens import FRAMING_TOKENS, count_pieces, estimate, least_tokens
 
 
 def fitted(

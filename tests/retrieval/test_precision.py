@@ -10,7 +10,7 @@ from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.db.curated import prose, symbols
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.llm.exchange import ChatRequest
+from clean_room_agent.llm.transport import ChatRequest
 
 Make = Callable[..., World]
 FIVE = {"big.py": large_module(5, lines=20)}

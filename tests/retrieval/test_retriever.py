@@ -6,7 +6,7 @@ from tests.retrieval.world import TASK, World, numbers_of, room_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
-from clean_room_agent.llm.exchange import ChatRequest
+from clean_room_agent.llm.transport import ChatRequest
 
 Make = Callable[..., World]
 

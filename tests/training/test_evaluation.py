@@ -15,8 +15,8 @@ from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.exchange import ChatRequest, RawAnswer
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.refilter import REFILTER
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT

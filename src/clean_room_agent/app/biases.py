@@ -7,8 +7,8 @@ from clean_room_agent.db.raw.calls import copying_models, get_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import Measured
-from clean_room_agent.llm.probe import still_holds
 from clean_room_agent.llm.transports.replay import RecordedCall
+from clean_room_agent.llm.window_probe import still_holds
 
 
 class RecordedBiases:

@@ -4,9 +4,9 @@ from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.db.raw import calls
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.llm.exchange import CallIdentity
+from clean_room_agent.llm.call_sink import CallRecord, Reading
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.llm.sink import CallRecord, Reading
+from clean_room_agent.llm.transport import CallIdentity
 from clean_room_agent.llm.transports.replay import RecordedCall
 from clean_room_agent.orchestrator.meter import Meter
 

@@ -23,10 +23,10 @@ from clean_room_agent.git.command import git
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree, remove_worktree
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice, JsonAnswer
-from clean_room_agent.llm.exchange import ModelServer
-from clean_room_agent.llm.probe import PROBE_NAME
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.schema import MAX_NUMBER, bounds
+from clean_room_agent.llm.transport import ModelServer
+from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.orchestrator.sandbox_setup import NO_SANDBOX
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, working_bubblewrap

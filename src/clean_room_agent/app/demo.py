@@ -15,7 +15,7 @@ from typing import Any
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.git.command import git
-from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
 from clean_room_agent.removal import remove_tree
 from clean_room_agent.temporary import is_free

@@ -13,7 +13,7 @@ from clean_room_agent import safe_open
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.llm.config import ModelsConfig, Provider
-from clean_room_agent.llm.exchange import ModelServer, ServedModel
+from clean_room_agent.llm.transport import ModelServer, ServedModel
 
 OLLAMA_PORT = 11434
 DEFAULT_URL = f"http://127.0.0.1:{OLLAMA_PORT}"

@@ -4,9 +4,9 @@ import os
 
 from clean_room_agent.errors import ConfigError, ForwardingServer
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import ModelDetails, ModelServer
-from clean_room_agent.llm.probe import small_window_error
 from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.transport import ModelDetails, ModelServer
+from clean_room_agent.llm.window_probe import small_window_error
 
 RECORDED_MODELS = {"coding": "recorded-coder", "reasoning": "recorded-reasoner"}
 """What the project of `cra demo` names: no server has them."""
@@ -24,7 +24,7 @@ def open_server(models: ModelsConfig) -> ModelServer:
             hint="what needs no model works here: show, report, replay, apply, runs, stats, retrieve --no-model; "
             "to ask a model of yours: cra init --force",
         )
-    from clean_room_agent.llm.transports.servers import connect
+    from clean_room_agent.llm.transports.factory import connect
 
     name = models.api_key_env
     if name is None:

@@ -2,7 +2,7 @@
 
 from clean_room_agent.db.raw import window_proofs
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.llm.probe import ProbedServer
+from clean_room_agent.llm.window_probe import ProbedServer
 
 
 class RecordedProofs:

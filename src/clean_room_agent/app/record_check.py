@@ -19,7 +19,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import CraError, GitError
 from clean_room_agent.git.command import require_hex
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.llm.exchange import prompt_hash
+from clean_room_agent.llm.transport import prompt_hash
 from clean_room_agent.trust import entries_below
 from clean_room_agent.workspace import Workspace, is_held
 

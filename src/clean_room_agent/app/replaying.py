@@ -20,7 +20,7 @@ from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.result_refs import delete_ref, list_refs
-from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import (
     RecordedCall,
     ReplayThenLive,

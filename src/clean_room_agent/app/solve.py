@@ -30,7 +30,7 @@ from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.repository import Repository, list_files, open_repository
 from clean_room_agent.git.result_refs import with_room
-from clean_room_agent.llm.exchange import Transport
+from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
 from clean_room_agent.orchestrator.journal import seconds_used

@@ -18,8 +18,8 @@ from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.errors import ConfigError
-from clean_room_agent.llm.exchange import Transport
 from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.transport import Transport
 from clean_room_agent.retrieval.config import split_stages
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.pipeline import Pipeline

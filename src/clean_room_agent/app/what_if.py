@@ -17,10 +17,10 @@ from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.errors import UsageError, WindowExceeded
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.exchange import load_logprobs
-from clean_room_agent.llm.parroting import COPIED
+from clean_room_agent.llm.copied_examples import COPIED
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.repetition import describe_repetition
+from clean_room_agent.llm.transport import load_logprobs
 from clean_room_agent.report.values import plain
 from clean_room_agent.workspace import Workspace
 

@@ -32,9 +32,9 @@ from clean_room_agent.git.repository import find_top
 from clean_room_agent.indexer.build import IndexSummary, index_repository
 from clean_room_agent.llm.call_events import CallWatcher, unwatched
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
 from clean_room_agent.llm.transports.replay import RecordThenLive
 from clean_room_agent.orchestrator.endings import status_of
 from clean_room_agent.orchestrator.meter import Meter, spent_of

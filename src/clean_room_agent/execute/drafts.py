@@ -16,7 +16,7 @@ from clean_room_agent.artifacts.verdicts import (
 )
 from clean_room_agent.execute.evidence import describe_evidence, evidence_bound
 from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.llm.exchange import Sampling
+from clean_room_agent.llm.transport import Sampling
 
 PlanT = TypeVar("PlanT")
 

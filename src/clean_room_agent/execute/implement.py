@@ -17,8 +17,8 @@ from clean_room_agent.execute.fit import Load, Retry, fit, load
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient, Reply
-from clean_room_agent.llm.exchange import Sampling
 from clean_room_agent.llm.router import Window
+from clean_room_agent.llm.transport import Sampling
 
 MIN_ANSWER_TOKENS = 512
 MAX_ANSWER_TOKENS = 8192

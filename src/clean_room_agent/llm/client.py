@@ -13,9 +13,8 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice
 from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
 from clean_room_agent.llm.call_events import CallUnreadable, CallWatcher, unwatched
-from clean_room_agent.llm.exchange import RawAnswer, Sampling, Transport
-from clean_room_agent.llm.parroting import COPIED, CopyMemory
-from clean_room_agent.llm.probe import PROBE_NAME, ProofStore, WindowProbe
+from clean_room_agent.llm.call_sink import CallSink
+from clean_room_agent.llm.copied_examples import COPIED, CopyMemory
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.repair import repair_prompt
 from clean_room_agent.llm.repetition import describe_repetition
@@ -29,7 +28,8 @@ from clean_room_agent.llm.request_sender import (
 )
 from clean_room_agent.llm.router import ModelConfig, ModelRouter, Window
 from clean_room_agent.llm.schema import brief
-from clean_room_agent.llm.sink import CallSink
+from clean_room_agent.llm.transport import RawAnswer, Sampling, Transport
+from clean_room_agent.llm.window_probe import PROBE_NAME, ProofStore, WindowProbe
 
 EXAMPLE_LEFT_OUT = "(left out here: answer about the task below)"
 """Stands for a prompt's example once the model has copied one in the task."""

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from clean_room_agent.artifacts.package import quoted
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
-from clean_room_agent.llm.parroting import COPIED, MARK, describe, mentions, opening_of, without_parroted
+from clean_room_agent.llm.copied_examples import (
+    COPIED,
+    MARK,
+    describe,
+    mentions,
+    opening_of,
+    without_parroted,
+)
 from clean_room_agent.llm.schema import JsonSchema
 
 if TYPE_CHECKING:

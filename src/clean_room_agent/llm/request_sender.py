@@ -11,8 +11,11 @@ from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
 from clean_room_agent.llm.bias import Measured
 from clean_room_agent.llm.call_events import CallFinished, CallProgress, CallStarted, CallWatcher, unwatched
+from clean_room_agent.llm.call_sink import CallRecord, CallSink
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import (
+from clean_room_agent.llm.prompt import Shape
+from clean_room_agent.llm.router import ModelConfig
+from clean_room_agent.llm.transport import (
     CallIdentity,
     ChatRequest,
     RawAnswer,
@@ -21,7 +24,8 @@ from clean_room_agent.llm.exchange import (
     dump_logprobs,
     prompt_hash,
 )
-from clean_room_agent.llm.probe import (
+from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
+from clean_room_agent.llm.window_probe import (
     PROBE_NAME,
     ProbedServer,
     ProofStore,
@@ -33,10 +37,6 @@ from clean_room_agent.llm.probe import (
     still_holds,
     truncating_error,
 )
-from clean_room_agent.llm.prompt import Shape
-from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.sink import CallRecord, CallSink
-from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
 
 BACKOFF_SECONDS = 0.5
 BACKOFF_MAX_SECONDS = 10.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
-from clean_room_agent.llm import tokens
+from clean_room_agent.llm import pretokenizer
 
 KINDS = (
     "bare",
@@ -52,15 +52,15 @@ class TokenEstimator(Protocol):
 class InitialEstimator:
     """For a model of which too few calls are known: pieces times a factor."""
 
-    factor: float = tokens.START_FACTOR
+    factor: float = pretokenizer.START_FACTOR
 
     def count(self, text: str) -> int:
         """As the protocol says."""
-        return tokens.estimate(text, self.factor)
+        return pretokenizer.estimate(text, self.factor)
 
     def request(self, system: str, prompt: str) -> int:
         """As the protocol says."""
-        return self.count(system) + self.count(prompt) + tokens.FRAMING_TOKENS
+        return self.count(system) + self.count(prompt) + pretokenizer.FRAMING_TOKENS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class FittedEstimator:
         if len(costs) > COSTS_KEPT:
             costs.clear()
         total = 0.0
-        for piece, times in tokens.pieces_of(text).items():
+        for piece, times in pretokenizer.pieces_of(text).items():
             cost = costs.get(piece)
             if cost is None:
                 cost = costs[piece] = self._cost(piece)
@@ -116,7 +116,7 @@ def features(texts: Iterable[str]) -> tuple[list[float], Counter[str]]:
     amounts[FRAME] = 1.0
     words: Counter[str] = Counter()
     for text in texts:
-        for piece, times in tokens.pieces_of(text).items():
+        for piece, times in pretokenizer.pieces_of(text).items():
             for kind, amount in kinds_of(piece):
                 amounts[kind] += times * amount
             if word := word_of(piece):

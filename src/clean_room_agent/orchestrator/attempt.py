@@ -30,7 +30,7 @@ from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import changed_paths, diff, readable_diff
 from clean_room_agent.git.repository import author_of
 from clean_room_agent.git.result_refs import keep_commit
-from clean_room_agent.llm.exchange import Sampling
+from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.orchestrator.doctor import WHOLE_SYMBOLS
 from clean_room_agent.orchestrator.events import Note
 from clean_room_agent.orchestrator.missing import missing_after_refusal, missing_after_tests

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.db.raw.trace import CallHead
-from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.report.trace import Chosen, PassTrace
 
 FULL, TIGHT = 0.9, 0.7

@@ -25,7 +25,7 @@ from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
 from clean_room_agent.db.raw.trace import CallHead, list_call_heads
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
-from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.orchestrator.run import CONTEXT_OF, NOT_CHOSEN, SCAFFOLD, SCAFFOLD_DROPPED
 
 RETRY = ":retry_"

@@ -11,7 +11,7 @@ from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
-from clean_room_agent.llm.exchange import ChatRequest, RawAnswer
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ, SKIP
 from clean_room_agent.retrieval.prompts.refilter import KEEP, REFILTER
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT

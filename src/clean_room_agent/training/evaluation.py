@@ -12,8 +12,8 @@ from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.implement import usual_answer_tokens
 from clean_room_agent.llm.answers import BadAnswer, OneWord
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.exchange import Sampling
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.transport import Sampling
 from clean_room_agent.training.dataset import Row
 from clean_room_agent.training.gate import Pair, Scored
 from clean_room_agent.training.metrics import METRICS, Metric

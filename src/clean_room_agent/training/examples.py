@@ -13,8 +13,8 @@ from typing import Any, Literal
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.analysis import JudgedItem, ReadCall
 from clean_room_agent.llm.answers import Choice, visible
-from clean_room_agent.llm.exchange import load_logprobs
 from clean_room_agent.llm.prompt import Prompt
+from clean_room_agent.llm.transport import load_logprobs
 from clean_room_agent.training.credit import Charge, recalls_all
 from clean_room_agent.training.dataset import Message, Origin, Preference, Row
 from clean_room_agent.training.gold import Gold

@@ -27,11 +27,11 @@ from clean_room_agent.execute.plan import make_meta_plan, make_part_plan
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.llm.call_sink import CallRecord, Reading
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.llm.sink import CallRecord, Reading
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.planning import (
     meta_plan_request,

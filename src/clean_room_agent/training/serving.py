@@ -20,8 +20,8 @@ from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db.raw.training import AdapterRow
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import ModelServer
-from clean_room_agent.llm.transports.lora import MARK
+from clean_room_agent.llm.transport import ModelServer
+from clean_room_agent.llm.transports.lora_adapters import MARK
 from clean_room_agent.workspace import Workspace, private_folder
 
 Convert = Callable[[Path, Path], None]
@@ -78,7 +78,7 @@ class Host:
         )
 
     def _ollama(self, adapter: AdapterRow, folder: Path, convert: Convert, base_gguf: Path | None) -> Served:
-        from clean_room_agent.llm.transports.registering import OllamaRegistry
+        from clean_room_agent.llm.transports.adapter_registration import OllamaRegistry
 
         registry, base = OllamaRegistry(self.models), adapter.base_model
         note = "Ollama keeps one of a base and its variants loaded: prompts of one stage are asked together"
@@ -96,7 +96,7 @@ class Host:
         return Served(tag=adapter.model_tag, control=without, note=note)
 
     def _vllm(self, adapter: AdapterRow, folder: Path) -> Served:
-        from clean_room_agent.llm.transports.registering import load_into_vllm
+        from clean_room_agent.llm.transports.adapter_registration import load_into_vllm
 
         load_into_vllm(self.models, adapter.model_tag, folder, key=self.key)
         return Served(
@@ -113,7 +113,7 @@ class Host:
         siblings: Iterable[AdapterRow],
     ) -> Served:
         from clean_room_agent.errors import ModelNotFound
-        from clean_room_agent.llm.transports.registering import llama_server_weights
+        from clean_room_agent.llm.transports.adapter_registration import llama_server_weights
 
         weights = str(base_gguf or llama_server_weights(self.models, key=self.key))
         if not weights:

@@ -23,8 +23,8 @@ from clean_room_agent.atomic_write import atomic_write, sync_file, sync_folder
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import AdapterRow, DatasetRow, append_adapter
 from clean_room_agent.errors import CommandError, CraError, UsageError
+from clean_room_agent.llm.transports.adapter_registration import digest_of
 from clean_room_agent.llm.transports.openai import TEMPLATE_KWARGS
-from clean_room_agent.llm.transports.registering import digest_of
 from clean_room_agent.training.dataset import PREFIXES, Kind
 from clean_room_agent.training.plan import TrainingPlan
 from clean_room_agent.training.trl_process import LIBRARY_MISSING, ROW_CANNOT

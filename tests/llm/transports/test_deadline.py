@@ -14,8 +14,8 @@ from tests.fakes.patience import PATIENCE
 from clean_room_agent.errors import ModelError, ServerTimeout, ServerUnreachable
 from clean_room_agent.llm.config import Timeouts
 from clean_room_agent.llm.transports.deadline import within
-from clean_room_agent.llm.transports.failures import OLLAMA, Target
 from clean_room_agent.llm.transports.http import LoopbackTransport, ServerDoor
+from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = HEAD + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n"

@@ -11,8 +11,8 @@ from tests.fakes.ollama_script import Answer
 from tests.fakes.ollama_server import OllamaServer
 
 from clean_room_agent.errors import ModelNotFound, ServerFailed, ServerTimeout, ServerUnreachable
-from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, LoadedModel, Sampling
 from clean_room_agent.llm.router import ModelConfig
+from clean_room_agent.llm.transport import CallIdentity, ChatRequest, LoadedModel, Sampling
 from clean_room_agent.llm.transports.ollama import OllamaTransport, connect, encode
 
 MODEL = ModelConfig(

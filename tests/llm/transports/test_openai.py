@@ -11,8 +11,8 @@ from tests.fakes.ollama_script import Answer
 from tests.fakes.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.errors import ConfigError, ModelNotFound, ServerFailed, ServerUnreachable
-from clean_room_agent.llm.exchange import CallIdentity, ChatRequest, Sampling
 from clean_room_agent.llm.router import ModelConfig
+from clean_room_agent.llm.transport import CallIdentity, ChatRequest, Sampling
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect, encode
 
 MODEL = ModelConfig(

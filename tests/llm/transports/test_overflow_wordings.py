@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from clean_room_agent.llm.exchange import Refusal
-from clean_room_agent.llm.transports.failures import OPENAI, Target, reported
-from clean_room_agent.llm.transports.overflow import read_refusal
+from clean_room_agent.llm.transport import Refusal
+from clean_room_agent.llm.transports.context_overflow import read_refusal
+from clean_room_agent.llm.transports.server_errors import OPENAI, Target, reported
 
 TARGET = Target(server="http://127.0.0.1:8000", tag="coder:3b", dialect=OPENAI)
 MOST = "This model's maximum context length is 4096 tokens."

@@ -11,7 +11,7 @@ from tests.fakes.openai_server import WINDOW, OpenAiServer, shout_of
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.exchange import CallIdentity
+from clean_room_agent.llm.transport import CallIdentity
 from clean_room_agent.llm.transports.ollama import connect
 from clean_room_agent.llm.transports.openai import connect as connect_openai
 from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport, dump_calls, load_calls

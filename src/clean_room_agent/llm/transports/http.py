@@ -13,10 +13,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.config import ModelsConfig, Timeouts, is_loopback, is_loopback_address
-from clean_room_agent.llm.transports import failures
+from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.deadline import CONNECTED, Deadline, within
-from clean_room_agent.llm.transports.failures import Target
 from clean_room_agent.llm.transports.ndjson import LineSplitter, LineTooLongError
+from clean_room_agent.llm.transports.server_errors import Target
 
 INFO_SECONDS = 15.0
 MAX_ERROR_BYTES = 65_536
@@ -101,17 +101,17 @@ class ServerDoor:
                     return receiver.refused(response.status_code, self._clean(_bounded_text(response)))
                 return self._read(response, receiver, target, deadline)
         except (httpx.ConnectError, httpx.ConnectTimeout) as exc:
-            return failures.refused_connection(target, str(exc) or type(exc).__name__)
+            return server_errors.refused_connection(target, str(exc) or type(exc).__name__)
         except httpx.HTTPError as exc:
             if receiver.complete:
                 return None
             passed = cut is not None and cut.passed
             if not passed and not isinstance(exc, httpx.TimeoutException):
-                return failures.broken_off(target, str(exc) or type(exc).__name__, begun=receiver.begun)
+                return server_errors.broken_off(target, str(exc) or type(exc).__name__, begun=receiver.begun)
             key, limit = ("idle", limits.idle) if answered else ("first_byte", limits.first_byte)
             if limit > limits.total or (answered and passed):
                 key, limit = "total", limits.total
-            return failures.late(target, key, limit)
+            return server_errors.late(target, key, limit)
 
     def ask(
         self,
@@ -132,11 +132,11 @@ class ServerDoor:
         text = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
         if status != httpx.codes.OK:
             there = known() if status == httpx.codes.NOT_FOUND else ()
-            raise failures.reported(target, status, self._clean(text), known=there)[0]
+            raise server_errors.reported(target, status, self._clean(text), known=there)[0]
         try:
             return kind.model_validate_json(content)
         except ValidationError as exc:
-            raise failures.not_the_protocol(target, f"{path} answered {text[:200]!r}") from exc
+            raise server_errors.not_the_protocol(target, f"{path} answered {text[:200]!r}") from exc
 
     def ask_if_there(self, path: str, kind: type[ReplyT], target: Target) -> ReplyT | None:
         """The answer to a small question; None where the server has no such path, or something else there than `kind`.
@@ -147,7 +147,7 @@ class ServerDoor:
         status, content = self._small("GET", path, target, INFO_SECONDS)
         if httpx.codes.is_server_error(status) or status == httpx.codes.TOO_MANY_REQUESTS:
             said = content[:MAX_ERROR_BYTES].decode("utf-8", "replace")
-            raise failures.reported(target, status, self._clean(said))[0]
+            raise server_errors.reported(target, status, self._clean(said))[0]
         try:
             return kind.model_validate_json(content) if status == httpx.codes.OK else None
         except ValidationError:
@@ -199,19 +199,19 @@ class ServerDoor:
                 ) as response,
             ):
                 if _packed(response):
-                    raise failures.not_the_protocol(target, f"{path} answered with compressed bytes")
+                    raise server_errors.not_the_protocol(target, f"{path} answered with compressed bytes")
                 for data in response.iter_bytes():
                     body += data
                     if len(body) > MAX_SMALL_BYTES:
-                        raise failures.not_the_protocol(target, f"{path} answered without an end")
+                        raise server_errors.not_the_protocol(target, f"{path} answered without an end")
                     if self._timer() > deadline:
-                        raise failures.refused_connection(
+                        raise server_errors.refused_connection(
                             target, f"{path} was not answered within {seconds:g} s"
                         )
                 return response.status_code, bytes(body)
         except httpx.TransportError as exc:
             late = f"{path} was not answered within {seconds:g} s" if cut is not None and cut.passed else ""
-            raise failures.refused_connection(target, late or str(exc) or type(exc).__name__) from exc
+            raise server_errors.refused_connection(target, late or str(exc) or type(exc).__name__) from exc
 
     def _read(
         self, response: httpx.Response, receiver: Receiver, target: Target, deadline: float
@@ -224,9 +224,13 @@ class ServerDoor:
                     if error is not None or receiver.done:
                         return error
                 if self._timer() > deadline:
-                    return None if receiver.complete else failures.late(target, "total", self._timeouts.total)
+                    return (
+                        None
+                        if receiver.complete
+                        else server_errors.late(target, "total", self._timeouts.total)
+                    )
         except LineTooLongError as exc:
-            return failures.not_the_protocol(target, str(exc))
+            return server_errors.not_the_protocol(target, str(exc))
         for line in lines.end():
             error = receiver.take(line)
             if error is not None or receiver.done:

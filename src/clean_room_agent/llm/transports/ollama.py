@@ -12,7 +12,9 @@ from pydantic import BaseModel, Field, ValidationError
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import (
+from clean_room_agent.llm.copied_examples import CopyGuard
+from clean_room_agent.llm.repetition import RepetitionGuard
+from clean_room_agent.llm.transport import (
     ChatRequest,
     Finish,
     LoadedModel,
@@ -21,12 +23,10 @@ from clean_room_agent.llm.exchange import (
     Refusal,
     ServedModel,
 )
-from clean_room_agent.llm.parroting import CopyGuard
-from clean_room_agent.llm.repetition import RepetitionGuard
-from clean_room_agent.llm.transports import failures
-from clean_room_agent.llm.transports.failures import OLLAMA, Target
-from clean_room_agent.llm.transports.forwarding import ForwardGuard, Forwarding
+from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.http import Count, ReplyT, ServerDoor, open_client
+from clean_room_agent.llm.transports.remote_models import ForwardGuard, Forwarding
+from clean_room_agent.llm.transports.server_errors import OLLAMA, Target
 
 LIKELY_TOKENS = 20
 
@@ -125,7 +125,7 @@ class _Collected:
         try:
             parsed = _ChatLine.model_validate_json(line)
         except ValidationError:
-            return failures.not_the_protocol(
+            return server_errors.not_the_protocol(
                 self._target, f"it sent {line[:200].decode('utf-8', 'replace')!r}"
             )
         if parsed.error is not None:
@@ -135,13 +135,13 @@ class _Collected:
             return elsewhere
         self._add(parsed)
         if self._ended and self.done_reason not in {"stop", "length"}:
-            return failures.ended_early(self._target, self.done_reason)
+            return server_errors.ended_early(self._target, self.done_reason)
         return None
 
     def refused(self, status: int, body: str) -> ModelError:
         """The error that the server reports in place of an answer, or within one (status 200)."""
         known = self._known() if status == httpx.codes.NOT_FOUND else ()
-        error, self.refusal = failures.reported(self._target, status, body, known=known)
+        error, self.refusal = server_errors.reported(self._target, status, body, known=known)
         return error
 
     def end(self) -> ModelError | None:
@@ -149,8 +149,8 @@ class _Collected:
         if self.done:
             return None
         if not self.begun:
-            return failures.broken_off(self._target, "the stream ended empty", begun=False)
-        return failures.endless(self._target, "".join(self.text) or "".join(self.thinking))
+            return server_errors.broken_off(self._target, "the stream ended empty", begun=False)
+        return server_errors.endless(self._target, "".join(self.text) or "".join(self.thinking))
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
         """All that came, with what went wrong."""

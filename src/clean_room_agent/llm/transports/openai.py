@@ -11,19 +11,19 @@ from pydantic import BaseModel, Field
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerFailed
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import (
+from clean_room_agent.llm.schema import JsonSchema
+from clean_room_agent.llm.transport import (
     ChatRequest,
     ModelDetails,
     RawAnswer,
     ServedModel,
 )
-from clean_room_agent.llm.schema import JsonSchema
-from clean_room_agent.llm.transports import failures
-from clean_room_agent.llm.transports.failures import OPENAI, Target
-from clean_room_agent.llm.transports.forwarding import ForwardGuard, Forwarding
+from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.http import Count, ReplyT, ServerDoor, open_client
-from clean_room_agent.llm.transports.lora import MARK, AdapterList, LoraTags
+from clean_room_agent.llm.transports.lora_adapters import MARK, AdapterList, LoraTags
 from clean_room_agent.llm.transports.openai_answer import Collected
+from clean_room_agent.llm.transports.remote_models import ForwardGuard, Forwarding
+from clean_room_agent.llm.transports.server_errors import OPENAI, Target
 
 LIKELY_TOKENS = 20
 TEMPLATE_KWARGS = {"enable_thinking": False}
@@ -173,7 +173,7 @@ class OpenAiTransport:
         models = {model.id: model for model in self._models()}
         name = tag if tag in models else self._lora.model(tag)
         if name not in models:
-            raise failures.no_model(self._target(tag), tuple(sorted(models)))
+            raise server_errors.no_model(self._target(tag), tuple(sorted(models)))
         model = models[name]
         meta = model.meta or _Meta()
         # vLLM tells the window with the model, but not with its adapters.

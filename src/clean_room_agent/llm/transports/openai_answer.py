@@ -8,12 +8,12 @@ from pydantic import BaseModel, Field, ValidationError
 
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
-from clean_room_agent.llm.exchange import ChatRequest, Finish, RawAnswer, Refusal
-from clean_room_agent.llm.parroting import CopyGuard
+from clean_room_agent.llm.copied_examples import CopyGuard
 from clean_room_agent.llm.repetition import RepetitionGuard
-from clean_room_agent.llm.transports import failures
-from clean_room_agent.llm.transports.failures import Target
+from clean_room_agent.llm.transport import ChatRequest, Finish, RawAnswer, Refusal
+from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.http import Count
+from clean_room_agent.llm.transports.server_errors import Target
 
 END = b"[DONE]"
 ENDINGS = ("stop", "length")
@@ -129,7 +129,7 @@ class Collected:
     def refused(self, status: int, body: str) -> ModelError:
         """The error that the server reports in place of an answer, or within one (status 200)."""
         known = self._known() if status in {httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST} else ()
-        error, self.refusal = failures.reported(self._target, status, body, known=known)
+        error, self.refusal = server_errors.reported(self._target, status, body, known=known)
         return error
 
     def end(self) -> ModelError | None:
@@ -138,7 +138,7 @@ class Collected:
             return self._add(b"\n".join(self._lines))
         if self.complete:
             return None
-        return failures.broken_off(self._target, "the stream ended without its end", begun=self.begun)
+        return server_errors.broken_off(self._target, "the stream ended without its end", begun=self.begun)
 
     def as_answer(self, body: str, error: ModelError | None) -> RawAnswer:
         """All that came, with what went wrong."""
@@ -186,11 +186,13 @@ class Collected:
                 self.tokens.extend(_as_choice(token) for token in choice.logprobs.content or ())
             self.reason = choice.finish_reason or self.reason
         if self.reason and self.reason not in ENDINGS:
-            return failures.ended_early(self._target, self.reason)
+            return server_errors.ended_early(self._target, self.reason)
         return None
 
     def _foreign(self, text: bytes) -> ModelError:
-        return failures.not_the_protocol(self._target, f"it sent {text[:200].decode('utf-8', 'replace')!r}")
+        return server_errors.not_the_protocol(
+            self._target, f"it sent {text[:200].decode('utf-8', 'replace')!r}"
+        )
 
 
 def _as_choice(token: _Token) -> TokenChoice:

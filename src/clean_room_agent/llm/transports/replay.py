@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from clean_room_agent import errors
 from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed, WindowExceeded
-from clean_room_agent.llm.exchange import (
+from clean_room_agent.llm.transport import (
     CallIdentity,
     ChatRequest,
     Finish,
@@ -18,7 +18,7 @@ from clean_room_agent.llm.exchange import (
     Transport,
     load_logprobs,
 )
-from clean_room_agent.llm.probe import PROBE_NAME
+from clean_room_agent.llm.window_probe import PROBE_NAME
 
 FORMAT_VERSION = 1
 SHOWN_CHARS = 200

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from clean_room_agent.errors import Interrupted
-from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Transport
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
 
 
 class Stoppable:

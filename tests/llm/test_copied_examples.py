@@ -13,8 +13,8 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.openai_server import OpenAiServer
 
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.parroting import COPIED, MARK, OPENING_CHARS, CopyGuard, mentions, opening_of
-from clean_room_agent.llm.transports.servers import connect
+from clean_room_agent.llm.copied_examples import COPIED, MARK, OPENING_CHARS, CopyGuard, mentions, opening_of
+from clean_room_agent.llm.transports.factory import connect
 
 EXAMPLE = '{"name": "the brown of a quokka in the evening sun of its first summer", "shades": [1, 2]}'
 PAINTED = replace(COLOUR, example=EXAMPLE, template=f"{COLOUR.template}\nExample: {{{{ example }}}}")

@@ -5,9 +5,9 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from clean_room_agent.errors import ModelError, TruncatingServer, WindowExceeded
-from clean_room_agent.llm import tokens
-from clean_room_agent.llm.exchange import RawAnswer
+from clean_room_agent.llm import pretokenizer
 from clean_room_agent.llm.router import ModelConfig
+from clean_room_agent.llm.transport import RawAnswer
 
 PROBE_NAME = "window_probe"
 """The call type under which the record keeps probes."""
@@ -77,7 +77,9 @@ def read_probe(raw: RawAnswer, model: ModelConfig, text: str) -> WindowProbe:
     if raw.error is None:
         # An answer of nothing at all is another server's way to drop a prompt, and its count then proves nothing.
         said = bool(raw.text or raw.thinking or raw.completion_tokens)
-        whole = said and raw.prompt_tokens is not None and raw.prompt_tokens >= tokens.count_pieces(text)
+        whole = (
+            said and raw.prompt_tokens is not None and raw.prompt_tokens >= pretokenizer.count_pieces(text)
+        )
         return WindowProbe(refused=False, server_window=None, read_whole=whole)
     if raw.refusal is None:
         raise raw.error
@@ -113,9 +115,9 @@ def cut_error(system: str, prompt: str, raw: RawAnswer, model: ModelConfig) -> M
     counted = raw.prompt_tokens
     if counted is None:
         return None
-    if tokens.can_be_all(counted, system, prompt) and counted < model.window:
+    if pretokenizer.can_be_all(counted, system, prompt) and counted < model.window:
         return None
-    least = tokens.least_tokens(system) + tokens.least_tokens(prompt)
+    least = pretokenizer.least_tokens(system) + pretokenizer.least_tokens(prompt)
     return TruncatingServer(
         f"the server read {counted} tokens of a prompt of at least {least} for {model.tag} "
         f"(window {model.window}): it cut the prompt",

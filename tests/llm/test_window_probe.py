@@ -10,9 +10,9 @@ from tests.fakes.openai_server import OpenAiServer
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.errors import TruncatingServer, WindowExceeded
-from clean_room_agent.llm.exchange import ChatRequest, RawAnswer, Refusal
-from clean_room_agent.llm.probe import PROBE_NAME, ProbedServer
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Refusal
 from clean_room_agent.llm.transports import ollama, openai
+from clean_room_agent.llm.window_probe import PROBE_NAME, ProbedServer
 
 SKY = Note(text="sky")
 MONDAY, SUNDAY, NEXT_MONDAY = "2026-01-05T10:00:00Z", "2026-01-11T10:00:00Z", "2026-01-12T10:00:00Z"

@@ -6,8 +6,8 @@ from pydantic import BaseModel
 
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.config import CLOUD, is_cloud_tag
-from clean_room_agent.llm.transports import failures
-from clean_room_agent.llm.transports.failures import Target
+from clean_room_agent.llm.transports import server_errors
+from clean_room_agent.llm.transports.server_errors import Target
 
 
 class Forwarding(BaseModel):
@@ -40,11 +40,11 @@ class ForwardGuard:
         except ModelError as error:
             return error
         if host:
-            return failures.forwarded(target, host)
+            return server_errors.forwarded(target, host)
         self._local.add(target.tag)
         return None
 
     def seen(self, target: Target, said: Forwarding) -> ModelError | None:
         """The error for an answer that says it came from elsewhere: the name may stand for another model by now."""
         host = said.destination(target.tag)
-        return failures.forwarded(target, host) if host and not self._allowed else None
+        return server_errors.forwarded(target, host) if host and not self._allowed else None

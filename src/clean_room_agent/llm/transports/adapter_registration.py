@@ -20,9 +20,9 @@ from pydantic import BaseModel
 
 from clean_room_agent.errors import ModelError, ServerFailed, ServerUnreachable, UsageError
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.transports import failures
-from clean_room_agent.llm.transports.failures import OLLAMA, OPENAI, Target
+from clean_room_agent.llm.transports import server_errors
 from clean_room_agent.llm.transports.http import ServerDoor, open_client
+from clean_room_agent.llm.transports.server_errors import OLLAMA, OPENAI, Target
 
 MERGED_ONLY = (0, 34, 1)
 """The first release of Ollama that refuses adapters."""
@@ -105,7 +105,7 @@ class OllamaRegistry:
 
     def _require(self, tag: str, status: int, text: str) -> None:
         if status not in {httpx.codes.OK, httpx.codes.CREATED}:
-            raise failures.reported(self._target(tag), status, text)[0]
+            raise server_errors.reported(self._target(tag), status, text)[0]
 
     def _target(self, tag: str) -> Target:
         return Target(server=self._server, tag=tag, dialect=OLLAMA)

@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any
 
-from clean_room_agent.llm.exchange import Refusal
+from clean_room_agent.llm.transport import Refusal
 
 MAX_DIGITS = 12
 _MOST = r"maximum context length is (?P<window>\d+)(?: tokens)?"

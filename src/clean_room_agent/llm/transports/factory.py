@@ -1,7 +1,7 @@
 """The transport to the configured server, by the protocol that it speaks."""
 
 from clean_room_agent.llm.config import ModelsConfig
-from clean_room_agent.llm.exchange import ModelServer
+from clean_room_agent.llm.transport import ModelServer
 from clean_room_agent.llm.transports import ollama, openai
 
 

@@ -14,8 +14,8 @@ from clean_room_agent.errors import (
     ServerUnreachable,
     WindowExceeded,
 )
-from clean_room_agent.llm.exchange import Refusal
-from clean_room_agent.llm.transports.overflow import read_refusal
+from clean_room_agent.llm.transport import Refusal
+from clean_room_agent.llm.transports.context_overflow import read_refusal
 
 SHOWN_CHARS = 300
 SHOWN_MODELS = 20

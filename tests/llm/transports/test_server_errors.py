@@ -3,8 +3,8 @@ import json
 import pytest
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerBusy, ServerFailed, WindowExceeded
-from clean_room_agent.llm.exchange import Refusal
-from clean_room_agent.llm.transports.failures import OLLAMA, Target, reported
+from clean_room_agent.llm.transport import Refusal
+from clean_room_agent.llm.transports.server_errors import OLLAMA, Target, reported
 
 TARGET = Target(server="http://127.0.0.1:11434", tag="coder:3b", dialect=OLLAMA)
 CONTEXT = {"code": 400, "type": "exceed_context_size_error", "n_prompt_tokens": 9000, "n_ctx": 4096}

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.llm.tokens import _PIECE, count_pieces, estimate
+from clean_room_agent.llm.pretokenizer import _PIECE, count_pieces, estimate
 
 
 @pytest.mark.parametrize(

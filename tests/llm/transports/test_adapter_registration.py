@@ -9,7 +9,7 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.openai_server import OpenAiServer
 
 from clean_room_agent.errors import ModelNotFound, ServerFailed, ServerUnreachable, UsageError
-from clean_room_agent.llm.transports.registering import (
+from clean_room_agent.llm.transports.adapter_registration import (
     OllamaRegistry,
     load_into_vllm,
     parameters_of,
