@@ -23,7 +23,7 @@ from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.judging import ThresholdJudge
+from clean_room_agent.retrieval.judges import ThresholdJudge
 from clean_room_agent.retrieval.stage import BatchInputs, Candidate, Option, Ruling, SortedT, StageContext
 from clean_room_agent.retrieval.stages.scope import ScopeStage
 from clean_room_agent.workspace import Workspace

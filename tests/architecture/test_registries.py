@@ -25,7 +25,7 @@ from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt, prompt_environment
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.judging import ThresholdJudge
+from clean_room_agent.retrieval.judges import ThresholdJudge
 from clean_room_agent.retrieval.registry import STAGES
 from clean_room_agent.retrieval.stage import RetrievalStage, StageContext
 from clean_room_agent.training.registry import TRAINING_STAGES

@@ -7,7 +7,7 @@ from clean_room_agent.artifacts.package import Section
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.router import Window
 from clean_room_agent.retrieval.assembly import Assembled, assemble
-from clean_room_agent.retrieval.judging import ThresholdJudge
+from clean_room_agent.retrieval.judges import ThresholdJudge
 from clean_room_agent.retrieval.stage import Selection, StageContext
 
 Make = Callable[..., World]

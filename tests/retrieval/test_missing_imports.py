@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from tests.retrieval.world import World
 
+from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.missing_imports import missing_imports
-from clean_room_agent.retrieval.room_files import FileText
 
 Make = Callable[..., World]
 

@@ -10,8 +10,8 @@ from clean_room_agent.query.ranking import KIND_WEIGHTS
 from clean_room_agent.query.signals import TOGETHER
 from clean_room_agent.retrieval.failing_tests import file_of_test, find_tests
 from clean_room_agent.retrieval.mentions import WORD, unique
-from clean_room_agent.retrieval.source import MAX_SAME_NAME, RepositorySource, top_names
 from clean_room_agent.retrieval.stage import Candidate, Decision
+from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySource, top_names
 
 STAGE = "candidates"
 RANKED = 200

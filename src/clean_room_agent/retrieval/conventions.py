@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from clean_room_agent.retrieval.config import ConventionsConfig
-from clean_room_agent.retrieval.room_files import FileText
-from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.stage import Decision, Selection
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 STAGE = "conventions"
 HEADING = re.compile(r"#{1,6} +(?P<title>\S.*)")

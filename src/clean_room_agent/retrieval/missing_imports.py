@@ -5,8 +5,8 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from clean_room_agent.retrieval.room_files import FileText
-from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.context_files import FileText
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 MAX_FILES_MEANT = 8
 """A module that more files may be is taken to be there."""

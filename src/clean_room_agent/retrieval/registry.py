@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.source import RepositorySource
 from clean_room_agent.retrieval.stage import RetrievalStage
+from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.retrieval.stages.precision import PrecisionStage
 from clean_room_agent.retrieval.stages.scope import ScopeStage
 

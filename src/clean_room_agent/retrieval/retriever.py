@@ -14,21 +14,21 @@ from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.router import Window
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval import memory
+from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.analysis import Analysis, ask_where, named_in, without_model
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.config import RetrievalConfig
+from clean_room_agent.retrieval.context_files import FileText, RoomFiles
 from clean_room_agent.retrieval.conventions import find_conventions
-from clean_room_agent.retrieval.judging import ModelJudge, RememberingJudge, ThresholdJudge
-from clean_room_agent.retrieval.nearest import find_nearest
-from clean_room_agent.retrieval.questions import question_text
-from clean_room_agent.retrieval.reentry import merge_request
+from clean_room_agent.retrieval.judges import ModelJudge, RememberingJudge, ThresholdJudge
+from clean_room_agent.retrieval.judgment_header import question_text
+from clean_room_agent.retrieval.nearest_files import find_nearest
+from clean_room_agent.retrieval.refinement import merge_request
 from clean_room_agent.retrieval.registry import build_stages
-from clean_room_agent.retrieval.room_files import FileText, RoomFiles
-from clean_room_agent.retrieval.runner import decision_row, run_stages
-from clean_room_agent.retrieval.source import RepositorySource
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
+from clean_room_agent.retrieval.stage_runner import decision_row, run_stages
+from clean_room_agent.retrieval.stage_source import RepositorySource
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,7 @@ class Retriever:
         states = self._session.for_pass(request.pass_id)
         analysis = self._analysis(request, source)
         self._keep(request.pass_id, analysis.decisions)
-        memory.remember_query(states, analysis.query)
+        pass_memory.remember_query(states, analysis.query)
         candidates, notes = find_candidates(request, analysis.query, source)
         self._keep(request.pass_id, notes)
         judge = self._judge(request)
@@ -104,7 +104,7 @@ class Retriever:
             available_tokens=self._available_tokens(request),
             candidates=candidates,
             files=tuple(entry for entry in candidates if entry.tier <= 1),
-            to_change=memory.recall_changes(self._session, self._session.task_id),
+            to_change=pass_memory.recall_changes(self._session, self._session.task_id),
         )
         context = run_stages(
             self._stages,
@@ -143,8 +143,8 @@ class Retriever:
         """
         source = self._source(room)
         states = self._session.for_pass(room.pass_id)
-        memory.remember_refinement(states, request)
-        earlier = memory.recall(self._session, room.pass_id)
+        pass_memory.remember_refinement(states, request)
+        earlier = pass_memory.recall(self._session, room.pass_id)
         judge = self._judge(room, request)
         merged = merge_request(
             request,
@@ -155,19 +155,19 @@ class Retriever:
             config=self._judgments,
             available_tokens=self._available_tokens(room),
         )
-        memory.remember_query(states, merged.query)
+        pass_memory.remember_query(states, merged.query)
         self._keep(room.pass_id, merged.context.decisions)
         return self._assemble(merged.context, source, judge)
 
     def _assemble(self, context: StageContext, source: RepositorySource, judge: Judge) -> ContextPackage:
         request = context.request
         states = self._session.for_pass(request.pass_id)
-        memory.remember_outputs(states, context)
-        memory.remember_changes(states, _to_change(context))
+        pass_memory.remember_outputs(states, context)
+        pass_memory.remember_changes(states, _to_change(context))
         assembled = assemble(context, source, self._window(request), judge)
         rows = self._rows(request.pass_id, assembled.decisions)
         self._record.write(append_decisions, self._without_standing(request.pass_id, rows))
-        memory.remember_package(states, assembled.package)
+        pass_memory.remember_package(states, assembled.package)
         return assembled.package
 
     def _source(self, request: RoomRequest) -> RepositorySource:

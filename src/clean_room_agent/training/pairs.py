@@ -42,14 +42,14 @@ from clean_room_agent.orchestrator.planning import (
 from clean_room_agent.orchestrator.step_context import step_request
 from clean_room_agent.orchestrator.unshown import unshown_targets
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.retrieval import memory
+from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
+from clean_room_agent.retrieval.context_files import RoomFiles
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever
-from clean_room_agent.retrieval.room_files import RoomFiles
-from clean_room_agent.retrieval.source import RepositorySource
+from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
 from clean_room_agent.training.more_questions import LivePass, more_file_questions, more_piece_questions
 
@@ -289,7 +289,7 @@ class _Run:
     def _ask_more(self, pass_id: str, found: Retrieved, source: RepositorySource) -> None:
         live = LivePass(
             request=meta_plan_request(self._models, pass_id, self._gold.task, Evidence()),
-            query=memory.recall(self._session, pass_id).query,
+            query=pass_memory.recall(self._session, pass_id).query,
             found=found,
             source=source,
             gold=self._gold,

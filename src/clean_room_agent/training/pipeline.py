@@ -19,12 +19,12 @@ from clean_room_agent.db.raw.task_runs import TaskRunOutcome, TaskRunRow, append
 from clean_room_agent.db.session import Session
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.meter import Meter
-from clean_room_agent.retrieval import memory
-from clean_room_agent.retrieval.judging import ModelJudge, RememberingJudge
-from clean_room_agent.retrieval.questions import question_text
+from clean_room_agent.retrieval import pass_memory
+from clean_room_agent.retrieval.judges import ModelJudge, RememberingJudge
+from clean_room_agent.retrieval.judgment_header import question_text
 from clean_room_agent.retrieval.registry import stages_named
-from clean_room_agent.retrieval.runner import decision_row, run_stages
 from clean_room_agent.retrieval.stage import Candidate, Decision, StageContext
+from clean_room_agent.retrieval.stage_runner import decision_row, run_stages
 from clean_room_agent.training.registry import TRAINING_STAGES
 from clean_room_agent.training.source import LogSource, TrainingStageConfig
 
@@ -114,7 +114,7 @@ class Pipeline:
         request = RoomRequest(pass_id=self.session.task_id, mode=mode, role="reasoning", task=task)
         window = self.models.window("reasoning")
         query = TaskQuery(task=task)
-        memory.remember_query(self.session, query)
+        pass_memory.remember_query(self.session, query)
         question = question_text(request)
         judge = ModelJudge(
             self.models,
@@ -138,7 +138,7 @@ class Pipeline:
             states=self.session,
             keep=self._keep,
         )
-        memory.remember_outputs(self.session, context)
+        pass_memory.remember_outputs(self.session, context)
         return context
 
     def pack(self, context: StageContext) -> ContextPackage:
@@ -188,7 +188,7 @@ class Pipeline:
                 used_tokens=context.available_tokens - left,
             ),
         )
-        memory.remember_package(self.session, package)
+        pass_memory.remember_package(self.session, package)
         return package
 
     def _keep(self, decisions: Sequence[Decision]) -> None:

@@ -15,13 +15,13 @@ from clean_room_agent.query.file_kinds import is_side_file
 from clean_room_agent.retrieval import outlines
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
-from clean_room_agent.retrieval.judging import take_best
+from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.pieces import OTHER_KINDS, Definition
+from clean_room_agent.retrieval.plan_targets import Target, around, is_small, names_a_large_class, target_of
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
-from clean_room_agent.retrieval.related import Span, related_selections
+from clean_room_agent.retrieval.related_code import Span, related_selections
 from clean_room_agent.retrieval.relevance import PieceKey, holds_frame, is_said
-from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import (
     Candidate,
     Decision,
@@ -31,7 +31,7 @@ from clean_room_agent.retrieval.stage import (
     Selection,
     StageContext,
 )
-from clean_room_agent.retrieval.targets import Target, around, is_small, names_a_large_class, target_of
+from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 from clean_room_agent.retrieval.units import FilesInScope, Unit, files_in_scope, is_test
 
 STAGE = "precision"

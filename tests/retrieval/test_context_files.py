@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.retrieval.room_files import FileText, NotEditable, RoomFiles
+from clean_room_agent.retrieval.context_files import FileText, NotEditable, RoomFiles
 
 
 def read(root: Path, path: str, data: bytes) -> FileText | NotEditable:

@@ -16,7 +16,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import RawAnswer
-from clean_room_agent.retrieval.judging import ModelJudge, RememberingJudge, ThresholdJudge, take_best
+from clean_room_agent.retrieval.judges import ModelJudge, RememberingJudge, ThresholdJudge, take_best
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH

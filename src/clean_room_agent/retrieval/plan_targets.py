@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Piece, enclosing_head
 from clean_room_agent.retrieval.relevance import Hints, holds_frame, is_meant, is_named, is_said
-from clean_room_agent.retrieval.source import FileView, RepositorySource
 from clean_room_agent.retrieval.stage import Selection
+from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 from clean_room_agent.retrieval.units import Unit
 
 SMALL_FILE_LINES = 150

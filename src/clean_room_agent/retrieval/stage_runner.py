@@ -6,7 +6,7 @@ from typing import TypeVar
 from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.db.session import States
-from clean_room_agent.retrieval import memory
+from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.stage import Decision, Judge, RetrievalStage, StageContext
 
 SourceT = TypeVar("SourceT")
@@ -24,12 +24,12 @@ def run_stages(
 ) -> StageContext:
     """The context after the last stage; `keep` gets what each decided, and the session (`states`) knows how far it came."""
     names = tuple(stage.name for stage in stages)
-    memory.remember_progress(states, (), names)
+    pass_memory.remember_progress(states, (), names)
     for place, stage in enumerate(stages, start=1):
         before = len(context.decisions)
         context = stage.run(context, source, task, judge)
         keep(context.decisions[before:])
-        memory.remember_progress(states, names[:place], names[place:])
+        pass_memory.remember_progress(states, names[:place], names[place:])
     return context
 
 
