@@ -26,16 +26,16 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanStep
 from clean_room_agent.errors import ModelError
-from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.edits.apply import apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe as feedback
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.paths import is_control_path, matches_any, path_fault
 from clean_room_agent.execute.edits.render import render_edits
-from clean_room_agent.execute.failures import failure_signals
+from clean_room_agent.execute.failure_signals import failure_signals
 from clean_room_agent.execute.implement import AttemptSummary, StepInstruction, implement
 from clean_room_agent.execute.plan import PlanLimits, Route, adjust, make_meta_plan, make_part_plan
 from clean_room_agent.execute.plan_artifact import plan_from_artifact
+from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.indexer.extract import extract
 from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules

@@ -8,8 +8,8 @@ from tests.fakes.scripted_transport import Scripted, ScriptedTransport
 
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep, TargetFile
 from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, FailureSignal
-from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.plan import PlanLimits, Planned, adjust
+from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.llm.transport import ChatRequest
 
 FAILURE = FailureSignal(category="test_failure", message="assert 99 == 100", source="test_split")

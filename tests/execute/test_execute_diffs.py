@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.execute.diffs import join_hunks, split_hunks
+from clean_room_agent.execute.diff_pieces import join_hunks, split_hunks
 
 DIFF = """\
 diff --git a/a.py b/a.py

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from clean_room_agent.artifacts.verdicts import PlanVerdict
 from clean_room_agent.execute.grouping import at_most, groups, needs_of
-from clean_room_agent.execute.validate import in_order
+from clean_room_agent.execute.plan_validation import in_order
 
 
 def said(item: str, *, yes: bool = True, call: int | None = 1, clearness: float | None = None) -> PlanVerdict:

@@ -10,7 +10,6 @@ from tests.fakes.scripted_transport import ScriptedTransport
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
-from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.plan import (
     PlanLimits,
     Planned,
@@ -18,6 +17,7 @@ from clean_room_agent.execute.plan import (
     make_meta_plan,
     make_part_plan,
 )
+from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.llm.transport import Finish, RawAnswer
 
 ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")

@@ -13,7 +13,6 @@ from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.oracle_scaffold import added_names, bodies_for, new_names, scaffold_of
 
 from clean_room_agent.artifacts.edits import PatchEdit
-from clean_room_agent.execute.bodies import WRITTEN_APART
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE
@@ -31,6 +30,7 @@ from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY
 from clean_room_agent.execute.prompts.step_design import STEP_DESIGN
 from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS
+from clean_room_agent.execute.scaffold_bodies import WRITTEN_APART
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.prompts.refilter import REFILTER

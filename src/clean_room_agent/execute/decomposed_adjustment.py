@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
 from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, FailureSignal, PlanVerdict
-from clean_room_agent.execute.diffs import newest_hunks
-from clean_room_agent.execute.drafts import (
+from clean_room_agent.execute.diff_pieces import newest_hunks
+from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.one_call_plans import renamed_notes, steps_from, told
+from clean_room_agent.execute.plan_drafts import (
     Draft,
     Rejected,
     StepOutcome,
@@ -21,9 +23,7 @@ from clean_room_agent.execute.drafts import (
     steps_as_json,
     unreadable_draft,
 )
-from clean_room_agent.execute.fit import Load, fit, load
-from clean_room_agent.execute.judgments import YesNo
-from clean_room_agent.execute.one_call import renamed_notes, steps_from, told
+from clean_room_agent.execute.prompt_fitting import Load, fit, load
 from clean_room_agent.execute.prompts.adjustment_finalize import ADJUSTMENT_FINALIZE, FinalizeInputs
 from clean_room_agent.execute.prompts.adjustment_new_step import ADJUSTMENT_NEW_STEP, NewStepInputs
 from clean_room_agent.execute.prompts.adjustment_root_cause import ADJUSTMENT_ROOT_CAUSE, RootCauseInputs

@@ -16,8 +16,11 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage, fence_for, frame, section_texts
 from clean_room_agent.artifacts.plans import MetaPlan, Part
 from clean_room_agent.artifacts.verdicts import PlanVerdict, PlanVerdicts
-from clean_room_agent.execute.corrections import only_match
-from clean_room_agent.execute.drafts import (
+from clean_room_agent.execute.code_relations import Place, ShownCode, folder
+from clean_room_agent.execute.grouping import at_most, groups, needs_of
+from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.plan_corrections import only_match
+from clean_room_agent.execute.plan_drafts import (
     Draft,
     Rejected,
     left_out,
@@ -26,14 +29,11 @@ from clean_room_agent.execute.drafts import (
     shown_evidence,
     unreadable_draft,
 )
-from clean_room_agent.execute.fit import Load, fit, planner_load
-from clean_room_agent.execute.grouping import at_most, groups, needs_of
-from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.prompt_fitting import Load, fit, planner_load
 from clean_room_agent.execute.prompts.answers import ChangePointsAnswer
 from clean_room_agent.execute.prompts.change_points import CHANGE_POINTS, ChangePointsInputs
 from clean_room_agent.execute.prompts.part_dependency import PART_DEPENDENCY, PartDependencyInputs
 from clean_room_agent.execute.prompts.same_part import SAME_PART, SamePartInputs
-from clean_room_agent.execute.relations import Place, ShownCode, folder
 from clean_room_agent.llm.bias import NOTHING
 from clean_room_agent.llm.client import ModelClient
 

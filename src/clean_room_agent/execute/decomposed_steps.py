@@ -13,9 +13,12 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage, section_texts
 from clean_room_agent.artifacts.plans import FileRole, Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.artifacts.verdicts import PlanVerdict, PlanVerdicts
-from clean_room_agent.execute.corrections import only_match
+from clean_room_agent.execute.code_relations import Place, ShownCode
 from clean_room_agent.execute.decomposed_parts import NOT_NEEDED, pair_with_code, use_between
-from clean_room_agent.execute.drafts import (
+from clean_room_agent.execute.grouping import needs_of
+from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.plan_corrections import only_match
+from clean_room_agent.execute.plan_drafts import (
     Draft,
     Rejected,
     left_out,
@@ -25,14 +28,11 @@ from clean_room_agent.execute.drafts import (
     steps_as_json,
     unreadable_draft,
 )
-from clean_room_agent.execute.fit import Load, fit, load, planner_load
-from clean_room_agent.execute.grouping import needs_of
-from clean_room_agent.execute.judgments import YesNo
+from clean_room_agent.execute.prompt_fitting import Load, fit, load, planner_load
 from clean_room_agent.execute.prompts.answers import StepDesignAnswer, SymbolTargetsAnswer
 from clean_room_agent.execute.prompts.step_dependency import STEP_DEPENDENCY, StepDependencyInputs
 from clean_room_agent.execute.prompts.step_design import STEP_DESIGN, StepDesignInputs
 from clean_room_agent.execute.prompts.symbol_targets import SYMBOL_TARGETS, SymbolTargetsInputs
-from clean_room_agent.execute.relations import Place, ShownCode
 from clean_room_agent.llm.bias import NOTHING
 from clean_room_agent.llm.client import ModelClient, Reply
 

@@ -13,7 +13,7 @@ from clean_room_agent.execute.edits.definitions import definitions
 from clean_room_agent.execute.edits.grammar import Editable
 from clean_room_agent.execute.edits.parse import parse_edits
 from clean_room_agent.execute.edits.render import render_edit
-from clean_room_agent.execute.fit import Load, Retry, fit, load
+from clean_room_agent.execute.prompt_fitting import Load, Retry, fit, load
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.client import ModelClient, Reply

@@ -12,14 +12,14 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Artifact, MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep
 from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, PlanVerdict, PlanVerdicts
-from clean_room_agent.execute.corrections import corrected_needs, corrected_steps
 from clean_room_agent.execute.decomposed_adjustment import AdjustmentAsked, DecomposedAdjustment
 from clean_room_agent.execute.decomposed_parts import DecomposedParts
 from clean_room_agent.execute.decomposed_steps import DecomposedSteps, PartAsked
-from clean_room_agent.execute.drafts import Draft, Rejected, StepOutcome, steps_as_json
-from clean_room_agent.execute.goal import GoalCheck, Revision
-from clean_room_agent.execute.one_call import draft_adjustment, draft_meta_plan, draft_part_plan, told
-from clean_room_agent.execute.validate import (
+from clean_room_agent.execute.goal_check import GoalCheck, Revision
+from clean_room_agent.execute.one_call_plans import draft_adjustment, draft_meta_plan, draft_part_plan, told
+from clean_room_agent.execute.plan_corrections import corrected_needs, corrected_steps
+from clean_room_agent.execute.plan_drafts import Draft, Rejected, StepOutcome, steps_as_json
+from clean_room_agent.execute.plan_validation import (
     adjustment_faults,
     meta_plan_faults,
     part_plan_doubts,

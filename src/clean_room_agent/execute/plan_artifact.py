@@ -11,7 +11,7 @@ from clean_room_agent.artifacts.plans import (
     PlanStep,
     TargetFile,
 )
-from clean_room_agent.execute.validate import in_order
+from clean_room_agent.execute.plan_validation import in_order
 
 SINGLE_ID = "plan"
 """Names the one part of a reviewed plan, and its one step where it is followed as one."""

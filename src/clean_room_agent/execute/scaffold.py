@@ -14,7 +14,6 @@ from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.execute.edits.render import render_edit
 from clean_room_agent.execute.edits.stubs import declared_names, scaffold_faults, stub_names
-from clean_room_agent.execute.fit import Load, fit, load
 from clean_room_agent.execute.implement import (
     Implemented,
     StepInstruction,
@@ -22,6 +21,7 @@ from clean_room_agent.execute.implement import (
     implemented,
     step_inputs,
 )
+from clean_room_agent.execute.prompt_fitting import Load, fit, load
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD, ScaffoldInputs
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.syntax import grammar_of

@@ -9,8 +9,8 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
 from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.drafts import StepOutcome
 from clean_room_agent.execute.plan import Planned, adjust
+from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.git.history import readable_diff
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.passes import PlanPass, plan_pass

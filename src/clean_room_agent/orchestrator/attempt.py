@@ -10,12 +10,10 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.execute.attempt_result import describe_result
-from clean_room_agent.execute.bodies import Declared, write_bodies
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe
 from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.execute.edits.rules import EditRules
-from clean_room_agent.execute.evidence import describe_evidence, evidence_bound
 from clean_room_agent.execute.implement import (
     AttemptSummary,
     Implemented,
@@ -26,6 +24,8 @@ from clean_room_agent.execute.implement import (
 )
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.scaffold import unwritten
+from clean_room_agent.execute.scaffold_bodies import Declared, write_bodies
+from clean_room_agent.execute.test_evidence import describe_evidence, evidence_bound
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import changed_paths, diff, readable_diff
 from clean_room_agent.git.repository import author_of

@@ -15,10 +15,9 @@ from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
 from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.execute.decomposed_parts import change_points_tokens
 from clean_room_agent.execute.decomposed_steps import symbol_targets_tokens
-from clean_room_agent.execute.drafts import Rejected
-from clean_room_agent.execute.fallback import files_in_scope, whole_part, whole_task
+from clean_room_agent.execute.fallback_plans import files_in_scope, whole_part, whole_task
 from clean_room_agent.execute.implement import lines_of_an_answer
-from clean_room_agent.execute.one_call import meta_plan_tokens, part_plan_tokens
+from clean_room_agent.execute.one_call_plans import meta_plan_tokens, part_plan_tokens
 from clean_room_agent.execute.plan import (
     PlanLimits,
     Planned,
@@ -27,6 +26,7 @@ from clean_room_agent.execute.plan import (
     make_part_plan,
     refused,
 )
+from clean_room_agent.execute.plan_drafts import Rejected
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.git.history import readable_diff
 from clean_room_agent.llm.client import ModelClient

@@ -17,7 +17,7 @@ from clean_room_agent.execute.scaffold import (
     stubs_of,
     why_scaffold,
 )
-from clean_room_agent.execute.scaffold_room import scaffolded_room
+from clean_room_agent.execute.scaffold_context import scaffolded_room
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import has_commit
 from clean_room_agent.git.repository import author_of

@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.artifacts.verdicts import FailureSignal
-from clean_room_agent.execute.failures import failure_signals
+from clean_room_agent.execute.failure_signals import failure_signals
 from clean_room_agent.execute.implement import text_fingerprint
 from clean_room_agent.orchestrator.attempt import Tried
 from clean_room_agent.orchestrator.failures import Category, category_of

@@ -5,8 +5,8 @@ from dataclasses import replace
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.errors import ConfigError, ModelError
-from clean_room_agent.execute.drafts import StepOutcome
-from clean_room_agent.execute.validate import in_order
+from clean_room_agent.execute.plan_drafts import StepOutcome
+from clean_room_agent.execute.plan_validation import in_order
 from clean_room_agent.git.history import diff
 from clean_room_agent.orchestrator.adjusting import adjust_part
 from clean_room_agent.orchestrator.attempt import StepJob

@@ -3,7 +3,7 @@
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.test_names import group_of
 from clean_room_agent.execute.attempt_result import Goal, TestedAttempt
-from clean_room_agent.execute.evidence import same_failure
+from clean_room_agent.execute.test_evidence import same_failure
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import HOLDER, StepVerdict
 from clean_room_agent.orchestrator.testing.results import TestRun

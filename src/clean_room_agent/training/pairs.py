@@ -19,11 +19,11 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.config import EditConfig
-from clean_room_agent.execute.drafts import Rejected
 from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import StepInstruction, implement
 from clean_room_agent.execute.plan import make_meta_plan, make_part_plan
+from clean_room_agent.execute.plan_drafts import Rejected
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN

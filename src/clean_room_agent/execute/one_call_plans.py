@@ -7,7 +7,7 @@ from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import is_plan_id
 from clean_room_agent.artifacts.package import ContextPackage, section_texts
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
-from clean_room_agent.execute.drafts import (
+from clean_room_agent.execute.plan_drafts import (
     Draft,
     Rejected,
     StepOutcome,
@@ -18,7 +18,7 @@ from clean_room_agent.execute.drafts import (
     steps_as_json,
     unreadable_draft,
 )
-from clean_room_agent.execute.fit import Load, fit, load, planner_load
+from clean_room_agent.execute.prompt_fitting import Load, fit, load, planner_load
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs
 from clean_room_agent.execute.prompts.answers import StepAnswer
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs

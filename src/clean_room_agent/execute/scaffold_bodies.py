@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented, StepInstruction
 from clean_room_agent.execute.scaffold import Stub, with_stubs
-from clean_room_agent.execute.scaffold_room import reduced_room
+from clean_room_agent.execute.scaffold_context import reduced_room
 
 WRITTEN_APART = "These functions are written apart; do what else the step asks for:"
 """Begins the hint of the prompt for what is not a stub."""

@@ -7,7 +7,7 @@ from tests.fakes.rooms import room, shown_file, shown_symbol
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.fit import Fitted, Load, Retry, fit, load
+from clean_room_agent.execute.prompt_fitting import Fitted, Load, Retry, fit, load
 from clean_room_agent.execute.prompts.implement import IMPLEMENT, FailedAttempt, ImplementInputs
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN, MetaPlanInputs
 

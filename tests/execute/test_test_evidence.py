@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from inline_snapshot import snapshot
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
-from clean_room_agent.execute.evidence import (
+from clean_room_agent.execute.test_evidence import (
     LEAST_CHARACTERS,
     MAX_BLOCKS,
     describe_evidence,

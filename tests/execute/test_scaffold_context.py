@@ -9,7 +9,7 @@ from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import editable_files
 from clean_room_agent.execute.scaffold import Stub
-from clean_room_agent.execute.scaffold_room import reduced_room, scaffolded_room
+from clean_room_agent.execute.scaffold_context import reduced_room, scaffolded_room
 
 STUB = "    raise NotImplementedError\n"
 MONEY = '"""Money."""\n\nimport os\n\n\ndef split(a):\n    return a\n\n\nclass Till:\n    def open(self):\n        return 1\n'

@@ -5,8 +5,14 @@ from tests.fakes.rooms import room, shown_file
 
 from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
 from clean_room_agent.artifacts.plans import Part, TargetFile
-from clean_room_agent.execute.fallback import MAX_FILES, MAX_WORDS, files_in_scope, whole_part, whole_task
-from clean_room_agent.execute.validate import meta_plan_faults, part_plan_faults
+from clean_room_agent.execute.fallback_plans import (
+    MAX_FILES,
+    MAX_WORDS,
+    files_in_scope,
+    whole_part,
+    whole_task,
+)
+from clean_room_agent.execute.plan_validation import meta_plan_faults, part_plan_faults
 
 TASK = "Make x two."
 PATHS = frozenset({"a.py", "b.py", "till/money.py"})

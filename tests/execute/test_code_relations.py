@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.fakes.rooms import room, shown_file, shown_symbol
 
-from clean_room_agent.execute.relations import Place, ShownCode
+from clean_room_agent.execute.code_relations import Place, ShownCode
 
 MONEY = "def split(cents, people):\n    return [cents // people] * people\n\n\ndef total(shares):\n    return sum(shares)\n"
 RECEIPT = "from till.money import total\n\n\ndef receipt(shares):\n    return total(shares)\n\n\ndef words(text):\n    return text.split()\n"

@@ -1,7 +1,12 @@
 import pytest
 
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanAdjustment, PlanStep, TargetFile
-from clean_room_agent.execute.validate import adjustment_faults, in_order, meta_plan_faults, part_plan_faults
+from clean_room_agent.execute.plan_validation import (
+    adjustment_faults,
+    in_order,
+    meta_plan_faults,
+    part_plan_faults,
+)
 
 
 def part(name: str, *needs: str, files: tuple[str, ...] = (), description: str = "Do it.") -> Part:

@@ -1,7 +1,7 @@
 import pytest
 
 from clean_room_agent.artifacts.plans import FileRole, PlanStep, TargetFile
-from clean_room_agent.execute.corrections import corrected_steps, ending_with, only_match
+from clean_room_agent.execute.plan_corrections import corrected_steps, ending_with, only_match
 
 PATHS = (
     "till/__init__.py",

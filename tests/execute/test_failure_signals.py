@@ -7,7 +7,7 @@ import pytest
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.verdicts import MAX_MESSAGE
-from clean_room_agent.execute.failures import failure_signals, words_of
+from clean_room_agent.execute.failure_signals import failure_signals, words_of
 from clean_room_agent.orchestrator.testing.failures import describe
 from clean_room_agent.orchestrator.testing.guarding import clear, guard_folder
 from clean_room_agent.orchestrator.testing.junit import read_report

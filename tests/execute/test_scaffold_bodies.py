@@ -7,9 +7,9 @@ from clean_room_agent.artifacts.edits import PatchEdit, StepResult
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.bodies import WRITTEN_APART, Declared, write_bodies
 from clean_room_agent.execute.implement import Implemented, StepInstruction
 from clean_room_agent.execute.scaffold import Stub
+from clean_room_agent.execute.scaffold_bodies import WRITTEN_APART, Declared, write_bodies
 from clean_room_agent.llm.answers import BadAnswer
 
 STUB = "    raise NotImplementedError\n"
