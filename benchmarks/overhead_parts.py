@@ -21,9 +21,9 @@ PARTS: tuple[tuple[str, str, str], ...] = (
     ("git: snapshot", "clean_room_agent.orchestrator.setup", "snapshot"),
     ("git: make the worktree", "clean_room_agent.orchestrator.setup", "add_worktree"),
     ("git: remove the worktree", "clean_room_agent.orchestrator.setup", "remove_worktree"),
-    ("git: put the worktree back", "clean_room_agent.orchestrator.testbench", "reset_worktree"),
+    ("git: put the worktree back", "clean_room_agent.orchestrator.testing.test_bench", "reset_worktree"),
     ("retrieval, its model calls included", "clean_room_agent.app.wiring", "Retriever.retrieve"),
-    ("tests", "clean_room_agent.orchestrator.testbench", "run_tests"),
+    ("tests", "clean_room_agent.orchestrator.testing.test_bench", "run_tests"),
 )
 
 

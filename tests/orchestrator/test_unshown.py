@@ -7,7 +7,7 @@ from tests.fakes.rooms import room, shown_symbol
 from clean_room_agent.artifacts.package import ContextPackage, Detail, DroppedItem
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.orchestrator.tree import Tree
+from clean_room_agent.orchestrator.commit_tree import Tree
 from clean_room_agent.orchestrator.unshown import unchanged, unshown_targets
 
 STEP = PlanStep(

@@ -8,7 +8,7 @@ from clean_room_agent.llm.call_sink import CallRecord, Reading
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import CallIdentity
 from clean_room_agent.llm.transports.replay import RecordedCall
-from clean_room_agent.orchestrator.meter import Meter
+from clean_room_agent.orchestrator.usage_meter import Meter
 
 
 class RecordSink:

@@ -15,7 +15,7 @@ from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_or
 from clean_room_agent.db.raw.pruning import PRUNED
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import ConfigError, UsageError
-from clean_room_agent.orchestrator.hints import Hint
+from clean_room_agent.orchestrator.resume.hints import Hint
 from clean_room_agent.orchestrator.run import HINT, HINT_SHOWN, RESUMED_WITH, PlanGiven
 from clean_room_agent.orchestrator.solve import META_PLAN_GIVEN, PLAN_GIVEN
 

@@ -23,8 +23,8 @@ from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import reports_beside
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.hints import Hint
-from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.resume.hints import Hint
+from clean_room_agent.orchestrator.resume.interrupts import Interrupts
 from clean_room_agent.orchestrator.run import RunLimits
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
 from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs

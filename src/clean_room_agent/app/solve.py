@@ -33,7 +33,7 @@ from clean_room_agent.git.result_refs import with_room
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
-from clean_room_agent.orchestrator.journal import seconds_used
+from clean_room_agent.orchestrator.resume.journal import seconds_used
 from clean_room_agent.orchestrator.run import PlanGiven
 from clean_room_agent.orchestrator.setup import RunParts
 from clean_room_agent.orchestrator.solve import solve

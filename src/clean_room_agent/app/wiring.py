@@ -37,7 +37,7 @@ from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
 from clean_room_agent.llm.transports.replay import RecordThenLive
 from clean_room_agent.orchestrator.endings import status_of
-from clean_room_agent.orchestrator.meter import Meter, spent_of
+from clean_room_agent.orchestrator.usage_meter import Meter, spent_of
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.registry import STAGES

@@ -31,20 +31,20 @@ from clean_room_agent.git.history import changed_paths, diff, readable_diff
 from clean_room_agent.git.repository import author_of
 from clean_room_agent.git.result_refs import keep_commit
 from clean_room_agent.llm.transport import Sampling
-from clean_room_agent.orchestrator.doctor import WHOLE_SYMBOLS
+from clean_room_agent.orchestrator.commit_tree import Tree
 from clean_room_agent.orchestrator.events import Note
 from clean_room_agent.orchestrator.missing import missing_after_refusal, missing_after_tests
-from clean_room_agent.orchestrator.recovery import Action
+from clean_room_agent.orchestrator.recovery.doctor import WHOLE_SYMBOLS
+from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.scaffold import NO_SCAFFOLD, Scaffold, without_rewritten
 from clean_room_agent.orchestrator.stability import unstable_tests
-from clean_room_agent.orchestrator.tested import left_undone, undone_in_words, what_tests_showed
 from clean_room_agent.orchestrator.testing.commands import scripts_of
+from clean_room_agent.orchestrator.testing.comparison import left_undone, undone_in_words, what_tests_showed
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.started import says_nothing
-from clean_room_agent.orchestrator.tree import Tree
 from clean_room_agent.orchestrator.unshown import unchanged, unshown_targets
 
 VARIED_TEMPERATURE = 0.7

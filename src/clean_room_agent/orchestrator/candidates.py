@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.orchestrator.attempt import Tried
-from clean_room_agent.orchestrator.tested import passes
+from clean_room_agent.orchestrator.testing.comparison import passes
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 PLACE = re.compile(r"(@@ -\S+) .*")

@@ -12,19 +12,19 @@ from clean_room_agent.execute.config import EditConfig
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.benches import Benches
+from clean_room_agent.orchestrator.commit_tree import Tree
 from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
-from clean_room_agent.orchestrator.doctor import Advice
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.hints import Hint, Hints
-from clean_room_agent.orchestrator.interrupts import Interrupts
-from clean_room_agent.orchestrator.journal import Journal
-from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.ports import ContextPort
+from clean_room_agent.orchestrator.recovery.doctor import Advice
+from clean_room_agent.orchestrator.resume.hints import Hint, Hints
+from clean_room_agent.orchestrator.resume.interrupts import Interrupts
+from clean_room_agent.orchestrator.resume.journal import Journal
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
-from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.tree import Tree
+from clean_room_agent.orchestrator.testing.test_bench import TestBench
+from clean_room_agent.orchestrator.testing.worktree_pool import Benches
+from clean_room_agent.orchestrator.usage_meter import Meter
 
 HINT, HINT_SHOWN = "hint", "hint_shown"
 """Kinds of events: what the user said to a resumed run, and under a pass, that it is the first which was shown it."""

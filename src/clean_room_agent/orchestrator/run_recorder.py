@@ -19,8 +19,8 @@ from clean_room_agent.db.raw import (
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.events import Observer, PassFinished, PassStarted
-from clean_room_agent.orchestrator.meter import Meter, Spent, spent_of
-from clean_room_agent.orchestrator.recovery import Action
+from clean_room_agent.orchestrator.recovery.rules import Action
+from clean_room_agent.orchestrator.usage_meter import Meter, Spent, spent_of
 
 RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
 

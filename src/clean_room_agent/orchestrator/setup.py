@@ -23,20 +23,20 @@ from clean_room_agent.git.worktree import (
 )
 from clean_room_agent.git.worktree_include import INCLUDE_FILE, included_files
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.benches import Benches
 from clean_room_agent.orchestrator.endings import reason_of, status_of
 from clean_room_agent.orchestrator.events import Note, Observer, RunStarted
-from clean_room_agent.orchestrator.hints import Hint, Hints
-from clean_room_agent.orchestrator.interrupts import Interrupts
-from clean_room_agent.orchestrator.journal import Journal, seconds_used
-from clean_room_agent.orchestrator.kept_context import KeptContext
-from clean_room_agent.orchestrator.meter import Meter
 from clean_room_agent.orchestrator.ports import ContextPort
+from clean_room_agent.orchestrator.resume.hints import Hint, Hints
+from clean_room_agent.orchestrator.resume.interrupts import Interrupts
+from clean_room_agent.orchestrator.resume.journal import Journal, seconds_used
+from clean_room_agent.orchestrator.resume.kept_context import KeptContext
 from clean_room_agent.orchestrator.run import Progress, Run, RunLimits
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs, set_up_sandbox
-from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.links import copy_included
+from clean_room_agent.orchestrator.testing.test_bench import TestBench
+from clean_room_agent.orchestrator.testing.worktree_pool import Benches
+from clean_room_agent.orchestrator.usage_meter import Meter
 from clean_room_agent.removal import remove_tree
 
 

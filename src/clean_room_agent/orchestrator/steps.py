@@ -11,15 +11,15 @@ from clean_room_agent.git.history import changed_paths
 from clean_room_agent.orchestrator.attempt import StepJob, Tried
 from clean_room_agent.orchestrator.candidates import candidate
 from clean_room_agent.orchestrator.diagnosing import DIAGNOSIS, diagnosis
-from clean_room_agent.orchestrator.doctor import Advice, DoctorSeen
-from clean_room_agent.orchestrator.journal import as_text
 from clean_room_agent.orchestrator.missing import is_new, not_shown_whole
-from clean_room_agent.orchestrator.recovery import Action, decide
+from clean_room_agent.orchestrator.recovery.doctor import Advice, DoctorSeen
+from clean_room_agent.orchestrator.recovery.rules import Action, decide
+from clean_room_agent.orchestrator.recovery.situation import AttemptSeen, RunSeen, Situation, StepSeen
 from clean_room_agent.orchestrator.reduced import is_divisible
+from clean_room_agent.orchestrator.resume.journal import as_text
 from clean_room_agent.orchestrator.rounds import History, Round, draw_round
 from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
-from clean_room_agent.orchestrator.seen import attempt_seen, signals_of
-from clean_room_agent.orchestrator.situation import AttemptSeen, RunSeen, Situation, StepSeen
+from clean_room_agent.orchestrator.steps_seen import attempt_seen, signals_of
 
 ACTION = "action"
 """Name in the journal, under the pass of an attempt."""

@@ -5,7 +5,7 @@ import re
 from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
 from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.execute.edits.definitions import definition_spans
-from clean_room_agent.orchestrator.tree import Tree
+from clean_room_agent.orchestrator.commit_tree import Tree
 
 PIECE = re.compile(r"(?P<symbol>.*?)(?: \((?:head|lines (?P<first>\d+)-(?P<last>\d+))\))?", re.DOTALL)
 """What a context calls a piece: a symbol, its head, or some lines of it where it is divided."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.fakes.patience import PATIENCE, stop_once_begun
-from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
+from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.evidence import evidence_of

@@ -8,8 +8,8 @@ from tests.fakes.repositories import make_repository
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree
 from clean_room_agent.orchestrator.events import Event
-from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.config import TestingConfig
+from clean_room_agent.orchestrator.testing.test_bench import TestBench
 
 
 class Silence:

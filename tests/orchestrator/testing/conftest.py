@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.patience import PATIENCE
-from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
+from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.orchestrator.testing import environment
 from clean_room_agent.orchestrator.testing.commands import runs_node_tests

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.db.session import Session
-from clean_room_agent.orchestrator.journal import Journal, seconds_used
+from clean_room_agent.orchestrator.resume.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.testing.results import TestRun
 

@@ -5,7 +5,7 @@ import sys
 import time
 
 import pytest
-from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
+from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.guarding import Watched

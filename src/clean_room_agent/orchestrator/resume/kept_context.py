@@ -6,8 +6,8 @@ from pathlib import Path
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
 from clean_room_agent.llm.router import Window
-from clean_room_agent.orchestrator.journal import Journal, as_text
 from clean_room_agent.orchestrator.ports import ContextPort
+from clean_room_agent.orchestrator.resume.journal import Journal, as_text
 
 ROOM = "room"
 

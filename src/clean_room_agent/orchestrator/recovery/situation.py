@@ -6,8 +6,8 @@ from typing import Literal
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.orchestrator.config import RecoveryConfig
-from clean_room_agent.orchestrator.doctor import DoctorSeen
-from clean_room_agent.orchestrator.failures import Category
+from clean_room_agent.orchestrator.failure_kinds import Category
+from clean_room_agent.orchestrator.recovery.doctor import DoctorSeen
 
 Form = Literal["", "whole_symbol"]
 """How edits are to be written: as the coder likes, or each changed symbol whole."""

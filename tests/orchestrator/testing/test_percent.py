@@ -1,5 +1,5 @@
 import pytest
-from tests.orchestrator_testing.tiny_project import Runner, Write
+from tests.orchestrator.testing.tiny_project import Runner, Write
 
 from clean_room_agent.orchestrator.testing.percent import PercentReader
 

@@ -1,5 +1,5 @@
 from clean_room_agent.artifacts.evidence import FailingTest
-from clean_room_agent.orchestrator.tested import left_undone, what_tests_showed
+from clean_room_agent.orchestrator.testing.comparison import left_undone, what_tests_showed
 from clean_room_agent.orchestrator.testing.gate import judge_step
 from clean_room_agent.orchestrator.testing.results import Outcome, TestRun
 

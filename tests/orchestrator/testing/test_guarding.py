@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.orchestrator_testing.tiny_project import PYTEST, Runner, Write
+from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.orchestrator.testing import python_record, script_report
 from clean_room_agent.orchestrator.testing.gate import judge_step

@@ -1,7 +1,8 @@
 import pytest
 
 from clean_room_agent.orchestrator.config import RecoveryConfig
-from clean_room_agent.orchestrator.doctor import (
+from clean_room_agent.orchestrator.failure_kinds import Category
+from clean_room_agent.orchestrator.recovery.doctor import (
     RULES,
     WHOLE_SYMBOLS,
     Advice,
@@ -9,7 +10,6 @@ from clean_room_agent.orchestrator.doctor import (
     known_cause,
     whom_to_ask,
 )
-from clean_room_agent.orchestrator.failures import Category
 
 CONFIG = RecoveryConfig()
 ALWAYS = RecoveryConfig(doctor="always", high_risk=())

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.orchestrator_testing.tiny_project import Runner, Write
+from tests.orchestrator.testing.tiny_project import Runner, Write
 
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
 from clean_room_agent.orchestrator.testing.guarding import clear, guard_folder

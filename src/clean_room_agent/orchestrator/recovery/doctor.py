@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.execute.prompts.doctor import Decision
 from clean_room_agent.orchestrator.config import RecoveryConfig
-from clean_room_agent.orchestrator.failures import Category
+from clean_room_agent.orchestrator.failure_kinds import Category
 
 RULES = "rules"
 WHOLE_SYMBOLS = (

@@ -2,7 +2,7 @@ import shutil
 import sys
 
 import pytest
-from tests.orchestrator_testing.tiny_project import Runner, Write
+from tests.orchestrator.testing.tiny_project import Runner, Write
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.evidence import evidence_of

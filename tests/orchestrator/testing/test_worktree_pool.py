@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.patience import PATIENCE
-from tests.orchestrator.test_testbench import bench
+from tests.orchestrator.testing.test_test_bench import bench
 
 from clean_room_agent import proc
 from clean_room_agent.git.worktree import add_worktree
-from clean_room_agent.orchestrator.benches import Benches, at_a_time
-from clean_room_agent.orchestrator.testbench import TestBench
 from clean_room_agent.orchestrator.testing.config import TestingConfig
+from clean_room_agent.orchestrator.testing.test_bench import TestBench
+from clean_room_agent.orchestrator.testing.worktree_pool import Benches, at_a_time
 
 __all__ = ["bench"]
 SLEEPS = (sys.executable, "-c", "import time; time.sleep(3600)")
