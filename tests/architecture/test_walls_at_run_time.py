@@ -75,7 +75,7 @@ def hops(modules: Sequence[str]) -> tuple[str, ...]:
 
 def test_the_wall_is_broken_by_whoever_opens_the_index_without_the_port() -> None:
     opening = ("db.connection:connect_file", "db.connection:_open")
-    above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.steps:run_step")
+    above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.steps.step:run_step")
     port = ("app.local_context:LocalContext.retrieve", "retrieval.retriever:Retriever.retrieve")
     assert breach(("cli.main:main", "app.run_parts:run_parts", *opening)) == ""
     assert breach((*above, *port, *opening)) == ""
@@ -107,7 +107,8 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
     asked = [
         entry
         for entry in watched.connections()
-        if "execute.implement:implement" in entry.stack and "llm.transports.forwarding" not in entry.modules
+        if "execute.implement:implement" in entry.stack
+        and "llm.transports.remote_models" not in entry.modules
     ]
     assert asked
     for entry in asked:
@@ -116,9 +117,9 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
             "cli.solve",
             "app.solve",
             "orchestrator.solve",
-            "orchestrator.steps",
-            "orchestrator.rounds",
-            "orchestrator.attempt",
+            "orchestrator.steps.step",
+            "orchestrator.steps.rounds",
+            "orchestrator.steps.attempt",
             "execute.implement",
             "llm.client",
             "llm.request_sender",

@@ -17,7 +17,7 @@ from clean_room_agent.execute.plan_file import is_written, load_plan
 from clean_room_agent.git.repository import list_files, open_repository
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.only_plan import make_plan
+from clean_room_agent.orchestrator.planning.only_plan import make_plan
 from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.workspace import Workspace
 

@@ -8,19 +8,19 @@ from clean_room_agent.errors import ConfigError, ModelError
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.execute.plan_validation import in_order
 from clean_room_agent.git.history import diff
-from clean_room_agent.orchestrator.adjusting import adjust_part
-from clean_room_agent.orchestrator.attempt import StepJob
 from clean_room_agent.orchestrator.finishing import Solved, finish, keep_head
-from clean_room_agent.orchestrator.planning import FailedPlan, plan_part, plan_parts
-from clean_room_agent.orchestrator.reduced import divided
-from clean_room_agent.orchestrator.rounds import has_attempt
+from clean_room_agent.orchestrator.full_tests import note_tests
+from clean_room_agent.orchestrator.planning.adjustment import adjust_part
+from clean_room_agent.orchestrator.planning.plans import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.run import PlanGiven, Run, StepDone, StepFailed
 from clean_room_agent.orchestrator.setup import RunParts, opened_run, tell
-from clean_room_agent.orchestrator.steps import StepEnd, run_step
+from clean_room_agent.orchestrator.steps.attempt import StepJob
+from clean_room_agent.orchestrator.steps.reduction import divided
+from clean_room_agent.orchestrator.steps.rounds import has_attempt
+from clean_room_agent.orchestrator.steps.step import StepEnd, run_step
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.started import require_judging
-from clean_room_agent.orchestrator.validations import note_tests
 
 PLAN_GIVEN = "plan_given"
 META_PLAN_GIVEN = "meta_plan_given"

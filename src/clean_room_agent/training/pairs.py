@@ -33,14 +33,14 @@ from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.orchestrator.config import OrchestratorConfig
-from clean_room_agent.orchestrator.planning import (
+from clean_room_agent.orchestrator.planning.plans import (
     meta_plan_request,
     part_plan_request,
     plan_limits,
     serves_part,
 )
-from clean_room_agent.orchestrator.step_context import step_request
-from clean_room_agent.orchestrator.unshown import unshown_targets
+from clean_room_agent.orchestrator.steps.hidden_targets import unshown_targets
+from clean_room_agent.orchestrator.steps.step_context import step_request
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig

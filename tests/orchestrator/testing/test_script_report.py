@@ -13,7 +13,7 @@ from clean_room_agent.orchestrator.testing.guarding import clear, guard_folder
 from clean_room_agent.orchestrator.testing.results import Reading
 from clean_room_agent.orchestrator.testing.script_report import operated, read_script_reports
 
-RECORDED = Path(__file__).parents[1] / "assets" / "runner_reports"
+RECORDED = Path(__file__).parents[2] / "assets" / "runner_reports"
 A = "/tree/a.test.js"
 JEST = {
     f"{A} > outer > doubles 1": "passed",

@@ -8,18 +8,18 @@ from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.artifacts.verdicts import MAX_MESSAGE, FailureSignal
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.git.history import changed_paths
-from clean_room_agent.orchestrator.attempt import StepJob, Tried
-from clean_room_agent.orchestrator.candidates import candidate
-from clean_room_agent.orchestrator.diagnosing import DIAGNOSIS, diagnosis
-from clean_room_agent.orchestrator.missing import is_new, not_shown_whole
 from clean_room_agent.orchestrator.recovery.doctor import Advice, DoctorSeen
 from clean_room_agent.orchestrator.recovery.rules import Action, decide
 from clean_room_agent.orchestrator.recovery.situation import AttemptSeen, RunSeen, Situation, StepSeen
-from clean_room_agent.orchestrator.reduced import is_divisible
 from clean_room_agent.orchestrator.resume.journal import as_text
-from clean_room_agent.orchestrator.rounds import History, Round, draw_round
 from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
-from clean_room_agent.orchestrator.steps_seen import attempt_seen, signals_of
+from clean_room_agent.orchestrator.steps.attempt import StepJob, Tried
+from clean_room_agent.orchestrator.steps.candidates import candidate
+from clean_room_agent.orchestrator.steps.diagnosis import DIAGNOSIS, diagnosis
+from clean_room_agent.orchestrator.steps.failed_attempt import attempt_seen, signals_of
+from clean_room_agent.orchestrator.steps.missing_context import is_new, not_shown_whole
+from clean_room_agent.orchestrator.steps.reduction import is_divisible
+from clean_room_agent.orchestrator.steps.rounds import History, Round, draw_round
 
 ACTION = "action"
 """Name in the journal, under the pass of an attempt."""

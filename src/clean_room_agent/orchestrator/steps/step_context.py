@@ -13,11 +13,11 @@ from clean_room_agent.execute.implement import (
     usual_answer_tokens,
 )
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.attempt import StepJob, instruction_for
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.resume.kept_context import fits
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.steps.attempt import StepJob, instruction_for
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from clean_room_agent.orchestrator.candidates import Candidate, choose, normalised_diff, why_not
+from clean_room_agent.orchestrator.steps.candidates import Candidate, choose, normalised_diff, why_not
 
 
 def diff(*lines: str, at: int = 1) -> str:

@@ -22,11 +22,11 @@ from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import has_commit
 from clean_room_agent.git.repository import author_of
 from clean_room_agent.git.result_refs import keep_commit
-from clean_room_agent.orchestrator.attempt import StepJob, Tried, edited, instruction_with_diff
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.run import SCAFFOLD, SCAFFOLD_DROPPED, Run
-from clean_room_agent.orchestrator.scaffold import Scaffold
+from clean_room_agent.orchestrator.steps.attempt import StepJob, Tried, edited, instruction_with_diff
+from clean_room_agent.orchestrator.steps.scaffold import Scaffold
 from clean_room_agent.orchestrator.testing.importing import import_command, import_fault
 
 ASKED = 2

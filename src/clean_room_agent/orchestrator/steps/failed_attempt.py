@@ -10,11 +10,11 @@ from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.artifacts.verdicts import FailureSignal
 from clean_room_agent.execute.failure_signals import failure_signals
 from clean_room_agent.execute.implement import text_fingerprint
-from clean_room_agent.orchestrator.attempt import Tried
 from clean_room_agent.orchestrator.failure_kinds import Category, category_of
 from clean_room_agent.orchestrator.recovery.error_similarity import MOST_COMPARED, normalised
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.recovery.situation import AttemptSeen
+from clean_room_agent.orchestrator.steps.attempt import Tried
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
 NOT_RUN = "the test passed before, and does not run now"

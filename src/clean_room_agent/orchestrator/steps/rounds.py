@@ -10,19 +10,19 @@ from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented
 from clean_room_agent.git.history import has_commit
-from clean_room_agent.orchestrator.attempt import Draw, StepJob, Tried, ask, judge, place, tell_unshown
-from clean_room_agent.orchestrator.attempt_record import Attempted, open_attempt, record_attempt
-from clean_room_agent.orchestrator.candidates import Candidate, candidate, choose, why_not
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery.doctor import Advice
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.recovery.situation import AttemptSeen
 from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
-from clean_room_agent.orchestrator.scaffold import NO_SCAFFOLD, Scaffold
-from clean_room_agent.orchestrator.scaffolding import room_with, scaffold_for
 from clean_room_agent.orchestrator.setup import tell
-from clean_room_agent.orchestrator.step_context import context_for
+from clean_room_agent.orchestrator.steps.attempt import Draw, StepJob, Tried, ask, judge, place, tell_unshown
+from clean_room_agent.orchestrator.steps.attempt_record import Attempted, open_attempt, record_attempt
+from clean_room_agent.orchestrator.steps.candidates import Candidate, candidate, choose, why_not
+from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold
+from clean_room_agent.orchestrator.steps.scaffold_attempt import room_with, scaffold_for
+from clean_room_agent.orchestrator.steps.step_context import context_for
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.worktree_pool import at_a_time
 

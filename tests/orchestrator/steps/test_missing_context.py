@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFram
 from clean_room_agent.artifacts.package import Section
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.artifacts.tasks import RefinementRequest
-from clean_room_agent.orchestrator.missing import (
+from clean_room_agent.orchestrator.steps.missing_context import (
     is_new,
     missing_after_refusal,
     missing_after_tests,

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
-from clean_room_agent.orchestrator.attempt import StepJob, Tried
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import OpenPass, PassEnd
+from clean_room_agent.orchestrator.steps.attempt import StepJob, Tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

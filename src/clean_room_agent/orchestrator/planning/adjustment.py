@@ -13,8 +13,8 @@ from clean_room_agent.execute.plan import Planned, adjust
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.git.history import readable_diff
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
-from clean_room_agent.orchestrator.planning import how_made, note_planned, plan_limits
+from clean_room_agent.orchestrator.planning.plan_pass import PlanPass, plan_pass
+from clean_room_agent.orchestrator.planning.plans import how_made, note_planned, plan_limits
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.setup import tell

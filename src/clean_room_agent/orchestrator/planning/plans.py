@@ -32,7 +32,7 @@ from clean_room_agent.git.history import readable_diff
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.passes import PlanPass, plan_pass
+from clean_room_agent.orchestrator.planning.plan_pass import PlanPass, plan_pass
 from clean_room_agent.orchestrator.resume.kept_context import ROOM, fits
 from clean_room_agent.orchestrator.run import CONTEXT_OF, Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.diagnose import diagnose
 from clean_room_agent.execute.prompts.doctor import SURE
-from clean_room_agent.orchestrator.attempt import StepJob, Tried
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery.doctor import Advice
 from clean_room_agent.orchestrator.recovery.rules import advised_by_rules, doctor_to_ask
 from clean_room_agent.orchestrator.recovery.situation import Situation
 from clean_room_agent.orchestrator.resume.journal import as_text
 from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.steps.attempt import StepJob, Tried
 
 DIAGNOSIS = "diagnosis"
 """Name in the journal, under the pass of an attempt."""

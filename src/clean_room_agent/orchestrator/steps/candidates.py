@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.orchestrator.attempt import Tried
+from clean_room_agent.orchestrator.steps.attempt import Tried
 from clean_room_agent.orchestrator.testing.comparison import passes
 from clean_room_agent.orchestrator.testing.results import TestRun
 

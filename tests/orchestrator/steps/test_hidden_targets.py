@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.package import ContextPackage, Detail, DroppedIt
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.orchestrator.commit_tree import Tree
-from clean_room_agent.orchestrator.unshown import unchanged, unshown_targets
+from clean_room_agent.orchestrator.steps.hidden_targets import unchanged, unshown_targets
 
 STEP = PlanStep(
     id="s1",
