@@ -46,9 +46,9 @@ from clean_room_agent.llm.transports.context_overflow import read_refusal
 from clean_room_agent.llm.transports.ollama import OllamaTransport
 from clean_room_agent.llm.transports.openai import OpenAiTransport
 from clean_room_agent.llm.transports.replay import ReplayTransport, load_calls
-from clean_room_agent.orchestrator.testing.failures import describe, frames_of
-from clean_room_agent.orchestrator.testing.junit import read_report
+from clean_room_agent.orchestrator.testing.failure_reports import describe, frames_of
 from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name, strip_escapes
+from clean_room_agent.orchestrator.testing.readers.junit import read_report
 from clean_room_agent.orchestrator.testing.run import READERS
 from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 from clean_room_agent.secrets_names import is_secret_name

@@ -20,8 +20,8 @@ from clean_room_agent import safe_open
 from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.resolution import read_config
-from clean_room_agent.orchestrator.testing.junit import read_report
-from clean_room_agent.orchestrator.testing.links import copy_included, prepare_links
+from clean_room_agent.orchestrator.testing.ignored_folders import copy_included, prepare_links
+from clean_room_agent.orchestrator.testing.readers.junit import read_report
 from clean_room_agent.retrieval.context_files import FileText, RoomFiles
 
 TIMES: dict[Effort, int] = {"short": 2_000, "full": 100_000}

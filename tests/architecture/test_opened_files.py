@@ -62,7 +62,7 @@ OWN_NAMES = {
     "supervisor.py": "/proc",
     "orchestrator/testing/guard/cra_failures.py": "runs with the tests, in the folder that is theirs",
     "orchestrator/testing/guard/sitecustomize.py": "runs with the tests, in the folder that is theirs",
-    "orchestrator/testing/links.py": "a folder held by `safe_open`, where there is no `cp`",
+    "orchestrator/testing/ignored_folders.py": "a folder held by `safe_open`, where there is no `cp`",
 }
 
 

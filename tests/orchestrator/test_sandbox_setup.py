@@ -24,7 +24,7 @@ from clean_room_agent.orchestrator.sandbox_setup import (
     set_up_sandbox,
 )
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
-from clean_room_agent.orchestrator.testing.links import copy_included
+from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import Mode, SandboxConfig
 

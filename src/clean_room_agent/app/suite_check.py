@@ -18,8 +18,8 @@ from clean_room_agent.git.snapshot import snapshot
 from clean_room_agent.orchestrator.events import Nobody
 from clean_room_agent.orchestrator.setup import opened_bench
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.started import require_judging
 from clean_room_agent.orchestrator.testing.test_bench import TestBench
+from clean_room_agent.orchestrator.testing.usable_run import require_judging
 from clean_room_agent.workspace import Workspace, private_folder
 
 MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:module|package) '([^'\n]+)'")

@@ -13,7 +13,7 @@ from clean_room_agent.git.result_refs import keep_commit, land, update_ref
 from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.full_tests import note_tests, unstable_tests
 from clean_room_agent.orchestrator.run import PlanGiven, Run
-from clean_room_agent.orchestrator.testing.commands import scripts_of
+from clean_room_agent.orchestrator.testing.command_files import scripts_of
 from clean_room_agent.orchestrator.testing.gate import (
     FinalVerdict,
     judge_final,
@@ -22,7 +22,7 @@ from clean_room_agent.orchestrator.testing.gate import (
 )
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.tamper_detection import tampering
-from clean_room_agent.orchestrator.testing.touched import Touched, restored_changes, touched_files
+from clean_room_agent.orchestrator.testing.test_file_changes import Touched, restored_changes, touched_files
 
 LANDED = frozenset({RunStatus.COMPLETE, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
 """How a run ended whose accepted steps stand as a branch."""

@@ -4,8 +4,8 @@ from functools import partial
 
 from clean_room_agent.db.raw.attempts import ValidationKind, ValidationRow
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.testing.rerun import passed_again, unstable
 from clean_room_agent.orchestrator.testing.results import RED, TestRun
+from clean_room_agent.orchestrator.testing.unstable_tests import passed_again, unstable
 
 
 def note_tests(

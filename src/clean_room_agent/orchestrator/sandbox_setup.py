@@ -10,8 +10,8 @@ from clean_room_agent.git.visible_metadata import alternate_folders, shown_folde
 from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
-from clean_room_agent.orchestrator.testing.guarding import GUARD
-from clean_room_agent.orchestrator.testing.links import Copies, links_to_mount, strange_links
+from clean_room_agent.orchestrator.testing.guard_watch import GUARD
+from clean_room_agent.orchestrator.testing.ignored_folders import Copies, links_to_mount, strange_links
 from clean_room_agent.sandbox.bubblewrap import MIB, OTHER_REMEDY, Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
 from clean_room_agent.sandbox.places import interpreter_places, tool_places

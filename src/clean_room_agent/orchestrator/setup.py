@@ -33,7 +33,7 @@ from clean_room_agent.orchestrator.resume.kept_context import KeptContext
 from clean_room_agent.orchestrator.run import Progress, Run, RunLimits
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
 from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs, set_up_sandbox
-from clean_room_agent.orchestrator.testing.links import copy_included
+from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
 from clean_room_agent.orchestrator.testing.test_bench import TestBench
 from clean_room_agent.orchestrator.testing.worktree_pool import Benches
 from clean_room_agent.orchestrator.usage_meter import Meter

@@ -20,7 +20,7 @@ from clean_room_agent.orchestrator.steps.rounds import has_attempt
 from clean_room_agent.orchestrator.steps.step import StepEnd, run_step
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.started import require_judging
+from clean_room_agent.orchestrator.testing.usable_run import require_judging
 
 PLAN_GIVEN = "plan_given"
 META_PLAN_GIVEN = "meta_plan_given"

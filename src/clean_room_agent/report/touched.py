@@ -9,7 +9,7 @@ from rich.text import Text
 
 from clean_room_agent.db.raw.events import EventRow
 from clean_room_agent.orchestrator.finishing import RESTORED_SKIPPED, TESTS_TOUCHED, Solved
-from clean_room_agent.orchestrator.testing.touched import Touched
+from clean_room_agent.orchestrator.testing.test_file_changes import Touched
 
 SHOWN = 6
 

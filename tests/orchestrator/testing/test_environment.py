@@ -9,8 +9,8 @@ from tests.fakes.patience import PATIENCE
 from clean_room_agent import proc
 from clean_room_agent.orchestrator.testing import environment
 from clean_room_agent.orchestrator.testing.config import How
-from clean_room_agent.orchestrator.testing.guarding import GUARD
-from clean_room_agent.orchestrator.testing.links import prepare_links
+from clean_room_agent.orchestrator.testing.guard_watch import GUARD
+from clean_room_agent.orchestrator.testing.ignored_folders import prepare_links
 from clean_room_agent.orchestrator.testing.run import run_tests
 
 REPORT = Path("/run dir/report.xml")

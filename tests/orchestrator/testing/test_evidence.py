@@ -1,6 +1,6 @@
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.evidence import MAX_FRAMES, MAX_MESSAGES, MAX_TESTS, evidence_of
-from clean_room_agent.orchestrator.testing.failures import MAX_LINES, error_lines, frames_of
+from clean_room_agent.orchestrator.testing.failure_reports import MAX_LINES, error_lines, frames_of
 from clean_room_agent.orchestrator.testing.results import TestRun
 
 CHAINED = """Traceback (most recent call last):

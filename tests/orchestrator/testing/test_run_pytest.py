@@ -10,12 +10,12 @@ from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
-from clean_room_agent.orchestrator.testing.failures import MAX_EXPLAINED
-from clean_room_agent.orchestrator.testing.failures import describe as explain
+from clean_room_agent.orchestrator.testing.failure_reports import MAX_EXPLAINED
+from clean_room_agent.orchestrator.testing.failure_reports import describe as explain
 from clean_room_agent.orchestrator.testing.gate import judge_final, judge_step
-from clean_room_agent.orchestrator.testing.rerun import passed_again, rerun_command
 from clean_room_agent.orchestrator.testing.results import Failure
 from clean_room_agent.orchestrator.testing.run import run_tests
+from clean_room_agent.orchestrator.testing.unstable_tests import passed_again, rerun_command
 
 EVERY_OUTCOME = """
 import unittest

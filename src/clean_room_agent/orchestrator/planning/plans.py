@@ -36,7 +36,7 @@ from clean_room_agent.orchestrator.planning.plan_pass import PlanPass, plan_pass
 from clean_room_agent.orchestrator.resume.kept_context import ROOM, fits
 from clean_room_agent.orchestrator.run import CONTEXT_OF, Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
-from clean_room_agent.orchestrator.testing.commands import scripts_of
+from clean_room_agent.orchestrator.testing.command_files import scripts_of
 
 NOTHING_IN_SCOPE = "nothing is in scope that one step could change: name the files in the task, or give a plan with --plan FILE"
 

@@ -40,12 +40,12 @@ from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.hidden_targets import unchanged, unshown_targets
 from clean_room_agent.orchestrator.steps.missing_context import missing_after_refusal, missing_after_tests
 from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold, without_rewritten
-from clean_room_agent.orchestrator.testing.commands import scripts_of
+from clean_room_agent.orchestrator.testing.command_files import scripts_of
 from clean_room_agent.orchestrator.testing.comparison import left_undone, undone_in_words, what_tests_showed
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.started import says_nothing
+from clean_room_agent.orchestrator.testing.usable_run import says_nothing
 
 VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40

@@ -27,7 +27,7 @@ from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.run import SCAFFOLD, SCAFFOLD_DROPPED, Run
 from clean_room_agent.orchestrator.steps.attempt import StepJob, Tried, edited, instruction_with_diff
 from clean_room_agent.orchestrator.steps.scaffold import Scaffold
-from clean_room_agent.orchestrator.testing.importing import import_command, import_fault
+from clean_room_agent.orchestrator.testing.import_check import import_command, import_fault
 
 ASKED = 2
 """Times that the coder is asked for declarations: once, and once with what was wrong."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from clean_room_agent import safe_open
-from clean_room_agent.orchestrator.testing.guarding import FOLDER, GUARD, guard_folder
+from clean_room_agent.orchestrator.testing.guard_watch import FOLDER, GUARD, guard_folder
 
 SOURCE_FOLDERS = ("src", "lib")
 VENV_FOLDERS = (".venv", "venv")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
-from clean_room_agent.orchestrator.testing.guarding import Watched
+from clean_room_agent.orchestrator.testing.guard_watch import Watched
 
 Outcome = Literal["passed", "failed", "error", "skipped", "xfailed"]
 Runner = Literal["pytest", "unittest", "mocha", "jest", "vitest", "node", "unknown"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clean_room_agent import proc
 from clean_room_agent.capture import marked
-from clean_room_agent.orchestrator.testing.failures import (
+from clean_room_agent.orchestrator.testing.failure_reports import (
     MAX_DESCRIBED,
     MAX_EXPLAINED,
     describe,
@@ -15,21 +15,21 @@ from clean_room_agent.orchestrator.testing.failures import (
     locate,
     once,
 )
-from clean_room_agent.orchestrator.testing.guarding import Watched, clear, read_watched
-from clean_room_agent.orchestrator.testing.javascript import read_jest, read_mocha, read_vitest
-from clean_room_agent.orchestrator.testing.junit import read_report
-from clean_room_agent.orchestrator.testing.node_output import read_node
+from clean_room_agent.orchestrator.testing.guard_watch import Watched, clear, read_watched
 from clean_room_agent.orchestrator.testing.normalise import (
     normalise,
     normalise_name,
     relative_paths,
     strip_escapes,
 )
-from clean_room_agent.orchestrator.testing.python_record import with_records_of_unittest
+from clean_room_agent.orchestrator.testing.readers.javascript import read_jest, read_mocha, read_vitest
+from clean_room_agent.orchestrator.testing.readers.junit import read_report
+from clean_room_agent.orchestrator.testing.readers.node_output import read_node
+from clean_room_agent.orchestrator.testing.readers.python_record import with_records_of_unittest
+from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
+from clean_room_agent.orchestrator.testing.readers.unittest_output import read_unittest
 from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, RED, Failure, Reading, TestRun, merge
-from clean_room_agent.orchestrator.testing.script_report import read_script_reports
 from clean_room_agent.orchestrator.testing.source_tree import SourceTree
-from clean_room_agent.orchestrator.testing.unittest_output import read_unittest
 from clean_room_agent.removal import remove_tree
 from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.bubblewrap import Sandbox

@@ -9,15 +9,15 @@ from clean_room_agent.artifacts.edits import ValidationResult
 from clean_room_agent.capture import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
-from clean_room_agent.orchestrator.testing.commands import runs_node_tests
+from clean_room_agent.orchestrator.testing.command_files import runs_node_tests
 from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
-from clean_room_agent.orchestrator.testing.links import Copies, copy_included
+from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_included
 from clean_room_agent.orchestrator.testing.normalise import normalise
-from clean_room_agent.orchestrator.testing.percent import PercentReader
-from clean_room_agent.orchestrator.testing.rerun import rerun_command
+from clean_room_agent.orchestrator.testing.progress import PercentReader
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
+from clean_room_agent.orchestrator.testing.unstable_tests import rerun_command
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 MAX_PACKAGE = 1_000_000

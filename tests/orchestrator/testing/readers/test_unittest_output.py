@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.orchestrator.testing.unittest_output import read_unittest
+from clean_room_agent.orchestrator.testing.readers.unittest_output import read_unittest
 
 OUTPUT = "test_a (t.Box.test_a) ... skipped {}\n\n" + "-" * 70 + "\nRan 1 test in 0.001s\n\nOK (skipped=1)\n"
 

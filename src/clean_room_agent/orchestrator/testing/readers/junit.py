@@ -5,7 +5,7 @@ from collections.abc import Callable
 from itertools import zip_longest
 from pathlib import Path
 
-from clean_room_agent.orchestrator.testing.python_record import PROPERTY, read_records, with_record
+from clean_room_agent.orchestrator.testing.readers.python_record import PROPERTY, read_records, with_record
 from clean_room_agent.orchestrator.testing.results import Failure, Outcome, Reading, merge, worst
 from clean_room_agent.safe_open import read_bytes
 

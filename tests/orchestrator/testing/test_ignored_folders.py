@@ -8,7 +8,7 @@ from tests.fakes.repositories import write
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.orchestrator.testing.config import How
-from clean_room_agent.orchestrator.testing.links import Copies, copy_included, prepare_links
+from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_included, prepare_links
 from clean_room_agent.orchestrator.testing.run import run_tests
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clean_room_agent.artifacts.evidence import StackFrame
-from clean_room_agent.orchestrator.testing.guarding import Reader, TooMuchError, guard_folder
+from clean_room_agent.orchestrator.testing.guard_watch import Reader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.results import Failure, Reading
 
 PROPERTY = "cra_failure"

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - the runners print these marks
-from clean_room_agent.orchestrator.testing.javascript import read_jest, read_mocha, read_vitest
+from clean_room_agent.orchestrator.testing.readers.javascript import read_jest, read_mocha, read_vitest
 
 MOCHA_TAIL = """
   3 passing (89ms)

@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.orchestrator.testing.wording import telling
+from clean_room_agent.orchestrator.testing.failure_wording import telling
 
 PYTEST = ["AssertionError: words", "assert 'a...b' == 'a...c'", "  ", "  Skipping 90 identical leading characters in diff, use -v to show",
           "  - ab", "  + ac", "  ?  ^"]  # fmt: skip

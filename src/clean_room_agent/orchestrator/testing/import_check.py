@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Iterable
 
-from clean_room_agent.orchestrator.testing.commands import ASSIGNMENT, SEPARATORS
+from clean_room_agent.orchestrator.testing.command_files import ASSIGNMENT, SEPARATORS
 
 PYTHON = re.compile(r"(?:python|pypy)[\d.]*")
 RUNNERS = frozenset({"pytest", "py.test", "nosetests", "nose2", "trial", "stestr", "green"})

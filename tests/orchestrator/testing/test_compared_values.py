@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.orchestrator.testing.values import MAX_VALUE, cut_pair, label, values_in
+from clean_room_agent.orchestrator.testing.compared_values import MAX_VALUE, cut_pair, label, values_in
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
+from clean_room_agent.orchestrator.testing.compared_values import cut_pair, label, values_in
+from clean_room_agent.orchestrator.testing.failure_wording import telling
 from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name
 from clean_room_agent.orchestrator.testing.results import Failure
 from clean_room_agent.orchestrator.testing.source_tree import SourceTree
-from clean_room_agent.orchestrator.testing.values import cut_pair, label, values_in
-from clean_room_agent.orchestrator.testing.wording import telling
 
 MAX_LINES = 8
 """Of one failure's message; the first are kept."""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.orchestrator.testing.junit import read_report
+from clean_room_agent.orchestrator.testing.readers.junit import read_report
 
 BROKEN_OFF = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" errors="1" failures="0" skipped="0" tests="2">

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
-from clean_room_agent.orchestrator.testing import python_record, script_report
 from clean_room_agent.orchestrator.testing.gate import judge_step
-from clean_room_agent.orchestrator.testing.guarding import (
+from clean_room_agent.orchestrator.testing.guard_watch import (
     MAX_BYTES,
     MAX_FILES,
     Watched,
@@ -16,6 +15,7 @@ from clean_room_agent.orchestrator.testing.guarding import (
     guard_folder,
     read_watched,
 )
+from clean_room_agent.orchestrator.testing.readers import python_record, script_report
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import naming
 

@@ -1,7 +1,7 @@
 import pytest
 from tests.orchestrator.testing.tiny_project import Runner, Write
 
-from clean_room_agent.orchestrator.testing.percent import PercentReader
+from clean_room_agent.orchestrator.testing.progress import PercentReader
 
 
 def told_by(*pieces: bytes) -> list[int]:

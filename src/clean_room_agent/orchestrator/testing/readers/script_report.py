@@ -8,10 +8,10 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from clean_room_agent.orchestrator.testing.guarding import Reader, TooMuchError, guard_folder
+from clean_room_agent.orchestrator.testing.compared_values import values_in
+from clean_room_agent.orchestrator.testing.guard_watch import Reader, TooMuchError, guard_folder
 from clean_room_agent.orchestrator.testing.normalise import strip_escapes
 from clean_room_agent.orchestrator.testing.results import SEVERITY, Failure, Outcome, Reading, Runner
-from clean_room_agent.orchestrator.testing.values import values_in
 
 SEPARATOR = " > "
 EMPTY = "''"
