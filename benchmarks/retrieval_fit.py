@@ -24,7 +24,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.query.file_kinds import kind_of
 from clean_room_agent.query.question import Question
 from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking
-from clean_room_agent.retrieval.mentions import find_mentions
+from clean_room_agent.retrieval.search.mentions import find_mentions
 
 TITLE = "Weights fitted to a repository's own history"
 BLOCK = 40

@@ -6,8 +6,8 @@ from clean_room_agent.artifacts.tasks import RoomRequest
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.analysis import named_in
-from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.context_files import RoomFiles
+from clean_room_agent.retrieval.search.candidates import find_candidates
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
 

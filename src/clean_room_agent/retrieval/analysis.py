@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.package import fence_for, frame
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
-from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.judgment_header import evidence_text
-from clean_room_agent.retrieval.mentions import Mentions, find_mentions, unique
-from clean_room_agent.retrieval.nearest_files import Nearest
+from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
+from clean_room_agent.retrieval.search.mentions import Mentions, find_mentions, unique
+from clean_room_agent.retrieval.selection.nearest_files import Nearest
 from clean_room_agent.retrieval.stage import Decision
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySource
 

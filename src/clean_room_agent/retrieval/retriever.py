@@ -17,15 +17,15 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.analysis import Analysis, ask_where, named_in, without_model
 from clean_room_agent.retrieval.assembly import assemble
-from clean_room_agent.retrieval.candidates import find_candidates
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.context_files import FileText, RoomFiles
 from clean_room_agent.retrieval.conventions import find_conventions
 from clean_room_agent.retrieval.judges import ModelJudge, RememberingJudge, ThresholdJudge
 from clean_room_agent.retrieval.judgment_header import question_text
-from clean_room_agent.retrieval.nearest_files import find_nearest
 from clean_room_agent.retrieval.refinement import merge_request
 from clean_room_agent.retrieval.registry import build_stages
+from clean_room_agent.retrieval.search.candidates import find_candidates
+from clean_room_agent.retrieval.selection.nearest_files import find_nearest
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
 from clean_room_agent.retrieval.stage_runner import decision_row, run_stages
 from clean_room_agent.retrieval.stage_source import RepositorySource

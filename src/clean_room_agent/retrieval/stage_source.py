@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.retrieval.code.pieces import Definition, Piece, split_file
+from clean_room_agent.retrieval.code.splitting import Cut, divide_large, text_cuts
 from clean_room_agent.retrieval.context_files import FileText, NotEditable, RoomFiles
-from clean_room_agent.retrieval.pieces import Definition, Piece, split_file
-from clean_room_agent.retrieval.splitting import Cut, divide_large, text_cuts
 from clean_room_agent.syntax import import_lines, sequence_starts
 
 MOST_OF_ROOM = 80

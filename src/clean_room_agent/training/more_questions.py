@@ -13,15 +13,15 @@ from typing import TypeVar
 
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 from clean_room_agent.query.file_kinds import kind_of
+from clean_room_agent.retrieval.code.pieces import OTHER_KINDS
 from clean_room_agent.retrieval.context_files import NotEditable
-from clean_room_agent.retrieval.failing_tests import find_tests
 from clean_room_agent.retrieval.judges import frame_option
-from clean_room_agent.retrieval.pieces import OTHER_KINDS
 from clean_room_agent.retrieval.retriever import Retrieved
+from clean_room_agent.retrieval.search.failing_tests import find_tests
+from clean_room_agent.retrieval.selection.selectable_pieces import Unit, read_view, weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Option, SingleInputs
 from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.retrieval.stages.scope import describe_file
-from clean_room_agent.retrieval.units import Unit, read_view, weighted_terms
 from clean_room_agent.training.commit_answers import PIECE, Gold
 
 ThingT = TypeVar("ThingT")

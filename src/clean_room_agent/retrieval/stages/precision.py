@@ -12,16 +12,23 @@ from itertools import groupby
 from clean_room_agent.artifacts.package import Detail
 from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.query.file_kinds import is_side_file
-from clean_room_agent.retrieval import outlines
+from clean_room_agent.retrieval.code.pieces import OTHER_KINDS, Definition
 from clean_room_agent.retrieval.config import JudgmentsConfig
-from clean_room_agent.retrieval.failing_tests import HelperCode, TestCode
 from clean_room_agent.retrieval.judges import take_best
-from clean_room_agent.retrieval.pieces import OTHER_KINDS, Definition
-from clean_room_agent.retrieval.plan_targets import Target, around, is_small, names_a_large_class, target_of
 from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDGMENT, READ
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
-from clean_room_agent.retrieval.related_code import Span, related_selections
-from clean_room_agent.retrieval.relevance import PieceKey, holds_frame, is_said
+from clean_room_agent.retrieval.search.failing_tests import HelperCode, TestCode
+from clean_room_agent.retrieval.selection import outlines
+from clean_room_agent.retrieval.selection.plan_targets import (
+    Target,
+    around,
+    is_small,
+    names_a_large_class,
+    target_of,
+)
+from clean_room_agent.retrieval.selection.related_code import Span, related_selections
+from clean_room_agent.retrieval.selection.relevance import PieceKey, holds_frame, is_said
+from clean_room_agent.retrieval.selection.selectable_pieces import FilesInScope, Unit, files_in_scope, is_test
 from clean_room_agent.retrieval.stage import (
     Candidate,
     Decision,
@@ -32,7 +39,6 @@ from clean_room_agent.retrieval.stage import (
     StageContext,
 )
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
-from clean_room_agent.retrieval.units import FilesInScope, Unit, files_in_scope, is_test
 
 STAGE = "precision"
 TEST_SHARE = 4

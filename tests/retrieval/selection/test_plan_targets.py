@@ -7,9 +7,15 @@ from tests.retrieval.world import World, room_request
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.tasks import TaskQuery
-from clean_room_agent.retrieval.plan_targets import Target, around, is_small, names_a_large_class, target_of
+from clean_room_agent.retrieval.selection.plan_targets import (
+    Target,
+    around,
+    is_small,
+    names_a_large_class,
+    target_of,
+)
+from clean_room_agent.retrieval.selection.selectable_pieces import files_in_scope
 from clean_room_agent.retrieval.stage import Candidate, StageContext
-from clean_room_agent.retrieval.units import files_in_scope
 
 Make = Callable[..., World]
 BOX = "class Box:\n    size = 1\n\n" + "\n".join(

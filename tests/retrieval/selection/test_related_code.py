@@ -6,7 +6,13 @@ from tests.retrieval.world import World
 
 from clean_room_agent.db.curated import symbols
 from clean_room_agent.retrieval.context_files import NotEditable
-from clean_room_agent.retrieval.related_code import MAX_CALLERS, MAX_GREEN, MAX_USES, Span, related_selections
+from clean_room_agent.retrieval.selection.related_code import (
+    MAX_CALLERS,
+    MAX_GREEN,
+    MAX_USES,
+    Span,
+    related_selections,
+)
 from clean_room_agent.retrieval.stage import Selection
 
 Make = Callable[..., World]

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.retrieval.pieces import Definition, Piece, enclosing_head, split_file
+from clean_room_agent.retrieval.code.pieces import Definition, Piece, enclosing_head, split_file
 
 
 def define(name: str, start: int, end: int, kind: str = "function") -> Definition:

@@ -15,8 +15,8 @@ from clean_room_agent.artifacts.test_names import (
 )
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.context_files import FileText
-from clean_room_agent.retrieval.mentions import unique
-from clean_room_agent.retrieval.missing_imports import missing_imports
+from clean_room_agent.retrieval.search.mentions import unique
+from clean_room_agent.retrieval.search.missing_imports import missing_imports
 from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.syntax_outline import Declared, Outline, Span, TestCall, outline_of
 

@@ -5,8 +5,13 @@ from tests.retrieval.world import World
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.tasks import TaskQuery
-from clean_room_agent.retrieval.candidates import test_files as files_of_tests
-from clean_room_agent.retrieval.failing_tests import MAX_HELPERS, TestCode, find_named_tests, find_tests
+from clean_room_agent.retrieval.search.candidates import test_files as files_of_tests
+from clean_room_agent.retrieval.search.failing_tests import (
+    MAX_HELPERS,
+    TestCode,
+    find_named_tests,
+    find_tests,
+)
 
 Make = Callable[..., World]
 

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.retrieval.pieces import CONTAINERS, VALUES, Piece, enclosing_head
-from clean_room_agent.retrieval.relevance import Hints, holds_frame, is_meant, is_named, is_said
+from clean_room_agent.retrieval.code.pieces import CONTAINERS, VALUES, Piece, enclosing_head
+from clean_room_agent.retrieval.selection.relevance import Hints, holds_frame, is_meant, is_named, is_said
+from clean_room_agent.retrieval.selection.selectable_pieces import Unit
 from clean_room_agent.retrieval.stage import Selection
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
-from clean_room_agent.retrieval.units import Unit
 
 SMALL_FILE_LINES = 150
 """A file up to this long is shown whole, where that takes no more than `SMALL_FILE_SHARE` of what is available."""

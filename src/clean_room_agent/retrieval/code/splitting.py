@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from clean_room_agent.retrieval.pieces import Piece
+from clean_room_agent.retrieval.code.pieces import Piece
 
 Cut = tuple[int, int]
 """A line (1-based) before which a text may be cut, and its depth: at the least depth it is cut first."""

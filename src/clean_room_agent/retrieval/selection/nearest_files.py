@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 from clean_room_agent.query.file_kinds import is_test_file
-from clean_room_agent.retrieval.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.context_files import NotEditable
-from clean_room_agent.retrieval.failing_tests import find_tests
-from clean_room_agent.retrieval.relevance import Hints, score_pieces
+from clean_room_agent.retrieval.search.candidates import asks_for_tests, find_candidates
+from clean_room_agent.retrieval.search.failing_tests import find_tests
+from clean_room_agent.retrieval.selection.relevance import Hints, score_pieces
+from clean_room_agent.retrieval.selection.selectable_pieces import read_view, weighted_terms, words_of
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
-from clean_room_agent.retrieval.units import read_view, weighted_terms, words_of
 
 MAX_FILES = 12
 MAX_SYMBOLS = 25

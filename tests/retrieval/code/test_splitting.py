@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clean_room_agent.retrieval.pieces import Piece, definition_name
-from clean_room_agent.retrieval.splitting import Cut, divide_large, text_cuts
+from clean_room_agent.retrieval.code.pieces import Piece, definition_name
+from clean_room_agent.retrieval.code.splitting import Cut, divide_large, text_cuts
 from clean_room_agent.syntax import sequence_starts
 
 PYTHON = '''\

@@ -7,14 +7,14 @@ from clean_room_agent.artifacts.package import Detail
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.query.file_kinds import is_test_file
-from clean_room_agent.retrieval import outlines
-from clean_room_agent.retrieval.candidates import asks_for_tests, search_terms
+from clean_room_agent.retrieval.code.evidence_lines import nearest_lines, numbered
+from clean_room_agent.retrieval.code.pieces import OTHER_KINDS, Piece
 from clean_room_agent.retrieval.context_files import NotEditable
-from clean_room_agent.retrieval.evidence_lines import nearest_lines, numbered
-from clean_room_agent.retrieval.failing_tests import TestCode, find_tests
-from clean_room_agent.retrieval.mentions import WORD
-from clean_room_agent.retrieval.pieces import OTHER_KINDS, Piece
-from clean_room_agent.retrieval.relevance import Hints, PieceKey, score_pieces
+from clean_room_agent.retrieval.search.candidates import asks_for_tests, search_terms
+from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
+from clean_room_agent.retrieval.search.mentions import WORD
+from clean_room_agent.retrieval.selection import outlines
+from clean_room_agent.retrieval.selection.relevance import Hints, PieceKey, score_pieces
 from clean_room_agent.retrieval.stage import Candidate, Option, Selection, StageContext
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 

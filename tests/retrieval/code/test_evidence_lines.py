@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.retrieval.evidence_lines import MOST_CHARS, nearest_lines, numbered, quoted
+from clean_room_agent.retrieval.code.evidence_lines import MOST_CHARS, nearest_lines, numbered, quoted
 
 LINES = ["total = 0", "    for price in prices:", "        total += price", "", "return round(total)"]
 

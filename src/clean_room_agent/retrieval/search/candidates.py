@@ -8,8 +8,8 @@ from clean_room_agent.query.file_kinds import FileKind, is_side_file, is_test_fi
 from clean_room_agent.query.question import Question
 from clean_room_agent.query.ranking import KIND_WEIGHTS
 from clean_room_agent.query.signals import TOGETHER
-from clean_room_agent.retrieval.failing_tests import file_of_test, find_tests
-from clean_room_agent.retrieval.mentions import WORD, unique
+from clean_room_agent.retrieval.search.failing_tests import file_of_test, find_tests
+from clean_room_agent.retrieval.search.mentions import WORD, unique
 from clean_room_agent.retrieval.stage import Candidate, Decision
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySource, top_names
 

@@ -5,7 +5,7 @@ from tests.retrieval.world import World, room_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.retrieval.analysis import named_in
-from clean_room_agent.retrieval.nearest_files import MAX_FILES, MAX_SYMBOLS, Nearest, find_nearest
+from clean_room_agent.retrieval.selection.nearest_files import MAX_FILES, MAX_SYMBOLS, Nearest, find_nearest
 
 Make = Callable[..., World]
 

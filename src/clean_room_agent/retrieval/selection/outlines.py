@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from textwrap import indent
 
-from clean_room_agent.retrieval.pieces import VALUES, Definition, Piece
+from clean_room_agent.retrieval.code.pieces import VALUES, Definition, Piece
 from clean_room_agent.retrieval.stage_source import FileView
 
 NOTES_SHOWN = 3

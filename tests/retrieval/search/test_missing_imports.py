@@ -6,7 +6,7 @@ import pytest
 from tests.retrieval.world import World
 
 from clean_room_agent.retrieval.context_files import FileText
-from clean_room_agent.retrieval.missing_imports import missing_imports
+from clean_room_agent.retrieval.search.missing_imports import missing_imports
 
 Make = Callable[..., World]
 
