@@ -16,9 +16,9 @@ from tests.fakes.oracle import Oracle
 
 from clean_room_agent.app.call_rows import recorded_calls
 from clean_room_agent.app.demo import PLAN_RECORDING, RECORDING, config_values, load_sample, make_repository
-from clean_room_agent.app.init import write_config
 from clean_room_agent.app.model_server import RECORDED_MODELS
-from clean_room_agent.app.planning import run_plan
+from clean_room_agent.app.new_config import write_config
+from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import new_task_id

@@ -33,7 +33,7 @@ from tests.fakes.ollama_server import DEFAULT_MODELS
 from tests.fakes.oracle import Oracle
 from tests.fakes.repositories import fingerprint
 
-from clean_room_agent.app.init import write_config
+from clean_room_agent.app.new_config import write_config
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.trust import state_folder
 from clean_room_agent.workspace import Workspace

@@ -19,7 +19,7 @@ from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.ollama_server import DEFAULT_MODELS, OllamaServer
 from tests.fakes.oracle import Oracle
 
-from clean_room_agent.app.init import write_config
+from clean_room_agent.app.new_config import write_config
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.orchestrator_runs import list_orchestrator_runs

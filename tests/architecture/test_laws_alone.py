@@ -16,7 +16,7 @@ from tests.fakes.repositories import fingerprint
 from tests.fakes.solving import USERS_REFS, make_project, serving, text_of
 
 from clean_room_agent import proc
-from clean_room_agent.app.init import write_config
+from clean_room_agent.app.new_config import write_config
 from clean_room_agent.app.settings import TABLES, Overrides, load_settings
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery

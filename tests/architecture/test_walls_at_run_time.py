@@ -13,16 +13,16 @@ from tests.fakes.ollama_server import OllamaServer
 from tests.fakes.solving import make_project
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.local_context import LocalContext
-from clean_room_agent.app.run_copy import index_for_run
-from clean_room_agent.app.run_parts import run_parts
+from clean_room_agent.app.context_port import LocalContext
+from clean_room_agent.app.index_copy import index_for_run
+from clean_room_agent.app.run_wiring import run_parts
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.workspace import Workspace
 
 CURATED = re.compile(r"/curated(_[0-9a-f-]+)?\.sqlite")
-PORT = "app.local_context:LocalContext."
+PORT = "app.context_port:LocalContext."
 MAX_HOPS = 8
 STATIONS = {
     "cli.main": "1 the command line",
@@ -30,7 +30,7 @@ STATIONS = {
     "app.solve": "2 the use case",
     "app.wiring": "2 the use case",
     "app.model_server": "2 the use case",
-    "app.local_context": "3 the port that wiring built",
+    "app.context_port": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",
     "retrieval.retriever": "6 a room",
@@ -76,8 +76,8 @@ def hops(modules: Sequence[str]) -> tuple[str, ...]:
 def test_the_wall_is_broken_by_whoever_opens_the_index_without_the_port() -> None:
     opening = ("db.connection:connect_file", "db.connection:_open")
     above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.steps.step:run_step")
-    port = ("app.local_context:LocalContext.retrieve", "retrieval.retriever:Retriever.retrieve")
-    assert breach(("cli.main:main", "app.run_parts:run_parts", *opening)) == ""
+    port = ("app.context_port:LocalContext.retrieve", "retrieval.retriever:Retriever.retrieve")
+    assert breach(("cli.main:main", "app.run_wiring:run_parts", *opening)) == ""
     assert breach((*above, *port, *opening)) == ""
     assert breach((*above, *opening)) == "orchestrator.solve:solve"
     assert breach((*above, "execute.plan:adjust", *port, *opening)) == "execute.plan:adjust"

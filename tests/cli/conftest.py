@@ -7,7 +7,7 @@ from tests.fakes.ollama_script import Answer, ChatCall
 from tests.fakes.solving import Project, Script
 from tests.fakes.till import solved, solved_once, till
 
-from clean_room_agent.app.checks import CHECK_PROMPT, VERDICT_PROMPT
+from clean_room_agent.app.self_check import CHECK_PROMPT, VERDICT_PROMPT
 
 __all__ = ["solved", "solved_once", "till"]
 

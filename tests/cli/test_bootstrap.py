@@ -12,7 +12,7 @@ from tests.fakes import repositories
 from tests.fakes.histories import KEY, make_history
 from tests.fakes.solving import Project, project_at
 
-from clean_room_agent.app.extras import EXTRAS
+from clean_room_agent.app.package_extras import EXTRAS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.training import list_datasets, list_training_plans
 from clean_room_agent.training.plan import plan_of

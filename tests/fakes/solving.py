@@ -19,7 +19,7 @@ from tests.fakes.recorded import Recorded, read_newest
 from tests.fakes.repositories import Files
 
 from clean_room_agent import proc, textfile
-from clean_room_agent.app.init import write_config
+from clean_room_agent.app.new_config import write_config
 from clean_room_agent.cli.main import run
 from clean_room_agent.training.gold_edits import GoldFile
 from clean_room_agent.trust import state_folder

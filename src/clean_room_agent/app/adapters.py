@@ -14,8 +14,8 @@ from clean_room_agent.app.edit_metrics import edit_metrics
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.app.proofs import RecordedProofs
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.app.window_proofs import RecordedProofs
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (

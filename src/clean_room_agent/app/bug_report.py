@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clean_room_agent.app import bug_facts, wiring
+from clean_room_agent.app import bug_report_facts, wiring
 from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
@@ -101,7 +101,7 @@ def _workspace(repo: Path) -> tuple[Workspace | None, str]:
 
 def _redactor(workspace: Workspace | None) -> Redactor:
     environment = dict(os.environ)
-    named = () if workspace is None else bug_facts.named_secrets(workspace, environment)
+    named = () if workspace is None else bug_report_facts.named_secrets(workspace, environment)
     kept = workspace is not None and workspace.folder.is_dir()
     key = workspace.secret_key if workspace is not None and kept else lambda: os.urandom(KEY_BYTES)
     return Redactor(key, (*named, *secret_values(environment)))
@@ -131,20 +131,24 @@ def _parts(repo: Path, workspace: Workspace | None, why_not: str) -> Iterator[Pa
     yield Part(
         name="program.json",
         holds="versions, platform, sandbox, chosen variables",
-        value=bug_facts.program_facts(workspace),
+        value=bug_report_facts.program_facts(workspace),
     )
     yield Part(
-        name="check.json", holds="`cra check`, without the model server", value=bug_facts.check_facts(repo)
+        name="check.json",
+        holds="`cra check`, without the model server",
+        value=bug_report_facts.check_facts(repo),
     )
     if workspace is None:
         yield Part(name="repository.txt", holds="why no repository is looked at", value=why_not + "\n")
         return
-    configuration = bug_facts.configuration_facts(workspace)
+    configuration = bug_report_facts.configuration_facts(workspace)
     yield Part(name="configuration.json", holds="every value, and where it comes from", value=configuration)
     yield Part(
-        name="folder.json", holds="names and sizes in .clean_room", value=bug_facts.folder_facts(workspace)
+        name="folder.json",
+        holds="names and sizes in .clean_room",
+        value=bug_report_facts.folder_facts(workspace),
     )
-    for name, text in bug_facts.tracebacks():
+    for name, text in bug_report_facts.tracebacks():
         yield Part(name=f"tracebacks/{name}", holds="where a bug showed itself", value=text)
 
 

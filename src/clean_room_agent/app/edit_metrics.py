@@ -38,7 +38,7 @@ def _clone(stack: contextlib.ExitStack, path: Path) -> "Clone":
         UsageError: its configuration is not the user's own, or wrong.
         ConfigError: it wants a sandbox that there cannot be.
     """
-    from clean_room_agent.app.run_parts import sandbox_inputs_of
+    from clean_room_agent.app.run_wiring import sandbox_inputs_of
     from clean_room_agent.training.clone_tests import opened_tests
     from clean_room_agent.training.edit_steps import Clone
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from clean_room_agent import safe_open
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.run_listing import as_it_stands
+from clean_room_agent.app.listed_runs import as_it_stands
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.ids import short_id, task_of
 from clean_room_agent.db.connection import get_connection

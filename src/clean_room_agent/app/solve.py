@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.applying import bring
-from clean_room_agent.app.going_on import note_beginning
-from clean_room_agent.app.reaping import reap
-from clean_room_agent.app.resuming import flags_text, resumable, with_earlier_flags
-from clean_room_agent.app.run_copy import index_for_run
-from clean_room_agent.app.run_parts import run_parts
+from clean_room_agent.app.apply_result import bring
+from clean_room_agent.app.index_copy import index_for_run
+from clean_room_agent.app.leftovers import reap
+from clean_room_agent.app.resumption import flags_text, resumable, with_earlier_flags
+from clean_room_agent.app.run_beginning import note_beginning
+from clean_room_agent.app.run_wiring import run_parts
 from clean_room_agent.app.settings import Overrides, Settings
 from clean_room_agent.app.signal_handling import interruptible
 from clean_room_agent.artifacts.ids import new_task_id, short_id

@@ -9,17 +9,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from clean_room_agent.app.biases import RecordedBiases, RecordedCopies
+from clean_room_agent.app.answer_biases import RecordedBiases, RecordedCopies
 from clean_room_agent.app.call_rows import RecordSink, recorded_calls
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.app.model_server import open_server, require_all
 from clean_room_agent.app.progress import Progress
 from clean_room_agent.app.prompts import PROMPTS
-from clean_room_agent.app.proofs import RecordedProofs
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.app.token_estimators import estimators_for
+from clean_room_agent.app.window_proofs import RecordedProofs
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import calls, index_runs
@@ -350,7 +350,7 @@ def open_services(
 
 
 def _resumed(record: Record, task_id: str) -> OrchestratorRunRow:
-    from clean_room_agent.app.resuming import resumable
+    from clean_room_agent.app.resumption import resumable
 
     return record.write(resumable, task_id)
 

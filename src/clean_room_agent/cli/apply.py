@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.applying import bring, take_out
+from clean_room_agent.app.apply_result import bring, take_out
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.cli import options, output
 from clean_room_agent.db.raw import events

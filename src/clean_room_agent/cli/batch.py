@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from clean_room_agent.app.extras import ENGINES, require_extras
+from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli import options, output

@@ -8,8 +8,8 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.bootstrap import Part, Wanted, make_units, making_of, write_pairs
-from clean_room_agent.app.extras import ENGINES, require_extras
 from clean_room_agent.app.indexing import processors
+from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.bootstrap import answer, tell_waiting

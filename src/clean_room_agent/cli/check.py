@@ -7,8 +7,15 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.checks import Line, as_object, record_checks, run_checks, suite_checks, try_sandbox
-from clean_room_agent.app.reaping import reap
+from clean_room_agent.app.leftovers import reap
+from clean_room_agent.app.self_check import (
+    Line,
+    as_object,
+    record_checks,
+    run_checks,
+    suite_checks,
+    try_sandbox,
+)
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.folding import fitted

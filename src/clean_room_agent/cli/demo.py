@@ -15,8 +15,8 @@ from clean_room_agent.app.demo import (
     remove_earlier,
 )
 from clean_room_agent.app.discovery import DEFAULT_URL, PROVIDERS
-from clean_room_agent.app.init import write_config
 from clean_room_agent.app.model_server import RECORDED_MODELS
+from clean_room_agent.app.new_config import write_config
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import output
 from clean_room_agent.cli.views.demo import tour

@@ -9,7 +9,7 @@ import click
 
 from clean_room_agent.app import discovery, wiring
 from clean_room_agent.app.config_file import render_config
-from clean_room_agent.app.init import Given, gather, write_config
+from clean_room_agent.app.new_config import Given, gather, write_config
 from clean_room_agent.app.settings import read_user_config, user_config_file
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.init import Answers, try_tests

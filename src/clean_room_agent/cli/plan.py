@@ -6,7 +6,7 @@ from typing import IO
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.planning import PlanSource, read_plan, run_plan
+from clean_room_agent.app.plan_run import PlanSource, read_plan, run_plan
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.atomic_write import atomic_write

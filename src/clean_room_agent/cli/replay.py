@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.replaying import (
+from clean_room_agent.app.replay import (
     Recording,
     export_calls,
     read_recording,

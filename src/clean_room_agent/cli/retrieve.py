@@ -7,7 +7,7 @@ from typing import IO
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.run_copy import index_progress
+from clean_room_agent.app.index_copy import index_progress
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.artifacts.tasks import RoomRequest

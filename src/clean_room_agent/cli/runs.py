@@ -8,7 +8,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
-from clean_room_agent.app.run_listing import as_it_stands, as_object, run_bytes
+from clean_room_agent.app.listed_runs import as_it_stands, as_object, run_bytes
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.paging import paged
 from clean_room_agent.cli.sanitized import sanitized

@@ -7,7 +7,7 @@ from typing import IO
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.resuming import flags_text
+from clean_room_agent.app.resumption import flags_text
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import SolveRequest, as_object, plan_given, request_again, run_solve
 from clean_room_agent.cli import options, output

@@ -8,7 +8,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.settings import Overrides, load_settings
-from clean_room_agent.app.training import machine_of, train_adapter
+from clean_room_agent.app.train_adapter import machine_of, train_adapter
 from clean_room_agent.cli import options, output
 
 if TYPE_CHECKING:

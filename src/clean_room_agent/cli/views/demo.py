@@ -7,7 +7,7 @@ from clean_room_agent.app.demo import (
     RECORDING,
     transport_of,
 )
-from clean_room_agent.app.planning import run_plan
+from clean_room_agent.app.plan_run import run_plan
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import short_id

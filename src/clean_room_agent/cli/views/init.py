@@ -60,7 +60,7 @@ class Answers:
 
 def try_tests(workspace: Workspace) -> None:
     """What the tests say before any change, and how long they take. A failure is said, and the configuration stays."""
-    from clean_room_agent.app.suite_check import check_tests
+    from clean_room_agent.app.tests_check import check_tests
 
     try:
         for found in check_tests(workspace, load_settings(workspace.config, Overrides())):

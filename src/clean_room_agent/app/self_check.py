@@ -92,7 +92,7 @@ class Line:
 
 def suite_checks(repo: Path) -> Iterator[Line]:
     """Lines on the configured tests, run once."""
-    from clean_room_agent.app.suite_check import check_tests
+    from clean_room_agent.app.tests_check import check_tests
 
     workspace = wiring.workspace_of(repo)
     settings = load_settings(workspace.config, Overrides())

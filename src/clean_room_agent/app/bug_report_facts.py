@@ -15,8 +15,8 @@ from pydantic_core import to_jsonable_python
 
 from clean_room_agent import safe_open
 from clean_room_agent.app import wiring
-from clean_room_agent.app.checks import as_object, local_checks
 from clean_room_agent.app.config_values import ConfiguredValue, list_values
+from clean_room_agent.app.self_check import as_object, local_checks
 from clean_room_agent.app.settings import user_config_file
 from clean_room_agent.config import read_toml
 from clean_room_agent.errors import ConfigError

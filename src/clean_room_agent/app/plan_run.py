@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.run_copy import index_for_run
-from clean_room_agent.app.run_parts import run_parts
+from clean_room_agent.app.index_copy import index_for_run
+from clean_room_agent.app.run_wiring import run_parts
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import read_text
 from clean_room_agent.artifacts.ids import new_task_id, short_id

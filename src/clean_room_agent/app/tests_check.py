@@ -8,7 +8,7 @@ from pathlib import Path
 from clean_room_agent import secrets_names
 from clean_room_agent.app import wiring
 from clean_room_agent.app.record_check import Finding
-from clean_room_agent.app.run_parts import sandbox_inputs_of
+from clean_room_agent.app.run_wiring import sandbox_inputs_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.errors import ConfigError

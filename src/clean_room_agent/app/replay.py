@@ -8,7 +8,7 @@ from pathlib import Path
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.call_rows import recorded_calls
-from clean_room_agent.app.resuming import given_to, recorded_config
+from clean_room_agent.app.resumption import given_to, recorded_config
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import new_task_id, short_id

@@ -3,7 +3,7 @@
 import json
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.resuming import FLAGS, changes_since, given_to, recorded_config
+from clean_room_agent.app.resumption import FLAGS, changes_since, given_to, recorded_config
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.orchestrator.events import Note, Observer

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clean_room_agent import secrets_names
-from clean_room_agent.app.local_context import LocalContext
+from clean_room_agent.app.context_port import LocalContext
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import (
     RecordedState,
