@@ -29,7 +29,7 @@ from clean_room_agent.retrieval.judges import ThresholdJudge
 from clean_room_agent.retrieval.registry import STAGES
 from clean_room_agent.retrieval.stage import RetrievalStage, StageContext
 from clean_room_agent.training.registry import TRAINING_STAGES
-from clean_room_agent.training.source import TrainingStageConfig
+from clean_room_agent.training.stage_source import TrainingStageConfig
 
 BUILT: dict[str, RetrievalStage[Any]] = {
     **{name: make(JudgmentsConfig()) for name, make in STAGES.items()},

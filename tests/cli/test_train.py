@@ -14,7 +14,7 @@ from tests.training.test_train import FAKE, dataset_at
 
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import append_dataset, get_dataset, list_adapters
-from clean_room_agent.training.versions import held_version
+from clean_room_agent.training.adapter_versions import held_version
 from clean_room_agent.workspace import Workspace
 
 

@@ -12,7 +12,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.training.curate import with_licences
 from clean_room_agent.training.logs import LogAnalysisAPI
-from clean_room_agent.training.source import LogSource
+from clean_room_agent.training.stage_source import LogSource
 
 MIT = "Permission is hereby granted, free of charge, to any person obtaining a copy\n"
 

@@ -11,7 +11,7 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.training.examples import counted
 from clean_room_agent.training.logs import LogAnalysisAPI
-from clean_room_agent.training.source import LogSource
+from clean_room_agent.training.stage_source import LogSource
 
 SOLVED = sum(COUNTS.values()) - COUNTS["unknown"]
 

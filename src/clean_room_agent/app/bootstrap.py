@@ -58,14 +58,16 @@ class Wanted:
 
 def make_units(wanted: Wanted, making: "Making", bar: Bar) -> "tuple[Mined, tuple[str, ...], int]":
     """What was mined, the repositories that are excluded, and how many units nobody has made yet."""
-    from clean_room_agent.training import bootstrap, sources
+    from clean_room_agent.training import bootstrap, commit_sources
 
-    listed = [sources.Listed(source=name) for name in wanted.repositories]
-    listed += sources.read_manifest(wanted.manifest) if wanted.manifest else ()
+    listed = [commit_sources.Listed(source=name) for name in wanted.repositories]
+    listed += commit_sources.read_manifest(wanted.manifest) if wanted.manifest else ()
     if not listed:
         raise UsageError("no repository is named", hint="give paths or https URLs, or --manifest FILE")
-    exclusions = sources.read_exclusions(wanted.exclude) if wanted.exclude else sources.Exclusions()
-    found, excluded = sources.open_sources(
+    exclusions = (
+        commit_sources.read_exclusions(wanted.exclude) if wanted.exclude else commit_sources.Exclusions()
+    )
+    found, excluded = commit_sources.open_sources(
         listed,
         wanted.place / "clones",
         exclusions,

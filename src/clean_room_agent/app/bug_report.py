@@ -172,7 +172,7 @@ def _run_parts(conn: Connection | None, task_id: str | None, *, prompts: bool) -
     )
     if not prompts:
         return
-    from clean_room_agent.report.texts import attempt_diffs, call_texts
+    from clean_room_agent.report.call_texts import attempt_diffs, call_texts
 
     chosen = Chosen(place="", passes=trace.passes)
     texts = plain(call_texts(conn, chosen))

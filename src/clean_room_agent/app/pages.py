@@ -9,8 +9,8 @@ from clean_room_agent.app.token_estimators import read_estimators
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
+from clean_room_agent.report.call_texts import call_texts, result_diffs
 from clean_room_agent.report.causes import ending_on_record
-from clean_room_agent.report.texts import call_texts, result_diffs
 from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.report.values import change_texts
 from clean_room_agent.report.windows import window_accounts

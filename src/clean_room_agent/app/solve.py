@@ -40,7 +40,7 @@ from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.report.live import Broadcast
 from clean_room_agent.report.summary import RunSummary, TestCounts, turned_green
-from clean_room_agent.report.touched import touched_of
+from clean_room_agent.report.test_changes import touched_of
 from clean_room_agent.report.values import plain
 from clean_room_agent.workspace import Workspace
 

@@ -32,10 +32,10 @@ def train_adapter(
     Raises:
         UsageError: there is no such dataset.
     """
+    from clean_room_agent.training.adapter_versions import WORK, held_version
     from clean_room_agent.training.plan import plan_of
     from clean_room_agent.training.serving import tag_for
     from clean_room_agent.training.train import job_for, train
-    from clean_room_agent.training.versions import WORK, held_version
 
     with Record.open(workspace.repo, clock=utc_now) as record:
         row = record.write(get_dataset, dataset)

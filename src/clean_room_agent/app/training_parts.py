@@ -23,7 +23,7 @@ from clean_room_agent.llm.transport import Transport
 from clean_room_agent.retrieval.config import split_stages
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.pipeline import Pipeline
-from clean_room_agent.training.source import LogSource
+from clean_room_agent.training.stage_source import LogSource
 from clean_room_agent.workspace import Workspace
 
 TRAINING_PROMPTS = frozenset({"target_judgment", "train_plan", "curate_data"})

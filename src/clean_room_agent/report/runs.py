@@ -10,7 +10,7 @@ from rich.text import Text
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.trace import RunOverview
 from clean_room_agent.db.rows import moment
-from clean_room_agent.report.sizes import size_text
+from clean_room_agent.report.byte_sizes import size_text
 
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 CONTEXT_PACKAGE = "(a context package)"

@@ -13,7 +13,7 @@ from clean_room_agent.git.generated import Generated
 from clean_room_agent.git.history import FileStat
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.report.causes import Ending, ending_lines
-from clean_room_agent.report.touched import TestsTouched, touched_lines
+from clean_room_agent.report.test_changes import TestsTouched, touched_lines
 
 COLOURS = {
     RunStatus.COMPLETE: "green",

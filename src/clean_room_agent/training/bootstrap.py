@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from clean_room_agent.git.changes import stream_changes
+from clean_room_agent.training.commit_sources import Exclusions, Source
 from clean_room_agent.training.dataset import Entry, Message, Origin, Row, Split
 from clean_room_agent.training.dataset_filters import near_duplicates, split_groups
 from clean_room_agent.training.mining import mine
 from clean_room_agent.training.shards import Making, Unit, cut_units, make_shard, read_shard, shard_path
-from clean_room_agent.training.sources import Exclusions, Source
 
 SAME = 0.7
 """Jaccard similarity from which two commits, or two pairs of a prompt, are nearly the same."""

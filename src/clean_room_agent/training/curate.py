@@ -35,7 +35,7 @@ from clean_room_agent.training.examples import Example
 from clean_room_agent.training.licences import Licences
 from clean_room_agent.training.pipeline import Pipeline
 from clean_room_agent.training.plan import TrainingPlan
-from clean_room_agent.training.source import LogSource, TrainingStageConfig
+from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
 AnyRow = TypeVar("AnyRow", Row, Preference)
 

@@ -51,7 +51,7 @@ from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
 from clean_room_agent.retrieval.retriever import Retrieved, Retriever
 from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.training.commit_answers import NO_EDITS, Gold, GoldTransport
-from clean_room_agent.training.more_questions import LivePass, more_file_questions, more_piece_questions
+from clean_room_agent.training.near_miss_questions import LivePass, more_file_questions, more_piece_questions
 
 STAGES = tuple(
     prompt.name for prompt in (TASK_ANALYSIS, SCOPE_JUDGMENT, PIECE_JUDGMENT, META_PLAN, PART_PLAN, IMPLEMENT)

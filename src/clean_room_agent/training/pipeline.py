@@ -26,7 +26,7 @@ from clean_room_agent.retrieval.registry import stages_named
 from clean_room_agent.retrieval.stage import Candidate, Decision, StageContext
 from clean_room_agent.retrieval.stage_runner import decision_row, run_stages
 from clean_room_agent.training.registry import TRAINING_STAGES
-from clean_room_agent.training.source import LogSource, TrainingStageConfig
+from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
 ASSEMBLY = "assembly"
 BATCH_SIZE = 30

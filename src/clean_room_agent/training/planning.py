@@ -23,7 +23,7 @@ from clean_room_agent.training.plan import (
     row_of,
 )
 from clean_room_agent.training.prompts.train_plan import TRAIN_PLAN, TrainPlanAnswer, TrainPlanInputs
-from clean_room_agent.training.source import LogSource, TrainingStageConfig
+from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 from clean_room_agent.training.stages.log_analysis import OTHERWISE
 
 TASK = "Choose the prompt whose adapter would win the most tasks, and plan its training."

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from clean_room_agent.retrieval.stage import RetrievalStage
-from clean_room_agent.training.source import LogSource, TrainingStageConfig
+from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 from clean_room_agent.training.stages.data_selection import DataSelectionStage
 from clean_room_agent.training.stages.log_analysis import LogAnalysisStage
 

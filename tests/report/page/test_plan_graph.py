@@ -16,7 +16,7 @@ from clean_room_agent.db.raw import events, orchestrator_runs, task_runs
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.orchestrator.solve import META_PLAN_GIVEN
 from clean_room_agent.report.page.plan_graph import PartNode, PlanGraph, StepNode, plan_graph
-from clean_room_agent.report.page.plan_picture import plan_picture, rows_of
+from clean_room_agent.report.page.plan_layout import plan_picture, rows_of
 from clean_room_agent.report.trace import RunTrace, read_trace
 
 NOW = "2026-03-04T12:00:00Z"

@@ -15,10 +15,7 @@ from clean_room_agent.app.token_estimators import read_estimators
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.report.causes import ending_on_record
-from clean_room_agent.report.decisions import render_verdicts, verdicts
-from clean_room_agent.report.inspect import pass_views, render_passes, render_run, run_view
-from clean_room_agent.report.texts import (
+from clean_room_agent.report.call_texts import (
     AttemptDiff,
     call_texts,
     render_diffs,
@@ -26,7 +23,10 @@ from clean_room_agent.report.texts import (
     render_responses,
     result_diffs,
 )
-from clean_room_agent.report.touched import TestsTouched, render_touched, touched_on_record
+from clean_room_agent.report.causes import ending_on_record
+from clean_room_agent.report.decisions import render_verdicts, verdicts
+from clean_room_agent.report.inspect import pass_views, render_passes, render_run, run_view
+from clean_room_agent.report.test_changes import TestsTouched, render_touched, touched_on_record
 from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.report.validation import render_validations, validation_lines
 from clean_room_agent.report.why import render_why, why

@@ -9,15 +9,15 @@ from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
 from clean_room_agent.db.raw.refinements import RecoveryRow, RefinementRow
+from clean_room_agent.report.call_texts import CallTexts
 from clean_room_agent.report.causes import Ending
 from clean_room_agent.report.inspect import PassLine, RunView, pass_line, run_view
-from clean_room_agent.report.page.beginnings import Beginning, OwnText, share_beginnings
 from clean_room_agent.report.page.file_diffs import FileDiff, file_diffs
 from clean_room_agent.report.page.plan_graph import PlanGraph, plan_graph
+from clean_room_agent.report.page.shared_prefixes import Beginning, OwnText, share_beginnings
 from clean_room_agent.report.page.time_line import TimeLine, time_line
 from clean_room_agent.report.prompt_lines import framed_items
-from clean_room_agent.report.texts import CallTexts
-from clean_room_agent.report.touched import TestsTouched, touched_on_record
+from clean_room_agent.report.test_changes import TestsTouched, touched_on_record
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, room_passes
 from clean_room_agent.report.validation import ValidationLine, validation_lines
 from clean_room_agent.report.windows import WindowAccount

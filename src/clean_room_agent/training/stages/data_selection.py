@@ -6,7 +6,7 @@ from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Ruling, StageContext
 from clean_room_agent.training.examples import Example
 from clean_room_agent.training.prompts.curate_data import CURATE_DATA
-from clean_room_agent.training.source import LogSource, TrainingStageConfig
+from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
 KEEP = "yes"
 TASK_CHARS = 1200

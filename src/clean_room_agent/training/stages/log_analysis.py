@@ -7,7 +7,7 @@ from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option,
 from clean_room_agent.training.credit import STAGES, Waterfall
 from clean_room_agent.training.plan import MIN_FAILURES
 from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
-from clean_room_agent.training.source import LogSource, TrainingStageConfig
+from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
 TRAIN = "yes"
 OTHERWISE = "`cra bootstrap` makes examples from other repositories' histories"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from clean_room_agent.training.versions import held_version
+from clean_room_agent.training.adapter_versions import held_version
 
 PROMPT = "scope_judgment"
 

@@ -7,7 +7,13 @@ from tests.fakes.histories import make_history
 from tests.fakes.repositories import git
 
 from clean_room_agent.errors import ArtifactError, UsageError
-from clean_room_agent.training.sources import Exclusions, Listed, open_sources, read_exclusions, read_manifest
+from clean_room_agent.training.commit_sources import (
+    Exclusions,
+    Listed,
+    open_sources,
+    read_exclusions,
+    read_manifest,
+)
 
 
 def quiet(_doing: str, _done: int, _total: int) -> None:

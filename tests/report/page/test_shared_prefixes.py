@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.report.page.beginnings import WORTH, share_beginnings, whole_text
+from clean_room_agent.report.page.shared_prefixes import WORTH, share_beginnings, whole_text
 
 LONG = "rules " * (WORTH // 6 + 1)
 
