@@ -12,8 +12,8 @@ import pytest
 from tests.fakes.patience import PATIENCE, stop_once_begun, wait_until
 
 from clean_room_agent import proc
-from clean_room_agent.capture import Capture, marked
 from clean_room_agent.errors import CommandError
+from clean_room_agent.output_capture import Capture, marked
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems have process groups only")
 both_ways = pytest.mark.parametrize("contain", [True, False])

@@ -18,7 +18,7 @@ from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client, models_config
 from tests.fakes.scripted_transport import ScriptedTransport
 
-from clean_room_agent import safe_open, textfile
+from clean_room_agent import safe_open, text_file
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -51,7 +51,7 @@ from clean_room_agent.orchestrator.testing.normalise import normalise, normalise
 from clean_room_agent.orchestrator.testing.readers.junit import read_report
 from clean_room_agent.orchestrator.testing.run import READERS
 from clean_room_agent.orchestrator.testing.source_tree import SourceTree
-from clean_room_agent.secrets_names import is_secret_name
+from clean_room_agent.secret_files import is_secret_name
 
 RECORDING = Path(__file__).parents[2] / "src/clean_room_agent/app/demo_assets/recording.jsonl"
 LONGEST_ANSWER = 60_000
@@ -191,8 +191,8 @@ def _encoded(old: str, new: str) -> None:
     """What the edit made of the text can be written in the file's own form, or that is refused."""
     for data in (old.encode(), b"\xef\xbb\xbf" + old.replace("\r\n", "\n").replace("\n", "\r\n").encode()):
         try:
-            textfile.decode(data).encode(new)
-        except textfile.NotTextError:
+            text_file.decode(data).encode(new)
+        except text_file.NotTextError:
             continue
 
 
@@ -380,8 +380,8 @@ def _recordings(text: str, _rng: random.Random) -> None:
 def _text_files(text: str, rng: random.Random) -> None:
     data = damaged(rng, text)
     try:
-        file = textfile.decode(data)
-    except textfile.NotTextError:
+        file = text_file.decode(data)
+    except text_file.NotTextError:
         return
     if file.encode(file.text) != data:
         raise Broken("a text file does not survive a round trip")
@@ -392,7 +392,7 @@ def _text_files(text: str, rng: random.Random) -> None:
         changed = file.encode(
             "\n".join((*([head] if at else []), "new", *([tail] if at + 1 < len(lines) else [])))
         )
-    except textfile.NotTextError:
+    except text_file.NotTextError:
         return
     kept_head = file.encode(head + "\n") if at else b""
     if not changed.startswith(kept_head) or not data.startswith(kept_head):

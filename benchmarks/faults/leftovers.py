@@ -23,8 +23,8 @@ from tests.fakes.solving import TASK, Project, Script, make_project
 
 from clean_room_agent import proc
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox, working_bubblewrap
-from clean_room_agent.sandbox.places import interpreter_places
 from clean_room_agent.sandbox.policy import Policy
+from clean_room_agent.sandbox.tool_mounts import interpreter_places
 
 Mode = Literal["bwrap", "none"]
 End = Literal["return", "time-out", "Ctrl-C", "kill -9"]

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from clean_room_agent.capture import Capture, Pieces
+from clean_room_agent.cancellation import raise_if_stopped
+from clean_room_agent.child_environment import absolute_program, outside
 from clean_room_agent.command_failures import failed, not_started, unwatched
 from clean_room_agent.errors import CommandError
-from clean_room_agent.stopped import raise_if_stopped
-from clean_room_agent.surroundings import absolute_program, outside
+from clean_room_agent.output_capture import Capture, Pieces
 
 DEFAULT_BOUND = 1_000_000
 SUPERVISOR = Path(__file__).with_name("supervisor.py")

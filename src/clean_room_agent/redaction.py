@@ -5,7 +5,7 @@ import hmac
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from clean_room_agent.secret_shapes import shapes_in
+from clean_room_agent.secret_patterns import shapes_in
 
 LEAST_VALUE = 8
 """Characters of a variable's value that is looked for."""

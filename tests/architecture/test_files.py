@@ -16,7 +16,7 @@ from clean_room_agent import proc
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MAX_LINES = 400
-TABLES = {"src/clean_room_agent/sandbox/attempts.py": 450}
+TABLES = {"src/clean_room_agent/sandbox/escape_attempts.py": 450}
 """A script that is sent into the sandbox in one piece, most of it a line for each attempt."""
 MAX_FUNCTION = 60
 UNFINISHED = re.compile(r"\b(?:TODO|FIXME|XXX|HACK)\b")

@@ -25,7 +25,7 @@ OWN_NAMES = {
     "workspace.py": "the workspace's own key",
     "trust.py": "notes in the user's state folder, and a key that it has just made",
     "git/visible_metadata.py": "git's own files, by the names that git itself reads them by",
-    "sandbox/places.py": "the first bytes of an interpreter",
+    "sandbox/tool_mounts.py": "the first bytes of an interpreter",
     "sandbox/policy.py": "the kernel's list of sockets",
     "db/schema_page.py": "a page that a developer names",
     "db/migrations.py": "files of the package",
@@ -54,7 +54,7 @@ OWN_NAMES = {
     "git/worktree.py": "the worktree's .git file, which it may find swapped",
     # the sandbox and its attempts to get out, in folders of their own
     "sandbox/escapes.py": "a scene of its own",
-    "sandbox/attempts.py": "runs inside the sandbox, to get out",
+    "sandbox/escape_attempts.py": "runs inside the sandbox, to get out",
     # training
     "training/gold_edits.py": "a temporary folder, a name of its own",
     "training/shards.py": "its own files in the work folder that the user names",

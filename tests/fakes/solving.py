@@ -18,7 +18,7 @@ from tests.fakes.patience import PATIENCE
 from tests.fakes.recorded import Recorded, read_newest
 from tests.fakes.repositories import Files
 
-from clean_room_agent import proc, textfile
+from clean_room_agent import proc, text_file
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.cli.main import run
 from clean_room_agent.training.gold_edits import GoldFile
@@ -348,4 +348,4 @@ def edit(search: str, replacement: str, path: str = "till/money.py") -> str:
 
 def _text(content: str | bytes | None) -> str | None:
     """As a prompt shows it: line ends, encoding and byte-order mark are the program's business."""
-    return textfile.decode(content).text if isinstance(content, bytes) else content
+    return text_file.decode(content).text if isinstance(content, bytes) else content

@@ -27,7 +27,7 @@ from clean_room_agent.git.worktree import (
     tasks_of_worktrees,
     worktree_places,
 )
-from clean_room_agent.removal import remove_tree
+from clean_room_agent.tree_removal import remove_tree
 from clean_room_agent.workspace import TASK_ID, Workspace
 
 OURS = re.compile(

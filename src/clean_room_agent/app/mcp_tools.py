@@ -12,8 +12,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from clean_room_agent import proc
 from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
+from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.errors import CommandError
-from clean_room_agent.stopped import stopped_by
 
 PATIENCE = 30.0
 """Seconds in which a command that is cancelled may finish the change that it makes."""

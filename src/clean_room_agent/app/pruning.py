@@ -20,7 +20,7 @@ from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.git.ref_usage import bytes_kept_by, is_merged
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.result_refs import branch_tip, is_checked_out, list_refs
-from clean_room_agent.temporary import FRESH, abandoned_folders
+from clean_room_agent.temp_folders import FRESH, abandoned_folders
 from clean_room_agent.workspace import Workspace, is_held
 
 MAX_LINK_BYTES = 8192

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from clean_room_agent import secrets_names
+from clean_room_agent import secret_files
 from clean_room_agent.app.context_port import LocalContext
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.wiring import (
@@ -82,7 +82,7 @@ def run_parts(
             worktree_path=worktrees / short_id(task_id),
             report=reports_beside(worktrees / short_id(task_id)) / "results.xml",
             environment=dict(os.environ),
-            is_secret=secrets_names.is_secret_name,
+            is_secret=secret_files.is_secret_name,
             open_context=lambda root: LocalContext(lambda: retriever_over(services, reading, root), writing),
             monotonic=time.monotonic,
             replay_of=replay_of.snapshot if replay_of else None,

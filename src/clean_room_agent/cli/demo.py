@@ -22,7 +22,7 @@ from clean_room_agent.cli import output
 from clean_room_agent.cli.views.demo import tour
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.config import Provider
-from clean_room_agent.temporary import working_in
+from clean_room_agent.temp_folders import working_in
 from clean_room_agent.workspace import Workspace
 
 SAID = (

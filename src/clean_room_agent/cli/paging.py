@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clean_room_agent import proc
+from clean_room_agent.child_environment import absolute_program
 from clean_room_agent.cli import output
-from clean_room_agent.surroundings import absolute_program
 
 if TYPE_CHECKING:
     from rich.console import Console

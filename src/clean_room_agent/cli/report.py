@@ -16,12 +16,12 @@ from clean_room_agent.app.pages import (
 )
 from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
 from clean_room_agent.atomic_write import atomic_write
+from clean_room_agent.child_environment import absolute_entries
 from clean_room_agent.cli import options, output
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError
 from clean_room_agent.report.trace import read_trace
-from clean_room_agent.surroundings import absolute_entries
 
 
 @click.command()

@@ -7,7 +7,7 @@ from clean_room_agent import syntax
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.raw.enrichment import DescriptionRow
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.secrets_names import is_secret_name
+from clean_room_agent.secret_files import is_secret_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

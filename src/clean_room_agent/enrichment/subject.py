@@ -9,7 +9,7 @@ from clean_room_agent.db.curated.dependencies import DependencyRow
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.safe_open import read_bytes
-from clean_room_agent.textfile import NotTextError, decode
+from clean_room_agent.text_file import NotTextError, decode
 
 COMMITS = 6
 """Subjects of past commits that a prompt shows, the newest."""

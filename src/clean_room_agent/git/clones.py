@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from clean_room_agent.child_environment import absolute_program, outside
 from clean_room_agent.errors import GitError, UsageError
 from clean_room_agent.git.command import FIXED, SAFE
-from clean_room_agent.surroundings import absolute_program, outside
 
 
 @contextmanager

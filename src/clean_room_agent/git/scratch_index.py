@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from clean_room_agent.git.command import require_hex
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.temporary import temporary_folder
+from clean_room_agent.temp_folders import temporary_folder
 
 
 @contextmanager

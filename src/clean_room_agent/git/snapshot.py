@@ -13,7 +13,7 @@ from clean_room_agent.git.generated import Generated, split_generated
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.git.scratch_index import copied_index, identity
 from clean_room_agent.safe_open import is_file, read_bytes
-from clean_room_agent.temporary import temporary_folder
+from clean_room_agent.temp_folders import temporary_folder
 
 MESSAGE = b"Uncommitted work, as cra found it\n"
 GITLINK = "160000"

@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from clean_room_agent.config import ConfigSlice
-from clean_room_agent.textfile import MAX_TEXT_BYTES
+from clean_room_agent.text_file import MAX_TEXT_BYTES
 
 
 class IndexConfig(ConfigSlice):

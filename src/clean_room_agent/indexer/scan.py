@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
-from clean_room_agent.secrets_names import is_secret_name
+from clean_room_agent.secret_files import is_secret_name
 from clean_room_agent.workspace import FOLDER
 
 RACY_NS = 2_000_000_000

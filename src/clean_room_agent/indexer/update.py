@@ -18,7 +18,7 @@ from clean_room_agent.errors import IndexingError
 from clean_room_agent.indexer.run import MAX_BYTES_KEY, Failed, Outcome, failure
 from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.safe_open import open_file
-from clean_room_agent.textfile import MAX_TEXT_BYTES
+from clean_room_agent.text_file import MAX_TEXT_BYTES
 
 if TYPE_CHECKING:
     from clean_room_agent.indexer.extract import FileFacts

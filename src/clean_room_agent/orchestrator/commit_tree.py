@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.history import file_mode, list_tree, read_blob
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.textfile import NotTextError, TextFile, decode
+from clean_room_agent.text_file import NotTextError, TextFile, decode
 
 REGULAR_MODES = frozenset({"100644", "100755"})
 

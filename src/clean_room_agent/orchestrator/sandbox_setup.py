@@ -14,8 +14,8 @@ from clean_room_agent.orchestrator.testing.guard_watch import GUARD
 from clean_room_agent.orchestrator.testing.ignored_folders import Copies, links_to_mount, strange_links
 from clean_room_agent.sandbox.bubblewrap import MIB, OTHER_REMEDY, Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import SandboxConfig
-from clean_room_agent.sandbox.places import interpreter_places, tool_places
 from clean_room_agent.sandbox.policy import GitFolder, Policy
+from clean_room_agent.sandbox.tool_mounts import interpreter_places, tool_places
 
 NO_SANDBOX = "no sandbox: the tests run model-written code with your rights"
 

@@ -37,7 +37,7 @@ from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
 from clean_room_agent.orchestrator.testing.test_bench import TestBench
 from clean_room_agent.orchestrator.testing.worktree_pool import Benches
 from clean_room_agent.orchestrator.usage_meter import Meter
-from clean_room_agent.removal import remove_tree
+from clean_room_agent.tree_removal import remove_tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

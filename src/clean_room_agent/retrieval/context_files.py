@@ -7,8 +7,8 @@ from pathlib import Path
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.worktree import REMOVED
 from clean_room_agent.safe_open import NOT_A_FILE, read_bytes
-from clean_room_agent.secrets_names import is_secret_name
-from clean_room_agent.textfile import NotTextError, decode
+from clean_room_agent.secret_files import is_secret_name
+from clean_room_agent.text_file import NotTextError, decode
 
 REFRESH = "the index no longer describes the files: run `cra index`, then start again"
 

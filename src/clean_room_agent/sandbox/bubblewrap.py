@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent import proc
+from clean_room_agent.child_environment import outside
 from clean_room_agent.errors import CommandError
 from clean_room_agent.sandbox.policy import NAME, Policy, arguments, variables
 from clean_room_agent.sandbox.seccomp import filter_program
-from clean_room_agent.surroundings import outside
 
 FOLDERS = "/usr/bin:/bin:/usr/local/bin:/run/current-system/sw/bin"
 """Not the user's PATH: what guards is not looked for where a repository may have put something."""

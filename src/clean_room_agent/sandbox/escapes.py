@@ -1,4 +1,4 @@
-"""Trying to get out: `attempts` are run inside a sandbox over a scene of throw-away secrets, and judged from outside."""
+"""Trying to get out: `escape_attempts` are run inside a sandbox over a scene of throw-away secrets, and judged from outside."""
 
 import contextlib
 import json
@@ -16,10 +16,10 @@ from pathlib import Path
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError
 from clean_room_agent.sandbox.bubblewrap import MIB, Bubblewrap, Sandbox
-from clean_room_agent.sandbox.places import is_system, tool_places
 from clean_room_agent.sandbox.policy import GitFolder, Policy
+from clean_room_agent.sandbox.tool_mounts import is_system, tool_places
 
-SCRIPT = Path(__file__).with_name("attempts.py")
+SCRIPT = Path(__file__).with_name("escape_attempts.py")
 SECRET = "cra-secret-5f1c"  # noqa: S105 - it is made to be looked for
 MARK = "cra-escape"
 NOBODY = 65534

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.safe_open import is_file
-from clean_room_agent.sandbox.places import SYSTEM, is_system
+from clean_room_agent.sandbox.tool_mounts import SYSTEM, is_system
 
 USER = 1000
 """The number that the user has inside, also when it is root outside."""

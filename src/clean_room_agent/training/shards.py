@@ -22,8 +22,8 @@ from clean_room_agent.indexer.build import index_repository
 from clean_room_agent.indexer.config import IndexConfig
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.redaction import Redactor
-from clean_room_agent.temporary import temporary_folder
-from clean_room_agent.textfile import NotTextError, decode
+from clean_room_agent.temp_folders import temporary_folder
+from clean_room_agent.text_file import NotTextError, decode
 from clean_room_agent.training.commit_answers import Gold
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, touches
 from clean_room_agent.training.licences import Licences, is_allowed

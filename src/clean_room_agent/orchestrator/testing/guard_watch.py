@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent import safe_open
-from clean_room_agent.removal import remove_tree
+from clean_room_agent.tree_removal import remove_tree
 
 GUARD = Path(__file__).parent / "guard"
 """Holds what the processes load: shown to them read-only."""

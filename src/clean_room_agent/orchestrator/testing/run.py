@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from clean_room_agent import proc
-from clean_room_agent.capture import marked
 from clean_room_agent.orchestrator.testing.failure_reports import (
     MAX_DESCRIBED,
     MAX_EXPLAINED,
@@ -30,9 +29,10 @@ from clean_room_agent.orchestrator.testing.readers.script_report import read_scr
 from clean_room_agent.orchestrator.testing.readers.unittest_output import read_unittest
 from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, RED, Failure, Reading, TestRun, merge
 from clean_room_agent.orchestrator.testing.source_tree import SourceTree
-from clean_room_agent.removal import remove_tree
+from clean_room_agent.output_capture import marked
 from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.bubblewrap import Sandbox
+from clean_room_agent.tree_removal import remove_tree
 
 READERS = (read_unittest, read_jest, read_vitest, read_mocha, read_node)
 """Tried in this order on the output; the first that finds its own summary counts."""

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from clean_room_agent import proc, safe_open
 from clean_room_agent.artifacts.edits import ValidationResult
-from clean_room_agent.capture import marked
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
 from clean_room_agent.orchestrator.testing.command_files import runs_node_tests
@@ -18,6 +17,7 @@ from clean_room_agent.orchestrator.testing.progress import PercentReader
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
 from clean_room_agent.orchestrator.testing.unstable_tests import rerun_command
+from clean_room_agent.output_capture import marked
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 
 MAX_PACKAGE = 1_000_000

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from clean_room_agent.cancellation import stopped_by
 from clean_room_agent.orchestrator.events import TestsStarted
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_bench import TestBench, told_of
-from clean_room_agent.stopped import stopped_by
 
 ResultT = TypeVar("ResultT")
 

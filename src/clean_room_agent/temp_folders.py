@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from clean_room_agent.removal import remove_tree
+from clean_room_agent.tree_removal import remove_tree
 
 KINDS = ("apply", "bootstrap", "checkout", "commit", "escapes", "index")
 NAME = re.compile(rf"cra-(?:{'|'.join(KINDS)})-[A-Za-z0-9_]{{8}}\Z")

@@ -8,11 +8,11 @@ import pytest
 from tests.fakes.patience import PATIENCE
 
 from clean_room_agent import proc
-from clean_room_agent.temporary import FRESH, abandoned_folders, remove_abandoned, temporary_folder
+from clean_room_agent.temp_folders import FRESH, abandoned_folders, remove_abandoned, temporary_folder
 
 KILLED = """
 import os, signal
-from clean_room_agent.temporary import temporary_folder
+from clean_room_agent.temp_folders import temporary_folder
 with temporary_folder("commit") as folder:
     (folder / "deep").mkdir()
     (folder / "deep" / "file").write_text("left")

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from clean_room_agent.sandbox.places import interpreter_places, tool_places
+from clean_room_agent.sandbox.tool_mounts import interpreter_places, tool_places
 
 
 def make(home: Path, *names: str) -> None:

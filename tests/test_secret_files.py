@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.secrets_names import is_secret_name
+from clean_room_agent.secret_files import is_secret_name
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from tests.fakes.patience import PATIENCE
 
 from clean_room_agent import proc
-from clean_room_agent.surroundings import absolute_entries, absolute_program, outside
+from clean_room_agent.child_environment import absolute_entries, absolute_program, outside
 
 HOSTILE = {
     "LD_LIBRARY_PATH": "/usr/local/cuda/lib64:",

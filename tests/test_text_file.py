@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.textfile import POINTER, NotTextError, decode
+from clean_room_agent.text_file import POINTER, NotTextError, decode
 
 
 @given(st.binary(max_size=400))

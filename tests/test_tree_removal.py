@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from tests.fakes.repositories import write
 
-from clean_room_agent.removal import remove_all_but, remove_tree
+from clean_room_agent.tree_removal import remove_all_but, remove_tree
 
 
 def every_path(top: Path) -> list[str]:
