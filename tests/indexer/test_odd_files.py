@@ -6,7 +6,7 @@ from tests.fakes.repositories import commit, git, make_repository, write
 from tests.indexer.dump import dump_of, index
 
 from clean_room_agent.indexer.extract import FileFacts, extract
-from clean_room_agent.indexer.run import Failed
+from clean_room_agent.indexer.index_run import Failed
 
 NAMES = [
     "with space.py",

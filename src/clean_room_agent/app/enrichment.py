@@ -14,7 +14,7 @@ from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.enrichment import list_descriptions, mark_promoted
 from clean_room_agent.enrichment.describe import Describer, Descriptions, Watcher
-from clean_room_agent.enrichment.due import Chosen, choose
+from clean_room_agent.enrichment.due_files import Chosen, choose
 from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
 from clean_room_agent.enrichment.workers import Stop

@@ -10,9 +10,9 @@ from typing import Protocol
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.raw.enrichment import EnrichmentRow, append_enrichment
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.enrichment.fitting import brief, fit
+from clean_room_agent.enrichment.file_facts import Subject, look_at
+from clean_room_agent.enrichment.file_fitting import brief, fit
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs
-from clean_room_agent.enrichment.subject import Subject, look_at
 from clean_room_agent.enrichment.workers import Stop, Workers
 from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
 from clean_room_agent.llm.client import ModelClient, Reply

@@ -16,7 +16,7 @@ from clean_room_agent.git.repository import Listing, list_work_tree
 from clean_room_agent.indexer.bounds import Bounds
 from clean_room_agent.indexer.history.build import PendingHistory, begin_history
 from clean_room_agent.indexer.history.state import HistoryState, read_state
-from clean_room_agent.indexer.run import (
+from clean_room_agent.indexer.index_run import (
     SCANNED_KEY,
     SETTINGS_KEY,
     IndexRun,
@@ -119,7 +119,7 @@ def _build(run: IndexRun, target: Path) -> Outcome:
             known = read_state(conn)
     # Git is asked first: it works while what reads files is imported and the files are listed.
     with _history(run, None, line_counts=run.line_counts or (known is not None and known.all_lines)) as past:
-        from clean_room_agent.indexer.whole import build_whole  # noqa: PLC0415 - parsers, which most runs need not
+        from clean_room_agent.indexer.full_build import build_whole  # noqa: PLC0415 - parsers, which most runs need not
 
         return build_whole(run, past, target)
 

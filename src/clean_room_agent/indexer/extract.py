@@ -15,13 +15,13 @@ from clean_room_agent.db.curated.files import NOT_PARSED, NewFile, SkippedStamp
 from clean_room_agent.db.curated.names import StoredNames
 from clean_room_agent.db.curated.postings import SearchFile
 from clean_room_agent.indexer.docstrings import read_docstring
+from clean_room_agent.indexer.index_run import Failed
 from clean_room_agent.indexer.languages.comments import classify
 from clean_room_agent.indexer.languages.parsed import Comment, Parsed, RawImport
 from clean_room_agent.indexer.languages.registry import READERS, language_of
 from clean_room_agent.indexer.nesting import Nested, nest
 from clean_room_agent.indexer.references import reading
 from clean_room_agent.indexer.references.ecmascript import reading as ecmascript
-from clean_room_agent.indexer.run import Failed
 from clean_room_agent.indexer.search_rows import read_search_file
 from clean_room_agent.safe_open import NOT_A_FILE, open_file
 

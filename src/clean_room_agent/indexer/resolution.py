@@ -9,10 +9,10 @@ from clean_room_agent.db.curated import names, symbols
 from clean_room_agent.db.curated.dependencies import DependencyTuple
 from clean_room_agent.db.curated.names import ANYWHERE, StoredNames
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.indexer.imports.affected_importers import is_config, reach
 from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
 from clean_room_agent.indexer.imports.python import SUFFIXES, ModuleRef, PythonModules
-from clean_room_agent.indexer.imports.reach import is_config, reach
-from clean_room_agent.indexer.references.evaluations import Evaluations
+from clean_room_agent.indexer.references.evaluation_cache import Evaluations
 from clean_room_agent.indexer.references.interface import FileNames, Interface, changed_names, parse_interface
 from clean_room_agent.indexer.references.resolve import resolve_file
 from clean_room_agent.indexer.write import Changes, Resolution

@@ -15,7 +15,7 @@ from clean_room_agent.db.curated import files, index_state, names
 from clean_room_agent.db.curated.files import FileStamp, SkippedStamp
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import IndexingError
-from clean_room_agent.indexer.run import MAX_BYTES_KEY, Failed, Outcome, failure
+from clean_room_agent.indexer.index_run import MAX_BYTES_KEY, Failed, Outcome, failure
 from clean_room_agent.indexer.scan import Scan, scan
 from clean_room_agent.safe_open import open_file
 from clean_room_agent.text_file import MAX_TEXT_BYTES

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query import signals
-from clean_room_agent.query.chunks import Chunks
+from clean_room_agent.query.chunk_scores import Chunks
 from clean_room_agent.query.fields import Fields
 from clean_room_agent.query.file_kinds import FileKind, kind_of
 from clean_room_agent.query.history import Past
-from clean_room_agent.query.naming import Names
+from clean_room_agent.query.named_in_task import Names
 from clean_room_agent.query.question import Question
 from clean_room_agent.query.signals import Signal
 

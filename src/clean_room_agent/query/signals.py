@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.db.curated import symbols
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.query.chunks import Near
+from clean_room_agent.query.chunk_scores import Near
 from clean_room_agent.query.fields import Fields, TermGains
 from clean_room_agent.query.history import Past, Vote
 from clean_room_agent.query.question import Question

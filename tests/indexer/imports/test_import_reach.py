@@ -4,9 +4,9 @@ from collections.abc import Callable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clean_room_agent.indexer.imports.affected_importers import Reach, is_config, reach, words_of
 from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
 from clean_room_agent.indexer.imports.python import PythonModules
-from clean_room_agent.indexer.imports.reach import Reach, is_config, reach, words_of
 
 FOLDER = st.lists(st.sampled_from(["a", "b", "src", "lib"]), max_size=3).map("/".join)
 PYTHON_NAMES = (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from clean_room_agent.indexer.imports.python import ModuleRef
 from clean_room_agent.indexer.references.evaluate import MAX_DEPTH, Evaluator, Order
-from clean_room_agent.indexer.references.evaluations import Evaluations
+from clean_room_agent.indexer.references.evaluation_cache import Evaluations
 from clean_room_agent.indexer.references.interface import Interface, Written
 from clean_room_agent.indexer.references.values import Value
 

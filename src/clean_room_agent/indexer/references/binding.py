@@ -10,8 +10,8 @@ from tree_sitter import Node
 
 from clean_room_agent.indexer.nesting import Nested
 from clean_room_agent.indexer.references.expressions import CHAIN, expression_at, of_annotation, of_node
+from clean_room_agent.indexer.references.name_scan import LETTER, WORD
 from clean_room_agent.indexer.references.parameters import read_parameters, read_signature
-from clean_room_agent.indexer.references.scan import LETTER, WORD
 from clean_room_agent.indexer.references.scopes import FUNCTIONS, Bound, Scopes
 
 QUERY = """

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from tree_sitter import Node
 
-from clean_room_agent.indexer.references.scan import STRING, WORD
+from clean_room_agent.indexer.references.name_scan import STRING, WORD
 
 MAX_LENGTH = 120
 KEPT = 4096

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from clean_room_agent.indexer.references.expressions import KEPT, OPENING, PIECES, split
-from clean_room_agent.indexer.references.scan import WORD
+from clean_room_agent.indexer.references.name_scan import WORD
 
 FLAT = r"[^()\[\]{}\"'#]"
 TEXT = r"\"[^\"\\\n]*+\"|'[^'\\\n]*+'"

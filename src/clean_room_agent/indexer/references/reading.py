@@ -12,9 +12,8 @@ from clean_room_agent.indexer.references import binding
 from clean_room_agent.indexer.references.binding import Binds, read_binds
 from clean_room_agent.indexer.references.expressions import CHAIN, MAX_LENGTH, chain_of, split
 from clean_room_agent.indexer.references.interface import ENCODE, STAR, FileNames, Written, write_interface
-from clean_room_agent.indexer.references.latin import as_bytes, import_as_bytes, real_name
-from clean_room_agent.indexer.references.parameters import arguments
-from clean_room_agent.indexer.references.scan import (
+from clean_room_agent.indexer.references.latin1 import as_bytes, import_as_bytes, real_name
+from clean_room_agent.indexer.references.name_scan import (
     BUILTINS,
     COMMON,
     KEYWORDS,
@@ -22,6 +21,7 @@ from clean_room_agent.indexer.references.scan import (
     mentions,
     mentions_of,
 )
+from clean_room_agent.indexer.references.parameters import arguments
 from clean_room_agent.indexer.references.scopes import EMPTY, FUNCTIONS, bindings
 
 QUERY = binding.QUERY + "(attribute object: (call)) @use.chain\n"

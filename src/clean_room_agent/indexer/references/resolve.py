@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from clean_room_agent.indexer.imports.affected_importers import words_of
 from clean_room_agent.indexer.imports.python import SUFFIXES
-from clean_room_agent.indexer.imports.reach import words_of
 from clean_room_agent.indexer.references.asker import Asker
-from clean_room_agent.indexer.references.ecmascript.common import COMMON_MEMBERS
+from clean_room_agent.indexer.references.ecmascript.builtin_members import COMMON_MEMBERS
 from clean_room_agent.indexer.references.evaluate import ALIAS, HEAD, MODULE, STEP, Lookup
-from clean_room_agent.indexer.references.evaluations import Evaluations
+from clean_room_agent.indexer.references.evaluation_cache import Evaluations
 from clean_room_agent.indexer.references.interface import (
     DEFAULT,
     STAR,
@@ -22,7 +22,7 @@ from clean_room_agent.indexer.references.interface import (
     changed_names,
     parse_interface,
 )
-from clean_room_agent.indexer.references.scan import COMMON
+from clean_room_agent.indexer.references.name_scan import COMMON
 from clean_room_agent.indexer.references.values import Value, World
 
 __all__ = ["Interface", "Resolved", "World", "changed_names", "parse_interface", "resolve_file"]

@@ -38,7 +38,7 @@ from clean_room_agent.indexer.references.ecmascript.binding import Binds
 from clean_room_agent.indexer.references.ecmascript.definitions import read_definitions
 from clean_room_agent.indexer.references.ecmascript.uses import Uses
 from clean_room_agent.indexer.references.interface import ENCODE, FileNames, write_interface
-from clean_room_agent.indexer.references.latin import as_bytes, real_name
+from clean_room_agent.indexer.references.latin1 import as_bytes, real_name
 
 COMMON_QUERY = """
 [(identifier) (shorthand_property_identifier) (this) (super)] @use.name

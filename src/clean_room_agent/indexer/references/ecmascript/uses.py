@@ -7,7 +7,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from tree_sitter import Node
 
 from clean_room_agent.indexer.references.ecmascript.binding import Binds
-from clean_room_agent.indexer.references.ecmascript.common import COMMON_MEMBERS
+from clean_room_agent.indexer.references.ecmascript.builtin_members import COMMON_MEMBERS
 from clean_room_agent.indexer.references.ecmascript.expressions import BETWEEN, STEPS, WORD, of_value
 from clean_room_agent.indexer.references.ecmascript.regions import base_nodes
 from clean_room_agent.indexer.references.expressions import MAX_LENGTH

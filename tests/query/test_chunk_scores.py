@@ -6,7 +6,7 @@ from tests.indexer.dump import index
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import symbols
-from clean_room_agent.query.chunks import Chunks, Near
+from clean_room_agent.query.chunk_scores import Chunks, Near
 from clean_room_agent.query.knowledge import KnowledgeBase
 
 FILES = {

@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from textwrap import indent
 
+from clean_room_agent.enrichment.file_facts import Definition, Subject
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
-from clean_room_agent.enrichment.subject import Definition, Subject
 
 NEIGHBOURS = 20
 """Imported and importing files that a prompt names, the first by path; the rest is counted."""

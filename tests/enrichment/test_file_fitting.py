@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clean_room_agent.db.curated.files import FileRow
-from clean_room_agent.enrichment.fitting import brief, fit
+from clean_room_agent.enrichment.file_facts import Definition, Subject
+from clean_room_agent.enrichment.file_fitting import brief, fit
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, EnrichmentInputs
-from clean_room_agent.enrichment.subject import Definition, Subject
 from clean_room_agent.llm.pretokenizer import estimate
 
 SOURCE = '''\

@@ -8,7 +8,7 @@ from tests.indexer.dump import index
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import files
-from clean_room_agent.query.naming import Names
+from clean_room_agent.query.named_in_task import Names
 from clean_room_agent.query.question import Question
 
 FILES = {

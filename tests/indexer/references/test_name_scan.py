@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.indexer.references.latin import real_name
-from clean_room_agent.indexer.references.scan import mentions
+from clean_room_agent.indexer.references.latin1 import real_name
+from clean_room_agent.indexer.references.name_scan import mentions
 
 
 @pytest.mark.parametrize(

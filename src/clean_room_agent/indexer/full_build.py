@@ -13,8 +13,8 @@ from clean_room_agent.db.curated.postings import BUCKET
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.history.build import PendingHistory
+from clean_room_agent.indexer.index_run import Failed, IndexRun, Outcome, failure, put_repo, put_states
 from clean_room_agent.indexer.resolution import StoredWorld
-from clean_room_agent.indexer.run import Failed, IndexRun, Outcome, failure, put_repo, put_states
 from clean_room_agent.indexer.scan import scan
 from clean_room_agent.indexer.workers import Channel, Crew
 from clean_room_agent.indexer.write import insert_files, insert_resolutions
