@@ -17,7 +17,7 @@ PARTS: tuple[tuple[str, str, str], ...] = (
     ("index: refresh", "clean_room_agent.app.wiring", "refresh_index"),
     ("index: the run's own copy", "clean_room_agent.app.index_copy", "backup"),
     ("index: follow an accepted step", "clean_room_agent.app.context_port", "update_paths"),
-    ("git: open the repository", "clean_room_agent.cli.solve", "open_repository"),
+    ("git: open the repository", "clean_room_agent.app.solve", "open_repository"),
     ("git: snapshot", "clean_room_agent.orchestrator.setup", "snapshot"),
     ("git: make the worktree", "clean_room_agent.orchestrator.setup", "add_worktree"),
     ("git: remove the worktree", "clean_room_agent.orchestrator.setup", "remove_worktree"),
