@@ -1,12 +1,20 @@
 """What is shown of the files that a plan names: what it names in them, their imports, and the heads of the classes."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.retrieval.code.pieces import CONTAINERS, VALUES, Piece, enclosing_head
-from clean_room_agent.retrieval.selection.relevance import Hints, holds_frame, is_meant, is_named, is_said
+from clean_room_agent.retrieval.code.pieces import CONTAINERS, VALUES, Definition, Piece, enclosing_head
+from clean_room_agent.retrieval.selection.relevance import (
+    Hints,
+    holds_frame,
+    is_meant,
+    is_named,
+    is_said,
+)
 from clean_room_agent.retrieval.selection.selectable_pieces import Unit
-from clean_room_agent.retrieval.stage import Selection
+from clean_room_agent.retrieval.stage import (
+    Selection,
+)
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 
 SMALL_FILE_LINES = 150
@@ -135,3 +143,13 @@ def names_a_large_class(target: Target) -> bool:
         unit.piece.kind == "head" and kinds.get(unit.piece.name.removesuffix(" (head)")) in CONTAINERS
         for unit, _ in target.chosen
     )
+
+
+def closeness_to(target: Target, shown: Sequence[Selection]) -> Callable[[Definition], float]:
+    """How close a definition stands to what is shown of the file."""
+    lines = [one.start_line for one in shown if one.path == target.view.row.path and one.detail == "primary"]
+
+    def closeness(entry: Definition) -> float:
+        return -min((abs(entry.start_line - line) for line in lines), default=entry.start_line)
+
+    return closeness

@@ -22,6 +22,7 @@ from clean_room_agent.retrieval.selection import outlines
 from clean_room_agent.retrieval.selection.plan_targets import (
     Target,
     around,
+    closeness_to,
     is_small,
     names_a_large_class,
     target_of,
@@ -341,7 +342,7 @@ def _outlines_of_targets(targets: Sequence[Target], shown: Sequence[Selection]) 
             "type_context",
             score=target.units[0].entry.score,
             reason="outline of a file to be changed",
-            outline=outlines.names_outline(target.view, _closeness(target, shown), most=TARGET_NAMES),
+            outline=outlines.names_outline(target.view, closeness_to(target, shown), most=TARGET_NAMES),
         )
         for target in targets
         if target.view.row.path not in whole
@@ -369,16 +370,6 @@ def _outlines(files: FilesInScope, named: Sequence[Selection]) -> list[Selection
         for entry, view in files.views
         if entry.path in partly and (entry.tier == 0 or not is_test(entry))
     ]
-
-
-def _closeness(target: Target, shown: Sequence[Selection]) -> Callable[[Definition], float]:
-    """How close a definition stands to what is shown of the file."""
-    lines = [one.start_line for one in shown if one.path == target.view.row.path and one.detail == "primary"]
-
-    def closeness(entry: Definition) -> float:
-        return -min((abs(entry.start_line - line) for line in lines), default=entry.start_line)
-
-    return closeness
 
 
 def _nearness(view: FileView, scores: Mapping[PieceKey, float]) -> Callable[[Definition], float]:
