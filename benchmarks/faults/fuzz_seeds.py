@@ -3,7 +3,7 @@
 
 import json
 
-from tests.fakes.rooms import room, shown_file, shown_symbol
+from tests.fakes.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import (
@@ -98,9 +98,9 @@ RULES = EditRules(
     protected=(".env", "*.lock", "docs/**/*.md"),
     uneditable={"logo.png": "binary"},
 )
-ROOMS: tuple[ContextPackage, ...] = (
-    room(*(shown_file(path, text) for path, text in SOURCES.items()), task="Make boxes open."),
-    room(
+PACKAGES: tuple[ContextPackage, ...] = (
+    package(*(shown_file(path, text) for path, text in SOURCES.items()), task="Make boxes open."),
+    package(
         shown_symbol("a.py", PYTHON, "Box.open", 10, 12),
         shown_symbol("a.py", PYTHON, "Box.close", 14, 16),
         shown_file("b.py", SOURCES["b.py"], detail="supporting"),

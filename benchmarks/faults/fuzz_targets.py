@@ -158,17 +158,17 @@ def _edits(text: str, rng: random.Random) -> None:
 
 
 def _applied(edits: tuple[PatchEdit, ...], rng: random.Random) -> None:
-    room = rng.choice(seeds.ROOMS)
+    package = rng.choice(seeds.PACKAGES)
     named = set(paths_named(edits))
     files = {path: text for path, text in seeds.SOURCES.items() if path in named}
     before = dict(files)
-    applied = apply_edits(edits, files, room, seeds.RULES)
+    applied = apply_edits(edits, files, package, seeds.RULES)
     feedback(applied.result)
     if files != before:
         raise Broken("the texts that were given have changed")
     if not applied.result.success and (applied.texts or applied.result.files_modified):
         raise Broken("some edits of a refused answer were applied")
-    allowed = {target.path for target in seeds.TARGETS} | {item.path for item in room.primary()}
+    allowed = {target.path for target in seeds.TARGETS} | {item.path for item in package.primary()}
     for path, text in applied.texts.items():
         if path not in allowed or path == "tests/test_a.py" or _reaches_control(path):
             raise Broken(f"{path!r} was edited")
@@ -242,7 +242,7 @@ def _plans(text: str, _rng: random.Random) -> None:
 
 def _planning(text: str, rng: random.Random) -> None:
     models = model_client(ScriptedTransport(lambda _: text), MemorySink(), window=32_768)
-    limits, room = PlanLimits(max_parts=3, max_steps=3, max_lines=200), seeds.ROOMS[0]
+    limits, package = PlanLimits(max_parts=3, max_steps=3, max_lines=200), seeds.PACKAGES[0]
     part, step = (
         Part(id="p1", description="x"),
         PlanStep(id="s1", description="x", target_files=seeds.TARGETS[:1]),
@@ -251,24 +251,24 @@ def _planning(text: str, rng: random.Random) -> None:
     route: Route = rng.choice(("one-call", "decomposed"))
     match rng.randrange(4):
         case 0:
-            make_meta_plan(models, room, pass_id="t:m", evidence=Evidence(), limits=limits, route=route)
+            make_meta_plan(models, package, pass_id="t:m", evidence=Evidence(), limits=limits, route=route)
         case 1:
             meta = MetaPlan(task_summary="x", parts=(part,))
             make_part_plan(
-                models, room, part, meta, pass_id="t:p", paths=seeds.SOURCES, diff="", limits=limits, evidence=Evidence(),
+                models, package, part, meta, pass_id="t:p", paths=seeds.SOURCES, diff="", limits=limits, evidence=Evidence(),
                 route=route
             )  # fmt: skip
         case 2:
             failures = failure_signals(AttemptOutcome.TESTS_FAILED, text[:500])
             outcomes = (StepOutcome(step=step, succeeded=False, detail=text[:500], failures=failures),)
             adjust(
-                models, room, part, (step,), outcomes, task="x", pass_id="t:a", paths=seeds.SOURCES, diff=text[:500], limits=limits,
+                models, package, part, (step,), outcomes, task="x", pass_id="t:a", paths=seeds.SOURCES, diff=text[:500], limits=limits,
                 route=route
             )  # fmt: skip
         case _:
             failed = AttemptSummary(outcome="refused", why="refused", edits=(), feedback=text[:2000])
             instruction = StepInstruction(task="x", part="x", step=step, failures=(failed,))
-            implement(models, room, instruction, pass_id="t:i")
+            implement(models, package, instruction, pass_id="t:i")
 
 
 def _configuration(folder: Path, text: str, rng: random.Random) -> None:

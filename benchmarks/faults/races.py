@@ -22,7 +22,7 @@ from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.resolution import read_config
 from clean_room_agent.orchestrator.testing.ignored_folders import copy_included, prepare_links
 from clean_room_agent.orchestrator.testing.readers.junit import read_report
-from clean_room_agent.retrieval.context_files import FileText, RoomFiles
+from clean_room_agent.retrieval.context_files import ContextFiles, FileText
 
 TIMES: dict[Effort, int] = {"short": 2_000, "full": 100_000}
 CONTROLS = 20_000
@@ -190,7 +190,7 @@ def _bring_copy(scene: Scene) -> bool:
 def _show(scene: Scene) -> bool:
     wanted = hashlib.sha256(SECRET).hexdigest()
     with contextlib.suppress(RepositoryError):  # most often it is another file than that which was indexed
-        return isinstance(RoomFiles(scene.top).read("dir/file.py", wanted), FileText)
+        return isinstance(ContextFiles(scene.top).read("dir/file.py", wanted), FileText)
     return False
 
 

@@ -22,10 +22,10 @@ class Capture:
         if self._heard is not None:
             self._heard(chunk)
         self.total += len(chunk)
-        room = self.half - len(self.head)
-        if room > 0:
-            self.head += chunk[:room]
-            chunk = chunk[room:]
+        package = self.half - len(self.head)
+        if package > 0:
+            self.head += chunk[:package]
+            chunk = chunk[package:]
         self.tail += chunk
         if len(self.tail) > 2 * self.half + SLACK:
             del self.tail[: -self.half]

@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "planning" / "pipeline.md"
 LAWS = (
-    "Fresh room",
+    "Fresh context",
     "Deterministic first, model second",
     "Default-deny",
     "Nothing is cut in silence",

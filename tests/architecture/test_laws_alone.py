@@ -19,7 +19,7 @@ from clean_room_agent import proc
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.app.settings import TABLES, Overrides, load_settings
 from clean_room_agent.artifacts.ids import relative_pass
-from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.config import JudgmentsConfig
@@ -72,7 +72,7 @@ def test_of_many_candidates_the_best_are_judged() -> None:
         Candidate(path=path, file_id=1, tier=tiers.get(path, 4), score=score, reasons=("search",))
         for path, score in (("named.py", 0.1), ("best.py", 0.9), ("good.py", 0.6), ("poor.py", 0.2))
     )
-    request = RoomRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
+    request = ContextRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
     context = StageContext(request=request, available_tokens=1000, candidates=candidates)
     stage = ScopeStage(JudgmentsConfig(route="batch", top_k=2))
     after = stage.run(context, EMPTY_SOURCE, TaskQuery(task="x"), judge)

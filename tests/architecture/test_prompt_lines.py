@@ -1,4 +1,4 @@
-"""Every line of every prompt of a whole run can be traced, and what a room shows of a file is that file's."""
+"""Every line of every prompt of a whole run can be traced, and what a context shows of a file is that file's."""
 
 import contextlib
 from collections.abc import Iterator
@@ -97,7 +97,7 @@ def test_every_line_of_the_evidence_leads_to_a_test_run(looked: Looked) -> None:
         assert line.from_place, line
 
 
-def test_every_item_of_a_room_is_whole(looked: Looked) -> None:
+def test_every_item_of_a_context_is_whole(looked: Looked) -> None:
     items = [(call, item) for call in looked.calls for item in framed_items(call.prompt)]
     assert items
     for call, item in items:

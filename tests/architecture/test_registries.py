@@ -21,7 +21,7 @@ import clean_room_agent.retrieval.stages
 import clean_room_agent.training.prompts
 import clean_room_agent.training.stages
 from clean_room_agent.app.prompts import PROMPTS, adapter_map
-from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.prompt import Prompt, prompt_environment
 from clean_room_agent.retrieval.config import JudgmentsConfig
@@ -196,7 +196,7 @@ def test_a_stage_has_the_protocols_signature_and_stands_in_its_own_file(name: st
 def test_a_stage_keeps_nothing_and_makes_nothing_out_of_nothing(name: str) -> None:
     stage = BUILT[name]
     before = dict(vars(stage))
-    request = RoomRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
+    request = ContextRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
     context = StageContext(request=request, available_tokens=1000, candidates=())
     query = TaskQuery(task="x")
     after = stage.run(context, NO_SOURCE, query, ThresholdJudge(threshold=0.5))

@@ -33,7 +33,7 @@ STATIONS = {
     "app.context_port": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",
-    "retrieval.retriever": "6 a room",
+    "retrieval.retriever": "6 a context",
     "execute.prompts.": "7 a prompt",
     "execute.": "6 an answer",
     "retrieval.": "7 a stage",

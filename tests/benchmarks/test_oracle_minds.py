@@ -56,8 +56,8 @@ def test_a_longer_change_is_divided_within_a_file_and_each_step_says_what_it_doe
 
 
 def test_a_step_of_some_changes_gets_the_edits_of_these_alone() -> None:
-    room = (Shown(path="a.py", editable=True, text=BEFORE),)
-    edits = edits_for(GOLD[0], room, [1])
+    package = (Shown(path="a.py", editable=True, text=BEFORE),)
+    edits = edits_for(GOLD[0], package, [1])
     assert ["return 14" in edit.replacement for edit in edits] == [True]
 
 

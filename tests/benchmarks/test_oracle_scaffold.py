@@ -7,7 +7,7 @@ from benchmarks.commit_list import read_list
 from benchmarks.oracle import Declaring, settings_of
 from tests.fakes.bills import BILLS, BILLS_PATH, STUBS
 from tests.fakes.oracle_scaffold import bodies_for, new_names, scaffold_of, scaffolded
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
@@ -41,7 +41,7 @@ def test_declarations_then_bodies_come_to_the_commit(file: GoldFile) -> None:
     shown = [Shown(path=file.path, editable=True, text=text.removesuffix("\n"))]
     rules = EditRules(targets=(TargetFile(path=file.path),))
     edits = bodies_for(file, names, shown)
-    applied = apply_edits(tuple(edits), {file.path: text}, room(shown_file(file.path, text)), rules)
+    applied = apply_edits(tuple(edits), {file.path: text}, package(shown_file(file.path, text)), rules)
     assert applied.texts == {file.path: file.after}
     assert scaffolded(file).before == text
 

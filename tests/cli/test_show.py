@@ -215,7 +215,7 @@ def test_why_tells_who_wrote_a_line_of_the_result(show: Show, solved: tuple[Path
     found = json.loads(show("", "--why", f"tally/money.py:{number}", "--json"))["why"]["written"]
     assert (found["text"], found["place"], found["edit"]) == (LINE, "split/s1/2", 1)
     assert found["tests"] == "its tests: 7 passed, 1 failed"
-    assert [entry["place"] for entry in found["room"]] == ["split/s1/1", "split/s1/2"]
+    assert [entry["place"] for entry in found["context"]] == ["split/s1/1", "split/s1/2"]
     out = show("", "--why", f"{top}/tally/money.py:{number}")
     assert f"written by split/s1/2, call {found['call_id']}, edit 1" in out
     prompt = show(f"/call:{found['call_id']}", "--prompt")
@@ -227,7 +227,7 @@ def test_why_says_that_a_line_was_there_before(show: Show) -> None:
     assert "stood there before the run: no accepted attempt wrote it" in out
 
 
-def test_why_lists_decisions_judges_rooms_and_changes_of_a_file(show: Show) -> None:
+def test_why_lists_decisions_judges_contexts_and_changes_of_a_file(show: Show) -> None:
     out = show("", "--why", "./tally/money.py")
     assert re.search(r"in  scope +tally/money.py +tier 1, score \d\.\d\d\n +in without asking: ", out)
     assert re.search(r"call \d+ +split/s1/2 implement: file, lines 1-29", out)

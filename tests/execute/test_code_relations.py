@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.fakes.rooms import room, shown_file, shown_symbol
+from tests.fakes.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.execute.code_relations import Place, ShownCode
 
@@ -12,7 +12,7 @@ TEST = "def test_receipt():\n    assert receipt(split(9, 3)) == 9\n"
 
 SPLIT, TOTAL = Place(path="till/money.py", symbol="split"), Place(path="till/money.py", symbol="total")
 WRITE, WORDS = Place(path="till/receipt.py", symbol="receipt"), Place(path="till/receipt.py", symbol="words")
-SHOWN = ShownCode(room(shown_file("till/money.py", MONEY), shown_file("till/receipt.py", RECEIPT)))
+SHOWN = ShownCode(package(shown_file("till/money.py", MONEY), shown_file("till/receipt.py", RECEIPT)))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_what_is_not_shown_or_new_cannot_be_told() -> None:
     assert SHOWN.uses(new, TOTAL) is None
     assert SHOWN.uses(WRITE, new) is False
     part = shown_symbol("till/receipt.py", RECEIPT, "receipt", 4, 5)  # without the file's imports
-    alone = ShownCode(room(part, shown_file("till/money.py", MONEY)))
+    alone = ShownCode(package(part, shown_file("till/money.py", MONEY)))
     assert alone.uses(WRITE, TOTAL) is None
     assert alone.uses(WRITE, SPLIT) is False
     assert alone.uses(WRITE, Place(path="till/money.py", symbol="Sum.total")) is None
@@ -44,25 +44,25 @@ def test_what_is_not_shown_or_new_cannot_be_told() -> None:
 
 
 def test_it_holds_for_other_languages() -> None:
-    shown = ShownCode(room(shown_file("web/view.js", VIEW)))
+    shown = ShownCode(package(shown_file("web/view.js", VIEW)))
     assert (
         shown.uses(Place(path="web/view.js", symbol="view"), Place(path="web/money.js", symbol="total"))
         is True
     )
-    package = Place(path="web/index.ts")
-    assert package.name == "web"
+    index = Place(path="web/index.ts")
+    assert index.name == "web"
 
 
 def test_a_failing_test_that_names_both_speaks_for_both() -> None:
     test = replace(shown_symbol("tests/test_till.py", TEST, "test_receipt", 1, 2), section="tests")
-    shown = ShownCode(room(test))
+    shown = ShownCode(package(test))
     assert shown.tested_together(SPLIT, WRITE) == "test_receipt"
     assert shown.tested_together(SPLIT, TOTAL) == ""
 
 
 def test_definitions_of_files_and_pieces_are_listed_once() -> None:
     shown = ShownCode(
-        room(shown_symbol("till/receipt.py", RECEIPT, "receipt", 4, 5), shown_file("till/money.py", MONEY))
+        package(shown_symbol("till/receipt.py", RECEIPT, "receipt", 4, 5), shown_file("till/money.py", MONEY))
     )
     assert shown.definitions() == (WRITE, SPLIT, TOTAL)
     assert str(WRITE) == "receipt in till/receipt.py"
@@ -72,7 +72,7 @@ def test_definitions_of_files_and_pieces_are_listed_once() -> None:
 def test_of_a_long_definition_its_head_and_the_lines_that_name_the_other_are_shown() -> None:
     lines = [f"    line{number} = {number}" for number in range(40)]
     text = "\n".join(["def long():", *lines[:30], "    return split(9, 3)", *lines[30:]]) + "\n"
-    shown = ShownCode(room(shown_file("till/long.py", text)))
+    shown = ShownCode(package(shown_file("till/long.py", text)))
     excerpt = shown.excerpt(Place(path="till/long.py", symbol="long"), (SPLIT,)).split("\n")
     assert excerpt[:2] == ["def long():", "    line0 = 0"]
     assert excerpt[-3:] == ["[...]", "    return split(9, 3)", "[...]"]

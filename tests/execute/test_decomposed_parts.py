@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 from tests.fakes.scripted_transport import Scripted, ScriptedTransport
 
 from clean_room_agent.artifacts.evidence import Evidence
@@ -16,7 +16,7 @@ from clean_room_agent.llm.transport import ChatRequest
 MONEY = "def split(cents, people):\n    return cents\n"
 RECEIPT = "from till.money import split\n\n\ndef receipt(cents):\n    return split(cents, 2)\n"
 VIEW = "import html\n\n\ndef view(text):\n    return html.escape(text)\n"
-ROOM = room(
+CONTEXT = package(
     shown_file("till/money.py", MONEY),
     shown_file("till/receipt.py", RECEIPT),
     shown_file("web/view.py", VIEW),
@@ -43,7 +43,9 @@ def answering(listed: str, verdicts: Mapping[str, str]) -> ScriptedTransport:
     return ScriptedTransport(script)
 
 
-def planned(transport: ScriptedTransport, shown: ContextPackage = ROOM, **limits: Any) -> Planned[MetaPlan]:
+def planned(
+    transport: ScriptedTransport, shown: ContextPackage = CONTEXT, **limits: Any
+) -> Planned[MetaPlan]:
     bounds: dict[str, Any] = {"max_parts": 3, "max_steps": 3, "max_lines": 200} | limits
     return make_meta_plan(
         model_client(transport, MemorySink(), window=8192),

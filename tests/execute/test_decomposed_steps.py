@@ -3,7 +3,7 @@ from typing import Any
 
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 from tests.fakes.scripted_transport import Scripted, ScriptedTransport
 
 from clean_room_agent.artifacts.evidence import Evidence
@@ -13,7 +13,7 @@ from clean_room_agent.llm.transport import ChatRequest
 
 MONEY = "def split(cents, people):\n    return cents\n\n\ndef total(shares):\n    return sum(shares)\n"
 RECEIPT = "from till.money import total\n\n\ndef receipt(cents):\n    return total(cents)\n"
-ROOM = room(
+CONTEXT = package(
     shown_file("till/money.py", MONEY), shown_file("till/receipt.py", RECEIPT), task="Split every cent."
 )
 PART = Part(id="p1", description="Split every cent.", affected_files=("till/money.py",))
@@ -43,7 +43,7 @@ def planned(
     bounds: dict[str, Any] = {"max_parts": 3, "max_steps": 3, "max_lines": 200} | limits
     return make_part_plan(
         model_client(transport, MemorySink(), window=8192),
-        ROOM,
+        CONTEXT,
         part,
         META,
         pass_id="t:part_plan:p1",

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 
 from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
 from clean_room_agent.artifacts.plans import Part, TargetFile
@@ -23,7 +23,7 @@ def scope(shown: ContextPackage) -> tuple[str, ...]:
 
 
 def test_the_scope_is_what_was_shown_best_first_then_what_did_not_fit() -> None:
-    shown = room(
+    shown = package(
         shown_file("outlined.py", "x\n", detail="supporting", tier=2),
         shown_file("found.py", "x\n", tier=4),
         shown_file("whole.py", "x\n", tier=2),
@@ -41,19 +41,19 @@ def test_the_scope_is_what_was_shown_best_first_then_what_did_not_fit() -> None:
 
 @pytest.mark.parametrize("path", ["tests/test_a.py", "conftest.py", "run.sh"])
 def test_what_decides_whether_tests_pass_is_in_scope_only_where_the_task_names_it(path: str) -> None:
-    assert scope(room(shown_file(path, "x\n"))) == ()
-    assert scope(room(shown_file(path, "x\n"), task=f"Mend {path}.")) == (path,)
+    assert scope(package(shown_file(path, "x\n"))) == ()
+    assert scope(package(shown_file(path, "x\n"), task=f"Mend {path}.")) == (path,)
 
 
 def test_what_no_edit_may_touch_is_never_in_scope() -> None:
-    shown = room(
+    shown = package(
         shown_file("secret.key", "x\n"), shown_file(".git/config", "x\n"), task="secret.key .git/config"
     )
     assert scope(shown) == ()
 
 
 def test_signatures_and_callers_are_not_what_is_to_be_changed() -> None:
-    assert scope(room(replace(shown_file("a.py", "x\n"), section="callers"))) == ()
+    assert scope(package(replace(shown_file("a.py", "x\n"), section="callers"))) == ()
 
 
 def test_the_whole_task_is_a_valid_plan_of_one_part() -> None:

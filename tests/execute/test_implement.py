@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client, models_config
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 from tests.fakes.scripted_transport import Scripted, ScriptedTransport
 
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -21,7 +21,7 @@ from clean_room_agent.execute.implement import (
 from clean_room_agent.execute.prompts.implement import EXAMPLE, read_edits
 from clean_room_agent.llm.transport import RawAnswer, Sampling
 
-ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")
+CONTEXT = package(shown_file("a.py", "x = 1\n"), task="Make x two.")
 STEP = PlanStep(id="s1", description="Set x to 2.", target_files=(TargetFile(path="a.py"),))
 INSTRUCTION = StepInstruction(task="Make x two.", part="Change x.", step=STEP)
 ANSWER = '<edit file="a.py">\n<search>\nx = 1\n</search>\n<replacement>\nx = 2\n</replacement>\n</edit>'
@@ -32,7 +32,7 @@ def ask(
 ) -> tuple[Implemented, ScriptedTransport]:
     transport = ScriptedTransport(list(answers))
     models = model_client(transport, MemorySink(), window=window)
-    return implement(models, ROOM, instruction, pass_id="t:impl:p1:s1"), transport
+    return implement(models, CONTEXT, instruction, pass_id="t:impl:p1:s1"), transport
 
 
 def test_an_answer_becomes_edits() -> None:
@@ -80,7 +80,7 @@ def test_an_answer_that_is_no_edit_says_why(
 
 
 def test_an_answer_is_held_to_what_the_step_and_its_context_name() -> None:
-    shown = room(
+    shown = package(
         shown_file("a.py", "def f():\n    pass\n\n\nclass A:\n    def b(self):\n        pass\n"),
         replace(shown_file("c.py", "def d():\n    pass\n"), symbol="C.d"),
         task="Make x two.",
@@ -172,7 +172,7 @@ def test_the_draw_can_be_set() -> None:
     transport = ScriptedTransport([ANSWER])
     sampling = Sampling(temperature=0.7, seed=3, top_k=40, top_p=0.95)
     implement(
-        model_client(transport, MemorySink()), ROOM, INSTRUCTION, pass_id="t:impl:p1:s1", sampling=sampling
+        model_client(transport, MemorySink()), CONTEXT, INSTRUCTION, pass_id="t:impl:p1:s1", sampling=sampling
     )
     assert transport.requests[0].sampling == sampling
 
@@ -197,7 +197,7 @@ def test_an_answer_that_repeats_the_example_is_refused() -> None:
     read = read_edits(EXAMPLE)
     assert isinstance(read, tuple)
     for edits in (read, *((edit,) for edit in read)):
-        applied = apply_edits(edits, {"a.py": "x = 1\n"}, ROOM, EditRules(targets=STEP.target_files))
+        applied = apply_edits(edits, {"a.py": "x = 1\n"}, CONTEXT, EditRules(targets=STEP.target_files))
         assert {report.code.value for report in applied.result.reports} == {"WRONG_FILE"}
 
 

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
@@ -20,7 +20,7 @@ from clean_room_agent.execute.plan import (
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.llm.transport import Finish, RawAnswer
 
-ROOM = room(shown_file("a.py", "x = 1\n"), task="Make x two.")
+CONTEXT = package(shown_file("a.py", "x = 1\n"), task="Make x two.")
 LIMITS = PlanLimits(max_parts=3, max_steps=3, max_lines=200)
 PART = Part(id="p1", description="Change x.", affected_files=("a.py",))
 META = MetaPlan(task_summary="Make x two.", parts=(PART,), rationale="x is one.")
@@ -57,7 +57,7 @@ def step(name: str, path: str = "a.py") -> PlanStep:
     )
 
 
-def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = ROOM) -> Planned[MetaPlan]:
+def meta_plan(transport: ScriptedTransport, *, shown: ContextPackage = CONTEXT) -> Planned[MetaPlan]:
     models = model_client(transport, MemorySink())
     return make_meta_plan(
         models,
@@ -72,7 +72,7 @@ def part_plan(transport: ScriptedTransport, paths: frozenset[str] = PATHS) -> Pl
     models = model_client(transport, MemorySink())
     return make_part_plan(
         models,
-        ROOM,
+        CONTEXT,
         PART,
         META,
         pass_id="t:part_plan:p1",
@@ -178,7 +178,7 @@ def test_who_finds_no_end_twice_is_not_asked_again(finish: Finish) -> None:
 
 
 def test_supporting_items_that_do_not_fit_are_noted() -> None:
-    shown = room(
+    shown = package(
         shown_file("a.py", "x = 1\n"),
         shown_file("b.py", "y = 1 + 2\n" * 700, detail="supporting"),
         task="Make x two.",
@@ -301,7 +301,7 @@ def test_a_part_planned_again_is_compared_with_the_goal() -> None:
     transport = ScriptedTransport([steps_answer(step_of("s1")), "no", steps_answer(step_of("s2")), "yes"])
     planned = make_part_plan(
         model_client(transport, MemorySink()),
-        ROOM,
+        CONTEXT,
         PART,
         META,
         pass_id="t:part_plan:p1:replan_1",

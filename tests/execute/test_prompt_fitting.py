@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client
-from tests.fakes.rooms import room, shown_file, shown_symbol
+from tests.fakes.packages import package, shown_file, shown_symbol
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.errors import WindowExceeded
@@ -17,12 +17,12 @@ DIFF = "".join(
     for name in ("x", "y")
 )
 RETRIES = tuple(Retry(number=number, edits=LINE * 10, feedback="Result: refused.") for number in (1, 2))
-ROOM = room(
+CONTEXT = package(
     shown_file("a.py", LINE * 10),
     shown_file("b.py", LINE * 10, detail="supporting"),
     shown_symbol("c.py", LINE * 10, "C", 1, 10, detail="type_context"),
 )
-ROOM_OF_ONE = room(shown_file("a.py", LINE * 10))
+ROOM_OF_ONE = package(shown_file("a.py", LINE * 10))
 ORDER = (
     "attempt 1",
     "hunk diff --git a/x b/x @@ -1 +1 @@",
@@ -54,12 +54,12 @@ def build(carried: Load) -> ImplementInputs:
 
 def fitted(window: int) -> Fitted[ImplementInputs]:
     models = model_client(ScriptedTransport([]), MemorySink(), window=window)
-    return fit(models, IMPLEMENT, build, load(ROOM, DIFF, RETRIES), answer_tokens=100)
+    return fit(models, IMPLEMENT, build, load(CONTEXT, DIFF, RETRIES), answer_tokens=100)
 
 
 def test_all_of_it_stays_where_there_is_room() -> None:
     assert fitted(8000).dropped == ()
-    assert fitted(8000).inputs == build(load(ROOM, DIFF, RETRIES))
+    assert fitted(8000).inputs == build(load(CONTEXT, DIFF, RETRIES))
 
 
 def test_things_go_in_a_fixed_order_one_after_the_other() -> None:
@@ -89,7 +89,7 @@ def test_a_refused_answer_goes_before_code_and_its_faults_stay() -> None:
 
     def fitted_to(window: int) -> Fitted[MetaPlanInputs]:
         models = model_client(ScriptedTransport([]), MemorySink(), window=window)
-        return fit(models, META_PLAN, inputs, load(ROOM, rejected=refused), answer_tokens=100)
+        return fit(models, META_PLAN, inputs, load(CONTEXT, rejected=refused), answer_tokens=100)
 
     found = fitted_to(fitted_to(8000).need + 99)
     assert found.dropped == ("the refused answer",)

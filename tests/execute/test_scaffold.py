@@ -1,7 +1,7 @@
 import pytest
 from tests.fakes.memory_sink import MemorySink
 from tests.fakes.model_client import model_client
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 from tests.fakes.scripted_transport import ScriptedTransport
 
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -140,7 +140,7 @@ def test_a_created_file_is_to_be_modified_once_it_is_declared() -> None:
 
 
 CREATE = f'<create file="till/bills.py">\n{DECLARED}</create>'
-SHOWN = room(shown_file("till/money.py", MONEY), task="Add bills.")
+SHOWN = package(shown_file("till/money.py", MONEY), task="Add bills.")
 
 
 def ask(

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
 from clean_room_agent.artifacts.package import ContextPackage
@@ -17,7 +17,7 @@ BILLS = f"def add(a):\n{STUB}\n\ndef sub(a):\n{STUB}"
 CREATES = PlanStep(id="s1", description="Add.", target_files=(TargetFile(path="bills.py", role="create"),))
 BOTH = CREATES.model_copy(update={"target_files": (*CREATES.target_files, TargetFile(path="a.py"))})
 DECLARED = Declared(
-    room=room(shown_file("bills.py", BILLS)),
+    package=package(shown_file("bills.py", BILLS)),
     texts={"bills.py": BILLS},
     stubs=(Stub(path="bills.py", symbol="add"), Stub(path="bills.py", symbol="sub")),
 )
@@ -126,7 +126,7 @@ def test_where_the_other_stubs_do_not_fit_either_one_is_shown_alone() -> None:
 
     def ask(shown: ContextPackage, _told: StepInstruction, _item: str) -> Implemented:
         sizes.append(len(shown.items[-1].text))
-        if shown == DECLARED.room:
+        if shown == DECLARED.package:
             raise TOO_LARGE
         return answer(edit("add"))
 
@@ -135,7 +135,7 @@ def test_where_the_other_stubs_do_not_fit_either_one_is_shown_alone() -> None:
 
 
 def test_a_single_stub_that_does_not_fit_is_not_asked_for_again() -> None:
-    lone = Declared(room=DECLARED.room, texts=DECLARED.texts, stubs=DECLARED.stubs[:1])
+    lone = Declared(package=DECLARED.package, texts=DECLARED.texts, stubs=DECLARED.stubs[:1])
     asked: list[tuple[ContextPackage, StepInstruction, str]] = []
     with pytest.raises(WindowExceeded):
         write_bodies(

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from tests.fakes.rooms import room, shown_file, shown_symbol
+from tests.fakes.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.package import ContextItem
@@ -9,7 +9,7 @@ from clean_room_agent.execute.edits.apply import apply_edits
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import editable_files
 from clean_room_agent.execute.scaffold import Stub
-from clean_room_agent.execute.scaffold_context import reduced_room, scaffolded_room
+from clean_room_agent.execute.scaffold_context import reduced_package, scaffolded_package
 
 STUB = "    raise NotImplementedError\n"
 MONEY = '"""Money."""\n\nimport os\n\n\ndef split(a):\n    return a\n\n\nclass Till:\n    def open(self):\n        return 1\n'
@@ -27,8 +27,8 @@ def words(items: tuple[ContextItem, ...]) -> list[tuple[str, str | None, int, in
 
 
 def test_a_new_file_and_one_that_was_shown_whole_are_shown_whole_as_they_are_now() -> None:
-    shown = scaffolded_room(
-        room(shown_file("money.py", MONEY), shown_file("other.py", "x = 1\n")),
+    shown = scaffolded_package(
+        package(shown_file("money.py", MONEY), shown_file("other.py", "x = 1\n")),
         {"money.py": MONEY},
         {"money.py": NEW, "bills.py": BILLS},
         len,
@@ -43,8 +43,8 @@ def test_a_new_file_and_one_that_was_shown_whole_are_shown_whole_as_they_are_now
 
 
 def test_pieces_stand_at_their_new_places_and_what_is_new_is_added() -> None:
-    shown = scaffolded_room(
-        room(
+    shown = scaffolded_package(
+        package(
             shown_symbol("money.py", MONEY, "(imports)", 3, 3),
             shown_symbol("money.py", MONEY, "split", 6, 7),
             replace(shown_symbol("money.py", MONEY, "Till", 10, 12), adjoins=True),
@@ -65,22 +65,22 @@ def test_pieces_stand_at_their_new_places_and_what_is_new_is_added() -> None:
 
 
 def test_a_new_method_of_a_class_that_is_not_shown_is_shown_alone() -> None:
-    shown = scaffolded_room(
-        room(shown_symbol("money.py", MONEY, "split", 6, 7)), {"money.py": MONEY}, {"money.py": NEW}, len
+    shown = scaffolded_package(
+        package(shown_symbol("money.py", MONEY, "split", 6, 7)), {"money.py": MONEY}, {"money.py": NEW}, len
     )
     assert [item.symbol for item in shown.items] == ["split", "Till.shut", "Bill"]
 
 
 def test_outlines_and_signatures_of_the_file_stay_as_they_were() -> None:
     reference = shown_symbol("money.py", MONEY, "split", 6, 7, detail="supporting")
-    shown = scaffolded_room(room(reference), {"money.py": MONEY}, {"money.py": NEW}, len)
+    shown = scaffolded_package(package(reference), {"money.py": MONEY}, {"money.py": NEW}, len)
     assert shown.items[0] == reference
 
 
 def test_where_little_fits_only_one_stub_is_shown_with_its_imports() -> None:
     after = {"bills.py": BILLS}
-    whole = scaffolded_room(room(shown_file("other.py", "x = 1\n")), {}, after, len)
-    small = reduced_room(whole, after, Stub(path="bills.py", symbol="sub"), len)
+    whole = scaffolded_package(package(shown_file("other.py", "x = 1\n")), {}, after, len)
+    small = reduced_package(whole, after, Stub(path="bills.py", symbol="sub"), len)
     assert [(item.path, item.symbol) for item in small.items] == [
         ("other.py", None),
         ("bills.py", "(imports)"),
@@ -90,8 +90,8 @@ def test_where_little_fits_only_one_stub_is_shown_with_its_imports() -> None:
 
 
 def test_a_stub_of_a_class_that_is_shown_may_be_written_by_its_name() -> None:
-    shown = scaffolded_room(
-        room(shown_symbol("money.py", MONEY, "split", 6, 7)), {"money.py": MONEY}, {"money.py": NEW}, len
+    shown = scaffolded_package(
+        package(shown_symbol("money.py", MONEY, "split", 6, 7)), {"money.py": MONEY}, {"money.py": NEW}, len
     )
     body = "    def add(self):\n        return self.x"
     edit = PatchEdit(kind="symbol", file_path="money.py", symbol="Bill.add", replacement=body)

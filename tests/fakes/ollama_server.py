@@ -387,9 +387,9 @@ def _overflow_message(form: Overflow, need: int, window: int) -> str:
 def cut_prompt(system: str, prompt: str, window: int) -> tuple[str, str]:
     """The system text goes first, then the middle of the prompt, until the rest fits the window."""
     tokens = list(TOKEN.finditer(prompt))
-    room = max(window - FRAMING, 0)
-    if len(tokens) <= room:
+    package = max(window - FRAMING, 0)
+    if len(tokens) <= package:
         return "", prompt
-    head = tokens[room // 2].start()
-    tail = tokens[len(tokens) - (room - room // 2)].start()
+    head = tokens[package // 2].start()
+    tail = tokens[len(tokens) - (package - package // 2)].start()
     return "", prompt[:head] + prompt[tail:]

@@ -297,15 +297,15 @@ class Oracle:
         if STUB.search(section(prompt, "The step to do now")) or WRITTEN_APART in section(prompt, "Hint"):
             return self._write_bodies(prompt, section(prompt, "The step to do now"))
         step = section(prompt, "The step to do now")
-        room = shown_in(prompt)
+        package = shown_in(prompt)
         wanted = [path for _, path in TARGET.findall(step) if path in self.files]
         if not SOME_CHANGES.search(step):
-            wanted += [shown.path for shown in room if shown.editable and shown.path in self.files]
+            wanted += [shown.path for shown in package if shown.editable and shown.path in self.files]
         edits: list[PatchEdit] = []
         targets = {path for _, path in TARGET.findall(step)}
         named = changes_named(step)
         for path in dict.fromkeys(wanted):
-            pieces = [shown for shown in room if shown.editable or path in targets]
+            pieces = [shown for shown in package if shown.editable or path in targets]
             edits.extend(edits_for(self.files[path], pieces, named.get(path)))
         return render_edits(tuple(edits)) if edits else "The code that has to change is not shown to me."
 

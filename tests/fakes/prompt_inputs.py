@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.fakes.rooms import shown_file
+from tests.fakes.packages import shown_file
 
 from clean_room_agent.artifacts.package import section_texts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs

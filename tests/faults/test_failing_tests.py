@@ -33,7 +33,7 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
     till = make_project(tmp_path) if command == "unittest" else make_project(tmp_path, test_command=PYTEST)
     told = till.solve_scripted({IMPLEMENT.title: [BREAKS_EVEN]})
     assert (told.code, told.traces) == (0, {}), told.err
-    outcome = "insufficient_context"  # the code of the newly failing test was not in the room
+    outcome = "insufficient_context"  # the code of the newly failing test was not in the context
     assert told.recorded.outcomes == [outcome, "applied_and_passed"]
     assert told.recorded.actions == ["refine"]
     name = "tests.test_money.MoneyTest.test_even_split"

@@ -12,7 +12,7 @@ from clean_room_agent.git.result_refs import (
     delete_ref,
     list_refs,
     update_ref,
-    with_room,
+    with_package,
 )
 
 
@@ -45,10 +45,10 @@ def test_a_branch_is_new_or_refused(repo: Repository) -> None:
 
 def test_a_branch_where_results_would_stand_is_told_beforehand(repo: Repository) -> None:
     git(repo.top, "branch", "cra/old")
-    assert with_room(repo, "cra") == repo
+    assert with_package(repo, "cra") == repo
     git(repo.top, "branch", "-m", "cra/old", "cra")
     with pytest.raises(RepositoryError, match="a branch named cra") as caught:
-        with_room(repo, "cra")
+        with_package(repo, "cra")
     assert "git branch -m cra" in caught.value.hint
 
 

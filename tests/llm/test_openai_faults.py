@@ -271,11 +271,11 @@ def test_where_prompt_and_answer_together_are_refused_the_answer_is_made_shorter
     sink = MemorySink()
     with OpenAiServer(["x"], kind=kind, counts=False) as server:
         reply = client_of(server, sink).ask(SHOUT, shout_of(WINDOW - 30), pass_id="t:p", max_answer_tokens=40)
-        rooms = [body["max_tokens"] for body in server.requests[1:]]
+        packages = [body["max_tokens"] for body in server.requests[1:]]
     assert reply.value == "X"
-    assert rooms[0] == 40
-    assert len(rooms) == 2
-    assert rooms[1] in {30, 31}
+    assert packages[0] == 40
+    assert len(packages) == 2
+    assert packages[1] in {30, 31}
     assert [call.finish for call in sink.asked()] == ["error:WindowExceeded", "stop"]
     assert reply.attempts == 2
 
@@ -293,9 +293,9 @@ def test_a_server_that_can_count_is_asked_before_a_prompt_is_sent_that_may_not_f
             WindowExceeded, match=r"by the server's count, and 40 are for its answer"
         ) as caught:
             client.ask(SHOUT, shout_of(WINDOW - 10), pass_id="t:p", max_answer_tokens=40)
-        rooms = [body["max_tokens"] for body in server.requests[1:]]
-    assert rooms[:2] == [40, 40]
-    assert rooms[2:] in ([30], [31])
+        packages = [body["max_tokens"] for body in server.requests[1:]]
+    assert packages[:2] == [40, 40]
+    assert packages[2:] in ([30], [31])
     assert "reserved_tokens" in caught.value.hint
     assert [call.finish for call in sink.asked()] == ["stop"] * 3
 

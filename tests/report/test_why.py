@@ -1,13 +1,13 @@
 import pytest
-from tests.fakes.rooms import room, shown_file, shown_symbol
+from tests.fakes.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.report.why import frames, names_file
 
 TEXT = "def f():\n    return 1\n"
 
 
-def test_what_a_room_frames_is_found_again() -> None:
-    text = room(
+def test_what_a_context_frames_is_found_again() -> None:
+    text = package(
         shown_file("pkg/a.py", TEXT),
         shown_symbol("pkg/a.py", TEXT, "f", 1, 2, detail="supporting"),
         shown_file("pkg/b.py", "===== file: pkg/a.py (lines 1-9)\n"),

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.retrieval.world import World, room_request
+from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.package import Section
 from clean_room_agent.errors import WindowExceeded
@@ -23,7 +23,7 @@ def pick(path: str, start: int, end: int, **fields: object) -> Selection:
 
 def put_together(world: World, available: int, *selections: Selection, mode: str = "implement") -> Assembled:
     context = StageContext(
-        request=room_request(mode=mode),
+        request=context_request(mode=mode),
         available_tokens=available,
         candidates=(),
         selections=selections,

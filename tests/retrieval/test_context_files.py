@@ -4,12 +4,12 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent.errors import RepositoryError
-from clean_room_agent.retrieval.context_files import FileText, NotEditable, RoomFiles
+from clean_room_agent.retrieval.context_files import ContextFiles, FileText, NotEditable
 
 
 def read(root: Path, path: str, data: bytes) -> FileText | NotEditable:
     (root / path).write_bytes(data)
-    return RoomFiles(root).read(path, hashlib.sha256(data).hexdigest())
+    return ContextFiles(root).read(path, hashlib.sha256(data).hexdigest())
 
 
 def test_lines_have_no_line_ends_and_spans_have_them(tmp_path: Path) -> None:
@@ -34,13 +34,13 @@ def test_a_link_that_leads_out_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "inside").mkdir()
     (tmp_path / "outside.py").write_text("x")
     (tmp_path / "inside/link.py").symlink_to(tmp_path / "outside.py")
-    found = RoomFiles(tmp_path / "inside").read("link.py", hashlib.sha256(b"x").hexdigest())
+    found = ContextFiles(tmp_path / "inside").read("link.py", hashlib.sha256(b"x").hexdigest())
     assert isinstance(found, NotEditable)
 
 
 def test_a_missing_or_changed_file_asks_for_a_refresh(tmp_path: Path) -> None:
     with pytest.raises(RepositoryError, match="is gone"):
-        RoomFiles(tmp_path).read("a.py", "0")
+        ContextFiles(tmp_path).read("a.py", "0")
     (tmp_path / "a.py").write_text("x")
     with pytest.raises(RepositoryError, match="changed after it was indexed"):
-        RoomFiles(tmp_path).read("a.py", "0")
+        ContextFiles(tmp_path).read("a.py", "0")

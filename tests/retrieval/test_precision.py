@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.retrieval.test_retriever import IMPORTS, SHOP, choose, large_module
-from tests.retrieval.world import TASK, World, numbers_of, room_request
+from tests.retrieval.world import TASK, World, context_request, numbers_of
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.db.curated import prose, symbols
@@ -44,7 +44,7 @@ def refer(world: World, caller: str, callee: str, confidence: float = 0.9) -> No
 
 def shown(world: World, **fields: object) -> Mapping[str | None, tuple[str, str]]:
     """Detail and text by symbol, of the package for the request."""
-    package = world.retriever(**ONE_BY_ONE).retrieve(room_request(**fields))
+    package = world.retriever(**ONE_BY_ONE).retrieve(context_request(**fields))
     return {item.symbol: (item.detail, item.text) for item in package.items}
 
 
@@ -108,7 +108,7 @@ def test_where_nothing_is_judged_to_be_changed_the_next_are_asked_about(make: Ma
         "piece_judgment": says(),
     }
     world = make({"big.py": large_module(9, lines=20)}, answers)
-    request = room_request(task="the number is wrong")
+    request = context_request(task="the number is wrong")
     world.retriever(**{**ONE_BY_ONE, "each_symbols": 2}).retrieve(request)
     assert len(world.asked("piece_judgment")) == 6
     notes = [row.reason for row in world.decisions(request.pass_id) if "not judged" in row.reason]
@@ -117,7 +117,9 @@ def test_where_nothing_is_judged_to_be_changed_the_next_are_asked_about(make: Ma
 
 def test_what_a_planner_is_to_choose_from_is_shown_where_it_is_small(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    package = world.retriever().retrieve(room_request(task="Fix shop/cart.py", mode="plan", role="reasoning"))
+    package = world.retriever().retrieve(
+        context_request(task="Fix shop/cart.py", mode="plan", role="reasoning")
+    )
     assert world.asked("precision_batch") == []
     assert "return sum(item.price" in package.to_prompt_text()
 
@@ -157,7 +159,7 @@ def test_one_by_one_only_what_is_near_the_best_is_asked_about(make: Make) -> Non
         "task_analysis": '{"intent": "", "areas": [], "keywords": [], "symbols": ["task_3"]}',
     }
     world = make(FIVE, answers)
-    request = room_request(task="it adds wrongly")
+    request = context_request(task="it adds wrongly")
     world.retriever(precision_route="each", each_share=0.9).retrieve(request)
     assert [ask.identity.item for ask in world.asked("piece_judgment")] == ["big.py:80 :: task_3"]
     notes = [row.reason for row in world.decisions(request.pass_id) if "not judged" in row.reason]
@@ -166,7 +168,7 @@ def test_one_by_one_only_what_is_near_the_best_is_asked_about(make: Make) -> Non
 
 def test_files_asked_about_one_by_one_are_bounded_by_number_and_score(make: Make) -> None:
     world = make(SHOP, {"scope_judgment": "yes"}, imports=IMPORTS)
-    request = room_request(task="Fix the total price of the cart")
+    request = context_request(task="Fix the total price of the cart")
     world.retriever(route="each", each_files=1, each_share=0.0).retrieve(request)
     assert len(world.asked("scope_judgment")) == 1
     out = [row.reason for row in world.decisions(request.pass_id) if "ranks below the first 1" in row.reason]
@@ -175,7 +177,7 @@ def test_files_asked_about_one_by_one_are_bounded_by_number_and_score(make: Make
 
 def test_where_no_file_is_in_scope_the_next_are_asked_about_once_more(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    request = room_request(task="Fix the total price of the cart")
+    request = context_request(task="Fix the total price of the cart")
     world.retriever(route="each", each_files=1, each_share=0.0).retrieve(request)
     assert len(world.asked("scope_judgment")) == 2
 
@@ -193,7 +195,7 @@ def test_what_a_plan_names_is_shown_with_what_it_uses_and_who_uses_it(make: Make
     refer(world, "task_1", "zag_0")
     refer(world, "guess_1", "task_1", confidence=0.2)
     package = world.retriever().retrieve(
-        room_request(task="It adds wrongly", files=("big.py",), symbols=("task_1",))
+        context_request(task="It adds wrongly", files=("big.py",), symbols=("task_1",))
     )
     assert world.transport.requests == []
     beside = {(item.section, item.path, item.text) for item in package.items if item.path != "big.py"}
@@ -209,7 +211,7 @@ def test_tests_that_exercise_the_code_are_named_and_the_goal_is_shown(make: Make
     refer(world, "test_unrelated", "total_price")
     evidence = Evidence(tests=(FailingTest(name="tests/test_cart.py::test_total_price_counts"),))
     package = world.retriever().retrieve(
-        room_request(task="Fix it", files=("shop/cart.py",), symbols=("Cart",), evidence=evidence)
+        context_request(task="Fix it", files=("shop/cart.py",), symbols=("Cart",), evidence=evidence)
     )
     tests = {item.section: item for item in package.items if item.path == "tests/test_cart.py"}
     assert set(tests) == {"tests", "green"}
@@ -226,7 +228,7 @@ def test_a_reason_that_was_written_beside_the_code_is_shown_with_its_signature(m
     prose.insert_comments(
         world.index, [(1, row.id, None, inside, "because zero\n is special", "rationale", 1)]
     )
-    package = world.retriever().retrieve(room_request(task="do number 1 is wrong"))
+    package = world.retriever().retrieve(context_request(task="do number 1 is wrong"))
     assert [item.text for item in package.items] == [
         f"def task_1(value):\n    Do number 1.\n    (line {inside}: because zero is special)\n"
     ]
@@ -242,7 +244,7 @@ def test_a_symbol_larger_than_the_window_is_shown_in_ranges_of_whole_statements(
         return json.dumps({"keep": numbers_of(request, "big.py :: task_0 (lines")[-1:]})
 
     world = make({"big.py": text}, {"refilter": keep}, window=4096, reserved=1024)
-    request = room_request(files=("big.py",), symbols=("task_0",))
+    request = context_request(files=("big.py",), symbols=("task_0",))
     package = world.retriever(route=route).retrieve(request)
     lines = text.split("\n")
     assert package.primary()
@@ -263,7 +265,7 @@ def test_a_line_larger_than_the_window_is_an_error_that_names_it(make: Make) -> 
     with pytest.raises(
         WindowExceeded, match=r"big.py :: \(header\) .* about \d+ tokens, and 3072 are available for code"
     ) as caught:
-        world.retriever().retrieve(room_request(files=("big.py",)))
+        world.retriever().retrieve(context_request(files=("big.py",)))
     assert "context_window" in caught.value.hint
     assert len(world.asked("precision_batch")[0].prompt) < 4000
 
@@ -272,7 +274,7 @@ def test_without_a_model_both_routes_are_the_same(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     packages = [
         world.retriever(use_model=False, route=route).retrieve(
-            room_request(pass_id=f"{TASK}:impl:p1:s{number}", task="Fix total_price of the cart")
+            context_request(pass_id=f"{TASK}:impl:p1:s{number}", task="Fix total_price of the cart")
         )
         for number, route in enumerate(("each", "batch"))
     ]
@@ -282,7 +284,7 @@ def test_without_a_model_both_routes_are_the_same(make: Make) -> None:
 
 def every_piece_is_out(world: World, task: str, **fields: object) -> Mapping[str | None, str]:
     """The reasons of the pieces that are shown all the same, by name."""
-    request = room_request(task=task, **fields)
+    request = context_request(task=task, **fields)
     world.retriever(**ONE_BY_ONE).retrieve(request)
     rows = [row for row in world.decisions(request.pass_id) if row.stage == "precision" and row.symbol]
     return {row.symbol: row.reason for row in rows if row.included and row.detail == "primary"}
@@ -330,7 +332,9 @@ def test_where_all_is_judged_no_the_best_pieces_are_taken_and_the_record_says_so
     taken = {name: reason for name, reason in shown.items() if "all judged no" in reason}
     assert set(taken.values()) == {"judged skip; all judged no: taken by rank"}
     assert len(world.asked("piece_judgment")) == 5
-    assert world.retriever(**ONE_BY_ONE).retrieve(room_request(task="it is wrong", files=("big.py",))).items
+    assert (
+        world.retriever(**ONE_BY_ONE).retrieve(context_request(task="it is wrong", files=("big.py",))).items
+    )
 
 
 def test_where_the_task_names_something_nothing_is_taken_instead(make: Make) -> None:

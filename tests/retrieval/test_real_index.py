@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.patience import PATIENCE
-from tests.retrieval.world import World, make_world, room_request
+from tests.retrieval.world import World, context_request, make_world
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.indexer.build import index_repository
@@ -60,8 +60,8 @@ def world(tmp_path: Path) -> Iterator[World]:
     made.close()
 
 
-def test_a_room_is_made_from_what_the_indexer_wrote(world: World) -> None:
-    package = world.retriever().retrieve(room_request(task="`deposit` must refuse negative amounts"))
+def test_a_context_is_made_from_what_the_indexer_wrote(world: World) -> None:
+    package = world.retriever().retrieve(context_request(task="`deposit` must refuse negative amounts"))
     assert world.source().find_symbols("Account.deposit")
     query = world.session.for_pass(package.pass_id).get_state("task_query")
     assert isinstance(query, dict)
@@ -71,7 +71,7 @@ def test_a_room_is_made_from_what_the_indexer_wrote(world: World) -> None:
 
 
 def test_a_javascript_target_is_shown_whole(world: World) -> None:
-    package = world.retriever().retrieve(room_request(task="listen twice", files=("lib/application.js",)))
+    package = world.retriever().retrieve(context_request(task="listen twice", files=("lib/application.js",)))
     assert package.items[0].text == EXPRESS
 
 
@@ -92,7 +92,7 @@ def test_a_large_function_of_a_script_is_shown_by_whole_statements(
     text = f"{head}\n{body}}}{';' if path.endswith('js') else ''}\n"
     (world.root / path).write_text(text)
     update_paths(world.index, world.root, (path,))
-    request = room_request(task="handle counts M7 twice", files=(path,), symbols=("handle",))
+    request = context_request(task="handle counts M7 twice", files=(path,), symbols=("handle",))
     package = world.retriever().retrieve(request)
     assert package.primary()
     lines = text.split("\n")
@@ -113,7 +113,9 @@ def test_what_uses_a_changed_function_is_shown_by_its_line(world: World) -> None
     (world.root / "bank/till.py").write_text(text)
     update_paths(world.index, world.root, ("bank/till.py",))
     package = world.retriever().retrieve(
-        room_request(task="Refuse a sum below zero", files=("bank/account.py",), symbols=("Account.deposit",))
+        context_request(
+            task="Refuse a sum below zero", files=("bank/account.py",), symbols=("Account.deposit",)
+        )
     )
     callers = [item.text for item in package.items if item.section == "callers"]
     assert callers == ["bank/till.py:5: account = Account()\n"]
@@ -134,7 +136,7 @@ def test_what_a_changed_function_uses_is_shown_by_its_signature(world: World) ->
         (world.root / path).write_text(text)
     update_paths(world.index, world.root, tuple(texts))
     package = world.retriever().retrieve(
-        room_request(task="Put less in", files=("bank/safe.py",), symbols=("put",))
+        context_request(task="Put less in", files=("bank/safe.py",), symbols=("put",))
     )
     uses = [(item.symbol, item.text) for item in package.items if item.section == "uses"]
     assert uses == [
@@ -145,12 +147,12 @@ def test_what_a_changed_function_uses_is_shown_by_its_signature(world: World) ->
 
 def test_a_refreshed_index_shows_the_new_text(world: World) -> None:
     retriever = world.retriever()
-    retriever.retrieve(room_request(files=("bank/account.py",)))
+    retriever.retrieve(context_request(files=("bank/account.py",)))
     changed = MODEL + "\n    def withdraw(self, amount):\n        self.balance -= amount\n"
     (world.root / "bank/account.py").write_text(changed)
     (world.root / "bank/new.py").write_text("def interest():\n    return 1\n")
     update_paths(world.index, world.root, ("bank/account.py", "bank/new.py"))
     package = retriever.retrieve(
-        room_request(task="interest of withdraw", files=("bank/account.py", "bank/new.py"))
+        context_request(task="interest of withdraw", files=("bank/account.py", "bank/new.py"))
     )
     assert {item.text for item in package.primary()} == {changed, "def interest():\n    return 1\n"}

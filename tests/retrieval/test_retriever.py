@@ -2,7 +2,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from tests.retrieval.world import TASK, World, numbers_of, room_request
+from tests.retrieval.world import TASK, World, context_request, numbers_of
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.errors import ConfigError, RepositoryError, UsageError
@@ -95,7 +95,7 @@ def relevant(*words: str) -> Callable[[ChatRequest], str]:
 def test_a_file_named_by_the_plan_is_shown_whole(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     package = world.retriever().retrieve(
-        room_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+        context_request(task="Fix the total price of the cart", files=("shop/cart.py",))
     )
     item = package.items[0]
     assert (item.path, item.symbol, item.detail, item.tier) == ("shop/cart.py", None, "primary", 0)
@@ -105,7 +105,7 @@ def test_a_file_named_by_the_plan_is_shown_whole(make: Make) -> None:
 
 def test_a_plan_that_names_files_that_exist_is_followed_without_a_question(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    request = room_request(
+    request = context_request(
         task="Fix the total price of the cart", files=("shop/cart.py",), symbols=("Cart.total_price",)
     )
     package = world.retriever().retrieve(request)
@@ -118,7 +118,7 @@ def test_a_plan_that_names_files_that_exist_is_followed_without_a_question(make:
 
 def test_a_plan_of_new_files_alone_is_looked_up_like_a_task(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
-    world.retriever().retrieve(room_request(task="Add vouchers", files=("shop/voucher.py",)))
+    world.retriever().retrieve(context_request(task="Add vouchers", files=("shop/voucher.py",)))
     assert len(world.asked("task_analysis")) == 1
     assert world.asked("scope_batch")
 
@@ -134,7 +134,7 @@ def test_code_of_files_that_no_plan_names_is_shown_as_judged(make: Make) -> None
         ),
     }
     world = make({"big.py": large_module(6, lines=40)}, answers)
-    package = world.retriever().retrieve(room_request(task="A number is wrong"))
+    package = world.retriever().retrieve(context_request(task="A number is wrong"))
     shown = {item.symbol: (item.detail, item.text) for item in package.items}
     assert set(shown) == {"task_1", "task_2"}
     assert shown["task_1"][0] == "primary"
@@ -144,7 +144,7 @@ def test_code_of_files_that_no_plan_names_is_shown_as_judged(make: Make) -> None
 
 def test_every_candidate_has_a_decision_that_names_the_call(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
-    request = room_request(task="Fix the total price in shop/cart.py")
+    request = context_request(task="Fix the total price in shop/cart.py")
     world.retriever().retrieve(request)
     scope = {row.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
     assert scope["shop/cart.py"].included
@@ -157,7 +157,7 @@ def test_every_candidate_has_a_decision_that_names_the_call(make: Make) -> None:
 
 def test_without_a_readable_verdict_the_best_are_taken_and_the_record_says_so(make: Make) -> None:
     world = make(SHOP, {"scope_batch": "I cannot say"}, imports=IMPORTS)
-    request = room_request(task="Fix the total price of the cart")
+    request = context_request(task="Fix the total price of the cart")
     world.retriever().retrieve(request)
     judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
     assert all("unreadable" in row.reason for row in judged)
@@ -172,7 +172,7 @@ def test_the_first_question_shows_what_search_found_and_the_failing_tests(make: 
     evidence = Evidence(
         tests=(FailingTest(name="tests/test_cart.py::test_total_price_counts", expected="0", actual="1"),)
     )
-    world.retriever().retrieve(room_request(task="The price is wrong", mode="plan", evidence=evidence))
+    world.retriever().retrieve(context_request(task="The price is wrong", mode="plan", evidence=evidence))
     prompt = world.asked("task_analysis")[0].prompt
     assert "## Files found\n- shop/cart.py\n" in prompt
     assert "- Cart.total_price (shop/cart.py)\n" in prompt or "- Cart (shop/cart.py)\n" in prompt
@@ -183,7 +183,7 @@ def test_the_first_question_shows_what_search_found_and_the_failing_tests(make: 
 
 def test_an_unreadable_task_analysis_is_noted_and_the_rest_goes_on(make: Make) -> None:
     world = make(SHOP, {"task_analysis": "hm"}, imports=IMPORTS)
-    request = room_request(task="Fix `total_price` in shop/cart.py")
+    request = context_request(task="Fix `total_price` in shop/cart.py")
     package = world.retriever().retrieve(request)
     notes = [row.reason for row in world.decisions(request.pass_id) if row.stage == "task_analysis"]
     assert any("could not be read" in reason for reason in notes)
@@ -198,7 +198,7 @@ def test_what_the_model_invents_is_dropped_and_noted(make: Make) -> None:
         "symbols": ["Cart.add_item", "invented"],
     }
     world = make(SHOP, {"task_analysis": json.dumps(invented)}, imports=IMPORTS)
-    request = room_request(task="Fix it")
+    request = context_request(task="Fix it")
     world.retriever().retrieve(request)
     query = world.session.for_pass(request.pass_id).get_state("task_query")
     assert isinstance(query, dict)
@@ -211,7 +211,7 @@ def test_what_the_model_invents_is_dropped_and_noted(make: Make) -> None:
 def test_each_route_asks_once_for_every_candidate(make: Make) -> None:
     answers = {"scope_judgment": lambda request: "yes" if request.identity.item == "shop/money.py" else "no"}
     world = make(SHOP, answers, imports=IMPORTS)
-    request = room_request(task="Fix the total price of the cart")
+    request = context_request(task="Fix the total price of the cart")
     world.retriever(route="each", each_share=0).retrieve(request)
     judged = [row for row in world.decisions(request.pass_id) if row.stage == "scope" and row.tier > 1]
     assert len(world.asked("scope_judgment")) == len(judged)
@@ -220,7 +220,7 @@ def test_each_route_asks_once_for_every_candidate(make: Make) -> None:
 
 def test_without_a_model_nothing_is_asked_and_the_record_says_so(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    request = room_request(task="Fix total_price of the cart", mode="plan", role="reasoning")
+    request = context_request(task="Fix total_price of the cart", mode="plan", role="reasoning")
     package = world.retriever(use_model=False).retrieve(request)
     assert world.transport.requests == []
     assert "shop/cart.py" in {item.path for item in package.items}
@@ -231,7 +231,7 @@ def test_a_large_target_file_shows_the_named_code_its_imports_and_the_names_of_t
     text = large_module(60)
     world = make({"big.py": text}, window=4096, reserved=1024)
     package = world.retriever().retrieve(
-        room_request(task="task_41 adds wrongly", files=("big.py",), symbols=("task_41",))
+        context_request(task="task_41 adds wrongly", files=("big.py",), symbols=("task_41",))
     )
     assert world.transport.requests == []
     outline, imports, changed = package.items
@@ -252,7 +252,7 @@ def test_a_stack_frame_in_a_large_target_is_in_without_asking(make: Make) -> Non
     line = text.split("\n").index("def task_33(value):") + 3
     world = make({"big.py": text}, window=4096, reserved=1024)
     evidence = Evidence(frames=(StackFrame(path="big.py", line=line, function="task_33"),))
-    package = world.retriever().retrieve(room_request(files=("big.py",), evidence=evidence))
+    package = world.retriever().retrieve(context_request(files=("big.py",), evidence=evidence))
     shown = next(item for item in package.items if item.symbol == "task_33")
     assert shown.reason == "in a stack trace"
 
@@ -263,7 +263,7 @@ def test_too_much_primary_code_is_refiltered_and_what_goes_is_recorded(make: Mak
         "refilter": lambda request: json.dumps({"keep": numbers_of(request, "task_7 ")}),
     }
     world = make({"big.py": large_module(60)}, answers, window=4096, reserved=1024)
-    request = room_request(task="All of it, also task_7", files=("big.py",))
+    request = context_request(task="All of it, also task_7", files=("big.py",))
     package = world.retriever().retrieve(request)
     assert "task_7" in [item.symbol for item in package.primary()]
     assert any("refilter let it go" in dropped.reason for dropped in package.dropped)
@@ -276,7 +276,7 @@ def test_a_failing_test_is_shown_to_be_read(make: Make) -> None:
         tests=(FailingTest(name="tests/test_cart.py::test_total_price_counts"),),
         messages=("assert 1 == 0",),
     )
-    package = world.retriever().retrieve(room_request(files=("shop/cart.py",), evidence=evidence))
+    package = world.retriever().retrieve(context_request(files=("shop/cart.py",), evidence=evidence))
     test = next(item for item in package.items if item.path == "tests/test_cart.py")
     assert (test.detail, test.symbol) == ("supporting", "test_total_price_counts")
     assert "cart.total_price() == 0" in test.text
@@ -285,7 +285,7 @@ def test_a_failing_test_is_shown_to_be_read(make: Make) -> None:
 
 def test_a_planner_sees_the_path_of_every_file_in_scope(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/")}, imports=IMPORTS)
-    request = room_request(task="Fix the price", mode="plan", role="reasoning")
+    request = context_request(task="Fix the price", mode="plan", role="reasoning")
     package = world.retriever().retrieve(request)
     assert {item.path for item in package.items} == {"shop/cart.py", "shop/money.py"}
     assert not [item for item in package.items if item.symbol is None]
@@ -295,13 +295,13 @@ def test_a_changed_file_asks_for_a_refresh(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     (world.root / "shop/cart.py").write_text(CART + "\n# more\n")
     with pytest.raises(RepositoryError, match=r"shop/cart\.py changed after it was indexed") as caught:
-        world.retriever().retrieve(room_request(files=("shop/cart.py",)))
+        world.retriever().retrieve(context_request(files=("shop/cart.py",)))
     assert "cra index" in caught.value.hint
 
 
 def test_binary_targets_are_noted_as_not_editable(make: Make) -> None:
     world = make({**SHOP, "data.txt": b"\x00\x01\x02" * 50}, imports=IMPORTS)
-    request = room_request(files=("data.txt",))
+    request = context_request(files=("data.txt",))
     package = world.retriever().retrieve(request)
     assert all(item.path != "data.txt" for item in package.items)
     notes = [row.reason for row in world.decisions(request.pass_id) if row.path == "data.txt"]
@@ -310,7 +310,7 @@ def test_binary_targets_are_noted_as_not_editable(make: Make) -> None:
 
 def test_a_file_that_the_plan_will_create_is_noted(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    request = room_request(files=("shop/new.py",))
+    request = context_request(files=("shop/new.py",))
     world.retriever().retrieve(request)
     rows = [row for row in world.decisions(request.pass_id) if row.path == "shop/new.py"]
     assert [row.included for row in rows] == [False]
@@ -319,7 +319,7 @@ def test_a_file_that_the_plan_will_create_is_noted(make: Make) -> None:
 def test_an_empty_index_is_an_error(make: Make) -> None:
     world = make({})
     with pytest.raises(UsageError, match="not indexed"):
-        world.retriever().retrieve(room_request())
+        world.retriever().retrieve(context_request())
 
 
 @pytest.mark.parametrize("stages", [("scope", "precison"), (), ("scope", "scope")])
@@ -331,13 +331,15 @@ def test_unusable_stages_are_errors_before_anything_runs(make: Make, stages: tup
 
 def test_scope_alone_shows_whole_files(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
-    package = world.retriever(stages=("scope",)).retrieve(room_request(task="Fix the price in shop/cart.py"))
+    package = world.retriever(stages=("scope",)).retrieve(
+        context_request(task="Fix the price in shop/cart.py")
+    )
     assert {"shop/cart.py", "shop/money.py"} == {item.path for item in package.primary()}
 
 
 def test_the_session_keeps_what_a_refinement_needs(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    request = room_request(files=("shop/cart.py",))
+    request = context_request(files=("shop/cart.py",))
     world.retriever().retrieve(request)
     keys = world.session.for_pass(request.pass_id).list_keys()
     assert keys == ("final_context", "stage_outputs", "stage_progress", "task_query", "to_change")
@@ -349,10 +351,10 @@ def test_what_a_planner_was_shown_to_change_is_shown_to_who_does_it(make: Make) 
         {"scope_batch": relevant("big.py"), "precision_batch": choose("change", ":: task_3 ")},
     )
     world.retriever().retrieve(
-        room_request(pass_id=f"{TASK}:meta_plan", mode="plan", task="A number is wrong")
+        context_request(pass_id=f"{TASK}:meta_plan", mode="plan", task="A number is wrong")
     )
     asked = len(world.transport.requests)
-    package = world.retriever().retrieve(room_request(task="A number is wrong", files=("big.py",)))
+    package = world.retriever().retrieve(context_request(task="A number is wrong", files=("big.py",)))
     (changed,) = [item for item in package.primary() if item.symbol != "(imports)"]
     assert (changed.symbol, changed.reason) == ("task_3", "judged to be changed when the task was planned")
     assert len(world.transport.requests) == asked
@@ -363,7 +365,7 @@ def test_two_runs_of_one_request_are_the_same(make: Make) -> None:
     world = make(SHOP, answers, imports=IMPORTS)
     packages = [
         world.retriever().retrieve(
-            room_request(pass_id=f"{TASK}:impl:p1:s{number}", task="Fix the cart's total price")
+            context_request(pass_id=f"{TASK}:impl:p1:s{number}", task="Fix the cart's total price")
         )
         for number in (1, 2)
     ]
@@ -374,7 +376,7 @@ def test_a_second_pass_with_the_same_question_asks_for_no_verdict_again(make: Ma
     world = make(SHOP, {"scope_batch": relevant("shop/")}, imports=IMPORTS)
     for number in (1, 2):
         world.retriever().retrieve(
-            room_request(pass_id=f"{TASK}:impl:p1:s{number}", task="Fix the cart's total price")
+            context_request(pass_id=f"{TASK}:impl:p1:s{number}", task="Fix the cart's total price")
         )
     passes = [
         {request.identity.prompt for request in world.transport.requests if step in request.identity.pass_id}

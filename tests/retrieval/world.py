@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.fakes.scripted_transport import Scripted, ScriptedTransport
 
-from clean_room_agent.artifacts.tasks import RoomRequest
+from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import dependencies, files, postings, prose, symbols
 from clean_room_agent.db.raw.calls import CallRow, ReadingRow, append_call, append_reading
@@ -25,7 +25,7 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import JudgmentsConfig, RetrievalConfig
-from clean_room_agent.retrieval.context_files import RoomFiles
+from clean_room_agent.retrieval.context_files import ContextFiles
 from clean_room_agent.retrieval.retriever import Retriever
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
@@ -145,7 +145,7 @@ class World:
 
     def source(self) -> RepositorySource:
         return RepositorySource(
-            KnowledgeBase(self.index), RoomFiles(self.root), lambda text: len(text.split())
+            KnowledgeBase(self.index), ContextFiles(self.root), lambda text: len(text.split())
         )
 
     def close(self) -> None:
@@ -204,11 +204,11 @@ def numbers_of(request: ChatRequest, *words: str) -> list[int]:
     return [int(number) for number, head in heads if any(word in head for word in words)]
 
 
-def room_request(**fields: object) -> RoomRequest:
+def context_request(**fields: object) -> ContextRequest:
     values: dict[str, object] = {
         "pass_id": f"{TASK}:impl:p1:s1",
         "mode": "implement",
         "role": "coding",
         "task": "Fix it",
     }
-    return RoomRequest(**{**values, **fields})  # type: ignore[arg-type]
+    return ContextRequest(**{**values, **fields})  # type: ignore[arg-type]

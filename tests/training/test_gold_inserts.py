@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits
@@ -132,7 +132,7 @@ def test_edits_of_all_forms_give_exactly_what_the_commit_made(before: str, after
     read = parse_edits(render_edits(edits))
     assert isinstance(read, tuple)
     rules = EditRules(targets=(TargetFile(path="a.py"),))
-    applied = apply_edits(read, {"a.py": before}, room(shown_file("a.py", before)), rules)
+    applied = apply_edits(read, {"a.py": before}, package(shown_file("a.py", before)), rules)
     assert applied.result.success, applied.result
     assert applied.texts == {"a.py": after}
 
@@ -153,7 +153,7 @@ def test_a_function_between_like_spaced_ones_is_an_insert(
     if len(functions) > 1:
         assert [edit.kind for edit in edits] == ["insert"]
     rules = EditRules(targets=(TargetFile(path="a.py"),))
-    applied = apply_edits(tuple(edits), {"a.py": before}, room(shown_file("a.py", before)), rules)
+    applied = apply_edits(tuple(edits), {"a.py": before}, package(shown_file("a.py", before)), rules)
     assert applied.texts == {"a.py": after}, applied.result
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
 from clean_room_agent.db.curated import index_state
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.update import update_paths
@@ -22,13 +22,13 @@ class LocalContext:
         self._retriever = make_retriever()
         self._index = index
 
-    def retrieve(self, request: RoomRequest) -> ContextPackage:
+    def retrieve(self, request: ContextRequest) -> ContextPackage:
         """As the port says."""
         return self._retriever.retrieve(request)
 
-    def refine(self, request: RefinementRequest, room: RoomRequest) -> ContextPackage:
+    def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """As the port says."""
-        return self._retriever.refine(request, room)
+        return self._retriever.refine(refinement, request)
 
     def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
         """As the port says; a retriever knows one state of the index, so there is a new one afterwards."""

@@ -29,7 +29,7 @@ from clean_room_agent.execute.plan_file import load_plan
 from clean_room_agent.git.generated import generated_in
 from clean_room_agent.git.history import diff_stat
 from clean_room_agent.git.repository import Repository, list_files, open_repository
-from clean_room_agent.git.result_refs import with_room
+from clean_room_agent.git.result_refs import with_package
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
@@ -134,7 +134,7 @@ def run_solve(
     wiring.require_models(settings, transport)
     started = time.monotonic()
     task_id = task_id or new_task_id()
-    repo = with_room(open_repository(workspace.repo), BRANCHES)
+    repo = with_package(open_repository(workspace.repo), BRANCHES)
     reap(workspace, repo, wiring.worktrees_folder(workspace, settings))
     with (
         interruptible(task_id) as interrupts,

@@ -10,7 +10,7 @@ Mode = Literal["plan", "implement", "train_plan", "curate_data"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RoomRequest:
+class ContextRequest:
     """One pass's wish for a context package."""
 
     pass_id: str
@@ -53,7 +53,7 @@ class TaskQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefinementRequest:
-    """What a failed attempt showed to be missing from its room."""
+    """What a failed attempt showed to be missing from its context."""
 
     reason: str
     missing_files: tuple[str, ...] = ()

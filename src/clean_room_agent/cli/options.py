@@ -97,7 +97,7 @@ issue_option = click.option(
 
 
 def budget_options(command: CommandT) -> CommandT:
-    """Add the flags that say over the file how large rooms are and which stages fill them."""
+    """Add the flags that say over the file how large contexts are and which stages fill them."""
     options = (
         click.option("--stages", type=STAGES, help="Retrieval stages in order, e.g. scope,precision."),
         click.option("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window."),
@@ -120,7 +120,7 @@ def attempt_options(command: CommandT) -> CommandT:
         click.option(
             "--max-refinement-loops",
             type=click.IntRange(min=0),
-            help="Times a step may ask for what its room lacked.",
+            help="Times a step may ask for what its context lacked.",
         ),
         click.option(
             "--samples",

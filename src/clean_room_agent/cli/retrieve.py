@@ -10,7 +10,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.index_copy import index_progress
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.artifacts.ids import new_task_id
-from clean_room_agent.artifacts.tasks import RoomRequest
+from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.retrieve import say_why_poor, show
 from clean_room_agent.cli.watching import watching
@@ -75,7 +75,7 @@ def command(
         row_id = services.record.write(task_runs.append_task_run, row)
         with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
             retriever = wiring.retriever_over(services, index, workspace.repo, use_model=not no_model)
-            request = RoomRequest(pass_id=task_id, mode="implement", role="coding", task=words)
+            request = ContextRequest(pass_id=task_id, mode="implement", role="coding", task=words)
             observer.notice(PassProgress(doing="looking for what it needs"))
             found = retriever.look_up(request)
         spent = services.meter.read()

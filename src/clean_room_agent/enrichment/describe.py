@@ -140,10 +140,10 @@ class Describer:
 
     def _fit(self, subject: Subject) -> EnrichmentInputs:
         window = self._models.window(ENRICHMENT)
-        room = window.context - max(window.reserved, ENRICHMENT.max_answer_tokens)
+        package = window.context - max(window.reserved, ENRICHMENT.max_answer_tokens)
         return fit(
             subject,
-            room,
+            package,
             lambda inputs: self._models.measure(ENRICHMENT, inputs),
             lambda text: self._models.count(text, ENRICHMENT.role),
         )

@@ -49,9 +49,9 @@ class Place:
 class ShownCode:
     """The code of a context, by place."""
 
-    def __init__(self, room: ContextPackage) -> None:
-        self._items = tuple(item for item in room.items if item.section == "code")
-        self._tests = tuple(item for item in room.items if item.section == "tests")
+    def __init__(self, package: ContextPackage) -> None:
+        self._items = tuple(item for item in package.items if item.section == "code")
+        self._tests = tuple(item for item in package.items if item.section == "tests")
 
     def definitions(self) -> tuple[Place, ...]:
         """The definitions whose code is shown, in order."""

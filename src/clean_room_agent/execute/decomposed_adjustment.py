@@ -68,10 +68,10 @@ class DecomposedAdjustment:
     """Drafts of one adjustment; what was judged for one of them holds for the next."""
 
     def __init__(
-        self, models: ModelClient, room: ContextPackage | None, asked: AdjustmentAsked, *, pass_id: str
+        self, models: ModelClient, package: ContextPackage | None, asked: AdjustmentAsked, *, pass_id: str
     ) -> None:
         self._models = models
-        self._room = room
+        self._package = package
         self._asked = asked
         self._pass_id = pass_id
         self._done = tuple(map(told, asked.outcomes))
@@ -241,9 +241,9 @@ class DecomposedAdjustment:
                 faults=rejected.faults,
             )
 
-        carried = load(self._room, asked.diff, rejected=rejected.text)
-        room = ADJUSTMENT_FINALIZE.max_answer_tokens
-        fitted = fit(self._models, ADJUSTMENT_FINALIZE, build, carried, answer_tokens=room)
+        carried = load(self._package, asked.diff, rejected=rejected.text)
+        package = ADJUSTMENT_FINALIZE.max_answer_tokens
+        fitted = fit(self._models, ADJUSTMENT_FINALIZE, build, carried, answer_tokens=package)
         sampling = sampling_after(self._models, rejected)
         reply = self._models.ask(ADJUSTMENT_FINALIZE, fitted.inputs, pass_id=self._pass_id, sampling=sampling)
         notes = left_out(fitted.dropped)

@@ -63,7 +63,7 @@ class DecomposedParts:
     def __init__(
         self,
         models: ModelClient,
-        room: ContextPackage,
+        package: ContextPackage,
         evidence: Evidence,
         *,
         pass_id: str,
@@ -71,12 +71,12 @@ class DecomposedParts:
         max_points: int,
     ) -> None:
         self._models = models
-        self._room = room
+        self._package = package
         self._evidence = shown_evidence(models, evidence)
         self._pass_id = pass_id
         self._max_parts = max_parts
         self._max_points = max_points
-        self._shown = ShownCode(room)
+        self._shown = ShownCode(package)
         self._same = YesNo(
             models, SAME_PART, pass_id=pass_id, nothing=NO_PAIR, unreadable=True, rule=TOGETHER
         )
@@ -98,13 +98,13 @@ class DecomposedParts:
                 others=carried.others,
                 evidence=self._evidence,
                 max_points=self._max_points,
-                task=self._room.task,
+                task=self._package.task,
                 rejected=carried.rejected,
                 faults=rejected.faults,
-                paths=paths_shown(self._room),
+                paths=paths_shown(self._package),
             )
 
-        carried = planner_load(self._room, rejected=rejected.text)
+        carried = planner_load(self._package, rejected=rejected.text)
         tokens = CHANGE_POINTS.max_answer_tokens
         fitted = fit(self._models, CHANGE_POINTS, build, carried, answer_tokens=tokens)
         sampling = sampling_after(self._models, rejected)
@@ -147,7 +147,7 @@ class DecomposedParts:
 
     def _points(self, answer: ChangePointsAnswer) -> tuple[tuple[ChangePoint, ...], tuple[str, ...]]:
         """The places, each once, with the path that can only be meant."""
-        known = {*(item.path for item in self._room.items), *self._room.others}
+        known = {*(item.path for item in self._package.items), *self._package.others}
         found: dict[Place, list[str]] = {}
         notes = []
         for point in answer.points:
@@ -198,7 +198,7 @@ class DecomposedParts:
     ) -> tuple[SamePartInputs, ...]:
         return tuple(
             SamePartInputs(
-                task=self._room.task,
+                task=self._package.task,
                 changes=words,
                 first=first,
                 second=second,
@@ -218,7 +218,7 @@ class DecomposedParts:
                 (
                     f"{name} {other}",
                     [
-                        PartDependencyInputs(task=self._room.task, parts=words, part=part, other=second)
+                        PartDependencyInputs(task=self._package.task, parts=words, part=part, other=second)
                         for part, second in _with_code(
                             self._shown,
                             (f"{name}: {_words(parts[name])}", parts[name]),

@@ -84,13 +84,15 @@ class _Chosen:
 class DecomposedSteps:
     """Drafts of one part's plan; what was judged for one of them holds for the next."""
 
-    def __init__(self, models: ModelClient, room: ContextPackage, asked: PartAsked, *, pass_id: str) -> None:
+    def __init__(
+        self, models: ModelClient, package: ContextPackage, asked: PartAsked, *, pass_id: str
+    ) -> None:
         self._models = models
-        self._room = room
+        self._package = package
         self._asked = asked
         self._evidence = shown_evidence(models, asked.evidence)
         self._pass_id = pass_id
-        self._shown = ShownCode(room)
+        self._shown = ShownCode(package)
         self._first = YesNo(
             models, STEP_DEPENDENCY, pass_id=pass_id, nothing=NO_STEPS, unreadable=False, rule=NOT_NEEDED
         )
@@ -193,22 +195,22 @@ class DecomposedSteps:
                 others=carried.others,
                 diff=carried.diff,
                 evidence=self._evidence,
-                task=self._room.task,
-                goal="" if asked.goal in self._room.task else asked.goal,
+                task=self._package.task,
+                goal="" if asked.goal in self._package.task else asked.goal,
                 part=asked.part.description,
                 files=asked.part.affected_files,
                 known=known if len(known) <= MAX_KNOWN else (),
                 max_targets=asked.max_targets,
                 rejected=carried.rejected,
                 faults=rejected.faults,
-                paths=(*asked.part.affected_files, *paths_shown(self._room)),
+                paths=(*asked.part.affected_files, *paths_shown(self._package)),
             )
 
         fitted = fit(
             self._models,
             SYMBOL_TARGETS,
             build,
-            planner_load(self._room, asked.diff, rejected.text),
+            planner_load(self._package, asked.diff, rejected.text),
             answer_tokens=SYMBOL_TARGETS.max_answer_tokens,
         )
         sampling = sampling_after(self._models, rejected)
@@ -243,14 +245,14 @@ class DecomposedSteps:
     ) -> tuple[Reply[StepDesignAnswer], tuple[str, ...]]:
         asked = self._asked
         files = {target.place.path for target in targets}
-        about = [item for item in self._room.items if item.section != "code" or item.path in files]
+        about = [item for item in self._package.items if item.section != "code" or item.path in files]
 
         def build(carried: Load) -> StepDesignInputs:
             return StepDesignInputs(
                 context=carried.sections,
                 diff=carried.diff,
                 evidence=self._evidence,
-                task=self._room.task,
+                task=self._package.task,
                 part=asked.part.description,
                 targets=tuple(map(str, targets)),
                 max_steps=asked.max_steps,
@@ -282,7 +284,7 @@ class DecomposedSteps:
                 (
                     f"{step.id} {other.id}",
                     [
-                        StepDependencyInputs(task=self._room.task, steps=words, step=first, other=second)
+                        StepDependencyInputs(task=self._package.task, steps=words, step=first, other=second)
                         for first, second in pair_with_code(
                             self._shown,
                             (f"{step.id}: {step.description}", _step_places(self._shown, step)),

@@ -48,7 +48,7 @@ class AttemptSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepInstruction:
-    """What the coder is asked to do. The room stands beside it."""
+    """What the coder is asked to do. The context stands beside it."""
 
     task: str
     """The user's words, unchanged."""
@@ -95,7 +95,7 @@ class Implemented:
 
 def implement(
     models: ModelClient,
-    room: ContextPackage,
+    package: ContextPackage,
     instruction: StepInstruction,
     *,
     pass_id: str,
@@ -108,7 +108,7 @@ def implement(
     from the window; `item` tells apart several answers of one pass.
 
     Raises:
-        WindowExceeded: the step and the primary items of the room do not fit the coder's window.
+        WindowExceeded: the step and the primary items of the context do not fit the coder's window.
         ModelError: the server failed.
     """
     kept = max_answer_tokens or usual_answer_tokens(models.window(IMPLEMENT))
@@ -117,10 +117,10 @@ def implement(
         return replace(step_inputs(instruction, carried), edited=edited, created=created, deleted=deleted)
 
     targets = instruction.step.target_files
-    edited = editable_files(room, targets)
+    edited = editable_files(package, targets)
     created = tuple(target.path for target in targets if target.role == "create")
     deleted = tuple(target.path for target in targets if target.role == "delete")
-    wanted = load(room, instruction.diff, _retries(instruction.failures))
+    wanted = load(package, instruction.diff, _retries(instruction.failures))
     fitted = fit(models, IMPLEMENT, build, wanted, answer_tokens=kept)
     free = max(kept, min(MAX_ANSWER_TOKENS, fitted.window - fitted.need - REPAIR_TOKENS))
     reply = models.ask(
@@ -154,14 +154,14 @@ def implemented(reply: Reply[tuple[PatchEdit, ...]], dropped: tuple[str, ...]) -
     )
 
 
-def editable_files(room: ContextPackage, targets: Iterable[TargetFile]) -> tuple[Editable, ...]:
+def editable_files(package: ContextPackage, targets: Iterable[TargetFile]) -> tuple[Editable, ...]:
     """The step's files that there are, then the others that the context shows whole or in part; with the definitions that it shows of each,
     and any of a file that it does not show.
     """
     there = [target.path for target in targets if target.role != "create"]
-    shown = [item.path for item in room.primary()]
+    shown = [item.path for item in package.primary()]
     names: dict[str, list[str]] = defaultdict(list)
-    for item in room.items:
+    for item in package.items:
         if item.symbol is not None:
             inside = (one.symbol for one in definitions(item.path, item.text) if item.detail == "primary")
             members = (name for name in inside if name.startswith(f"{item.symbol}."))

@@ -67,8 +67,8 @@ class YesNo(Generic[InputsT]):
         return PlanVerdict(question=self._prompt.name, item=item, yes=yes, reason=reason)
 
     def _fitting(self, ways: Sequence[InputsT]) -> InputsT:
-        room = self._models.window(self._prompt).context - self._prompt.max_answer_tokens
-        fitting = (inputs for inputs in ways if self._models.measure(self._prompt, inputs) <= room)
+        package = self._models.window(self._prompt).context - self._prompt.max_answer_tokens
+        fitting = (inputs for inputs in ways if self._models.measure(self._prompt, inputs) <= package)
         return next(fitting, ways[-1])
 
     def _verdict(self, item: str, reply: Reply[Choice], neutral: Choice | None) -> PlanVerdict:

@@ -28,7 +28,7 @@ from clean_room_agent.llm.client import ModelClient
 
 def draft_meta_plan(
     models: ModelClient,
-    room: ContextPackage,
+    package: ContextPackage,
     evidence: Evidence,
     rejected: Rejected,
     *,
@@ -43,13 +43,13 @@ def draft_meta_plan(
             others=carried.others,
             evidence=shown_evidence(models, evidence),
             max_parts=max_parts,
-            task=room.task,
+            task=package.task,
             rejected=carried.rejected,
             faults=rejected.faults,
-            known=paths_shown(room),
+            known=paths_shown(package),
         )
 
-    carried = planner_load(room, rejected=rejected.text)
+    carried = planner_load(package, rejected=rejected.text)
     fitted = fit(models, META_PLAN, build, carried, answer_tokens=META_PLAN.max_answer_tokens)
     reply = models.ask(META_PLAN, fitted.inputs, pass_id=pass_id, sampling=sampling_after(models, rejected))
     notes = left_out(fitted.dropped)
@@ -104,7 +104,7 @@ def part_plan_tokens(
 
 def draft_part_plan(
     models: ModelClient,
-    room: ContextPackage,
+    package: ContextPackage,
     part: Part,
     *,
     goal: str,
@@ -121,20 +121,20 @@ def draft_part_plan(
         inputs = _part_inputs(
             carried,
             part,
-            task=room.task,
+            task=package.task,
             goal=goal,
             evidence=shown_evidence(models, evidence),
             faults=rejected.faults,
             max_steps=max_steps,
             max_lines=max_lines,
         )
-        return replace(inputs, known=(*part.affected_files, *paths_shown(room)))
+        return replace(inputs, known=(*part.affected_files, *paths_shown(package)))
 
     fitted = fit(
         models,
         PART_PLAN,
         build,
-        planner_load(room, diff, rejected.text),
+        planner_load(package, diff, rejected.text),
         answer_tokens=PART_PLAN.max_answer_tokens,
     )
     reply = models.ask(PART_PLAN, fitted.inputs, pass_id=pass_id, sampling=sampling_after(models, rejected))
@@ -179,7 +179,7 @@ def _part_inputs(
 
 def draft_adjustment(
     models: ModelClient,
-    room: ContextPackage | None,
+    package: ContextPackage | None,
     part: Part,
     remaining: tuple[PlanStep, ...],
     outcomes: tuple[StepOutcome, ...],
@@ -205,7 +205,7 @@ def draft_adjustment(
             faults=rejected.faults,
         )
 
-    carried = load(room, diff, rejected=rejected.text)
+    carried = load(package, diff, rejected=rejected.text)
     fitted = fit(models, ADJUSTMENT, build, carried, answer_tokens=ADJUSTMENT.max_answer_tokens)
     reply = models.ask(ADJUSTMENT, fitted.inputs, pass_id=pass_id, sampling=sampling_after(models, rejected))
     notes = left_out(fitted.dropped)

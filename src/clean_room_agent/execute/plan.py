@@ -67,22 +67,22 @@ class Planned(Generic[PlanT]):
 
 def make_meta_plan(
     models: ModelClient,
-    room: ContextPackage,
+    package: ContextPackage,
     *,
     pass_id: str,
     evidence: Evidence,
     limits: PlanLimits,
     route: Route = "one-call",
 ) -> Planned[MetaPlan]:
-    """The room's task divided into parts.
+    """The context's task divided into parts.
 
     Raises:
-        WindowExceeded: the room's primary items do not fit.
+        WindowExceeded: the context's primary items do not fit.
         ModelError: the server failed.
     """
     small_questions = DecomposedParts(
         models,
-        room,
+        package,
         evidence,
         pass_id=pass_id,
         max_parts=limits.max_parts,
@@ -94,7 +94,7 @@ def make_meta_plan(
             small_questions.draft(rejected)
             if route == "decomposed"
             else draft_meta_plan(
-                models, room, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts
+                models, package, evidence, rejected, pass_id=pass_id, max_parts=limits.max_parts
             )
         )
         if drafted.value is None:
@@ -108,7 +108,7 @@ def make_meta_plan(
 
 def make_part_plan(
     models: ModelClient,
-    room: ContextPackage,
+    package: ContextPackage,
     part: Part,
     meta_plan: MetaPlan,
     *,
@@ -124,12 +124,12 @@ def make_part_plan(
 ) -> Planned[PartPlan]:
     """`part` divided into steps. `paths` are the files in the tree now; `diff` is what the run changed.
 
-    `same_context` says that `room` is what the meta-plan was made from, and nothing changed since.
+    `same_context` says that `package` is what the meta-plan was made from, and nothing changed since.
     `failed` is an earlier plan of the part, and what became of those of its steps that were given up: the new one is
     refused where it no longer does what the task asks for. `done` are steps of the part that were accepted.
 
     Raises:
-        WindowExceeded: the room's primary items do not fit.
+        WindowExceeded: the context's primary items do not fit.
         ModelError: the server failed.
     """
     asked = PartAsked(
@@ -144,7 +144,7 @@ def make_part_plan(
         max_steps=limits.max_steps,
         max_lines=limits.max_lines,
     )
-    ask = _steps_by(route, models, room, asked, pass_id)
+    ask = _steps_by(route, models, package, asked, pass_id)
 
     def draft(rejected: Rejected) -> Draft[PartPlan]:
         drafted = ask(rejected)
@@ -161,19 +161,19 @@ def make_part_plan(
 
     goal = None
     if failed is not None:
-        goal = GoalCheck(models, _revision(room.task, part, failed, done, diff), pass_id=pass_id)
+        goal = GoalCheck(models, _revision(package.task, part, failed, done, diff), pass_id=pass_id)
     return _settled(draft, faults, refused(failed), doubts, goal, lambda plan: plan.steps)
 
 
 def _steps_by(
-    route: Route, models: ModelClient, room: ContextPackage, asked: PartAsked, pass_id: str
+    route: Route, models: ModelClient, package: ContextPackage, asked: PartAsked, pass_id: str
 ) -> Callable[[Rejected], Draft[PartPlan]]:
     """How steps are asked for by the route."""
     if route == "decomposed":
-        return DecomposedSteps(models, room, asked, pass_id=pass_id).draft
+        return DecomposedSteps(models, package, asked, pass_id=pass_id).draft
     return lambda rejected: draft_part_plan(
         models,
-        room,
+        package,
         asked.part,
         goal=asked.goal,
         evidence=asked.evidence,
@@ -186,14 +186,14 @@ def _steps_by(
 
 
 def _adjustment_by(
-    route: Route, models: ModelClient, room: ContextPackage | None, asked: AdjustmentAsked, pass_id: str
+    route: Route, models: ModelClient, package: ContextPackage | None, asked: AdjustmentAsked, pass_id: str
 ) -> Callable[[Rejected], Draft[PlanAdjustment]]:
     """How an adjustment is asked for by the route."""
     if route == "decomposed":
-        return DecomposedAdjustment(models, room, asked, pass_id=pass_id).draft
+        return DecomposedAdjustment(models, package, asked, pass_id=pass_id).draft
     return lambda rejected: draft_adjustment(
         models,
-        room,
+        package,
         asked.part,
         asked.remaining,
         asked.outcomes,
@@ -225,7 +225,7 @@ def refused(failed: tuple[PartPlan, tuple[str, ...]] | None) -> Rejected:
 
 def adjust(
     models: ModelClient,
-    room: ContextPackage | None,
+    package: ContextPackage | None,
     part: Part,
     remaining: tuple[PlanStep, ...],
     outcomes: tuple[StepOutcome, ...],
@@ -243,7 +243,7 @@ def adjust(
     An adjustment that drops a step is refused where the plan then no longer does what the task asks for.
 
     Raises:
-        WindowExceeded: the room's primary items do not fit.
+        WindowExceeded: the context's primary items do not fit.
         ModelError: the server failed.
     """
     if not remaining:
@@ -254,7 +254,7 @@ def adjust(
         return Planned(value=kept, faults=(), notes=(), call_ids=())
     completed = tuple(outcome.step for outcome in outcomes if outcome.succeeded)
     failed = tuple(outcome.step for outcome in outcomes if not outcome.succeeded)
-    room_for_steps = max(limits.max_steps - len(completed), 1)
+    package_for_steps = max(limits.max_steps - len(completed), 1)
 
     asked = AdjustmentAsked(
         part=part,
@@ -263,9 +263,9 @@ def adjust(
         failures=failures,
         task=task,
         diff=diff,
-        max_steps=room_for_steps,
+        max_steps=package_for_steps,
     )
-    ask = _adjustment_by(route, models, room, asked, pass_id)
+    ask = _adjustment_by(route, models, package, asked, pass_id)
 
     def draft(rejected: Rejected) -> Draft[PlanAdjustment]:
         drafted = ask(rejected)
@@ -274,7 +274,7 @@ def adjust(
 
     def faults(plan: PlanAdjustment) -> tuple[str, ...]:
         return adjustment_faults(
-            plan, completed=completed, failed=failed, exists=paths.__contains__, max_steps=room_for_steps
+            plan, completed=completed, failed=failed, exists=paths.__contains__, max_steps=package_for_steps
         )
 
     revision = Revision(task=task, part=part, before=remaining, done=tuple(map(told, outcomes)), diff=diff)

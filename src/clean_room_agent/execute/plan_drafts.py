@@ -86,9 +86,9 @@ def steps_as_json(steps: Sequence[PlanStep]) -> str:
     return "\n".join(json.dumps(step, ensure_ascii=False) for step in shaped)
 
 
-def paths_shown(room: ContextPackage) -> tuple[str, ...]:
+def paths_shown(package: ContextPackage) -> tuple[str, ...]:
     """Those that the prompt shows or lists."""
-    return tuple(dict.fromkeys((*(item.path for item in room.items), *room.others)))
+    return tuple(dict.fromkeys((*(item.path for item in package.items), *package.others)))
 
 
 def left_out(names: tuple[str, ...]) -> tuple[str, ...]:

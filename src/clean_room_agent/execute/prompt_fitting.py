@@ -58,16 +58,16 @@ class Fitted(Generic[InputsT]):
 
 
 def load(
-    room: ContextPackage | None, diff: str = "", retries: tuple[Retry, ...] = (), rejected: str = ""
+    package: ContextPackage | None, diff: str = "", retries: tuple[Retry, ...] = (), rejected: str = ""
 ) -> Load:
     """Everything that a prompt would like to carry."""
-    items = room.items if room is not None else ()
+    items = package.items if package is not None else ()
     return Load(items=items, hunks=split_hunks(diff), retries=retries, rejected=rejected)
 
 
-def planner_load(room: ContextPackage, diff: str = "", rejected: str = "") -> Load:
-    """The same, with the paths of files that the room does not show: a plan may name them."""
-    return replace(load(room, diff, rejected=rejected), others=room.others)
+def planner_load(package: ContextPackage, diff: str = "", rejected: str = "") -> Load:
+    """The same, with the paths of files that the context does not show: a plan may name them."""
+    return replace(load(package, diff, rejected=rejected), others=package.others)
 
 
 def fit(

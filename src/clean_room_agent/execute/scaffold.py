@@ -95,7 +95,7 @@ def _is_code(path: str) -> bool:
 
 def ask_scaffold(
     models: ModelClient,
-    room: ContextPackage,
+    package: ContextPackage,
     instruction: StepInstruction,
     *,
     new: tuple[str, ...],
@@ -108,7 +108,7 @@ def ask_scaffold(
     faults.
 
     Raises:
-        WindowExceeded: the step and the primary items of the room do not fit the coder's window.
+        WindowExceeded: the step and the primary items of the context do not fit the coder's window.
         ModelError: the server failed.
     """
 
@@ -126,13 +126,13 @@ def ask_scaffold(
             symbols=new,
             rejected=carried.rejected,
             faults=refused.faults,
-            edited=editable_files(room, targets),
+            edited=editable_files(package, targets),
             created=tuple(target.path for target in targets if target.role == "create"),
         )
 
     targets = instruction.step.target_files
     rejected = "".join(map(render_edit, refused.edits)).rstrip("\n")
-    wanted = load(room, instruction.diff, rejected=rejected)
+    wanted = load(package, instruction.diff, rejected=rejected)
     fitted = fit(models, SCAFFOLD, build, wanted, answer_tokens=answer_tokens)
     reply = models.ask(
         SCAFFOLD,

@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented, StepInstruction
 from clean_room_agent.execute.scaffold import Stub, with_stubs
-from clean_room_agent.execute.scaffold_context import reduced_room
+from clean_room_agent.execute.scaffold_context import reduced_package
 
 WRITTEN_APART = "These functions are written apart; do what else the step asks for:"
 """Begins the hint of the prompt for what is not a stub."""
@@ -20,7 +20,7 @@ Ask = Callable[[ContextPackage, StepInstruction, str], Implemented]
 class Declared:
     """A scaffold, as the coder is shown it."""
 
-    room: ContextPackage
+    package: ContextPackage
     texts: Mapping[str, str]
     """Its files, by path."""
     stubs: tuple[Stub, ...]
@@ -36,7 +36,7 @@ def write_bodies(
         WindowExceeded: a prompt for a part of it does not fit either.
     """
     try:
-        whole = ask(scaffold.room, with_stubs(instruction, scaffold.stubs), "")
+        whole = ask(scaffold.package, with_stubs(instruction, scaffold.stubs), "")
         if not whole.truncated or len(scaffold.stubs) == 1:
             return whole
     except WindowExceeded:
@@ -63,7 +63,7 @@ def _rest(ask: Ask, scaffold: Declared, instruction: StepInstruction) -> Impleme
     written = f"{WRITTEN_APART} {', '.join(stub.name for stub in scaffold.stubs)}."
     hint = "\n".join(filter(None, (instruction.hint, written)))
     told = replace(with_stubs(instruction, scaffold.stubs), stubs=(), hint=hint)
-    answer = ask(scaffold.room, told, "rest")
+    answer = ask(scaffold.package, told, "rest")
     return None if _is_empty(answer) else answer
 
 
@@ -83,9 +83,9 @@ def _one(
     step = with_stubs(instruction, scaffold.stubs).step
     told = replace(instruction, step=step, stubs=(stub.name,), apart=True)
     try:
-        return ask(scaffold.room, told, stub.name)
+        return ask(scaffold.package, told, stub.name)
     except WindowExceeded:
-        return ask(reduced_room(scaffold.room, scaffold.texts, stub, count), told, stub.name)
+        return ask(reduced_package(scaffold.package, scaffold.texts, stub, count), told, stub.name)
 
 
 def _joined(

@@ -16,8 +16,8 @@ IMPORTS = "(imports)"
 """What a context calls the imports of a file."""
 
 
-def scaffolded_room(
-    room: ContextPackage,
+def scaffolded_package(
+    package: ContextPackage,
     before: Mapping[str, str],
     after: Mapping[str, str],
     count: Callable[[str], int],
@@ -27,9 +27,9 @@ def scaffolded_room(
     A file that was not there, or was shown whole, is shown whole. Of another, what was shown stays, at its new place, and what
     is new is added. `count` estimates the tokens of a text.
     """
-    items = [item for item in room.items if item.path not in after or item.detail != "primary"]
+    items = [item for item in package.items if item.path not in after or item.detail != "primary"]
     shown: dict[str, list[ContextItem]] = {path: [] for path in after}
-    for item in room.primary():
+    for item in package.primary():
         if item.path in after:
             shown[item.path].append(item)
     added: list[ContextItem] = []
@@ -45,14 +45,14 @@ def scaffolded_room(
             if not any(first <= span[0] and span[1] <= last for first, last in covered)
         ]
         added += _adjoined([*moved, *new], text)
-    return replace(room, items=(*items, *added))
+    return replace(package, items=(*items, *added))
 
 
-def reduced_room(
-    room: ContextPackage, after: Mapping[str, str], stub: Stub, count: Callable[[str], int]
+def reduced_package(
+    package: ContextPackage, after: Mapping[str, str], stub: Stub, count: Callable[[str], int]
 ) -> ContextPackage:
     """The context with nothing of the scaffold's own files but the stub, and the imports of its file."""
-    items = [item for item in room.items if item.path not in after or item.detail != "primary"]
+    items = [item for item in package.items if item.path not in after or item.detail != "primary"]
     text = after[stub.path]
     spans = [
         (one.symbol, _span(text, one)) for one in definitions(stub.path, text) if one.symbol == stub.symbol
@@ -61,7 +61,7 @@ def reduced_room(
     if imports is not None:
         spans.insert(0, (IMPORTS, imports))
     return replace(
-        room, items=(*items, *(_item(stub.path, text, span, symbol, count) for symbol, span in spans))
+        package, items=(*items, *(_item(stub.path, text, span, symbol, count) for symbol, span in spans))
     )
 
 

@@ -49,7 +49,7 @@ def list_refs(repo: Repository, prefix: str) -> Mapping[str, str]:
     return dict(sorted((name, value) for name, _, value in (line.partition(" ") for line in found)))
 
 
-def with_room(repo: Repository, folder: str) -> Repository:
+def with_package(repo: Repository, folder: str) -> Repository:
     """The repository, in which branches `folder`/... can be made.
 
     Raises:

@@ -222,22 +222,22 @@ class ModelClient:
     ) -> Question | None:
         if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
             return None
-        shape, room, form = question.shape, question.max_tokens, ""
+        shape, package, form = question.shape, question.max_tokens, ""
         if prompt.answer.repair_schema is not None and self._router.models.verdict_schema:
-            shape, room = Shape(prompt.answer.repair_schema), max(room, VERDICT_SCHEMA_TOKENS)
+            shape, package = Shape(prompt.answer.repair_schema), max(package, VERDICT_SCHEMA_TOKENS)
             form = prompt.answer.repair_words
         elif shape.schema is not None and bad.kind in {"truncated", "repeated"}:
-            shape = shape._replace(schema=brief(shape.schema, room))
+            shape = shape._replace(schema=brief(shape.schema, package))
         asked = question.text
         if bad.kind == "parroted" and self._is_held(question):
             asked = asked.replace(prompt.example, EXAMPLE_LEFT_OUT)
-        text = repair_prompt(asked, answer, bad, max_tokens=room) + form
+        text = repair_prompt(asked, answer, bad, max_tokens=package) + form
         estimated = request_tokens(question.system, text, question.model)
         again = replace(
             question,
             text=text,
             shape=shape,
-            max_tokens=room,
+            max_tokens=package,
             estimated=estimated,
             sampling=self.warm_sampling(),
         )
@@ -306,7 +306,7 @@ def _question(
     max_tokens: int | None,
 ) -> Question:
     text = prompt.render(inputs)
-    room = max_tokens or prompt.max_answer_tokens
+    package = max_tokens or prompt.max_answer_tokens
     return Question(
         name=prompt.name,
         model=model,
@@ -315,7 +315,7 @@ def _question(
         shape=prompt.shape(inputs),
         opening=prompt.opening(text),
         wants_logprobs=prompt.answer.wants_logprobs,
-        max_tokens=room if model.max_tokens is None else min(room, model.max_tokens),
+        max_tokens=package if model.max_tokens is None else min(package, model.max_tokens),
         sampling=sampling or _configured_sampling(model),
         estimated=request_tokens(prompt.system, text, model),
     )

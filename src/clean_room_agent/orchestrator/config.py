@@ -29,7 +29,7 @@ class SolveConfig(ConfigSlice):
 
     max_attempts: int = Field(ge=1, description="attempts at one step before it is given up")
     max_refinement_loops: int = Field(
-        ge=0, description="how often a step may ask retrieval for what its room lacked"
+        ge=0, description="how often a step may ask retrieval for what its context lacked"
     )
     samples: int = Field(
         default=1,

@@ -94,7 +94,7 @@ class PassView:
     model: str
     calls: tuple[CallLine, ...]
     included: tuple[str, ...]
-    """What assembly let into the room, in order."""
+    """What assembly let into the context, in order."""
     attempts: tuple[str, ...]
     """What became of its scaffold, then of itself."""
     tests: tuple[str, ...]
@@ -292,7 +292,7 @@ def _facts(view: RunView) -> list[tuple[str, str]]:
 
 def _deeper(view: RunView, short: Callable[[str], str]) -> list[tuple[str, str]]:
     place = next((line.place for line in reversed(view.passes) if "/" in line.place), "")
-    rows = [(short(place), "one pass: room, calls, tests")] if place else []
+    rows = [(short(place), "one pass: context, calls, tests")] if place else []
     rows += [
         (f"{short('')} --why PATH[:LINE]", "why a file was shown; who wrote a line"),
         (f"{short('')} --decisions", "every candidate: in or out, and why"),

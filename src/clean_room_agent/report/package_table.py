@@ -50,10 +50,10 @@ def as_table(package: ContextPackage, decisions: Sequence[DecisionRow] = (), *, 
         for gone in package.dropped
     )
     budget = package.budget
-    room = budget.context_window - budget.reserved_tokens
+    available = budget.context_window - budget.reserved_tokens
     lines.append(
         Text(
-            f"\n{len(package.items)} pieces, {budget.used_tokens:,} of {room:,} tokens used\n"
+            f"\n{len(package.items)} pieces, {budget.used_tokens:,} of {available:,} tokens used\n"
             f"(window {budget.context_window:,}, {budget.reserved_tokens:,} kept for the task and the answer)"
         )
     )

@@ -116,7 +116,7 @@ class PromptLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FramedItem:
-    """One item of a room as a prompt shows it."""
+    """One item of a context as a prompt shows it."""
 
     path: str
     symbol: str
@@ -182,7 +182,7 @@ def prompt_lines(
 
 
 def framed_items(text: str) -> tuple[FramedItem, ...]:
-    """The items of the room in a prompt, in order.
+    """The items of the context in a prompt, in order.
 
     All frames of a prompt have one fence, longer than any that shown text can imitate, and the first one found is real.
     """

@@ -164,7 +164,7 @@ def choose(trace: RunTrace, place: str) -> Chosen:
     return Chosen(place=place, passes=tuple(found))
 
 
-def room_passes(trace: RunTrace, entry: PassTrace) -> tuple[PassTrace, ...]:
+def context_passes(trace: RunTrace, entry: PassTrace) -> tuple[PassTrace, ...]:
     """The passes whose decisions made the context of `entry`, oldest first: a retry is shown its first attempt's, the
     only part's plan may be shown that of the meta-plan.
     """

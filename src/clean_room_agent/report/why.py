@@ -1,4 +1,4 @@
-"""Why a file was shown and changed, or was not: decisions, rooms, attempts, and who wrote a line of the result."""
+"""Why a file was shown and changed, or was not: decisions, contexts, attempts, and who wrote a line of the result."""
 
 import difflib
 import re
@@ -15,7 +15,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 from clean_room_agent.report.decisions import PassVerdicts, decision_lines
 from clean_room_agent.report.line_origin import edit_that_wrote, find_origin, touches
-from clean_room_agent.report.trace import PassTrace, RunTrace, room_passes
+from clean_room_agent.report.trace import PassTrace, RunTrace, context_passes
 from clean_room_agent.report.validation import counts
 
 SHOWN_ANSWER = 200
@@ -44,7 +44,7 @@ class Shown:
     call_id: int
     call_type: str
     pieces: tuple[str, ...]
-    """How the room showed it (`file, lines 1-31`), in the order of the prompt; empty where it is only named."""
+    """How the context showed it (`file, lines 1-31`), in the order of the prompt; empty where it is only named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +78,8 @@ class LineWritten:
     tier: int = 0
     """The matching tier that placed the edit; 0 where none did."""
     tests: str = ""
-    room: tuple[PassVerdicts, ...] = ()
-    """The decisions that let the file into the room of that attempt."""
+    context: tuple[PassVerdicts, ...] = ()
+    """The decisions that let the file into the context of that attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -227,7 +227,7 @@ def _written(conn: Connection, trace: RunTrace, path: str, line: int) -> LineWri
         edit=None if edit is None else edit + 1,
         tier=0 if edit is None else tiers.get(edit, 0),
         tests=f"its tests: {counts(tests[-1])}" if tests else "",
-        room=_decisions(room_passes(trace, entry), path),
+        context=_decisions(context_passes(trace, entry), path),
     )
 
 
@@ -259,11 +259,11 @@ def _written_lines(path: str, line: LineWritten, short: Callable[[str], str]) ->
     lines = [
         head,
         Text(f"  written by {line.place}, call {line.call_id}{edit}; {line.tests or 'no test run recorded'}"),
-        Text("  the file was in that room because of:"),
+        Text("  the file was in that context because of:"),
     ]
-    for entry in line.room:
+    for entry in line.context:
         lines += [text for row in entry.decisions for text in decision_lines(row, indent=4)]
-    if not line.room:
+    if not line.context:
         lines.append(Text("    no decision: the step itself made the file"))
     lines.append(Text(f"  its prompt: {short(f'call:{line.call_id}')} --prompt", style="dim"))
     return lines

@@ -16,7 +16,7 @@ from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.report.decisions import PassVerdicts, decision_lines
 from clean_room_agent.report.prompt_lines import Kind, PromptLine, grouped, prompt_lines
-from clean_room_agent.report.trace import PassTrace, RunTrace, choose, room_passes
+from clean_room_agent.report.trace import PassTrace, RunTrace, choose, context_passes
 
 NAME = re.compile(r"[\w./-]{3,}")
 EVIDENCE_LABEL = re.compile(
@@ -90,7 +90,9 @@ def lines_of(
     """The call's prompt, line by line."""
     task = trace.run.task_description if trace.run else ""
     entries = (entry for entry in trace.passes if entry.pass_id == call.task_id)
-    paths = {row.path for entry in entries for found in room_passes(trace, entry) for row in found.decisions}
+    paths = {
+        row.path for entry in entries for found in context_passes(trace, entry) for row in found.decisions
+    }
     return prompt_lines(call.prompt, prompts.get(call.call_type), task, paths - {""})
 
 
@@ -213,7 +215,7 @@ def _source(conn: Connection, trace: RunTrace, entry: PassTrace, call: CallRow, 
     if line.kind == "attempt":
         tries = [
             (found, row)
-            for found in room_passes(trace, entry)
+            for found in context_passes(trace, entry)
             for row in found.attempts
             if found is not entry
         ]
@@ -282,8 +284,8 @@ def _shows(row: ValidationRow, words: str) -> bool:
 
 
 def _commit(trace: RunTrace, entry: PassTrace) -> str:
-    """What the room's files were read from: the last accepted state before the pass's room was made."""
-    first = room_passes(trace, entry)[0]
+    """What the context's files were read from: the last accepted state before the pass's context was made."""
+    first = context_passes(trace, entry)[0]
     newest = next(_earlier(trace, first), None)
     if newest is not None:
         return newest[1].commit_hash
@@ -296,7 +298,7 @@ def _decisions(trace: RunTrace, entry: PassTrace, line: PromptLine) -> tuple[Pas
         return ()
     symbols = {None, *line.symbol.split(", ")}
     found = []
-    for one in room_passes(trace, entry):
+    for one in context_passes(trace, entry):
         rows = tuple(row for row in one.decisions if row.path == line.path)
         own = tuple(row for row in rows if not line.symbol or row.symbol in symbols)
         if own:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.package import fence_for, frame
-from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.retrieval.judgment_header import evidence_text
 from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.search.mentions import Mentions, find_mentions, unique
@@ -31,7 +31,7 @@ class Analysis:
     decisions: tuple[Decision, ...]
 
 
-def named_in(request: RoomRequest, source: RepositorySource) -> Analysis:
+def named_in(request: ContextRequest, source: RepositorySource) -> Analysis:
     """The request's task, focus and evidence as a query in which every path, symbol and frame exists."""
     mentions = find_mentions(f"{request.task}\n\n{request.focus}")
     told = find_mentions("\n\n".join(request.evidence.messages))
@@ -39,7 +39,7 @@ def named_in(request: RoomRequest, source: RepositorySource) -> Analysis:
 
 
 def ask_where(
-    found: Analysis, near: Nearest, request: RoomRequest, source: RepositorySource, models: "ModelClient"
+    found: Analysis, near: Nearest, request: ContextRequest, source: RepositorySource, models: "ModelClient"
 ) -> Analysis:
     """What a model adds to what was `found`: areas, keywords and symbols that exist; nothing where its answer cannot be
     read.
@@ -92,7 +92,7 @@ def _test_head(test: TestCode) -> str:
 
 
 def _check_mentions(
-    mentions: Mentions, told: Mentions, request: RoomRequest, source: RepositorySource
+    mentions: Mentions, told: Mentions, request: ContextRequest, source: RepositorySource
 ) -> Analysis:
     """`mentions` are those of the task, `told` those of what its tests say: these name places, and nothing that is meant."""
     decisions: list[Decision] = []

@@ -1,4 +1,4 @@
-"""The bytes that a room shows: files of one folder, checked against what the index knows of them."""
+"""The bytes that a context shows: files of one folder, checked against what the index knows of them."""
 
 import hashlib
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class NotEditable:
     reason: str
 
 
-class RoomFiles:
+class ContextFiles:
     """The files of `root`, each read once."""
 
     def __init__(self, root: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.package import quoted
-from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
 
 MAX_LISTED = 6
 """Messages shown."""
@@ -14,7 +14,7 @@ MAX_VALUE = 200
 """Characters of a message, of a statement or of a value; of a longer one the beginning."""
 
 
-def question_text(request: RoomRequest, missing: RefinementRequest | None = None) -> str:
+def question_text(request: ContextRequest, missing: RefinementRequest | None = None) -> str:
     """Task, focus, evidence and what a failed attempt missed, under their headings, without a line end at the end."""
     parts = [f"## Task\n{request.task.strip()}"]
     if request.focus.strip() and request.focus.strip() != request.task.strip():

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.package import Detail
-from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest, TaskQuery
 from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.context_files import FileText
@@ -34,8 +34,8 @@ class Merged:
 
 
 def merge_request(
-    request: RefinementRequest,
-    room: RoomRequest,
+    refinement: RefinementRequest,
+    request: ContextRequest,
     earlier: Remembered,
     source: RepositorySource,
     models: Judge,
@@ -48,17 +48,17 @@ def merge_request(
 
     Only files that changed since are chosen from anew. The decisions are those of the merge alone.
     """
-    additions, notes = _additions(request, earlier, source)
+    additions, notes = _additions(refinement, earlier, source)
     renewed = {path for path, *_ in _changed_files(earlier, source)}
     kept = tuple(entry for entry in earlier.outputs.selections if entry.path not in renewed)
     query = replace(
         earlier.query,
-        focus=room.focus,
-        symbols=unique((*earlier.query.symbols, *request.missing_symbols)),
-        error_messages=unique((*earlier.query.error_messages, *request.error_signatures)),
-        test_names=unique((*request.missing_tests, *earlier.query.test_names)),
+        focus=request.focus,
+        symbols=unique((*earlier.query.symbols, *refinement.missing_symbols)),
+        error_messages=unique((*earlier.query.error_messages, *refinement.error_signatures)),
+        test_names=unique((*refinement.missing_tests, *earlier.query.test_names)),
     )
-    wished = replace(room, symbols=unique((*room.symbols, *request.missing_symbols)))
+    wished = replace(request, symbols=unique((*request.symbols, *refinement.missing_symbols)))
     before = StageContext(
         request=wished,
         available_tokens=max(available_tokens - _primary_tokens(kept, source), 0),
@@ -67,13 +67,13 @@ def merge_request(
         selections=kept,
     )
     judged = PrecisionStage(config, name=STAGE).run(before, source, query, models)
-    whole, whole_notes = _whole_files(request, kept, source, available_tokens)
+    whole, whole_notes = _whole_files(refinement, kept, source, available_tokens)
     kept, added = _merged(kept, (*whole, *judged.selections))
-    named, named_notes = _named_symbols(request, (*kept, *added), source)
+    named, named_notes = _named_symbols(refinement, (*kept, *added), source)
     files = {entry.path: entry for entry in (*earlier.outputs.files, *additions)}
     context = replace(
         judged,
-        request=room,
+        request=request,
         available_tokens=available_tokens,
         candidates=tuple(files.values()),
         files=tuple(files.values()),
@@ -117,12 +117,12 @@ def _place(entry: Selection) -> Place:
 
 
 def _additions(
-    request: RefinementRequest, earlier: Remembered, source: RepositorySource
+    refinement: RefinementRequest, earlier: Remembered, source: RepositorySource
 ) -> tuple[tuple[Candidate, ...], list[Decision]]:
     """The files to choose from, tier 0 first, then by path; and what of the request is not there."""
     found: dict[str, Candidate] = {}
     notes: list[Decision] = []
-    for path, tier, reason in (*_named_places(request, source, notes), *_changed_files(earlier, source)):
+    for path, tier, reason in (*_named_places(refinement, source, notes), *_changed_files(earlier, source)):
         row = source.file(path)
         if row is not None and (path not in found or tier < found[path].tier):
             found[path] = Candidate(
@@ -134,22 +134,22 @@ def _additions(
 
 
 def _named_places(
-    request: RefinementRequest, source: RepositorySource, notes: list[Decision]
+    refinement: RefinementRequest, source: RepositorySource, notes: list[Decision]
 ) -> Iterator[tuple[str, int, str]]:
     """Path, tier and reason of each file that the request leads to; a name that leads nowhere is noted."""
-    for name in request.missing_files:
+    for name in refinement.missing_files:
         paths = source.resolve_path(name, most=1)
         yield from ((path, 0, "named by the failure") for path in paths)
         if not paths:
             notes.append(_unknown(name, "file"))
-    for name in request.missing_symbols:
+    for name in refinement.missing_symbols:
         symbols = source.meant_by(name)
         yield from (
             (source.path_of(symbol.file_id), 1, f"defines {name}, named by the failure") for symbol in symbols
         )
         if not symbols:
             notes.append(_unknown(name, "symbol"))
-    for name in request.missing_tests:
+    for name in refinement.missing_tests:
         if "::" not in name:
             yield from (
                 (path, 1, "holds a test named by the failure") for path in source.resolve_path(name, most=1)
@@ -169,12 +169,12 @@ def _unknown(name: str, what: str) -> Decision:
 
 
 def _whole_files(
-    request: RefinementRequest, kept: Sequence[Selection], source: RepositorySource, available_tokens: int
+    refinement: RefinementRequest, kept: Sequence[Selection], source: RepositorySource, available_tokens: int
 ) -> tuple[list[Selection], list[Decision]]:
     """The files that are wanted whole and fit so, with what is said of each in the record."""
     chosen: list[Selection] = []
     notes: list[Decision] = []
-    for path in request.whole_files:
+    for path in refinement.whole_files:
         row = source.file(path)
         text = source.files.read(path, row.content_hash) if row is not None else None
         if not isinstance(text, FileText):
@@ -201,11 +201,11 @@ def _whole_files(
 
 
 def _named_symbols(
-    request: RefinementRequest, selections: Sequence[Selection], source: RepositorySource
+    refinement: RefinementRequest, selections: Sequence[Selection], source: RepositorySource
 ) -> tuple[list[Selection], list[Decision]]:
     """The symbols that the failure names and nothing chosen shows: supporting, whatever was judged."""
     chosen: list[Selection] = []
-    for name in request.missing_symbols:
+    for name in refinement.missing_symbols:
         for symbol in source.meant_by(name):
             path = source.path_of(symbol.file_id)
             if not _is_chosen(path, symbol, (*selections, *chosen)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clean_room_agent.artifacts.package import ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
 from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions, list_decisions_of_pass
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session
@@ -18,7 +18,7 @@ from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.analysis import Analysis, ask_where, named_in, without_model
 from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.config import RetrievalConfig
-from clean_room_agent.retrieval.context_files import FileText, RoomFiles
+from clean_room_agent.retrieval.context_files import ContextFiles, FileText
 from clean_room_agent.retrieval.conventions import find_conventions
 from clean_room_agent.retrieval.judges import ModelJudge, RememberingJudge, ThresholdJudge
 from clean_room_agent.retrieval.judgment_header import question_text
@@ -78,11 +78,11 @@ class Retriever:
         self._standing: dict[str, Counter[DecisionRow]] = {}
         """What the record held of a pass, and has not been decided again since: a resumed run does a pass once more."""
 
-    def retrieve(self, request: RoomRequest) -> ContextPackage:
+    def retrieve(self, request: ContextRequest) -> ContextPackage:
         """The package that `look_up` makes."""
         return self.look_up(request).package
 
-    def look_up(self, request: RoomRequest) -> Retrieved:
+    def look_up(self, request: ContextRequest) -> Retrieved:
         """The package for one pass, and the candidates; when it returns, all decisions are committed.
 
         Raises:
@@ -123,7 +123,7 @@ class Retriever:
             context = replace(context, selections=(*context.selections, *conventions))
         return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
 
-    def _analysis(self, request: RoomRequest, source: RepositorySource) -> Analysis:
+    def _analysis(self, request: ContextRequest, source: RepositorySource) -> Analysis:
         """What the task names; a model adds to that where no plan says yet which files it is about."""
         found = named_in(request, source)
         if not self._config.use_model:
@@ -134,29 +134,29 @@ class Retriever:
         near = find_nearest(request, found.query, source, available_tokens=available)
         return ask_where(found, near, request, source, self._models)
 
-    def refine(self, request: RefinementRequest, room: RoomRequest) -> ContextPackage:
-        """The package of `room` (or of the attempt before it) with what `request` names judged and added.
+    def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
+        """The package of `request` (or of the attempt before it) with what `refinement` names judged and added.
 
         Raises:
             RecordError: the session holds no package to go on from.
             And what `retrieve` raises.
         """
-        source = self._source(room)
-        states = self._session.for_pass(room.pass_id)
-        pass_memory.remember_refinement(states, request)
-        earlier = pass_memory.recall(self._session, room.pass_id)
-        judge = self._judge(room, request)
+        source = self._source(request)
+        states = self._session.for_pass(request.pass_id)
+        pass_memory.remember_refinement(states, refinement)
+        earlier = pass_memory.recall(self._session, request.pass_id)
+        judge = self._judge(request, refinement)
         merged = merge_request(
+            refinement,
             request,
-            room,
             earlier,
             source,
             judge,
             config=self._judgments,
-            available_tokens=self._available_tokens(room),
+            available_tokens=self._available_tokens(request),
         )
         pass_memory.remember_query(states, merged.query)
-        self._keep(room.pass_id, merged.context.decisions)
+        self._keep(request.pass_id, merged.context.decisions)
         return self._assemble(merged.context, source, judge)
 
     def _assemble(self, context: StageContext, source: RepositorySource, judge: Judge) -> ContextPackage:
@@ -170,15 +170,15 @@ class Retriever:
         pass_memory.remember_package(states, assembled.package)
         return assembled.package
 
-    def _source(self, request: RoomRequest) -> RepositorySource:
+    def _source(self, request: ContextRequest) -> RepositorySource:
         source = RepositorySource(
-            self._kb, RoomFiles(self._root), lambda text: self._models.count(text, request.role)
+            self._kb, ContextFiles(self._root), lambda text: self._models.count(text, request.role)
         )
         if not source.paths():
             raise UsageError("the repository is not indexed, or holds no text file", hint="run `cra index`")
         return source
 
-    def _judge(self, request: RoomRequest, missing: RefinementRequest | None = None) -> Judge:
+    def _judge(self, request: ContextRequest, missing: RefinementRequest | None = None) -> Judge:
         judgments = self._judgments
         if not self._config.use_model:
             return ThresholdJudge(threshold=judgments.threshold)
@@ -192,11 +192,11 @@ class Retriever:
         )
         return RememberingJudge(judge, self._session, question=question)
 
-    def _available_tokens(self, request: RoomRequest) -> int:
+    def _available_tokens(self, request: ContextRequest) -> int:
         window = self._window(request)
         return window.context - window.reserved
 
-    def _window(self, request: RoomRequest) -> Window:
+    def _window(self, request: ContextRequest) -> Window:
         """The reader's window, with what the request keeps from content beyond the configured reserve."""
         window = self._models.window(request.role)
         reserved = min(window.reserved + request.extra_reserved, window.context - 1)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from clean_room_agent.artifacts.package import Detail, Section
-from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 
 if TYPE_CHECKING:  # what a query without a model does not need, and 200 ms to import
     from clean_room_agent.llm.answers import Choice
@@ -78,7 +78,7 @@ class Decision:
 class StageContext:
     """What is known after a stage."""
 
-    request: RoomRequest
+    request: ContextRequest
     available_tokens: int
     """What the package may hold, frames included."""
     candidates: tuple[Candidate, ...]

@@ -8,13 +8,13 @@ from clean_room_agent.db.curated.symbols import SymbolRow
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.code.pieces import Definition, Piece, split_file
 from clean_room_agent.retrieval.code.splitting import Cut, divide_large, text_cuts
-from clean_room_agent.retrieval.context_files import FileText, NotEditable, RoomFiles
+from clean_room_agent.retrieval.context_files import ContextFiles, FileText, NotEditable
 from clean_room_agent.syntax import import_lines, sequence_starts
 
 MOST_OF_ROOM = 80
-"""Percent: a definition that takes more of the room is divided, or nothing beside it could be shown."""
+"""Percent: a definition that takes more of the context is divided, or nothing beside it could be shown."""
 PART_OF_ROOM = 30
-"""Percent of the room that its parts may take each."""
+"""Percent of the context that its parts may take each."""
 MAX_SAME_NAME = 3
 """A bare file name or a symbol that fits more files than this says nothing about which is meant."""
 FRAME_PREFIXES_TRIED = 12
@@ -35,7 +35,7 @@ class FileView:
 class RepositorySource:
     """One state of a repository: its index, and the folder that the index was made from."""
 
-    def __init__(self, kb: KnowledgeBase, files: RoomFiles, count: Callable[[str], int]) -> None:
+    def __init__(self, kb: KnowledgeBase, files: ContextFiles, count: Callable[[str], int]) -> None:
         """`count` gives the estimated tokens of a text for the model that will read the package."""
         self.kb = kb
         self.files = files
@@ -97,7 +97,7 @@ class RepositorySource:
 
     def view(self, path: str, *, max_lines: int, available_tokens: int) -> FileView | NotEditable:
         """The file at an indexed path, divided. Definitions with members that are longer than `max_lines` are divided
-        into these; what would still fill most of the room is divided at whole statements.
+        into these; what would still fill most of the context is divided at whole statements.
 
         Raises:
             RepositoryError: the file is not what was indexed.

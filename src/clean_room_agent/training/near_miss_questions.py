@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TypeVar
 
-from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.query.file_kinds import kind_of
 from clean_room_agent.retrieval.code.pieces import OTHER_KINDS
 from clean_room_agent.retrieval.context_files import NotEditable
@@ -38,7 +38,7 @@ MAX_FILES_READ = 6
 class LivePass:
     """What a pass found, and what is right."""
 
-    request: RoomRequest
+    request: ContextRequest
     query: TaskQuery
     found: Retrieved
     source: RepositorySource

@@ -44,7 +44,7 @@ from clean_room_agent.orchestrator.steps.step_context import step_request
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.config import ConventionsConfig, JudgmentsConfig, RetrievalConfig
-from clean_room_agent.retrieval.context_files import RoomFiles
+from clean_room_agent.retrieval.context_files import ContextFiles
 from clean_room_agent.retrieval.prompts.piece_judgment import PIECE_JUDGMENT
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.prompts.task_analysis import TASK_ANALYSIS
@@ -246,11 +246,11 @@ class _Run:
             rejected=Rejected(),
         )
         shared = serves_part(self._models, first, meta, request)
-        room = first if shared else self._retriever.retrieve(request)
+        package = first if shared else self._retriever.retrieve(request)
         self._keep("ranking")
         planned = make_part_plan(
             self._models,
-            room,
+            package,
             part,
             meta,
             pass_id=pass_id,
@@ -274,17 +274,17 @@ class _Run:
             task=self._gold.task, part=part.description, step=step, constraints=plan.rationale
         )
         pass_id = implement_pass(self._task_id, part.id, step.id)
-        room = self._retriever.retrieve(step_request(self._models, pass_id, instruction, Evidence()))
+        package = self._retriever.retrieve(step_request(self._models, pass_id, instruction, Evidence()))
         self._keep("ranking")
         shown = StepInstruction(
             task=instruction.task,
             part=instruction.part,
             step=step,
             constraints=instruction.constraints,
-            unshown=unshown_targets(step, room),
+            unshown=unshown_targets(step, package),
         )
-        implement(self._models, room, shown, pass_id=pass_id)
-        self._keep("", room=room, step=step)
+        implement(self._models, package, shown, pass_id=pass_id)
+        self._keep("", package=package, step=step)
 
     def _ask_more(self, pass_id: str, found: Retrieved, source: RepositorySource) -> None:
         live = LivePass(
@@ -306,17 +306,17 @@ class _Run:
     def _retriever_source(self) -> RepositorySource:
         return RepositorySource(
             self._state.kb,
-            RoomFiles(self._state.root),
+            ContextFiles(self._state.root),
             lambda text: self._models.count(text, "reasoning"),
         )
 
     def _keep(
-        self, found_by: str, *, room: ContextPackage | None = None, step: PlanStep | None = None
+        self, found_by: str, *, package: ContextPackage | None = None, step: PlanStep | None = None
     ) -> None:
         """The calls since the last time are pairs, or counted."""
         for call in self._calls.made:
             label = self._label(call)
-            reason = self._refusal(call, label, room, step)
+            reason = self._refusal(call, label, package, step)
             if reason:
                 self.dropped[reason] += 1
                 continue
@@ -339,7 +339,7 @@ class _Run:
         return call.response if call.call_type == PIECE_JUDGMENT.name else ""
 
     def _refusal(
-        self, call: CallRecord, label: str, room: ContextPackage | None, step: PlanStep | None
+        self, call: CallRecord, label: str, package: ContextPackage | None, step: PlanStep | None
     ) -> str:
         checks: dict[str, Callable[[], str]] = {
             TASK_ANALYSIS.name: lambda: (
@@ -350,7 +350,7 @@ class _Run:
             ),
             META_PLAN.name: lambda: self._unseen(call),
             PART_PLAN.name: lambda: self._unseen(call),
-            IMPLEMENT.name: lambda: self._no_replay(call, room, step),
+            IMPLEMENT.name: lambda: self._no_replay(call, package, step),
             PIECE_JUDGMENT.name: lambda: "",
         }
         check = checks.get(call.call_type)
@@ -360,8 +360,8 @@ class _Run:
         seen = all(file.before is None or path in call.prompt for path, file in self._gold.files.items())
         return "" if seen else "plan: the prompt names not all files"
 
-    def _no_replay(self, call: CallRecord, room: ContextPackage | None, step: PlanStep | None) -> str:
-        if call.response == NO_EDITS or room is None or step is None:
+    def _no_replay(self, call: CallRecord, package: ContextPackage | None, step: PlanStep | None) -> str:
+        if call.response == NO_EDITS or package is None or step is None:
             return "implement: code to change is not shown"
         edits = IMPLEMENT.parse(call.response)
         assert isinstance(edits, tuple), "the sink has seen that it parses"
@@ -371,7 +371,7 @@ class _Run:
             planned=tuple(sorted(self._gold.files)),
             protected=self._config.edit.protected,
         )
-        applied = apply_edits(edits, files, room, rules)
+        applied = apply_edits(edits, files, package, rules)
         wanted = {path: file.after for path, file in self._gold.files.items()}
         replays = applied.texts.keys() == wanted.keys() and all(
             _without_end(applied.texts[path]) == _without_end(text) for path, text in wanted.items()

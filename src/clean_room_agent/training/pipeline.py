@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.package import (
     fence_for,
     frame,
 )
-from clean_room_agent.artifacts.tasks import Mode, RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, Mode, TaskQuery
 from clean_room_agent.db.raw.decisions import append_decisions
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.task_runs import TaskRunOutcome, TaskRunRow, append_task_run, finish_task_run
@@ -111,7 +111,7 @@ class Pipeline:
             ModelError: the server.
         """
         built = stages_named(stages, TRAINING_STAGES, config)
-        request = RoomRequest(pass_id=self.session.task_id, mode=mode, role="reasoning", task=task)
+        request = ContextRequest(pass_id=self.session.task_id, mode=mode, role="reasoning", task=task)
         window = self.models.window("reasoning")
         query = TaskQuery(task=task)
         pass_memory.remember_query(self.session, query)

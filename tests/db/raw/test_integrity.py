@@ -73,7 +73,7 @@ def test_a_retry_stands_on_the_decisions_of_the_first_attempt(conn: sqlite3.Conn
     assert record_faults(conn) == ()
 
 
-def test_an_accepted_attempt_needs_decisions_on_its_room(conn: sqlite3.Connection) -> None:
+def test_an_accepted_attempt_needs_decisions_on_its_context(conn: sqlite3.Connection) -> None:
     bare = append_task_run(conn, task_run("other:impl:p:s"))
     row = accepted(conn, task_run_id=bare, call_id=None)
     append_validation(conn, passed(append_attempt(conn, row)))

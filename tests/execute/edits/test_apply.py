@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.fakes.rooms import room, shown_file, shown_symbol
+from tests.fakes.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.package import ContextPackage
@@ -39,12 +39,12 @@ FILES = {
     "b.py": "def f():\n    return 1\n",
     "tests/test_a.py": "def test():\n    pass\n",
 }
-ROOM = room(
+CONTEXT = package(
     shown_file("a.py", A),
     shown_file("b.py", FILES["b.py"], detail="supporting"),
     shown_file("tests/test_a.py", FILES["tests/test_a.py"]),
 )
-NARROW = room(shown_symbol("a.py", A, "Box.open", 5, 7), shown_symbol("a.py", A, "Box.close", 9, 11))
+NARROW = package(shown_symbol("a.py", A, "Box.open", 5, 7), shown_symbol("a.py", A, "Box.close", 9, 11))
 
 
 def edit(search: str, replacement: str, path: str = "a.py") -> PatchEdit:
@@ -63,7 +63,7 @@ def delete(path: str) -> PatchEdit:
     return PatchEdit(kind="delete", file_path=path)
 
 
-def apply(*edits: PatchEdit, shown: ContextPackage = ROOM, rules: EditRules = RULES) -> Applied:
+def apply(*edits: PatchEdit, shown: ContextPackage = CONTEXT, rules: EditRules = RULES) -> Applied:
     return apply_edits(edits, FILES, shown, rules)
 
 
@@ -155,7 +155,7 @@ def test_the_nearest_real_text_is_given() -> None:
 
 
 def test_inside_a_shown_symbol_a_text_need_not_be_unique_in_the_file() -> None:
-    shown = room(shown_symbol("a.py", A, "Box.close", 9, 11))
+    shown = package(shown_symbol("a.py", A, "Box.close", 9, 11))
     applied = apply(edit("        x = 1", "        x = 2"), shown=shown)
     assert applied.result.reports[0].tier == 1
     assert text_of(applied).count("x = 2") == 1
@@ -196,7 +196,7 @@ def test_a_symbol_of_a_file_shown_whole_is_found_by_its_syntax() -> None:
 
 def test_outside_its_targets_a_step_edits_only_the_shown_symbols() -> None:
     files = FILES | {"c.py": A}
-    shown = room(shown_symbol("c.py", A, "Box.open", 5, 7))
+    shown = package(shown_symbol("c.py", A, "Box.open", 5, 7))
     inside = apply_edits((edit("        return x", "        return 2", "c.py"),), files, shown, RULES)
     assert codes(inside) == ["APPLIED"]
     outside = apply_edits((edit("import os", "import re", "c.py"),), files, shown, RULES)
@@ -212,7 +212,7 @@ def test_what_already_stands_is_accepted_without_a_change() -> None:
 
 def test_a_lone_bracket_that_stands_once_is_not_already_applied() -> None:
     files = {"a.py": "f(\n)\n"}
-    assert codes(apply_edits((edit("g(1", ")"),), files, ROOM, RULES)) == ["NO_MATCH"]
+    assert codes(apply_edits((edit("g(1", ")"),), files, CONTEXT, RULES)) == ["NO_MATCH"]
 
 
 def test_overlapping_edits_are_refused() -> None:
@@ -248,7 +248,7 @@ def test_creating_what_is_there_and_deleting_what_is_gone_is_already_applied() -
 
 
 def test_an_empty_file_may_be_created_over() -> None:
-    applied = apply_edits((create("a.py", "x = 1\n"),), {"a.py": "\n"}, ROOM, RULES)
+    applied = apply_edits((create("a.py", "x = 1\n"),), {"a.py": "\n"}, CONTEXT, RULES)
     assert applied.texts == {"a.py": "x = 1\n"}
 
 
@@ -281,7 +281,7 @@ def test_a_test_may_be_edited_where_the_plan_names_it() -> None:
 def test_what_steers_the_tests_stays_where_the_plan_does_not_name_it(
     path: str, before: str, search: str, replacement: str, code: str
 ) -> None:
-    shown = room(shown_file(path, before))
+    shown = package(shown_file(path, before))
     applied = apply_edits((edit(search, replacement, path),), {path: before}, shown, RULES)
     assert codes(applied) == [code]
     planned = EditRules(targets=(TargetFile(path=path),))
@@ -295,21 +295,21 @@ def test_a_file_that_is_no_text_is_protected() -> None:
 
 def test_lines_replaced_by_nothing_leave_no_blank_line() -> None:
     assert text_of(apply(edit("import os", ""))) == A.removeprefix("import os\n")
-    end = apply_edits((edit("b", ""),), {"a.py": "a\nb"}, ROOM, RULES)
+    end = apply_edits((edit("b", ""),), {"a.py": "a\nb"}, CONTEXT, RULES)
     assert end.texts == {"a.py": "a"}
 
 
 def test_mixed_line_ends_stay_as_they_are_around_an_edit() -> None:
     text = "a = 1\r\nb = 2\r\nc = 3\nd = 4\n"
     applied = apply_edits(
-        (edit("b = 2", "b = 5\nb = 6"), edit("c = 3", "c = 5\nc = 6")), {"a.py": text}, ROOM, RULES
+        (edit("b = 2", "b = 5\nb = 6"), edit("c = 3", "c = 5\nc = 6")), {"a.py": text}, CONTEXT, RULES
     )
     assert applied.texts["a.py"] == "a = 1\r\nb = 5\r\nb = 6\r\nc = 5\nc = 6\nd = 4\n"
 
 
 def test_tags_in_a_text_stand_where_the_file_holds_tags() -> None:
     text = "Write:\n<search>\nx\n</search>\n"
-    shown = room(shown_file("doc.md", text))
+    shown = package(shown_file("doc.md", text))
     rules = EditRules(targets=(TargetFile(path="doc.md"),))
     applied = apply_edits((edit("x\n</search>", "y\n</search>", "doc.md"),), {"doc.md": text}, shown, rules)
     assert applied.texts == {"doc.md": text.replace("x", "y")}
@@ -317,7 +317,7 @@ def test_tags_in_a_text_stand_where_the_file_holds_tags() -> None:
 
 def test_a_file_that_was_broken_before_may_stay_broken() -> None:
     files = {"a.py": "def f(:\n    pass\nx = 1\n"}
-    assert codes(apply_edits((edit("x = 1", "x = ("),), files, ROOM, RULES)) == ["APPLIED"]
+    assert codes(apply_edits((edit("x = 1", "x = ("),), files, CONTEXT, RULES)) == ["APPLIED"]
 
 
 def test_the_syntax_error_is_named_at_the_last_edit_of_the_file() -> None:
@@ -348,7 +348,7 @@ def test_bytes_outside_the_span_survive(lines: list[str], data: st.DataObject, e
     applied = apply_edits(
         (edit(search, "\n".join(new), "a.txt"),),
         {"a.txt": file.text},
-        room(shown_file("a.txt", file.text)),
+        package(shown_file("a.txt", file.text)),
         EditRules(targets=(TargetFile(path="a.txt"),)),
     )
     report = applied.result.reports[0]
@@ -375,7 +375,7 @@ SOME_EDITS = st.builds(
 )
 
 
-@given(st.lists(SOME_EDITS, max_size=4), st.sampled_from([ROOM, NARROW]))
+@given(st.lists(SOME_EDITS, max_size=4), st.sampled_from([CONTEXT, NARROW]))
 def test_any_edits_are_judged_without_an_exception_and_all_or_none(
     edits: list[PatchEdit], shown: ContextPackage
 ) -> None:
@@ -398,7 +398,7 @@ def test_any_edits_are_judged_without_an_exception_and_all_or_none(
 def test_a_decorated_symbol_takes_the_indentation_of_its_place(source: str) -> None:
     text = "class A:\n    @cached\n    def f(self):\n        return 1\n"
     rules = EditRules(targets=(TargetFile(path="a.py"),))
-    applied = apply_edits((symbol("A.f", source),), {"a.py": text}, room(shown_file("a.py", text)), rules)
+    applied = apply_edits((symbol("A.f", source),), {"a.py": text}, package(shown_file("a.py", text)), rules)
     decorator = "    @cached\n" if "@" in source else ""
     assert applied.texts == {"a.py": f"class A:\n{decorator}    def f(self):\n        return 2\n"}
 
@@ -407,14 +407,14 @@ def test_a_decorated_method_of_a_script_is_replaced_with_its_decorators() -> Non
     text = "class A {\n  @In()\n  @Out()\n  f() {\n    return 1;\n  }\n}\n"
     rules = EditRules(targets=(TargetFile(path="a.ts"),))
     new = symbol("A.f", "@In()\nf() {\n  return 2;\n}", "a.ts")
-    applied = apply_edits((new,), {"a.ts": text}, room(shown_file("a.ts", text)), rules)
+    applied = apply_edits((new,), {"a.ts": text}, package(shown_file("a.ts", text)), rules)
     assert applied.texts == {"a.ts": "class A {\n  @In()\n  f() {\n    return 2;\n  }\n}\n"}
 
 
 @pytest.mark.parametrize("whole", [True, False])
 def test_a_symbol_keeps_the_line_ends_of_its_file(whole: bool) -> None:
     text = A.replace("\n", "\r\n")
-    shown = room(shown_file("a.py", A)) if whole else NARROW
+    shown = package(shown_file("a.py", A)) if whole else NARROW
     applied = apply_edits(
         (symbol("Box.open", "def open(self):\n    return 7"),), {"a.py": text}, shown, RULES
     )
@@ -426,10 +426,10 @@ def test_a_text_across_two_neighbouring_shown_symbols_is_found() -> None:
     search = "        return x\n\n    def close(self):\n        x = 1"
     across = edit(search, search.replace("x = 1", "x = 9"), "c.py")
     files = FILES | {"c.py": A}
-    shown = room(shown_symbol("c.py", A, "Box.open", 5, 7), shown_symbol("c.py", A, "Box.close", 9, 11))
+    shown = package(shown_symbol("c.py", A, "Box.open", 5, 7), shown_symbol("c.py", A, "Box.close", 9, 11))
     reports = apply_edits((across,), files, shown, RULES).result.reports
     assert [(report.code.value, report.tier) for report in reports] == [("APPLIED", 1)]
-    apart = room(shown_symbol("c.py", A, "Box.open", 5, 7), shown_symbol("c.py", A, "Box.close", 10, 11))
+    apart = package(shown_symbol("c.py", A, "Box.open", 5, 7), shown_symbol("c.py", A, "Box.close", 10, 11))
     assert codes(apply_edits((across,), files, apart, RULES)) == ["WRONG_FILE"]
     target = EditRules(targets=(TargetFile(path="c.py"),))
     reports = apply_edits((across,), files, apart, target).result.reports

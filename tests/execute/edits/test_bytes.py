@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile
@@ -53,7 +53,7 @@ def test_every_byte_outside_of_the_edited_line_stays(
     data = head_bytes + (MARK + end).encode(codec) + tail_bytes
     file = decode(data)
     edit = PatchEdit(kind="edit", file_path="a.txt", search=MARK, replacement=new)
-    applied = apply_edits((edit,), {"a.txt": file.text}, room(shown_file("a.txt", file.text)), RULES)
+    applied = apply_edits((edit,), {"a.txt": file.text}, package(shown_file("a.txt", file.text)), RULES)
     assert applied.result.success, applied.result
     written = file.encode(applied.texts["a.txt"] or "")
     assert written.startswith(head_bytes)
@@ -86,6 +86,6 @@ def test_a_file_that_would_not_come_back_the_same_says_why(data: bytes, why: str
 def test_the_refusal_of_an_uneditable_file_says_why() -> None:
     rules = EditRules(targets=RULES.targets, uneditable={"a.txt": "binary (it holds NUL bytes)"})
     edit = PatchEdit(kind="create", file_path="a.txt", replacement="x\n")
-    (report,) = apply_edits((edit,), {}, room(), rules).result.reports
+    (report,) = apply_edits((edit,), {}, package(), rules).result.reports
     assert report.code is EditCode.PROTECTED
     assert report.detail == "a.txt is not editable: binary (it holds NUL bytes)"

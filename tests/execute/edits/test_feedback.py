@@ -1,5 +1,5 @@
 from inline_snapshot import snapshot
-from tests.fakes.rooms import room, shown_file
+from tests.fakes.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile
@@ -18,7 +18,7 @@ def test_feedback_names_block_code_places_and_nearest_text() -> None:
         PatchEdit(kind="edit", file_path="a.py", search="def g(a):\n    b = a + 2", replacement="def g():"),
         PatchEdit(kind="edit", file_path="a.py", search="def f(a):", replacement="def f(a, c):"),
     )
-    result = apply_edits(edits, {"a.py": TEXT}, room(shown_file("a.py", TEXT)), RULES).result
+    result = apply_edits(edits, {"a.py": TEXT}, package(shown_file("a.py", TEXT)), RULES).result
     assert describe(result) == snapshot("""\
 Edit 1 (a.py): AMBIGUOUS. The search text stands more than once. Add the lines around it until it stands once.
 It matched 2 times, at lines 2, 7.
@@ -34,7 +34,7 @@ Nothing was applied: the files are as shown. Give all edits again.\
 
 def test_success_needs_no_feedback() -> None:
     edits = (PatchEdit(kind="edit", file_path="a.py", search="def f(a):", replacement="def f(c):"),)
-    result = apply_edits(edits, {"a.py": TEXT}, room(shown_file("a.py", TEXT)), RULES).result
+    result = apply_edits(edits, {"a.py": TEXT}, package(shown_file("a.py", TEXT)), RULES).result
     assert describe(result) == ""
 
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.rooms import room, shown_file, shown_symbol
+from tests.fakes.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.artifacts.package import ContextPackage
@@ -90,7 +90,7 @@ def apply(
 ) -> Applied:
     path = edits[0].file_path
     rules = EditRules(targets=(TargetFile(path=path),) if target else ())
-    return apply_edits(edits, {path: text}, shown or room(shown_file(path, text)), rules)
+    return apply_edits(edits, {path: text}, shown or package(shown_file(path, text)), rules)
 
 
 def result(*edits: PatchEdit, text: str = PYTHON) -> str:
@@ -262,7 +262,7 @@ def test_of_two_inserts_after_one_symbol_the_second_goes_below_the_first() -> No
 
 
 def test_a_symbol_and_its_new_neighbours_change_in_one_answer() -> None:
-    shown = room(shown_symbol("a.py", PYTHON, "Box.open", 14, 16))
+    shown = package(shown_symbol("a.py", PYTHON, "Box.open", 14, 16))
     edits = (
         insert("after", "Box.open", METHOD),
         insert("before", "Box.open", METHOD.replace("lock", "free")),
@@ -297,7 +297,7 @@ def test_a_symbol_and_its_new_neighbours_change_in_one_answer() -> None:
 )
 def test_a_refused_insert_has_its_code_and_changes_nothing(edit: PatchEdit, code: str, detail: str) -> None:
     rules = EditRules(targets=(TargetFile(path="a.py"),))
-    applied = apply_edits((edit,), {"a.py": PYTHON}, room(shown_file("a.py", PYTHON)), rules)
+    applied = apply_edits((edit,), {"a.py": PYTHON}, package(shown_file("a.py", PYTHON)), rules)
     (report,) = applied.result.reports
     assert (report.code.value, report.kind) == (code, "insert")
     assert detail in report.detail
@@ -337,14 +337,14 @@ def test_what_was_inserted_already_is_not_inserted_again(place: InsertPlace) -> 
 
 
 def test_in_a_file_that_is_no_target_the_place_is_at_or_in_what_was_shown() -> None:
-    shown = room(shown_symbol("a.py", PYTHON, "Box.open", 14, 16))
+    shown = package(shown_symbol("a.py", PYTHON, "Box.open", 14, 16))
     assert apply(insert("after", "Box.open", METHOD), shown=shown, target=False).result.success
     reports = apply(insert("after", "main", FUNCTION), shown=shown, target=False).result.reports
     assert [report.code.value for report in reports] == ["WRONG_FILE"]
 
 
 def test_a_neighbour_that_only_the_context_knows_is_found() -> None:
-    shown = room(shown_symbol("a.py", PYTHON, "LIMIT", 3, 3))
+    shown = package(shown_symbol("a.py", PYTHON, "LIMIT", 3, 3))
     applied = apply(insert("after", "LIMIT", "MOST = 4"), shown=shown)
     assert "LIMIT = 3\nMOST = 4\n" in str(applied.texts["a.py"])
 

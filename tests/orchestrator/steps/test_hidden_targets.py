@@ -2,7 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.fakes import repositories
-from tests.fakes.rooms import room, shown_symbol
+from tests.fakes.packages import package, shown_symbol
 
 from clean_room_agent.artifacts.package import ContextPackage, Detail, DroppedItem
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
@@ -23,12 +23,12 @@ def dropped(path: str, symbol: str | None, detail: Detail = "primary") -> Droppe
     return DroppedItem(path=path, symbol=symbol, detail=detail, tokens=9_000, reason="does not fit")
 
 
-def room_without(*items: DroppedItem) -> ContextPackage:
-    return replace(room(shown_symbol("a.py", TEXT, "parse", 1, 2)), dropped=items)
+def package_without(*items: DroppedItem) -> ContextPackage:
+    return replace(package(shown_symbol("a.py", TEXT, "parse", 1, 2)), dropped=items)
 
 
-def test_what_a_step_names_and_the_room_left_out_is_unshown() -> None:
-    found = room_without(
+def test_what_a_step_names_and_the_context_left_out_is_unshown() -> None:
+    found = package_without(
         dropped("a.py", "Reader.read"),
         dropped("b.py", "Deep.parse (lines 60-90)"),
         dropped("b.py", "Deep.parse (lines 10-59)"),

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.fakes.rooms import room, shown_file, shown_symbol
+from tests.fakes.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
@@ -16,7 +16,7 @@ from clean_room_agent.orchestrator.steps.missing_context import (
 )
 
 KNOWN = {"a.py", "b.py", "tests/test_b.py"}
-SHOWN = room(shown_file("a.py", "import b\n"))
+SHOWN = package(shown_file("a.py", "import b\n"))
 
 
 def report(path: str, code: EditCode) -> EditReport:
@@ -44,7 +44,7 @@ def step_that_changes(*paths: str) -> PlanStep:
 
 def test_files_of_a_step_that_are_shown_in_part_are_wanted_whole_where_there_is_room() -> None:
     step = step_that_changes("a.py", "b.py", "c.py", "huge.py", "unreadable.py")
-    seen = room(shown_file("a.py", "import b\n"), shown_symbol("b.py", "def part(): ...\n", "part", 1, 1))
+    seen = package(shown_file("a.py", "import b\n"), shown_symbol("b.py", "def part(): ...\n", "part", 1, 1))
     left = seen.budget.context_window - seen.budget.reserved_tokens - seen.budget.used_tokens
     sizes = {"a.py": 9, "b.py": left, "c.py": 10, "huge.py": left}
     request = not_shown_whole(step, seen, sizes)
@@ -59,7 +59,7 @@ def test_a_step_whose_files_are_shown_whole_lacks_none() -> None:
     assert not_shown_whole(step_that_changes("a.py"), SHOWN, {"a.py": 9}) is None
 
 
-def test_failing_tests_ask_for_what_they_name_and_the_room_did_not_show() -> None:
+def test_failing_tests_ask_for_what_they_name_and_the_context_did_not_show() -> None:
     evidence = Evidence(
         tests=(
             FailingTest(name="tests/test_b.py::test_one"),
@@ -92,7 +92,7 @@ def test_a_failing_test_is_asked_for_by_the_name_that_its_runner_gives(name: str
     assert (request is not None) == bool(file)
     if request is not None:
         assert request.missing_tests == (name,)
-        assert missing_after_tests(evidence, room(shown_file(file, "x\n")), {file}) is None
+        assert missing_after_tests(evidence, package(shown_file(file, "x\n")), {file}) is None
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_failure_within_what_was_shown_lacks_nothing() -> None:
 
 def test_what_is_called_wrongly_and_shown_lacks_nothing() -> None:
     said = "TypeError: Parser.__init__() got an unexpected keyword argument 'strict'"
-    shown = room(shown_file("a.py", "class Parser:\n    pass\n"))
+    shown = package(shown_file("a.py", "class Parser:\n    pass\n"))
     assert missing_after_tests(Evidence(messages=(said,)), shown, KNOWN) is None
 
 
@@ -138,13 +138,13 @@ def test_what_is_called_wrongly_and_cannot_be_changed_is_asked_for(
     """A caller was changed before the signature: the signature must come among what may be changed."""
     said = "TypeError: Parser.close() takes 1 positional argument but 2 were given"
     item = shown_symbol("b.py", "def close(self): ...\n", "Parser.close", 1, 1, detail="supporting")
-    request = missing_after_tests(Evidence(messages=(said,)), room(replace(item, section=section)), KNOWN)
+    request = missing_after_tests(Evidence(messages=(said,)), package(replace(item, section=section)), KNOWN)
     assert (request.missing_symbols if request else ()) == wanted
 
 
 def test_a_newly_failing_test_asks_for_its_code_though_its_file_is_partly_shown() -> None:
     text = "def test_one(): pass\ndef test_two(): pass\n"
-    shown = room(shown_symbol("tests/test_b.py", text, "test_one", 1, 1))
+    shown = package(shown_symbol("tests/test_b.py", text, "test_one", 1, 1))
     names = ("tests/test_b.py::test_one", "tests/test_b.py::TestB::test_two[1-x]")
     evidence = Evidence(tests=tuple(FailingTest(name=name) for name in names))
     request = missing_after_tests(evidence, shown, KNOWN, newly_failing=names)
@@ -165,12 +165,12 @@ def test_the_code_of_a_test_is_found_by_the_names_of_all_runners(name: str, code
     path = "tests/b.test.ts" if " > " in name else "tests/test_b.py"
     known = {path, "src/b.py"}
     evidence = Evidence(tests=(FailingTest(name=name),))
-    other = room(shown_symbol(path, "other\n", "other", 1, 1), shown_file("src/b.py", "x\n"))
+    other = package(shown_symbol(path, "other\n", "other", 1, 1), shown_file("src/b.py", "x\n"))
     request = missing_after_tests(evidence, other, known, newly_failing=(name,))
     assert request is not None
     assert request.missing_tests == (name,)
     test = shown_symbol(path, code, "it", 1, 1, detail="supporting")
-    shown = room(replace(test, section="tests"), shown_file("src/b.py", "x\n"))
+    shown = package(replace(test, section="tests"), shown_file("src/b.py", "x\n"))
     assert missing_after_tests(evidence, shown, known, newly_failing=(name,)) is None
 
 

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 from tests.retrieval.test_retriever import IMPORTS, SHOP
-from tests.retrieval.world import World, room_request
+from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.db.curated.history_rows import load_pairs
@@ -13,7 +13,7 @@ Make = Callable[..., World]
 
 
 def candidates(world: World, **fields: object) -> dict[str, Candidate]:
-    request = room_request(**fields)
+    request = context_request(**fields)
     source = world.source()
     found, _ = find_candidates(request, named_in(request, source).query, source)
     return {entry.path: entry for entry in found}

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 from tests.retrieval.test_retriever import IMPORTS, SHOP
-from tests.retrieval.world import World, room_request
+from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.retrieval.analysis import named_in
@@ -11,7 +11,7 @@ Make = Callable[..., World]
 
 
 def nearest(world: World, **fields: object) -> Nearest:
-    request, source = room_request(**fields), world.source()
+    request, source = context_request(**fields), world.source()
     return find_nearest(request, named_in(request, source).query, source, available_tokens=4000)
 
 

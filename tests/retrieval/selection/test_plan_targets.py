@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection
 
 from tests.retrieval.test_retriever import large_module
-from tests.retrieval.world import World, room_request
+from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import StackFrame
 from clean_room_agent.artifacts.tasks import TaskQuery
@@ -35,7 +35,7 @@ def target(
     assert row is not None
     entry = Candidate(path=path, file_id=row.id, tier=0, score=1.0, reasons=("named by the plan",))
     context = StageContext(
-        request=room_request(files=(path,), symbols=symbols),
+        request=context_request(files=(path,), symbols=symbols),
         available_tokens=4000,
         candidates=(entry,),
         files=(entry,),

@@ -34,7 +34,7 @@ CHAINS = (
         ORDER BY a.id""",
     ),
     (
-        # A retry is shown the room of the first attempt: the decisions stand under the pass without its ":retry_<n>".
+        # A retry is shown the context of the first attempt: the decisions stand under the pass without its ":retry_<n>".
         "attempt {1} of {0} was accepted and its pass records no decision on what it was shown",
         """SELECT t.task_id, a.attempt FROM run_attempts AS a JOIN task_runs AS t ON t.id = a.task_run_id
         WHERE a.outcome = 'applied_and_passed' AND NOT EXISTS (

@@ -1,4 +1,4 @@
-"""Rooms made again because a failed attempt showed that something was missing, and what else was done about failures."""
+"""Contexts made again because a failed attempt showed that something was missing, and what else was done about failures."""
 
 from dataclasses import dataclass
 

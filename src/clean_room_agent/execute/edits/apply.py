@@ -41,7 +41,7 @@ class _File:
 
     text: str | None
     spans: tuple[SymbolSpan, ...] = ()
-    """Of the symbols that the room shows."""
+    """Of the symbols that the context shows."""
     written: list[tuple[int, int]] = field(default_factory=list)
     """What earlier edits of this answer changed, as character offsets in `text`."""
 
@@ -58,7 +58,7 @@ def paths_named(edits: Iterable[PatchEdit]) -> tuple[str, ...]:
 
 
 def apply_edits(
-    edits: tuple[PatchEdit, ...], files: Mapping[str, str], room: ContextPackage, rules: EditRules
+    edits: tuple[PatchEdit, ...], files: Mapping[str, str], package: ContextPackage, rules: EditRules
 ) -> Applied:
     """Every edit judged in answer order, each against the result of those before it; all stand, or none.
 
@@ -66,7 +66,7 @@ def apply_edits(
     (`paths_named`). After a refusal the remaining edits are still judged, as if the refused one had not been there, so
     that one report tells all.
     """
-    edited = _EditedTexts(files=files, room=room, rules=rules)
+    edited = _EditedTexts(files=files, package=package, rules=rules)
     reports = [edited.judge(index, edit) for index, edit in enumerate(edits)]
     if all(report.code.accepted for report in reports):
         reports = edited.check_results(reports)
@@ -84,17 +84,17 @@ def apply_edits(
 class _EditedTexts:
     """The texts of one answer under way."""
 
-    def __init__(self, *, files: Mapping[str, str], room: ContextPackage, rules: EditRules) -> None:
+    def __init__(self, *, files: Mapping[str, str], package: ContextPackage, rules: EditRules) -> None:
         self._originals = dict(files)
-        self._room = room
+        self._package = package
         self._rules = rules
         self._files: dict[str, _File] = {}
-        self._tags_shown = any(holds_tags(item.text) for item in room.items)
+        self._tags_shown = any(holds_tags(item.text) for item in package.items)
 
     def judge(self, index: int, edit: PatchEdit) -> EditReport:
         """What becomes of one edit; an accepted one is applied to the edited texts."""
         file = self._file(edit.file_path)
-        refusal = refuse_path(edit, self._rules, self._room, exists=edit.file_path in self._originals)
+        refusal = refuse_path(edit, self._rules, self._package, exists=edit.file_path in self._originals)
         report = EditReport(index=index, file_path=edit.file_path, kind=edit.kind, code=EditCode.APPLIED)
         if refusal is None and edit.kind != "delete":
             refusal = self._refuse_text(edit, file)
@@ -143,7 +143,7 @@ class _EditedTexts:
     def _file(self, path: str) -> _File:
         if path not in self._files:
             text = self._originals.get(path)
-            items = [item for item in self._room.primary() if item.path == path]
+            items = [item for item in self._package.primary() if item.path == path]
             self._files[path] = _File(text=text, spans=symbol_spans(items, text) if text is not None else ())
         return self._files[path]
 
@@ -199,7 +199,7 @@ class _EditedTexts:
         assert file.text is not None
         if not edit.search.strip():
             return replace(report, code=EditCode.NO_MATCH, detail="the search text is empty")
-        whole = not only_symbols_shown(edit.file_path, self._rules, self._room)
+        whole = not only_symbols_shown(edit.file_path, self._rules, self._package)
         scopes = shown_ranges(file.spans, file.text)
         match = find(file.text, edit.search, replacement=edit.replacement, scopes=scopes, whole_file=whole)
         if not match.hits:
@@ -253,12 +253,12 @@ class _EditedTexts:
         return replace(report, code=EditCode.NO_MATCH, detail=detail, nearest=near.text)
 
     def _locate_symbol(self, report: EditReport, edit: PatchEdit, file: _File) -> _Found | EditReport:
-        """Where a shown symbol stands: as the room gives it, else as the syntax does of a file shown whole, or within what is
+        """Where a shown symbol stands: as the context gives it, else as the syntax does of a file shown whole, or within what is
         shown of it.
         """
         assert file.text is not None
         spans = named(file.spans, edit.symbol)
-        whole = any(item.symbol is None and item.path == edit.file_path for item in self._room.primary())
+        whole = any(item.symbol is None and item.path == edit.file_path for item in self._package.primary())
         if not spans:
             shown_parts = shown_ranges(file.spans, file.text)
             inside = tuple(
@@ -291,7 +291,7 @@ class _EditedTexts:
             return replace(
                 report, code=splice.code, matches=len(splice.lines), lines=splice.lines, detail=splice.detail
             )
-        if only_symbols_shown(edit.file_path, self._rules, self._room) and not any(
+        if only_symbols_shown(edit.file_path, self._rules, self._package) and not any(
             span.start <= splice.start <= span.end for span in file.spans
         ):
             return replace(report, code=EditCode.WRONG_FILE, detail=OUTSIDE_SHOWN)

@@ -1,6 +1,6 @@
 """Where the search text of an edit stands: six tiers, the first that matches at all decides.
 
-    1, 2  exactly, inside the symbols that the room showed; in the file
+    1, 2  exactly, inside the symbols that the context showed; in the file
     3, 4  the same two scopes, with line ends and trailing white space normalised
     5, 6  the same two scopes, also with one constant shift of indentation
 
@@ -60,7 +60,7 @@ def find(
 ) -> Match:
     """Where `search` stands in `text`, by the first tier that matches.
 
-    `scopes` are the character spans of the symbols that the room showed. `replacement` matters for one case only: a
+    `scopes` are the character spans of the symbols that the context showed. `replacement` matters for one case only: a
     line quoted without its indentation, to be replaced by several lines that are not indented either, is not exact.
     """
     if not search.strip():

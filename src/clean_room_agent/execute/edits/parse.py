@@ -8,7 +8,7 @@ The text between tags is raw, so it may hold lines that look like tags. Where a 
 
 "Well formed" leaves no tag outside a block. So a whole example of the format survives inside a content, and a lone
 half of one does too wherever it can be told apart. (A forgotten closing tag can look like the latter: `apply` accepts
-unpaired tags only where the file or the room holds tags.) Both rules are tried with tags that stand alone on a line
+unpaired tags only where the file or the context holds tags.) Both rules are tried with tags that stand alone on a line
 from its first column on; if that fails, or overlooks a block, with indented tags and tags that share a line with text.
 """
 

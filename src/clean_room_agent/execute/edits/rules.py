@@ -1,4 +1,4 @@
-"""What an edit may touch: the step's targets and what its room showed whole, and never what protects the tests."""
+"""What an edit may touch: the step's targets and what its context showed whole, and never what protects the tests."""
 
 import json
 import tomllib
@@ -28,7 +28,7 @@ class EditRules:
     targets: tuple[TargetFile, ...]
     """Of the step."""
     planned: tuple[str, ...] = ()
-    """What else the plan names: tests and test configuration among them may be edited where the room showed them."""
+    """What else the plan names: tests and test configuration among them may be edited where the context showed them."""
     protected: tuple[str, ...] = ()
     """Glob patterns of `[edit].protected`."""
     scripts: tuple[str, ...] = ()
@@ -53,7 +53,9 @@ class Refusal:
     detail: str
 
 
-def refuse_path(edit: PatchEdit, rules: EditRules, room: ContextPackage, *, exists: bool) -> Refusal | None:
+def refuse_path(
+    edit: PatchEdit, rules: EditRules, package: ContextPackage, *, exists: bool
+) -> Refusal | None:
     """Why this step may not touch the edit's file; None when it may."""
     fault = path_fault(edit.file_path)
     if fault and not is_control_path(edit.file_path):
@@ -61,7 +63,7 @@ def refuse_path(edit: PatchEdit, rules: EditRules, room: ContextPackage, *, exis
     protection = _protection(edit.file_path, rules, exists=exists)
     if protection:
         return Refusal(code=EditCode.PROTECTED, detail=f"{edit.file_path} {protection}")
-    return _refuse_unplanned(edit, rules, room)
+    return _refuse_unplanned(edit, rules, package)
 
 
 def _protection(path: str, rules: EditRules, *, exists: bool) -> str:
@@ -78,10 +80,10 @@ def _protection(path: str, rules: EditRules, *, exists: bool) -> str:
     return ""
 
 
-def _refuse_unplanned(edit: PatchEdit, rules: EditRules, room: ContextPackage) -> Refusal | None:
+def _refuse_unplanned(edit: PatchEdit, rules: EditRules, package: ContextPackage) -> Refusal | None:
     path, role = edit.file_path, rules.role(edit.file_path)
-    if role is None and not _is_shown(path, room):
-        detail = f"{path} is neither a target of this step nor shown; edit only: {', '.join(_editable(rules, room))}"
+    if role is None and not _is_shown(path, package):
+        detail = f"{path} is neither a target of this step nor shown; edit only: {', '.join(_editable(rules, package))}"
         return Refusal(code=EditCode.WRONG_FILE, detail=detail)
     if edit.kind == "delete" and role != "delete":
         return Refusal(code=EditCode.PROTECTED, detail=f"the plan does not say that {path} is to be deleted")
@@ -116,16 +118,16 @@ def tool_settings(path: str, text: str) -> object:
     return None
 
 
-def only_symbols_shown(path: str, rules: EditRules, room: ContextPackage) -> bool:
-    """Whether the step may edit nothing of `path` but the symbols that the room shows."""
+def only_symbols_shown(path: str, rules: EditRules, package: ContextPackage) -> bool:
+    """Whether the step may edit nothing of `path` but the symbols that the context shows."""
     return rules.role(path) is None and all(
-        item.symbol is not None for item in room.primary() if item.path == path
+        item.symbol is not None for item in package.primary() if item.path == path
     )
 
 
-def _is_shown(path: str, room: ContextPackage) -> bool:
-    return any(item.path == path for item in room.primary())
+def _is_shown(path: str, package: ContextPackage) -> bool:
+    return any(item.path == path for item in package.primary())
 
 
-def _editable(rules: EditRules, room: ContextPackage) -> list[str]:
-    return sorted({target.path for target in rules.targets} | {item.path for item in room.primary()})
+def _editable(rules: EditRules, package: ContextPackage) -> list[str]:
+    return sorted({target.path for target in rules.targets} | {item.path for item in package.primary()})

@@ -1,4 +1,4 @@
-"""The spans of the symbols that a room shows, in the texts as they are now."""
+"""The spans of the symbols that a context shows, in the texts as they are now."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -7,7 +7,7 @@ from clean_room_agent.artifacts.ids import adjustment_pass
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
-from clean_room_agent.artifacts.tasks import RoomRequest
+from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.plan import Planned, adjust
 from clean_room_agent.execute.plan_drafts import StepOutcome
@@ -76,12 +76,12 @@ def _revise(
     known = run.tree().paths
     route = run.limits.orchestrator.adjusting
     asks = bool(left) and (route == "one-call" or bool(outcomes[-1].failures))
-    room = _room(run, part, left, pass_id) if asks else None
+    package = _package(run, part, left, pass_id) if asks else None
     if asks:
         run.observer.notice(PassProgress(doing="revising the remaining steps"))
     return adjust(
         run.models,
-        room,
+        package,
         part,
         left,
         outcomes,
@@ -94,14 +94,14 @@ def _revise(
     )
 
 
-def _room(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> ContextPackage:
+def _package(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> ContextPackage:
     """What the remaining steps are about, as the tree holds it now."""
     known = run.tree().paths
     files = {target.path for step in left for target in step.target_files if target.path in known}
     accepted = run.progress.accepted
     run.observer.notice(PassProgress(doing="looking for what it needs"))
     return run.context.retrieve(
-        RoomRequest(
+        ContextRequest(
             pass_id=pass_id,
             mode="plan",
             role="reasoning",

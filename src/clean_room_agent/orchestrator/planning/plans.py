@@ -12,7 +12,7 @@ from clean_room_agent.artifacts.ids import ID_LENGTH, meta_plan_pass, part_plan_
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan
-from clean_room_agent.artifacts.tasks import RoomRequest
+from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.execute.decomposed_parts import change_points_tokens
 from clean_room_agent.execute.decomposed_steps import symbol_targets_tokens
 from clean_room_agent.execute.fallback_plans import files_in_scope, whole_part, whole_task
@@ -33,7 +33,7 @@ from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.planning.plan_pass import PlanPass, plan_pass
-from clean_room_agent.orchestrator.resume.kept_context import ROOM, fits
+from clean_room_agent.orchestrator.resume.kept_context import CONTEXT, fits
 from clean_room_agent.orchestrator.run import CONTEXT_OF, Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.testing.command_files import scripts_of
@@ -53,11 +53,11 @@ def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
 
 def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
     route = run.limits.orchestrator.planning
-    room = _room(run, meta_plan_request(run.models, pass_id, run.words, evidence, route))
+    package = _package(run, meta_plan_request(run.models, pass_id, run.words, evidence, route))
     run.observer.notice(PassProgress(doing="dividing the task into parts"))
     planned = make_meta_plan(
         run.models,
-        room,
+        package,
         pass_id=pass_id,
         evidence=evidence,
         limits=plan_limits(run.models, run.limits.orchestrator),
@@ -66,7 +66,7 @@ def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
     note_planned(run, pass_id, planned)
     plan = planned.value
     if plan is None:
-        return _instead_of_parts(run, room, planned.faults)
+        return _instead_of_parts(run, package, planned.faults)
     names = ", ".join(part.id for part in plan.parts)
     detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}{how_made(route, planned)}"
     return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
@@ -124,12 +124,12 @@ def _plan_part(
         rejected=refused(earlier),
         route=run.limits.orchestrator.planning,
     )
-    shared = _shared_room(run, meta, request) if failed is None else None
-    room = shared or _room(run, request)
+    shared = _shared_package(run, meta, request) if failed is None else None
+    package = shared or _package(run, request)
     run.observer.notice(PassProgress(doing="dividing it into steps"))
     planned = make_part_plan(
         run.models,
-        room,
+        package,
         part,
         meta,
         pass_id=pass_id,
@@ -145,7 +145,7 @@ def _plan_part(
     note_planned(run, pass_id, planned)
     plan = planned.value
     if plan is None:
-        return _instead_of_steps(run, room, part, planned.faults, failed)
+        return _instead_of_steps(run, package, part, planned.faults, failed)
     if failed is not None:
         plan = _with_own_names(plan, f"-{failed.number + 1}")
     how = how_made(run.limits.orchestrator.planning, planned)
@@ -153,29 +153,29 @@ def _plan_part(
     return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
 
 
-def _instead_of_parts(run: Run, room: ContextPackage, faults: tuple[str, ...]) -> PassEnd:
+def _instead_of_parts(run: Run, package: ContextPackage, faults: tuple[str, ...]) -> PassEnd:
     """The end of a meta-plan that did not come: the task as one part, where that is wanted and has files."""
     why = f"no valid plan: {'; '.join(faults)}"
     if not run.limits.orchestrator.plan_fallback:
         return PassEnd(success=False, detail=why)
-    files = _editable_scope(run, room)
+    files = _editable_scope(run, package)
     if not files:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
     plan = whole_task(run.task, files, why)
     (part,) = plan.parts
     return _fallen_back(
-        run, room.pass_id, faults, plan, f"{why}; one part in its place: {_list(part.affected_files)}"
+        run, package.pass_id, faults, plan, f"{why}; one part in its place: {_list(part.affected_files)}"
     )
 
 
 def _instead_of_steps(
-    run: Run, room: ContextPackage, part: Part, faults: tuple[str, ...], failed: FailedPlan | None
+    run: Run, package: ContextPackage, part: Part, faults: tuple[str, ...], failed: FailedPlan | None
 ) -> PassEnd:
     """The end of a part's plan that did not come: the part as one step, where that is wanted, new, and has files."""
     why = f"no valid plan: {'; '.join(faults)}"
     if not run.limits.orchestrator.plan_fallback:
         return PassEnd(success=False, detail=why)
-    plan = whole_part(part, run.task, _editable_scope(run, room), run.tree().paths)
+    plan = whole_part(part, run.task, _editable_scope(run, package), run.tree().paths)
     if plan is None:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
     targets = plan.steps[0].target_files
@@ -184,7 +184,7 @@ def _instead_of_steps(
             return PassEnd(success=False, detail=f"{why}; the part as one step was tried before")
         plan = _with_own_names(plan, f"-{failed.number + 1}")
     files = _list(target.path for target in targets)
-    return _fallen_back(run, room.pass_id, faults, plan, f"{why}; one step in its place: {files}")
+    return _fallen_back(run, package.pass_id, faults, plan, f"{why}; one step in its place: {files}")
 
 
 def _fallen_back(
@@ -194,11 +194,11 @@ def _fallen_back(
     return PassEnd(success=False, detail=detail, plan=plan.model_dump_json(), fallback=True)
 
 
-def _editable_scope(run: Run, room: ContextPackage) -> tuple[str, ...]:
+def _editable_scope(run: Run, package: ContextPackage) -> tuple[str, ...]:
     """The files in scope that an edit could change, best first."""
     tree = run.tree()
     scripts = scripts_of(run.bench.commands, tree.paths)
-    files = files_in_scope(room, protected=run.limits.edit.protected, scripts=scripts)
+    files = files_in_scope(package, protected=run.limits.edit.protected, scripts=scripts)
     texts, _ = tree.texts(files)
     return tuple(path for path in files if path in texts)
 
@@ -207,34 +207,40 @@ def _list(paths: Iterable[str]) -> str:
     return ", ".join(paths)
 
 
-def _shared_room(run: Run, meta: MetaPlan, request: RoomRequest) -> ContextPackage | None:
+def _shared_package(run: Run, meta: MetaPlan, request: ContextRequest) -> ContextPackage | None:
     """The context of the meta-plan, where nothing was changed since and it serves the part as well; else None."""
     first = meta_plan_pass(run.task_id)
-    room = run.journal.newest(first, ROOM, ContextPackage)
-    if room is None or run.progress.head != run.base or not serves_part(run.models, room, meta, request):
+    package = run.journal.newest(first, CONTEXT, ContextPackage)
+    if (
+        package is None
+        or run.progress.head != run.base
+        or not serves_part(run.models, package, meta, request)
+    ):
         return None
     run.recorder.event(request.pass_id, CONTEXT_OF, relative_pass(first))
-    return replace(room, pass_id=request.pass_id)
+    return replace(package, pass_id=request.pass_id)
 
 
-def serves_part(models: ModelClient, room: ContextPackage, meta: MetaPlan, request: RoomRequest) -> bool:
+def serves_part(
+    models: ModelClient, package: ContextPackage, meta: MetaPlan, request: ContextRequest
+) -> bool:
     """Whether the context of the meta-plan serves the only part of a task as well: the task's words are the same, it shows
     all files that the part names, and the part's prompt leaves it enough.
     """
     return (
         len(meta.parts) == 1
-        and room.task == request.task
-        and {item.path for item in room.items}.issuperset(request.files)
-        and fits(room, models.window(request.role), request.extra_reserved)
+        and package.task == request.task
+        and {item.path for item in package.items}.issuperset(request.files)
+        and fits(package, models.window(request.role), request.extra_reserved)
     )
 
 
 def meta_plan_request(
     models: ModelClient, pass_id: str, words: str, evidence: Evidence, route: Route = "one-call"
-) -> RoomRequest:
+) -> ContextRequest:
     """What the meta-plan asks of retrieval."""
     tokens_of = change_points_tokens if route == "decomposed" else meta_plan_tokens
-    return RoomRequest(
+    return ContextRequest(
         pass_id=pass_id,
         mode="plan",
         role="reasoning",
@@ -255,11 +261,11 @@ def part_plan_request(
     known: Container[str],
     rejected: Rejected,
     route: Route = "one-call",
-) -> RoomRequest:
+) -> ContextRequest:
     """What the plan of a part asks of retrieval; `known` are the files that there are."""
     tokens_of = symbol_targets_tokens if route == "decomposed" else part_plan_tokens
     need = tokens_of(models, words, part, goal=goal, evidence=evidence, rejected=rejected)
-    return RoomRequest(
+    return ContextRequest(
         pass_id=pass_id,
         mode="plan",
         role="reasoning",
@@ -288,7 +294,7 @@ def _beyond_reserve(models: ModelClient, need: int) -> int:
     return max(0, need - models.window("reasoning").reserved)
 
 
-def _room(run: Run, request: RoomRequest) -> ContextPackage:
+def _package(run: Run, request: ContextRequest) -> ContextPackage:
     run.observer.notice(PassProgress(doing="looking for what it needs"))
     return run.context.retrieve(request)
 

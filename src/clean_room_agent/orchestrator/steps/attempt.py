@@ -131,9 +131,9 @@ class Draw:
 
 
 def ask(
-    run: Run, job: StepJob, room: ContextPackage, *, pass_id: str, number: int, draw: Draw
+    run: Run, job: StepJob, package: ContextPackage, *, pass_id: str, number: int, draw: Draw
 ) -> Implemented:
-    """The coder's answer for the attempt of that number; `room` has the step's scaffold. Several may be asked for at a time.
+    """The coder's answer for the attempt of that number; `package` has the step's scaffold. Several may be asked for at a time.
 
     Raises:
         WindowExceeded: the prompt does not fit.
@@ -141,7 +141,7 @@ def ask(
     action = draw.action
     instruction = replace(
         instruction_with_diff(run, job),
-        unshown=unshown_targets(job.step, room),
+        unshown=unshown_targets(job.step, package),
         failures=tuple(one.summary() for one in draw.told),
         hint=action.hint or (WHOLE_SYMBOLS if action.form == "whole_symbol" else ""),
     )
@@ -164,15 +164,15 @@ def ask(
         )
 
     if not job.scaffold.stands:
-        return answer(room, instruction, "")
-    declared = Declared(room=room, texts=job.scaffold.texts(run.tree()), stubs=job.scaffold.stubs)
+        return answer(package, instruction, "")
+    declared = Declared(package=package, texts=job.scaffold.texts(run.tree()), stubs=job.scaffold.stubs)
     return write_bodies(answer, declared, instruction, lambda text: run.models.count(text, "coding"))
 
 
 def place(
     run: Run,
     job: StepJob,
-    room: ContextPackage,
+    package: ContextPackage,
     answer: Implemented,
     *,
     pass_id: str,
@@ -186,7 +186,7 @@ def place(
     if unusable is not None:
         outcome, detail = unusable
         return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
-    return _apply(run, job, room, answer, fingerprint, pass_id=pass_id, earlier=earlier)
+    return _apply(run, job, package, answer, fingerprint, pass_id=pass_id, earlier=earlier)
 
 
 def instruction_with_diff(run: Run, job: StepJob) -> StepInstruction:
@@ -212,9 +212,9 @@ def _evidence_bound(run: Run) -> int:
     return evidence_bound(run.models.window(IMPLEMENT).context)
 
 
-def tell_unshown(run: Run, job: StepJob, room: ContextPackage, pass_id: str, *, first: bool) -> None:
+def tell_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, *, first: bool) -> None:
     """The record, and at a step's `first` attempt whoever watches, knows what the step names and its prompt cannot show."""
-    unshown = unshown_targets(job.step, room)
+    unshown = unshown_targets(job.step, package)
     for name in unshown:
         run.recorder.event(pass_id, "target_not_shown", name)
     if unshown and first:
@@ -236,7 +236,7 @@ def _unusable(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
 def _apply(
     run: Run,
     job: StepJob,
-    room: ContextPackage,
+    package: ContextPackage,
     answer: Implemented,
     fingerprint: str,
     *,
@@ -245,7 +245,7 @@ def _apply(
 ) -> Tried:
     head = run.tree()
     tree = job.scaffold.on(head)
-    applied = edited(run, job, room, tree, answer.step.edits)
+    applied = edited(run, job, package, tree, answer.step.edits)
     refusal = "" if applied.result.success else describe(applied.result)
     texts = job.scaffold.merged(applied.texts, head)
     untouched = () if refusal else _untouched_targets(job, applied, tree, texts)
@@ -256,7 +256,7 @@ def _apply(
     if isinstance(changes, EditReport):
         refusal, changes = changes.detail, {}
     if refusal:
-        missing = missing_after_refusal(applied.result.reports, room, tree.paths)
+        missing = missing_after_refusal(applied.result.reports, package, tree.paths)
         return Tried(
             outcome=AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.REFUSED,
             detail=applied.result.error_info or refusal,
@@ -290,7 +290,9 @@ def _apply(
     )
 
 
-def edited(run: Run, job: StepJob, room: ContextPackage, tree: Tree, edits: tuple[PatchEdit, ...]) -> Applied:
+def edited(
+    run: Run, job: StepJob, package: ContextPackage, tree: Tree, edits: tuple[PatchEdit, ...]
+) -> Applied:
     """What the edits make of `tree`, within the bounds of the step."""
     texts, uneditable = tree.texts(paths_named(edits))
     rules = EditRules(
@@ -300,7 +302,7 @@ def edited(run: Run, job: StepJob, room: ContextPackage, tree: Tree, edits: tupl
         scripts=scripts_of(run.bench.commands, tree.paths),
         uneditable=uneditable,
     )
-    return apply_edits(edits, without_rewritten(texts, edits, run.tree()), room, rules)
+    return apply_edits(edits, without_rewritten(texts, edits, run.tree()), package, rules)
 
 
 def _untouched_targets(
@@ -322,7 +324,7 @@ def _untouched_targets(
     return (*left, *(f"write {stub.name}" for stub in unwritten(job.scaffold.stubs, texts)))
 
 
-def judge(run: Run, job: StepJob, room: ContextPackage, tried: Tried, tests: TestRun) -> Tried:
+def judge(run: Run, job: StepJob, package: ContextPackage, tried: Tried, tests: TestRun) -> Tried:
     """The attempt, which waited for its tests, with what they say."""
     before = run.progress.accepted
     assert before is not None, "the baseline runs before the first step"
@@ -342,7 +344,7 @@ def judge(run: Run, job: StepJob, room: ContextPackage, tried: Tried, tests: Tes
     missing = None
     if unfinished or not verdict.passed:
         missing = missing_after_tests(
-            evidence_of(tests), room, run.tree().paths, newly_failing=verdict.newly_failing
+            evidence_of(tests), package, run.tree().paths, newly_failing=verdict.newly_failing
         )
     if verdict.passed:
         outcome = AttemptOutcome.APPLIED_AND_PASSED
@@ -354,7 +356,7 @@ def judge(run: Run, job: StepJob, room: ContextPackage, tried: Tried, tests: Tes
     return Tried(
         outcome=outcome,
         detail=verdict.reason
-        + (f": {undone_in_words(base, tests)}" if unfinished else _left_out(run, job, room, tried))
+        + (f": {undone_in_words(base, tests)}" if unfinished else _left_out(run, job, package, tried))
         + left,
         answer=tried.answer,
         fingerprint=tried.fingerprint,
@@ -384,7 +386,7 @@ def _failed_outcome(tests: TestRun, missing: RefinementRequest | None) -> Attemp
     return AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.TESTS_FAILED
 
 
-def _left_out(run: Run, job: StepJob, room: ContextPackage, tried: Tried) -> str:
+def _left_out(run: Run, job: StepJob, package: ContextPackage, tried: Tried) -> str:
     """A remark on what the step names, its prompt could not show, and the attempt left as it was; "" where nothing."""
-    left = unchanged(unshown_targets(job.step, room), run.tree(), Tree(repo=run.repo, commit=tried.commit))
+    left = unchanged(unshown_targets(job.step, package), run.tree(), Tree(repo=run.repo, commit=tried.commit))
     return f"; unchanged, too large to show: {', '.join(left)}" if left else ""

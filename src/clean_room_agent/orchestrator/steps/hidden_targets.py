@@ -12,15 +12,15 @@ PIECE = re.compile(r"(?P<symbol>.*?)(?: \((?:head|lines (?P<first>\d+)-(?P<last>
 LINES = re.compile(r" \(lines [\d, -]+\)\Z")
 
 
-def unshown_targets(step: PlanStep, room: ContextPackage) -> tuple[str, ...]:
+def unshown_targets(step: PlanStep, package: ContextPackage) -> tuple[str, ...]:
     """The files and symbols that the step names and the context had to leave out, in its order.
 
     A symbol is `path::symbol`; where only some of its lines are left out, `path::symbol (lines 4-90)`.
     """
-    shown = {(item.path, item.symbol) for item in room.primary()}
+    shown = {(item.path, item.symbol) for item in package.primary()}
     paths = {path for path, _ in shown}
     found: dict[str, list[tuple[int, int]]] = {}
-    for item in room.dropped:
+    for item in package.dropped:
         if item.detail != "primary" or (item.path, item.symbol) in shown or not _is_target(item, step):
             continue
         if item.symbol is not None:

@@ -1,4 +1,4 @@
-"""Whether a failed attempt shows that its room lacked something, and what."""
+"""Whether a failed attempt shows that its context lacked something, and what."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -29,14 +29,14 @@ the call or the signature is wrong. Of a test's own code the context shows enoug
 PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
 UNSEEN = frozenset({EditCode.WRONG_FILE, EditCode.NO_MATCH})
 MAX_NAMED = 8
-"""Files, symbols or tests in one request, in order of appearance: more would be a new room, not a refinement."""
+"""Files, symbols or tests in one request, in order of appearance: more would be a new context, not a refinement."""
 
 
 def missing_after_refusal(
-    reports: Sequence[EditReport], room: ContextPackage, known: Collection[str]
+    reports: Sequence[EditReport], package: ContextPackage, known: Collection[str]
 ) -> RefinementRequest | None:
     """What the refused edits reached for that exists in the tree and was not shown whole; None where nothing."""
-    whole = {item.path for item in room.primary() if item.symbol is None}
+    whole = {item.path for item in package.primary() if item.symbol is None}
     files = [
         report.file_path
         for report in reports
@@ -46,22 +46,28 @@ def missing_after_refusal(
         return None
     codes = tuple(f"{report.code}: {report.file_path}" for report in reports if not report.code.accepted)
     return RefinementRequest(
-        reason="an edit named a file that the room did not show whole",
+        reason="an edit named a file that the context did not show whole",
         missing_files=_first(files),
         error_signatures=codes[:MAX_NAMED],
     )
 
 
 def missing_after_tests(
-    evidence: Evidence, room: ContextPackage, known: Collection[str], *, newly_failing: Collection[str] = ()
+    evidence: Evidence,
+    package: ContextPackage,
+    known: Collection[str],
+    *,
+    newly_failing: Collection[str] = (),
 ) -> RefinementRequest | None:
     """What the failing tests name that exists in the tree and was not in the context; None where nothing.
 
     Of a test that fails newly its own code is wanted, of one that failed before its file.
     """
-    shown = {item.path for item in room.items}
+    shown = {item.path for item in package.items}
     frames = [frame.path for frame in evidence.frames if frame.path in known and frame.path not in shown]
-    tests = [name for name in newly_failing if _test_file(name, known) and not _shows_test(room, name, known)]
+    tests = [
+        name for name in newly_failing if _test_file(name, known) and not _shows_test(package, name, known)
+    ]
     tests += [
         name
         for name in evidence.failing_tests
@@ -72,11 +78,11 @@ def missing_after_tests(
     frames += [path for path in told if path in known and path not in shown]
     names = [name for pattern in UNKNOWN_NAME for name in pattern.findall(text)]
     called = [name.removesuffix(".__init__") for name in MISUSED.findall(text)]
-    names += [name for name in called if not _may_change(room, name)]
+    names += [name for name in called if not _may_change(package, name)]
     if not (frames or tests or names):
         return None
     return RefinementRequest(
-        reason="the failing tests name what the room did not show",
+        reason="the failing tests name what the context did not show",
         missing_files=_first(frames),
         missing_symbols=_first(names),
         missing_tests=_first(tests),
@@ -85,20 +91,20 @@ def missing_after_tests(
 
 
 def not_shown_whole(
-    step: PlanStep, room: ContextPackage, sizes: Mapping[str, int]
+    step: PlanStep, package: ContextPackage, sizes: Mapping[str, int]
 ) -> RefinementRequest | None:
     """The files that the step modifies, that the context shows in part and has room to show whole; None where none is.
 
     Args:
         step: whose files may be shown.
-        room: the newest attempt's context.
+        package: the newest attempt's context.
         sizes: tokens of each file that can be shown.
     """
-    whole = {item.path for item in room.primary() if item.symbol is None}
-    left = room.budget.context_window - room.budget.reserved_tokens - room.budget.used_tokens
+    whole = {item.path for item in package.primary() if item.symbol is None}
+    left = package.budget.context_window - package.budget.reserved_tokens - package.budget.used_tokens
     files = []
     for path in dict.fromkeys(target.path for target in step.target_files if target.role == "modify"):
-        shown = sum(item.tokens for item in room.primary() if item.path == path)
+        shown = sum(item.tokens for item in package.primary() if item.path == path)
         if path not in whole and path in sizes and sizes[path] - shown <= left:
             left -= sizes[path] - shown
             files.append(path)
@@ -137,23 +143,23 @@ def _test_file(test: str, known: Collection[str]) -> str:
     return meant or next((path for path in sorted(known) if is_test_path(path) and is_in(test, (path,))), "")
 
 
-def _shows_test(room: ContextPackage, test: str, known: Collection[str]) -> bool:
+def _shows_test(package: ContextPackage, test: str, known: Collection[str]) -> bool:
     """Whether the context shows the test's code, and not its name alone."""
     path, function = _test_file(test, known), _function_of(test)
     word = re.compile(rf"(?<!\w){re.escape(function)}(?!\w)")
     return any(
         (item.detail == "primary" or item.section == "tests") and item.path == path and word.search(item.text)
-        for item in room.items
+        for item in package.items
     )
 
 
-def _may_change(room: ContextPackage, name: str) -> bool:
+def _may_change(package: ContextPackage, name: str) -> bool:
     """Whether the symbol, or code that defines one of its name, stands in code to change or in a test."""
     last = name.rpartition(".")[2]
     defined = re.compile(rf"(?:\bdef|\bclass|\bfunction)\s+{re.escape(last)}\b")
     return any(
         (item.symbol or "").rpartition(".")[2] == last or defined.search(item.text)
-        for item in room.items
+        for item in package.items
         if item.detail == "primary" or item.section == "tests"
     )
 

@@ -21,7 +21,7 @@ from clean_room_agent.orchestrator.steps.attempt import Draw, StepJob, Tried, as
 from clean_room_agent.orchestrator.steps.attempt_record import Attempted, open_attempt, record_attempt
 from clean_room_agent.orchestrator.steps.candidates import Candidate, candidate, choose, why_not
 from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold
-from clean_room_agent.orchestrator.steps.scaffold_attempt import room_with, scaffold_for
+from clean_room_agent.orchestrator.steps.scaffold_attempt import package_with, scaffold_for
 from clean_room_agent.orchestrator.steps.step_context import context_for
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.worktree_pool import at_a_time
@@ -46,7 +46,7 @@ class Round:
 class History:
     """What a step has been through."""
 
-    room: ContextPackage | None = None
+    package: ContextPackage | None = None
     """The context of the newest round, without the scaffold; None before the first."""
     scaffold: Scaffold | None = None
     """None as long as none was asked for."""
@@ -126,15 +126,15 @@ def _make(
     told = () if action.unchanged else tuple(past.told)
     draws = [Draw(action=action, told=told, again=action.unchanged or number > first) for number in numbers]
     try:
-        if past.room is None or numbers[0] == first:
-            past.room = context_for(run, job, past.room, ids[0], action, past.refinements)
+        if past.package is None or numbers[0] == first:
+            past.package = context_for(run, job, past.package, ids[0], action, past.refinements)
         if past.scaffold is None:
             past.scaffold = scaffold_for(
-                run, job, past.room, action, pass_id=ids[0], earlier=past.attempts, known=known is not None
+                run, job, past.package, action, pass_id=ids[0], earlier=past.attempts, known=known is not None
             )
         job = replace(job, scaffold=past.scaffold or NO_SCAFFOLD)
-        room = room_with(run, job.scaffold, past.room)
-        placed = [] if known else _place(run, job, past, room, draws, ids)
+        package = package_with(run, job.scaffold, past.package)
+        placed = [] if known else _place(run, job, past, package, draws, ids)
     except WindowExceeded as error:
         tell(run.recorder, run.observer, run.task_id, f"{error.message} ({error.hint})")
         for one in opened:
@@ -142,7 +142,7 @@ def _make(
         raise
     tests = {} if known else _tests_of(run, past, placed, draws)
     for index, (one, number) in enumerate(zip(opened, numbers, strict=True)):
-        attempted = known or _attempt(run, job, past, room, draws[index], placed[index], tests, ids[index])
+        attempted = known or _attempt(run, job, past, package, draws[index], placed[index], tests, ids[index])
         past.attempts.append(attempted.tried)
         with run.interrupts.shield():
             record_attempt(run, one, attempted, number)
@@ -150,21 +150,21 @@ def _make(
 
 
 def _place(
-    run: Run, job: StepJob, past: History, room: ContextPackage, draws: Sequence[Draw], ids: Sequence[str]
+    run: Run, job: StepJob, past: History, package: ContextPackage, draws: Sequence[Draw], ids: Sequence[str]
 ) -> list[Tried]:
     """The answers are drawn at a time, and placed in their order."""
     count = len(past.attempts)
     for pass_id in ids:
-        tell_unshown(run, job, room, pass_id, first=not count and pass_id == ids[0])
+        tell_unshown(run, job, package, pass_id, first=not count and pass_id == ids[0])
     run.observer.notice(PassProgress(doing="writing the edits"))
 
     def drawn(index: int) -> Implemented:
-        return ask(run, job, room, pass_id=ids[index], number=count + index + 1, draw=draws[index])
+        return ask(run, job, package, pass_id=ids[index], number=count + index + 1, draw=draws[index])
 
     answers = [drawn(0)] if len(ids) == 1 else at_a_time(drawn, len(ids))
     placed: list[Tried] = []
     for pass_id, answer in zip(ids, answers, strict=True):
-        placed.append(place(run, job, room, answer, pass_id=pass_id, earlier=[*past.attempts, *placed]))
+        placed.append(place(run, job, package, answer, pass_id=pass_id, earlier=[*past.attempts, *placed]))
     return placed
 
 
@@ -182,7 +182,7 @@ def _attempt(
     run: Run,
     job: StepJob,
     past: History,
-    room: ContextPackage,
+    package: ContextPackage,
     draw: Draw,
     placed: Tried,
     tests: Mapping[str, TestRun],
@@ -193,7 +193,7 @@ def _attempt(
     if same is not None:
         tried = replace(same, answer=placed.answer, fingerprint=placed.fingerprint, result=placed.result)
     elif placed.waits:
-        tried = judge(run, job, room, placed, tests[placed.diff])
+        tried = judge(run, job, package, placed, tests[placed.diff])
         if tried.outcome is AttemptOutcome.APPLIED_AND_PASSED:
             lint, types = run.bench.inform(tried.commit)
     attempted = Attempted(tried=tried, lint=lint, types=types)

@@ -17,7 +17,7 @@ from clean_room_agent.execute.scaffold import (
     stubs_of,
     why_scaffold,
 )
-from clean_room_agent.execute.scaffold_context import scaffolded_room
+from clean_room_agent.execute.scaffold_context import scaffolded_package
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.history import has_commit
 from clean_room_agent.git.repository import author_of
@@ -47,7 +47,7 @@ class _Unproven:
 def scaffold_for(
     run: Run,
     job: StepJob,
-    room: ContextPackage,
+    package: ContextPackage,
     action: Action,
     *,
     pass_id: str,
@@ -72,7 +72,7 @@ def scaffold_for(
         new, reason = _wanted(run, job)
         if not reason:
             return None
-        made = _make(run, job, room, action, pass_id, new, reason)
+        made = _make(run, job, package, action, pass_id, new, reason)
         run.journal.keep(pass_id, SCAFFOLD, Scaffold, made, inputs)
     run.recorder.event(pass_id, SCAFFOLD if made.stands else SCAFFOLD_DROPPED, made.described())
     return made
@@ -85,13 +85,15 @@ def _is_due(run: Run, earlier: Sequence[Tried]) -> bool:
     return run.limits.solve.scaffold == "always"
 
 
-def room_with(run: Run, scaffold: Scaffold, room: ContextPackage) -> ContextPackage:
+def package_with(run: Run, scaffold: Scaffold, package: ContextPackage) -> ContextPackage:
     """The context as it is once the scaffold stands."""
     if not scaffold.stands:
-        return room
+        return package
     head = run.tree()
     before, _ = head.texts(scaffold.paths)
-    return scaffolded_room(room, before, scaffold.texts(head), lambda text: run.models.count(text, "coding"))
+    return scaffolded_package(
+        package, before, scaffold.texts(head), lambda text: run.models.count(text, "coding")
+    )
 
 
 def _wanted(run: Run, job: StepJob) -> tuple[tuple[str, ...], str]:
@@ -105,7 +107,7 @@ def _wanted(run: Run, job: StepJob) -> tuple[tuple[str, ...], str]:
 def _make(
     run: Run,
     job: StepJob,
-    room: ContextPackage,
+    package: ContextPackage,
     action: Action,
     pass_id: str,
     new: tuple[str, ...],
@@ -118,7 +120,7 @@ def _make(
         try:
             answer = ask_scaffold(
                 run.models,
-                room,
+                package,
                 instruction_with_diff(run, job),
                 new=new,
                 refused=refused,
@@ -133,7 +135,7 @@ def _make(
         if answer.truncated:
             return Scaffold(reason=reason, said="its answer was cut off")
         # A plan may name what belongs to another file: insisted on once.
-        found = _proven(run, job, room, answer, pass_id, () if asked else new, reason)
+        found = _proven(run, job, package, answer, pass_id, () if asked else new, reason)
         if isinstance(found, Scaffold):
             return found
         refused = RefusedScaffold(edits=answer.step.edits, faults=found.faults)
@@ -145,7 +147,7 @@ def _make(
 def _proven(
     run: Run,
     job: StepJob,
-    room: ContextPackage,
+    package: ContextPackage,
     answer: Implemented,
     pass_id: str,
     new: tuple[str, ...],
@@ -155,7 +157,7 @@ def _proven(
     if answer.bad is not None:
         return _Unproven(faults=(answer.bad.fault,))
     tree = run.tree()
-    applied = edited(run, job, room, tree, answer.step.edits)
+    applied = edited(run, job, package, tree, answer.step.edits)
     if not applied.result.success:
         return _Unproven(faults=(describe(applied.result),))
     after = {path: text for path, text in applied.texts.items() if text is not None}

@@ -133,11 +133,11 @@ def _step_seen(run: Run, job: StepJob, past: History) -> StepSeen:
 
 def _unshown(run: Run, job: StepJob, past: History) -> RefinementRequest | None:
     """The step's files that may still be shown whole."""
-    if past.room is None:
+    if past.package is None:
         return None
     texts, _ = run.tree().texts(tuple(target.path for target in job.step.target_files))
     sizes = {path: run.models.count(text, "coding") for path, text in texts.items()}
-    request = not_shown_whole(job.step, past.room, sizes)
+    request = not_shown_whole(job.step, past.package, sizes)
     return request if request and is_new(request, past.refinements) else None
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import implement_pass
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage
-from clean_room_agent.artifacts.tasks import RefinementRequest, RoomRequest
+from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
 from clean_room_agent.execute.implement import (
     StepInstruction,
     raised_answer_tokens,
@@ -21,7 +21,7 @@ from clean_room_agent.orchestrator.steps.attempt import StepJob, instruction_for
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
 
-def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
+def request_for(run: Run, job: StepJob, pass_id: str) -> ContextRequest:
     """What the step's first attempt asks of retrieval."""
     accepted = run.progress.accepted
     evidence = evidence_of(accepted) if accepted is not None else Evidence()
@@ -30,10 +30,10 @@ def request_for(run: Run, job: StepJob, pass_id: str) -> RoomRequest:
 
 def step_request(
     models: ModelClient, pass_id: str, instruction: StepInstruction, evidence: Evidence
-) -> RoomRequest:
+) -> ContextRequest:
     """What a step asks of retrieval: with what its words need beyond the reserve kept free."""
     step = instruction.step
-    return RoomRequest(
+    return ContextRequest(
         pass_id=pass_id,
         mode="implement",
         role="coding",
@@ -49,22 +49,22 @@ def step_request(
 def context_for(
     run: Run,
     job: StepJob,
-    room: ContextPackage | None,
+    package: ContextPackage | None,
     pass_id: str,
     action: Action,
     refinements: list[RefinementRequest],
 ) -> ContextPackage:
-    """The first attempt's room; for a retry the same again, one with what was missing added, or a smaller one."""
+    """The first attempt's context; for a retry the same again, one with what was missing added, or a smaller one."""
     first = request_for(run, job, implement_pass(run.task_id, job.part.id, job.step.id))
-    if room is None:
+    if package is None:
         run.observer.notice(PassProgress(doing="looking for what it needs"))
         return run.context.retrieve(first)
     more = _for_long_answer(run) if action.more_room else 0
     again = replace(first, pass_id=pass_id, extra_reserved=first.extra_reserved + more)
     if action.kind != "refine":
-        return run.context.retrieve(again) if _crowds_the_answer(run, room, again) else room
+        return run.context.retrieve(again) if _crowds_the_answer(run, package, again) else package
     run.observer.notice(PassProgress(doing="looking for what was missing"))
-    before = {_shown_as(item) for item in room.items}
+    before = {_shown_as(item) for item in package.items}
     refined = run.context.refine(refinements[-1], again)
     added = [item for item in refined.items if _shown_as(item) not in before]
     names = tuple(item.path if item.symbol is None else f"{item.path}::{item.symbol}" for item in added)
@@ -83,6 +83,6 @@ def _for_long_answer(run: Run) -> int:
     return raised_answer_tokens(window) - usual_answer_tokens(window)
 
 
-def _crowds_the_answer(run: Run, room: ContextPackage, again: RoomRequest) -> bool:
-    """Whether the room holds more than `again` leaves for content; never so for one that was made for it."""
-    return not fits(room, run.models.window("coding"), again.extra_reserved)
+def _crowds_the_answer(run: Run, package: ContextPackage, again: ContextRequest) -> bool:
+    """Whether the context holds more than `again` leaves for content; never so for one that was made for it."""
+    return not fits(package, run.models.window("coding"), again.extra_reserved)

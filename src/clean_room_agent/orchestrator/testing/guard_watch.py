@@ -34,7 +34,7 @@ class Reader:
 
     def __init__(self, folder: Path, *, max_bytes: int) -> None:
         self._folder = folder
-        self._room = max_bytes
+        self._package = max_bytes
 
     def names(self, pattern: str) -> list[str]:
         """The files' names, sorted.
@@ -54,9 +54,9 @@ class Reader:
             OSError: there is none, or something else stands there.
             TooMuchError: with those read before, there are too many bytes.
         """
-        data = safe_open.read_bytes(self._folder, name, max_bytes=self._room + 1)
-        self._room -= len(data)
-        if self._room < 0:
+        data = safe_open.read_bytes(self._folder, name, max_bytes=self._package + 1)
+        self._package -= len(data)
+        if self._package < 0:
             raise TooMuchError
         return data
 

@@ -179,8 +179,8 @@ def links_to_mount(worktree: Path, repo_top: Path, names: Sequence[str]) -> tupl
     for name in names:
         target = worktree / _inside(name)
         above = target.parent.resolve() == worktree.resolve() / Path(name).parent
-        room = not os.path.lexists(target) or is_empty_folder(worktree, _inside(name))
-        if (repo_top / name).exists() and room and above and name not in strange:
+        package = not os.path.lexists(target) or is_empty_folder(worktree, _inside(name))
+        if (repo_top / name).exists() and package and above and name not in strange:
             found.append((name, (repo_top / name).resolve()))
     return tuple(found)
 

@@ -131,9 +131,9 @@ def _part(part: PartNode, x: int, y: int) -> tuple[Box, list[Box], list[Arrow]]:
 
 
 def _step(step: StepNode, x: int, y: int) -> Box:
-    room = int((STEP_WIDTH - 2 * PAD) / LETTER)
+    letters = int((STEP_WIDTH - 2 * PAD) / LETTER)
     words = step.description or ", ".join(step.files)
-    lines = textwrap.wrap(words, width=room, max_lines=TEXT_LINES, placeholder=" …")
+    lines = textwrap.wrap(words, width=letters, max_lines=TEXT_LINES, placeholder=" …")
     return Box(
         x=x,
         y=y,
@@ -147,8 +147,8 @@ def _step(step: StepNode, x: int, y: int) -> Box:
 
 
 def _short(text: str, width: int) -> str:
-    room = int(width / LETTER / 1.1)
-    return text if len(text) <= room else f"{text[: room - 1]}…"
+    letters = int(width / LETTER / 1.1)
+    return text if len(text) <= letters else f"{text[: letters - 1]}…"
 
 
 def _arrows(boxes: Mapping[str, Box], needs: Mapping[str, Sequence[str]]) -> list[Arrow]:

@@ -18,7 +18,7 @@ from clean_room_agent.report.page.shared_prefixes import Beginning, OwnText, sha
 from clean_room_agent.report.page.time_line import TimeLine, time_line
 from clean_room_agent.report.prompt_lines import framed_items
 from clean_room_agent.report.test_changes import TestsTouched, touched_on_record
-from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, room_passes
+from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, context_passes
 from clean_room_agent.report.validation import ValidationLine, validation_lines
 from clean_room_agent.report.windows import WindowAccount
 
@@ -213,7 +213,7 @@ def _reasons(trace: RunTrace, call_id: int) -> Mapping[str, str]:
     entry = next(one for one in trace.passes for call in one.calls if call.id == call_id)
     return {
         row.path if row.symbol is None else f"{row.path} :: {row.symbol}": row.reason
-        for one in room_passes(trace, entry)
+        for one in context_passes(trace, entry)
         for row in one.decisions
         if row.included
     }

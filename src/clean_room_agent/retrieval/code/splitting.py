@@ -1,4 +1,4 @@
-"""What is alone too large for a room, as line ranges that begin and end with whole statements, members or elements."""
+"""What is alone too large for a context, as line ranges that begin and end with whole statements, members or elements."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.query.file_kinds import FileKind, is_side_file, is_test_file, kind_of
 from clean_room_agent.query.question import Question
 from clean_room_agent.query.ranking import KIND_WEIGHTS
@@ -108,7 +108,7 @@ class _Pool:
 
 
 def find_candidates(
-    request: RoomRequest, query: TaskQuery, source: RepositorySource
+    request: ContextRequest, query: TaskQuery, source: RepositorySource
 ) -> tuple[tuple[Candidate, ...], tuple[Decision, ...]]:
     """The files that may matter, those of tier 0 first, then by score and path; and what was left out on the way."""
     question = _question(request, query)
@@ -132,7 +132,7 @@ def find_candidates(
     return tuple(_candidate(path, pool.files[path], top) for path in kept), tuple(decisions)
 
 
-def search_terms(request: RoomRequest, query: TaskQuery) -> Mapping[str, float]:
+def search_terms(request: ContextRequest, query: TaskQuery) -> Mapping[str, float]:
     """Weighted terms of the request, and of what the analysis adds to it."""
     return _question(request, query).terms
 
@@ -142,7 +142,7 @@ def asks_for_tests(query: TaskQuery) -> bool:
     return query.kind == "test" or any(is_test_file(named) for named in query.paths)
 
 
-def _question(request: RoomRequest, query: TaskQuery) -> Question:
+def _question(request: ContextRequest, query: TaskQuery) -> Question:
     wanted: set[FileKind] = {"test"} if asks_for_tests(query) else set()
     if query.kind == "docs" or any(is_side_file(named) for named in query.paths):
         wanted.add("side")
@@ -165,7 +165,7 @@ def _said(messages: Iterable[str]) -> list[str]:
     ]
 
 
-def _add_planned(request: RoomRequest, pool: _Pool, source: RepositorySource) -> list[Decision]:
+def _add_planned(request: ContextRequest, pool: _Pool, source: RepositorySource) -> list[Decision]:
     decisions = []
     for path in request.files:
         if source.file(path) is None:

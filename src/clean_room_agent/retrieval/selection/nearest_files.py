@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.context_files import NotEditable
 from clean_room_agent.retrieval.search.candidates import asks_for_tests, find_candidates
@@ -25,7 +25,7 @@ class Nearest:
 
 
 def find_nearest(
-    request: RoomRequest, query: TaskQuery, source: RepositorySource, *, available_tokens: int
+    request: ContextRequest, query: TaskQuery, source: RepositorySource, *, available_tokens: int
 ) -> Nearest:
     """The best files of the ranking, and in them the definitions that hold most of what the task asks for.
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.package import Detail
-from clean_room_agent.artifacts.tasks import RoomRequest, TaskQuery
+from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.code.evidence_lines import nearest_lines, numbered
@@ -158,7 +158,7 @@ def words_of(tests: Sequence[TestCode]) -> frozenset[str]:
     return frozenset(word for test in tests for word in WORD.findall(test.text))
 
 
-def weighted_terms(request: RoomRequest, task: TaskQuery, tests: Sequence[TestCode]) -> dict[str, float]:
+def weighted_terms(request: ContextRequest, task: TaskQuery, tests: Sequence[TestCode]) -> dict[str, float]:
     """The task's search terms, and those of the code of its tests."""
     terms = dict(search_terms(request, task))
     for term in count_terms("\n".join(test.text for test in tests)):

@@ -226,7 +226,7 @@ CREATE TABLE session_archives (
 ) STRICT;
 CREATE INDEX session_archives_by_task ON session_archives(task_id);
 
--- A room made again because a failed attempt showed that something was missing in it.
+-- A context made again because a failed attempt showed that something was missing in it.
 CREATE TABLE refinements (
     id INTEGER PRIMARY KEY,
     task_id TEXT NOT NULL,                  -- the pass

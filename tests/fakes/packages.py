@@ -6,7 +6,7 @@ from clean_room_agent.artifacts.package import BudgetAccount, ContextItem, Conte
 
 
 def shown_file(path: str, text: str, *, detail: Detail = "primary", tier: int = 1) -> ContextItem:
-    """A whole file as a room shows it."""
+    """A whole file as a context shows it."""
     lines = text.count("\n") + (0 if text.endswith("\n") else 1)
     return _item(path, text, detail=detail, symbol=None, start=1, end=lines, tier=tier)
 
@@ -19,8 +19,8 @@ def shown_symbol(
     return _item(path, part, detail=detail, symbol=symbol, start=start, end=end, tier=1)
 
 
-def room(*items: ContextItem, task: str = "Fix the bug.") -> ContextPackage:
-    """A room with these items."""
+def package(*items: ContextItem, task: str = "Fix the bug.") -> ContextPackage:
+    """A context with these items."""
     budget = BudgetAccount(
         context_window=8192, reserved_tokens=2048, used_tokens=sum(item.tokens for item in items)
     )
