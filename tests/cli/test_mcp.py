@@ -14,11 +14,11 @@ from tests.fakes.patience import PATIENCE, wait_until
 from tests.fakes.solving import Project, Script, text_of
 
 from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments, outcome_of
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.main import run
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.orchestrator.run import RESUMED
 
 pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
 
@@ -167,7 +167,7 @@ def test_a_cancelled_solve_ends_as_by_ctrl_c_and_goes_on(till: Project) -> None:
         till.configure(server.base_url)
         told = till.observe(lambda: talk(till, say))
     assert told.traces == {}
-    assert [event.kind for event in told.recorded.events].count(RESUMED) == 1
+    assert [event.kind for event in told.recorded.events].count(EventKind.RESUMED) == 1
 
 
 @pytest.mark.parametrize("ending", ["closed", "deaf", "signal"])

@@ -1,5 +1,6 @@
 """A run's result brought into the working tree, and taken out of it again."""
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.db.raw import events
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.git.apply_result import apply_to_tree, take_back
@@ -17,7 +18,7 @@ def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: 
         RepositoryError: a file that the run changed is not as the snapshot saw it; nothing was changed.
     """
     paths = () if _stands_already(repo, base, commit) else apply_to_tree(repo, base, commit)
-    _note(record, task_id, "applied", paths)
+    _note(record, task_id, EventKind.APPLIED, paths)
     return paths
 
 
@@ -28,11 +29,11 @@ def take_out(repo: Repository, record: Record, task_id: str, *, base: str, commi
         RepositoryError: one of them has changed since; nothing was changed.
     """
     paths = () if _stands_already(repo, commit, base) else take_back(repo, base, commit)
-    _note(record, task_id, "taken_back", paths)
+    _note(record, task_id, EventKind.TAKEN_BACK, paths)
     return paths
 
 
-def _note(record: Record, task_id: str, kind: str, paths: tuple[str, ...]) -> None:
+def _note(record: Record, task_id: str, kind: EventKind, paths: tuple[str, ...]) -> None:
     event = events.EventRow(task_id=task_id, kind=kind, detail="\n".join(paths), timestamp=record.now())
     record.write(events.append_event, event)
 

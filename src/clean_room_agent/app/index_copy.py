@@ -7,17 +7,12 @@ from pathlib import Path
 
 from clean_room_agent.app.indexing import processors
 from clean_room_agent.app.progress import Progress
-from clean_room_agent.app.wiring import (
-    RecordedState,
-    Services,
-    cache_folder,
-    recorded_state,
-    refresh_index,
-)
+from clean_room_agent.app.wiring import RecordedState, Services, cache_folder, recorded_state, refresh_index
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.connection import backup, connect_file, is_sound
 from clean_room_agent.db.curated import files, metadata
-from clean_room_agent.db.raw.enrichment import DESCRIBED_BY, get_descriptions, list_descriptions
+from clean_room_agent.db.raw.enrichment import get_descriptions, list_descriptions
 from clean_room_agent.db.raw.events import EventRow, append_event_once, list_events
 from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.git.repository import Repository
@@ -89,7 +84,7 @@ def _describe_as(services: Services, task_id: str, target: Path) -> None:
     ids = {
         number
         for event in services.record.write(list_events, task_id)
-        if event.kind == DESCRIBED_BY
+        if event.kind == EventKind.DESCRIBED_BY
         for number in json.loads(event.detail)
     }
     if ids:
@@ -109,7 +104,7 @@ def _note_descriptions(services: Services, task_id: str, path: Path) -> None:
     known = services.record.write(list_descriptions)
     ids = sorted(row.id for row in known if (row.path, row.content_hash) in contents)
     event = EventRow(
-        task_id=task_id, kind=DESCRIBED_BY, detail=json.dumps(ids), timestamp=services.record.now()
+        task_id=task_id, kind=EventKind.DESCRIBED_BY, detail=json.dumps(ids), timestamp=services.record.now()
     )
     services.record.write(append_event_once, event)
 

@@ -7,10 +7,11 @@ from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.pruning import LOSING, Piece, Plan, PrunedRun, Site, repository_stands
 from clean_room_agent.app.task_lock import task_lock
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw.events import EventRow, append_event
-from clean_room_agent.db.raw.pruning import PRUNED, compact_record, delete_tasks
+from clean_room_agent.db.raw.pruning import compact_record, delete_tasks
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.errors import UsageError
 from clean_room_agent.git.result_refs import delete_ref
@@ -49,7 +50,9 @@ def carry_out(site: Site, plan: Plan) -> tuple[str, ...]:
 def _prune_run(site: Site, record: Record, run: PrunedRun) -> None:
     kinds = sorted({piece.kind for piece in run.pieces})
     if LOSING & {*kinds}:
-        said = EventRow(task_id=run.task_id, kind=PRUNED, detail=json.dumps(kinds), timestamp=record.now())
+        said = EventRow(
+            task_id=run.task_id, kind=EventKind.PRUNED, detail=json.dumps(kinds), timestamp=record.now()
+        )
         record.write(append_event, said)
     for piece in run.pieces:
         if piece.kind in {"refs", "branches"}:

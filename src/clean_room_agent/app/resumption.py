@@ -7,20 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.app.settings import Overrides
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import relative_pass, short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
 from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
-from clean_room_agent.db.raw.pruning import PRUNED
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.orchestrator.resume.hints import Hint
-from clean_room_agent.orchestrator.run import HINT, HINT_SHOWN, RESUMED_WITH, PlanGiven
-from clean_room_agent.orchestrator.solve import META_PLAN_GIVEN, PLAN_GIVEN
+from clean_room_agent.orchestrator.run import PlanGiven
 
-FLAGS = "flags"
-"""The kind of event that says, as JSON, what the command line said over the configuration."""
 JUDGES = (("testing", "test_command"), ("testing", "step_test_command"))
 """What the finished part of a run was judged by: with another judge, its results say nothing."""
 
@@ -42,7 +39,7 @@ def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
             f"run {short} is complete: there is nothing to go on with", hint=f"look at it: cra show {short}"
         )
     for event in list_events(conn, task_id):
-        if event.kind in {"discarded", PRUNED}:
+        if event.kind in {EventKind.DISCARDED, EventKind.PRUNED}:
             raise UsageError(f"run {short} was {event.kind}", hint="begin anew: cra solve")
     return run
 
@@ -51,9 +48,11 @@ def given_to(conn: Connection, task_id: str) -> PlanGiven:
     """What the user had decided for the run: plans, and the hints since."""
     events = list_events(conn, task_id)
     kept = {event.kind: event.detail for event in events}
-    single, meta = kept.get(PLAN_GIVEN), kept.get(META_PLAN_GIVEN)
+    single, meta = kept.get(EventKind.PLAN_GIVEN), kept.get(EventKind.META_PLAN_GIVEN)
     since = {
-        event.detail: relative_pass(event.task_id) for event in reversed(events) if event.kind == HINT_SHOWN
+        event.detail: relative_pass(event.task_id)
+        for event in reversed(events)
+        if event.kind == EventKind.HINT_SHOWN
     }
     return PlanGiven(
         single=PartPlan.model_validate_json(single) if single else None,
@@ -61,7 +60,7 @@ def given_to(conn: Connection, task_id: str) -> PlanGiven:
         hints=tuple(
             Hint(text=event.detail, since=since.get(event.detail, ""))
             for event in events
-            if event.kind == HINT
+            if event.kind == EventKind.HINT
         ),
     )
 
@@ -76,7 +75,7 @@ def with_earlier_flags(conn: Connection, task_id: str, overrides: Overrides) -> 
     """The flags of now over those that the run was begun or resumed with."""
     values: dict[str, Any] = {}
     for event in list_events(conn, task_id):
-        if event.kind == FLAGS:
+        if event.kind == EventKind.FLAGS:
             values |= json.loads(event.detail)
     values |= {key: value for key, value in dataclasses.asdict(overrides).items() if value is not None}
     if isinstance(values.get("budget_config"), str):
@@ -86,7 +85,9 @@ def with_earlier_flags(conn: Connection, task_id: str, overrides: Overrides) -> 
 
 def recorded_config(conn: Connection, run: OrchestratorRunRow) -> Mapping[str, Any]:
     """The configuration that the run had the last time."""
-    resumed = [event.detail for event in list_events(conn, run.task_id) if event.kind == RESUMED_WITH]
+    resumed = [
+        event.detail for event in list_events(conn, run.task_id) if event.kind == EventKind.RESUMED_WITH
+    ]
     config: Mapping[str, Any] = json.loads(resumed[-1])["config"] if resumed else json.loads(run.config)
     return config
 

@@ -7,6 +7,7 @@ import click
 from clean_room_agent.app import wiring
 from clean_room_agent.app.apply_result import bring, take_out
 from clean_room_agent.app.clock import utc_now
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.cli import options, output
 from clean_room_agent.db.raw import events
 from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
@@ -33,7 +34,7 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
         row = record.write(get_orchestrator_run, task_id)
         if row is None or not row.result_commit:
             raise UsageError(f"run {run} has no result to apply", hint=f"`cra show {run}` tells how it ended")
-        if any(event.kind == "discarded" for event in record.write(events.list_events, task_id)):
+        if any(event.kind == EventKind.DISCARDED for event in record.write(events.list_events, task_id)):
             raise UsageError(
                 f"run {run} was discarded",
                 hint=f"`cra replay {run}` shows whether it comes out the same again",

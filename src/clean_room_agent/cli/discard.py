@@ -6,6 +6,7 @@ import click
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.cli import options, output
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import events
@@ -50,7 +51,7 @@ def command(run: str, repo: Path, as_json: bool) -> int:
             Session.open(workspace.repo, task_id, clock=utc_now).archive(record)
         remove_database(workspace.run_copy(task_id))
         event = events.EventRow(
-            task_id=task_id, kind="discarded", detail="\n".join(gone), timestamp=record.now()
+            task_id=task_id, kind=EventKind.DISCARDED, detail="\n".join(gone), timestamp=record.now()
         )
         record.write(events.append_event, event)
     if as_json:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import OrchestratorResult, RunStatus
 from clean_room_agent.git.commits import commit_files
@@ -28,11 +29,6 @@ LANDED = frozenset({RunStatus.COMPLETE, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN
 """How a run ended whose accepted steps stand as a branch."""
 BRANCHES = "cra"
 """The folder of the branches that results are."""
-TESTS_TOUCHED = "tests_touched"
-"""The kind of event under which the record keeps, as JSON, which files that decide whether tests pass the result
-changes, and which tests no longer run."""
-RESTORED_SKIPPED = "restored_skipped"
-"""The kind of event that says why there was no run with the tests restored."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +159,7 @@ def _judge_restored(run: Run, baseline: TestRun, judged: _Judged, planned: Colle
     elif not baseline.outcomes and not baseline.passed and baseline.runner != "unknown":
         why_not = "no test ran at the start"
     if why_not:
-        run.recorder.event(run.task_id, RESTORED_SKIPPED, why_not)
+        run.recorder.event(run.task_id, EventKind.RESTORED_SKIPPED, why_not)
         return judged
     message = f"The tests as they were before\n\nCra-Task: {run.task_id}\n"
     with run.interrupts.shield():
@@ -206,7 +202,7 @@ def _note_touched(run: Run, touched: tuple[Touched, ...], verdict: FinalVerdict)
         "gone": verdict.gone,
         "skipped": verdict.skipped,
     }
-    run.recorder.event(run.task_id, TESTS_TOUCHED, json.dumps(account, ensure_ascii=False))
+    run.recorder.event(run.task_id, EventKind.TESTS_TOUCHED, json.dumps(account, ensure_ascii=False))
 
 
 def _some(paths: Collection[str]) -> str:

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.db.raw.attempts import ValidationKind, ValidationRow
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.results import RED, TestRun
@@ -56,5 +57,5 @@ def unstable_tests(run: Run, tests: TestRun, names: tuple[str, ...], commit: str
         found = tuple(name for name in found if again.whole and again.outcomes.get(name) not in {None, *RED})
         note_tests(run, again, "recheck", success=bool(found))
     if found:
-        run.recorder.event(run.task_id, "unstable_tests", ", ".join(found))
+        run.recorder.event(run.task_id, EventKind.UNSTABLE_TESTS, ", ".join(found))
     return found

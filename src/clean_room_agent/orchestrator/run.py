@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import part_plan_pass
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanStep
 from clean_room_agent.artifacts.verdicts import FailureSignal
@@ -25,20 +26,6 @@ from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.test_bench import TestBench
 from clean_room_agent.orchestrator.testing.worktree_pool import Benches
 from clean_room_agent.orchestrator.usage_meter import Meter
-
-HINT, HINT_SHOWN = "hint", "hint_shown"
-"""Kinds of events: what the user said to a resumed run, and under a pass, that it is the first which was shown it."""
-RESUMED, RESUMED_WITH = "resumed", "resumed_with"
-"""Kinds of events: that the run went on, with what differed in words; and its whole configuration then, as JSON."""
-
-NOT_CHOSEN = "not_chosen"
-"""Kind of event, under the pass of an attempt: what another of its round did better."""
-SCAFFOLD, SCAFFOLD_DROPPED = "scaffold", "scaffold_dropped"
-"""Kinds of events, under the pass of a step's first attempt: the scaffold that the attempts are made from; and that there is
-none, and why. The first is also its name in the journal.
-"""
-CONTEXT_OF = "context_of"
-"""Kind of event: the pass uses the context of another, named without its task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +145,7 @@ class Run:
     def hear_hints(self, pass_id: str, *, known: bool) -> None:
         """The pass that begins is shown the hints that are due; the record says from which pass on each is."""
         for text in self.hints.begin(pass_id, known=known):
-            self.recorder.event(pass_id, HINT_SHOWN, text)
+            self.recorder.event(pass_id, EventKind.HINT_SHOWN, text)
 
     def tree(self) -> Tree:
         """The files as the newest accepted commit has them."""

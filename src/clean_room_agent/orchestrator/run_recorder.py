@@ -3,6 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.plans import Artifact
 from clean_room_agent.artifacts.tasks import Mode, RefinementRequest, Role
@@ -339,7 +340,7 @@ class RunRecorder:
         )
         self._record.write(plan_decisions.append_plan_decisions, rows)
 
-    def event(self, pass_id: str, kind: str, detail: str) -> None:
+    def event(self, pass_id: str, kind: EventKind, detail: str) -> None:
         """The record knows something that happened beside the passes."""
         row = events.EventRow(task_id=pass_id, kind=kind, detail=detail, timestamp=self._record.now())
         # A pass that is done again says again what it said.

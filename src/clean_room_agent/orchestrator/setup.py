@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
 from clean_room_agent.db.session import Session
 from clean_room_agent.git.generated import generated_in
@@ -332,5 +333,5 @@ def opened_bench(
 
 def tell(recorder: RunRecorder, observer: Observer, task_id: str, text: str) -> None:
     """The record and whoever watches know `text`."""
-    recorder.event(task_id, "note", text)
+    recorder.event(task_id, EventKind.NOTE, text)
     observer.notice(Note(text=text))

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.errors import ConfigError, ModelError
@@ -22,10 +23,6 @@ from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.usable_run import require_judging
 
-PLAN_GIVEN = "plan_given"
-META_PLAN_GIVEN = "meta_plan_given"
-"""Kinds of events under which the record keeps a plan that the user gave, as JSON."""
-
 
 def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
     """The whole run: whatever comes of it stands in the record, and only a new branch stands in the repository.
@@ -37,7 +34,10 @@ def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
         ConfigError: a test command cannot be started.
     """
     with opened_run(task_id, task, parts) as run:
-        for kind, plan in ((PLAN_GIVEN, given.single), (META_PLAN_GIVEN, given.meta_plan)):
+        for kind, plan in (
+            (EventKind.PLAN_GIVEN, given.single),
+            (EventKind.META_PLAN_GIVEN, given.meta_plan),
+        ):
             if plan is not None:
                 run.recorder.event(task_id, kind, plan.model_dump_json())
         baseline = _baseline(run)
@@ -110,7 +110,7 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
         blocked = sorted(unfinished & set(part.depends_on))
         if blocked:
             unfinished.add(part.id)
-            run.recorder.event(run.task_id, "part_blocked", f"{part.id} needs {', '.join(blocked)}")
+            run.recorder.event(run.task_id, EventKind.PART_BLOCKED, f"{part.id} needs {', '.join(blocked)}")
             continue
         if not _do_part(run, meta, part, last=part is parts[-1]):
             unfinished.add(part.id)
@@ -147,7 +147,7 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
             number=number,
             cut_off=any(one.cut_off for one in lost),
         )
-        run.recorder.event(run.task_id, "replan", f"{part.id}: {'; '.join(failed.faults)}")
+        run.recorder.event(run.task_id, EventKind.REPLAN, f"{part.id}: {'; '.join(failed.faults)}")
 
 
 def _do_steps(
@@ -239,7 +239,9 @@ def _reduce(run: Run, job: StepJob, end: StepEnd) -> PlanStep:
     small, rest = divided(job.step)
     why = f"left for later, after {small.id}: {end.action.rule}"
     _give_up(run, job.part, rest, replace(end, why=why), replan=True)
-    run.recorder.event(run.task_id, "scope_reduced", f"{job.part.id}/{job.step.id}: {rest.description}")
+    run.recorder.event(
+        run.task_id, EventKind.SCOPE_REDUCED, f"{job.part.id}/{job.step.id}: {rest.description}"
+    )
     run.progress.total_steps += 1
     return small
 

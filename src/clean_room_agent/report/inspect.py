@@ -1,19 +1,17 @@
 """A recorded run, or a part of it, at a glance: what it was, what came out, pass by pass or call by call."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.attempts import ValidationRow
-from clean_room_agent.db.raw.enrichment import DESCRIBED_BY
 from clean_room_agent.git.generated import Generated, generated_in
-from clean_room_agent.orchestrator.finishing import RESTORED_SKIPPED
-from clean_room_agent.orchestrator.run import CONTEXT_OF, NOT_CHOSEN, RESUMED_WITH
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.causes import Ending, ending_lines
 from clean_room_agent.report.runs import lone_command, short_names
@@ -30,8 +28,16 @@ from clean_room_agent.report.validation import counts
 COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
 MAX_PATHS = 5
 
-WORDS = {RESTORED_SKIPPED: "tests as before the run, not run once more"}
-UNTOLD = frozenset({"note", RESUMED_WITH, DESCRIBED_BY, CONTEXT_OF, NOT_CHOSEN})
+WORDS: Mapping[str, str] = {EventKind.RESTORED_SKIPPED: "tests as before the run, not run once more"}
+UNTOLD = frozenset(
+    {
+        EventKind.NOTE,
+        EventKind.RESUMED_WITH,
+        EventKind.DESCRIBED_BY,
+        EventKind.CONTEXT_OF,
+        EventKind.NOT_CHOSEN,
+    }
+)
 """Kinds of events that are not shown: they were said, stand elsewhere, or are too long."""
 
 

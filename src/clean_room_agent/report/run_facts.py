@@ -3,13 +3,13 @@
 from typing import Any
 
 from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.db.raw.events import EventRow
 from clean_room_agent.db.raw.trace import CallHead
-from clean_room_agent.orchestrator.run import HINT, HINT_SHOWN
 from clean_room_agent.report.trace import PassTrace, RunTrace
 
-USERS_WORDS = frozenset({HINT, HINT_SHOWN})
+USERS_WORDS = frozenset({EventKind.HINT, EventKind.HINT_SHOWN})
 """Kinds of events whose detail the user wrote."""
 
 

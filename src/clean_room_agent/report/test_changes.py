@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from rich.console import Group
 from rich.text import Text
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.db.raw.events import EventRow
-from clean_room_agent.orchestrator.finishing import RESTORED_SKIPPED, TESTS_TOUCHED, Solved
+from clean_room_agent.orchestrator.finishing import Solved
 from clean_room_agent.orchestrator.testing.test_file_changes import Touched
 
 SHOWN = 6
@@ -41,8 +42,12 @@ def touched_of(solved: Solved) -> TestsTouched:
 
 def touched_on_record(events: Iterable[EventRow]) -> TestsTouched:
     """Of a run that the record tells of."""
-    known = {event.kind: event.detail for event in events if event.kind in {TESTS_TOUCHED, RESTORED_SKIPPED}}
-    account = json.loads(known.get(TESTS_TOUCHED, "{}"))
+    known = {
+        event.kind: event.detail
+        for event in events
+        if event.kind in {EventKind.TESTS_TOUCHED, EventKind.RESTORED_SKIPPED}
+    }
+    account = json.loads(known.get(EventKind.TESTS_TOUCHED, "{}"))
     return TestsTouched(
         files=tuple(
             Touched(path=one["path"], kind=one["kind"], change=one["change"], asked=one["asked"])
@@ -50,7 +55,7 @@ def touched_on_record(events: Iterable[EventRow]) -> TestsTouched:
         ),
         gone=tuple(account.get("gone", ())),
         skipped=tuple(account.get("skipped", ())),
-        not_restored=known.get(RESTORED_SKIPPED, ""),
+        not_restored=known.get(EventKind.RESTORED_SKIPPED, ""),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
@@ -26,7 +27,6 @@ from clean_room_agent.db.raw.trace import CallHead, list_call_heads
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.window_probe import PROBE_NAME
-from clean_room_agent.orchestrator.run import CONTEXT_OF, NOT_CHOSEN, SCAFFOLD, SCAFFOLD_DROPPED
 
 RETRY = ":retry_"
 
@@ -111,10 +111,12 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
     attempts, tests = list_attempts(conn, task_id), list_validations(conn, task_id)
     refinements, recoveries = list_refinements(conn, task_id), list_recovery_decisions(conn, task_id)
     events, planned = list_events(conn, task_id), list_plan_decisions(conn, task_id)
-    shared = {event.task_id: event.detail for event in events if event.kind == CONTEXT_OF}
-    lost = {event.task_id: event.detail for event in events if event.kind == NOT_CHOSEN}
+    shared = {event.task_id: event.detail for event in events if event.kind == EventKind.CONTEXT_OF}
+    lost = {event.task_id: event.detail for event in events if event.kind == EventKind.NOT_CHOSEN}
     scaffolds = {
-        event.task_id: event.detail for event in events if event.kind in {SCAFFOLD, SCAFFOLD_DROPPED}
+        event.task_id: event.detail
+        for event in events
+        if event.kind in {EventKind.SCAFFOLD, EventKind.SCAFFOLD_DROPPED}
     }
     passes = []
     for row in list_task_runs(conn, task_id):

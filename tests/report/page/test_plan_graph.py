@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from tests.fakes.large_run import PARTS, STEPS, write_large_run
 from tests.fakes.repositories import make_repository
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import PlanAdjustment, PlanStep
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw import events, orchestrator_runs, task_runs
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.orchestrator.solve import META_PLAN_GIVEN
 from clean_room_agent.report.page.plan_graph import PartNode, PlanGraph, StepNode, plan_graph
 from clean_room_agent.report.page.plan_layout import plan_picture, rows_of
 from clean_room_agent.report.trace import RunTrace, read_trace
@@ -94,7 +94,7 @@ def test_a_step_that_a_later_plan_lost_or_brought_is_told_so(large: Path) -> Non
 def test_a_plan_that_cannot_be_read_is_none(large: Path) -> None:
     with contextlib.closing(get_connection("raw", repo_path=large)) as conn:
         adjust(conn, '{"revised_steps": 7')
-        row = events.EventRow(task_id="6a0f31c2", kind=META_PLAN_GIVEN, detail="[]", timestamp=NOW)
+        row = events.EventRow(task_id="6a0f31c2", kind=EventKind.META_PLAN_GIVEN, detail="[]", timestamp=NOW)
         events.append_event(conn, row)
     graph = plan_graph(trace_of(large))
     assert graph is not None

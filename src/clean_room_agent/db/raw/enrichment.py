@@ -9,8 +9,6 @@ from clean_room_agent.db.rows import Connection, Table
 NEWEST = "WHERE id IN (SELECT max(id) FROM enrichment_outputs GROUP BY path, content_hash) ORDER BY path, id"
 
 BY_ID = "WHERE id IN (SELECT value FROM json_each(?)) ORDER BY path, id"
-DESCRIBED_BY = "described_by"
-"""The event that holds the ids of the descriptions which the index of a run had, as a JSON list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,6 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import LOCK_TIMEOUT, Workspace, hold
 
-PRUNED = "pruned"
-"""The kind of event that says, as a JSON array, what of a run was taken away. It is older than the taking."""
 MEASUREMENTS = "measurements"
 """The task that calls belong to which outlive their run: a model's leaning, a server's proof, a calibration rest on them."""
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import cast
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.db.raw.calls import Reading
 from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
@@ -141,7 +142,7 @@ def list_overviews(conn: Connection, *, limit: int) -> tuple[RunOverview, ...]:
 
 
 def _is_discarded(conn: Connection, task_id: str) -> bool:
-    return any(event.kind == "discarded" for event in list_events(conn, task_id))
+    return any(event.kind == EventKind.DISCARDED for event in list_events(conn, task_id))
 
 
 def _final_tests(conn: Connection, task_id: str) -> FinalTests | None:

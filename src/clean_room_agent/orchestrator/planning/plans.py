@@ -7,6 +7,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import ID_LENGTH, meta_plan_pass, part_plan_pass, relative_pass
 from clean_room_agent.artifacts.outcomes import PassType
@@ -34,7 +35,7 @@ from clean_room_agent.orchestrator.config import OrchestratorConfig
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.planning.plan_pass import PlanPass, plan_pass
 from clean_room_agent.orchestrator.resume.kept_context import CONTEXT, fits
-from clean_room_agent.orchestrator.run import CONTEXT_OF, Run
+from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.testing.command_files import scripts_of
 
@@ -217,7 +218,7 @@ def _shared_package(run: Run, meta: MetaPlan, request: ContextRequest) -> Contex
         or not serves_part(run.models, package, meta, request)
     ):
         return None
-    run.recorder.event(request.pass_id, CONTEXT_OF, relative_pass(first))
+    run.recorder.event(request.pass_id, EventKind.CONTEXT_OF, relative_pass(first))
     return replace(package, pass_id=request.pass_id)
 
 
@@ -326,6 +327,6 @@ def note_planned(run: Run, pass_id: str, planned: Planned[Any]) -> None:
     if planned.account is not None:
         run.session.for_pass(pass_id).set_state("verdicts", planned.account.model_dump(mode="json"))
     for note in planned.notes:
-        run.recorder.event(pass_id, "plan_note", note)
+        run.recorder.event(pass_id, EventKind.PLAN_NOTE, note)
     for fault in planned.faults:
-        run.recorder.event(pass_id, "plan_fault", fault)
+        run.recorder.event(pass_id, EventKind.PLAN_FAULT, fault)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from clean_room_agent.artifacts.edits import EditReport, PatchEdit, PatchResult
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.package import ContextPackage
@@ -180,7 +181,7 @@ def place(
 ) -> Tried:
     """The attempt after the `earlier` ones: its edits are a commit that waits for its tests, or it has failed already."""
     for dropped in answer.dropped:
-        run.recorder.event(pass_id, "dropped_from_prompt", dropped)
+        run.recorder.event(pass_id, EventKind.DROPPED_FROM_PROMPT, dropped)
     fingerprint = answer_fingerprint(answer.step.raw_response)
     unusable = _unusable(answer)
     if unusable is not None:
@@ -216,7 +217,7 @@ def tell_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, 
     """The record, and at a step's `first` attempt whoever watches, knows what the step names and its prompt cannot show."""
     unshown = unshown_targets(job.step, package)
     for name in unshown:
-        run.recorder.event(pass_id, "target_not_shown", name)
+        run.recorder.event(pass_id, EventKind.TARGET_NOT_SHOWN, name)
     if unshown and first:
         names = ", ".join(unshown)
         run.observer.notice(Note(text=f"the step changes what is too large for its prompt: {names}"))
@@ -268,7 +269,7 @@ def _apply(
             untouched=untouched,
         )
     if untouched:
-        run.recorder.event(pass_id, "target_untouched", ", ".join(untouched))
+        run.recorder.event(pass_id, EventKind.TARGET_UNTOUCHED, ", ".join(untouched))
     commit = run.progress.head
     if changes:
         message = (

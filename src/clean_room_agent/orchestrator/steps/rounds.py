@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import implement_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.package import ContextPackage
@@ -14,7 +15,7 @@ from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery.doctor import Advice
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.recovery.situation import AttemptSeen
-from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
+from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd
 from clean_room_agent.orchestrator.setup import tell
 from clean_room_agent.orchestrator.steps.attempt import Draw, StepJob, Tried, ask, judge, place, tell_unshown
@@ -97,7 +98,7 @@ def draw_round(run: Run, job: StepJob, past: History, action: Action) -> Round:
     chosen = choose(drawn)
     for one in drawn:
         if one.number != chosen.number:
-            run.recorder.event(_pass_id(run, job, one.number), NOT_CHOSEN, why_not(one, drawn))
+            run.recorder.event(_pass_id(run, job, one.number), EventKind.NOT_CHOSEN, why_not(one, drawn))
     return Round(
         best=past.attempts[chosen.number - 1],
         pass_id=_pass_id(run, job, chosen.number),

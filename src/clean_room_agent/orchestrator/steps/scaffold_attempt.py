@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.errors import WindowExceeded
@@ -24,11 +25,12 @@ from clean_room_agent.git.repository import author_of
 from clean_room_agent.git.result_refs import keep_commit
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery.rules import Action
-from clean_room_agent.orchestrator.run import SCAFFOLD, SCAFFOLD_DROPPED, Run
+from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import StepJob, Tried, edited, instruction_with_diff
 from clean_room_agent.orchestrator.steps.scaffold import Scaffold
 from clean_room_agent.orchestrator.testing.import_check import import_command, import_fault
 
+JOURNAL_NAME = "scaffold"
 ASKED = 2
 """Times that the coder is asked for declarations: once, and once with what was wrong."""
 MAX_SAID = 400
@@ -63,7 +65,7 @@ def scaffold_for(
         ModelError: the server failed.
     """
     inputs = (run.progress.head, job.step.model_dump_json(), *(one.commit for one in earlier))
-    made = run.journal.recall(pass_id, SCAFFOLD, Scaffold, inputs)
+    made = run.journal.recall(pass_id, JOURNAL_NAME, Scaffold, inputs)
     if made is not None and made.commit and not has_commit(run.repo, made.commit):
         made = None
     if made is None:
@@ -73,8 +75,10 @@ def scaffold_for(
         if not reason:
             return None
         made = _make(run, job, package, action, pass_id, new, reason)
-        run.journal.keep(pass_id, SCAFFOLD, Scaffold, made, inputs)
-    run.recorder.event(pass_id, SCAFFOLD if made.stands else SCAFFOLD_DROPPED, made.described())
+        run.journal.keep(pass_id, JOURNAL_NAME, Scaffold, made, inputs)
+    run.recorder.event(
+        pass_id, EventKind.SCAFFOLD if made.stands else EventKind.SCAFFOLD_DROPPED, made.described()
+    )
     return made
 
 
@@ -131,7 +135,7 @@ def _make(
         except WindowExceeded:
             return Scaffold(reason=reason, said="its prompt does not fit the window")
         for dropped in answer.dropped:
-            run.recorder.event(pass_id, "dropped_from_prompt", dropped)
+            run.recorder.event(pass_id, EventKind.DROPPED_FROM_PROMPT, dropped)
         if answer.truncated:
             return Scaffold(reason=reason, said="its answer was cut off")
         # A plan may name what belongs to another file: insisted on once.

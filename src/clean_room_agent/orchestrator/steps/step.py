@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import part_plan_pass
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
@@ -12,7 +13,7 @@ from clean_room_agent.orchestrator.recovery.doctor import Advice, DoctorSeen
 from clean_room_agent.orchestrator.recovery.rules import Action, decide
 from clean_room_agent.orchestrator.recovery.situation import AttemptSeen, RunSeen, Situation, StepSeen
 from clean_room_agent.orchestrator.resume.journal import as_text
-from clean_room_agent.orchestrator.run import NOT_CHOSEN, Run
+from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import StepJob, Tried
 from clean_room_agent.orchestrator.steps.candidates import candidate
 from clean_room_agent.orchestrator.steps.diagnosis import DIAGNOSIS, diagnosis
@@ -165,7 +166,7 @@ def _keep_better(run: Run, past: History, drawn: Round) -> None:
         return
     ours, theirs = (candidate(one.best, 0, run.progress.accepted).green for one in (drawn, past.kept))
     loser, why = (past.kept, LATER_BETTER) if ours > theirs else (drawn, "an earlier attempt did as well")
-    run.recorder.event(loser.pass_id, NOT_CHOSEN, why)
+    run.recorder.event(loser.pass_id, EventKind.NOT_CHOSEN, why)
     if loser is past.kept:
         past.kept = drawn
 
@@ -179,7 +180,7 @@ def _accept(run: Run, past: History, drawn: Round, *, known: bool) -> StepEnd:
     chosen = drawn.best
     with run.interrupts.shield():
         if past.kept is not None and past.kept is not drawn:
-            run.recorder.event(past.kept.pass_id, NOT_CHOSEN, LATER_BETTER)
+            run.recorder.event(past.kept.pass_id, EventKind.NOT_CHOSEN, LATER_BETTER)
         before = run.progress.head
         run.progress.head = chosen.commit
         run.progress.accepted = chosen.tests

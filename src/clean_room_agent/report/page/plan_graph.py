@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.artifacts.plans import (
     Artifact,
@@ -17,7 +18,6 @@ from clean_room_agent.artifacts.plans import (
     PlanArtifact,
     PlanStep,
 )
-from clean_room_agent.orchestrator.solve import META_PLAN_GIVEN, PLAN_GIVEN
 from clean_room_agent.report.trace import PassTrace, RunTrace
 
 State = Literal["done", "failed", "open", "dropped"]
@@ -101,9 +101,9 @@ def plan_graph(trace: RunTrace) -> PlanGraph | None:
 def _plans(trace: RunTrace) -> Iterable[MetaPlan | tuple[str, tuple[PlanStep, ...]]]:
     """Every plan in the order in which they were made: of the task, or the steps that a part has from then on."""
     for event in trace.events:
-        if event.kind == META_PLAN_GIVEN:
+        if event.kind == EventKind.META_PLAN_GIVEN:
             yield from _read(MetaPlan, event.detail)
-        elif event.kind == PLAN_GIVEN:
+        elif event.kind == EventKind.PLAN_GIVEN:
             for given in _read(PlanArtifact, event.detail):
                 yield given.meta_plan
                 yield from ((plan.part_id, plan.steps) for plan in given.part_plans)
