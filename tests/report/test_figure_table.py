@@ -31,3 +31,16 @@ def test_where_there_is_none_each_name_is_a_line_of_its_own() -> None:
         "16 adjustment_step_viability",
         "  1,634  11%",
     ]
+
+
+def test_a_heading_that_is_wider_than_the_names_runs_over_the_figures() -> None:
+    table = FigureTable(name="call", heads=("rules",))
+    table.add(Text("part_plan:split, 16,384 tokens"))
+    table.add(Text("11 implement"), "634")
+    file = io.StringIO()
+    Console(file=file, width=32).print(table, soft_wrap=True)
+    assert [line.rstrip() for line in file.getvalue().splitlines()] == [
+        "call         rules",
+        "part_plan:split, 16,384 tokens",
+        "11 implement   634",
+    ]

@@ -39,6 +39,6 @@ def test_a_note_is_said_once_and_in_words() -> None:
 
 def test_what_each_command_shows_stands_in_one_column() -> None:
     told = shown()
-    rows = [line for line in told.splitlines() if "why a file" in line or "every candidate" in line]
+    rows = [line for line in told.splitlines() if "why it was shown" in line or "every candidate" in line]
     assert len(rows) == 2
-    assert rows[0].index("why a file") == rows[1].index("every candidate")
+    assert rows[0].index("why it was shown") == rows[1].index("every candidate")

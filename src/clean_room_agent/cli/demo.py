@@ -22,6 +22,7 @@ from clean_room_agent.cli import output
 from clean_room_agent.cli.views.demo import tour
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.config import Provider
+from clean_room_agent.report.runs import unwrapped
 from clean_room_agent.temp_folders import working_in
 from clean_room_agent.workspace import Workspace
 
@@ -82,7 +83,7 @@ def _show(home: Path, models: dict[str, Any], *, live: bool) -> int:
     output.answer(f"cra demo. {intro}\n")
     output.answer(f"1. A small project with a history and a bug, in {home / sample.name}")
     workspace = Workspace(repo=make_repository(sample, home).resolve())
-    quoted = "\n".join(f"   | {line}" for line in sample.task.splitlines())
+    quoted = "\n".join(f"   | {line}" for line in unwrapped(sample.task))
     output.answer(f"   The task:\n{quoted}\n")
     output.answer("2. cra init: the configuration")
     write_config(workspace, config_values(models))

@@ -3,6 +3,7 @@
 import re
 import shutil
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import IO
 
 WORD = re.compile(r"\S+")
@@ -25,7 +26,8 @@ def folded(text: str, width: int) -> str:
 
 
 def rows_of(line: str, width: int) -> Iterator[tuple[int, int, int]]:
-    """Where to break a line: (spaces before, start, end) of each row of it. A word is broken nowhere.
+    """Where to break a line: (spaces before, start, end) of each row of it. A word is broken nowhere, and neither is a
+    column of the right half that fits on a row of its own.
 
     Example: `  cost    16 calls, 14,488 tokens, 58.5 s` in 30 columns goes on below `16`.
     """
@@ -33,9 +35,14 @@ def rows_of(line: str, width: int) -> Iterator[tuple[int, int, int]]:
         yield 0, 0, len(line)
         return
     hanging = _hanging(line, width)
+    own_rows = _columns_with_own_rows(line, width, hanging)
     indent = start = end = 0
     for word in WORD.finditer(line):
-        if end > start and indent + _columns(line[start : word.end()]) > width:
+        own = own_rows.get(word.start())
+        if end > start and own is not None and indent + _columns(line[start : own[1]]) > width:
+            yield indent, start, end
+            indent, start = own[0], word.start()
+        elif end > start and indent + _columns(line[start : word.end()]) > width:
             yield indent, start, end
             indent, start = hanging, word.start()
         end = word.end()
@@ -47,6 +54,24 @@ def fitted(text: str, stream: IO[str]) -> str:
     if not stream.isatty():
         return text
     return folded(text, shutil.get_terminal_size().columns)
+
+
+def _columns_with_own_rows(line: str, width: int, hanging: int) -> dict[int, tuple[int, int]]:
+    """Of each column that begins in the right half, by where: the indent of a row that holds all of it, and its end.
+
+    What stands left of it would leave it a narrow strip.
+    """
+    before = len(line) - len(line.lstrip(" "))
+    starts = [gap.end() for gap in GAP.finditer(line, before)]
+    found = {}
+    for start, following in pairwise([*starts, len(line)]):
+        end = start + len(line[start:following].rstrip(" "))
+        indents = [
+            indent for indent in (hanging, before + STEP) if indent + _columns(line[start:end]) <= width
+        ]
+        if indents and _columns(line[:start]) > width // 2:
+            found[start] = (indents[0], end)
+    return found
 
 
 def _hanging(line: str, width: int) -> int:

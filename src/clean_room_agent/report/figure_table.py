@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 PAD = 1
@@ -30,7 +29,6 @@ class FigureTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Names beside their figures, or above them."""
-        del console
         widths = [cell_len(head) for head in self.heads]
         for _, figures in self.rows:
             for number, figure in enumerate(figures):
@@ -38,18 +36,25 @@ class FigureTable:
         words = [len(word) for name, figures in self.rows if figures for word in name.plain.split()]
         beside = max((len(self.name), *words)) + sum(widths) + PAD * len(widths)
         if beside <= options.max_width:
-            yield self._beside()
+            yield from self._beside(console, widths, options.max_width - sum(widths) - PAD * len(widths))
         else:
             yield from self._above(widths)
 
-    def _beside(self) -> Table:
-        table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, PAD, 0, 0))
-        table.add_column(self.name, overflow="fold")
-        for head in self.heads:
-            table.add_column(head, justify="right", no_wrap=True)
+    def _beside(self, console: Console, widths: list[int], widest: int) -> Iterator[Text]:
+        names = [cell_len(name.plain) for name, figures in self.rows if figures]
+        width = min(max((len(self.name), *names)), widest)
+        yield Text(self.name.ljust(width), style="dim").append_text(
+            _row(self.heads, widths, indent=" " * PAD)
+        )
         for name, figures in self.rows:
-            table.add_row(name, *figures)
-        return table
+            if not figures:
+                yield name
+                continue
+            first, *others = name.wrap(console, width)
+            first.rstrip()
+            first.pad_right(width - cell_len(first.plain))
+            yield first.append_text(_row(figures, widths, indent=" " * PAD))
+            yield from others
 
     def _above(self, widths: list[int]) -> Iterator[Text]:
         yield Text(self.name, style="dim")
@@ -60,8 +65,8 @@ class FigureTable:
                 yield _row(figures, widths)
 
 
-def _row(figures: tuple[str | Text, ...], widths: list[int], style: str = "") -> Text:
-    line = Text(INDENT, style=style)
+def _row(figures: tuple[str | Text, ...], widths: list[int], style: str = "", indent: str = INDENT) -> Text:
+    line = Text(indent, style=style)
     for number, (figure, width) in enumerate(zip(figures, widths, strict=True)):
         cell = _text(figure)
         line.append(" " * (width - cell_len(cell.plain) + (PAD if number else 0)))

@@ -14,7 +14,7 @@ from clean_room_agent.db.raw.attempts import ValidationRow
 from clean_room_agent.git.generated import Generated, generated_in
 from clean_room_agent.report.budget import CallLine, call_line, fullest
 from clean_room_agent.report.causes import Ending, ending_lines
-from clean_room_agent.report.runs import lone_command, short_names
+from clean_room_agent.report.runs import lone_command, short_names, unwrapped
 from clean_room_agent.report.trace import (
     Chosen,
     PassTrace,
@@ -224,7 +224,7 @@ def render_run(view: RunView, short: Callable[[str], str]) -> Group:
         head,
         *ending_lines(view.ending),
         Text(""),
-        *(Text(f"  {line}".rstrip()) for line in view.task.splitlines()),
+        *(Text(f"  {line}".rstrip()) for line in unwrapped(view.task)),
     ]
     if view.task:
         parts.append(Text(""))
@@ -300,14 +300,14 @@ def _deeper(view: RunView, short: Callable[[str], str]) -> list[tuple[str, str]]
     place = next((line.place for line in reversed(view.passes) if "/" in line.place), "")
     rows = [(short(place), "one pass: context, calls, tests")] if place else []
     rows += [
-        (f"{short('')} --why PATH[:LINE]", "why a file was shown; who wrote a line"),
+        (f"{short('')} --why PATH[:LINE]", "why it was shown, or who wrote it"),
         (f"{short('')} --decisions", "every candidate: in or out, and why"),
     ]
     if view.calls:
         rows.append((f"{short(place)} --prompt", "what the model read; --response"))
         rows.append((f"{short('')} --budget", "what filled each window"))
     if view.snapshot_commit and view.command != "plan":
-        rows.append((f"{short('')} --diff", "what changed; --tests: what they said"))
+        rows.append((f"{short('')} --diff", "what changed (--tests: test runs)"))
     return rows
 
 

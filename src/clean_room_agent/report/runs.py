@@ -20,6 +20,9 @@ TEST_FILE = re.compile(r"(?<![^\s(])[\w./@+-]+\.\w+::(?:\w+::)*")
 """What stands before the name of a test: its file, and the classes in it."""
 MORE = re.compile(r" and (\d+) more\Z")
 MAX_NAMES = 3
+PROSE = re.compile(r"[\w\"'(`]")
+WRAPPED = 50
+"""Columns from which on a line may have been broken to fit a page."""
 UNITS = (("s", 60), ("min", 60), ("h", 24), ("d", 365))
 
 
@@ -93,3 +96,19 @@ def age(timestamp: str, now: str) -> str:
 def first_line(text: str) -> str:
     """The first line that holds something; "" where none does."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def unwrapped(text: str) -> list[str]:
+    """The lines of `text`, those of a paragraph joined, so that a terminal of any width can break it anew.
+
+    Only lines that look like wrapped prose are: both begin with a letter, digit, quote or bracket, and the first is long.
+    """
+    lines: list[str] = []
+    above = ""
+    for line in (each.rstrip() for each in text.splitlines()):
+        if len(above) >= WRAPPED and PROSE.match(above) and PROSE.match(line):
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+        above = line
+    return lines
