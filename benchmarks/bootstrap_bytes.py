@@ -13,11 +13,11 @@ from collections import Counter
 from pathlib import Path
 
 from benchmarks.report import table, write_section
-from tests.fakes import repositories
-from tests.fakes.histories import mined, plain_making
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import PROBE, project_at
+from testing import repositories
+from testing.histories import mined, plain_making
+from testing.runs.solving import PROBE, project_at
+from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.training.shards import cut_units, make_shard, read_shard
 

@@ -4,7 +4,7 @@
     python -m benchmarks.first_hour --write    # into planning/first-hour.md
 
 The package index gives click's released sources, with their tests; they are put into a repository. The model is the oracle
-(`tests/fakes/oracle.py`), behind an address where a newcomer would have Ollama: it knows the change that click's makers made
+(`testing/oracle/oracle.py`), behind an address where a newcomer would have Ollama: it knows the change that click's makers made
 in their next release. All other output is what the commands say. What differs from run to run (ids, times, the port) is
 made equal before two such pages are compared; a test does so.
 """
@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.oracle import Oracle
+from testing.oracle.oracle import Oracle
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.training.gold_edits import GoldFile
 

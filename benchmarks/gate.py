@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from benchmarks.report import write_section
-from tests.fakes.adapters import graded, verdicts
+from testing.adapters import graded, verdicts
 
 from clean_room_agent.training.gate import Finding, Pair, judge_candidate
 

@@ -17,7 +17,7 @@ from benchmarks.commit_trees import git
 from benchmarks.index_floor import parsed_files
 from benchmarks.index_places import with_function
 from benchmarks.index_processes import CRA, spend
-from tests.indexer.dump import Rows, dump
+from testing.index_dump import Rows, dump
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError

@@ -105,7 +105,7 @@ def _pairs(work: Path, mirrors: Sequence[Path], commits: int) -> list[tuple[str,
 
 def _on_cluster(work: Path, stages: Stages, run: Callable[[], Stage]) -> Stage:
     """By two workers, one of which is killed."""
-    script = (sys.executable, "-m", "tests.fakes.ray_cluster", str(work / f"{CLUSTER} work" / "shards"))
+    script = (sys.executable, "-m", "testing.ray_cluster", str(work / f"{CLUSTER} work" / "shards"))
     with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdout is not None
         stages.environment["RAY_ADDRESS"] = cluster.stdout.readline().strip()

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from benchmarks.index_processes import CRA, Peak, Spent, environment, peak, spend
 from benchmarks.report import table, write_section
-from tests.fakes.odd_repository import BIG, NAMES, Fate, OddSize, make_odd_repository, odd_contents
-from tests.fakes.repositories import make_repository
+from testing.odd_repository import BIG, NAMES, Fate, OddSize, make_odd_repository, odd_contents
+from testing.repositories import make_repository
 
 from clean_room_agent.workspace import FOLDER, Workspace
 
@@ -87,7 +87,7 @@ def measure(top: Path, env: dict[str, str], fates: Mapping[str, Fate]) -> str:
     measured = (
         f"{len(fates):,} regular files, one of {BIG.large_bytes / 1e6:.0f} MB, lines of {BIG.line_bytes / 1e6:.0f} MB, "
         f"{BIG.functions:,} functions in a file, {BIG.brackets:,} brackets in one another; links in circles, names "
-        f"with line breaks, torn encodings, commits of the year 31,690,708 (`tests/fakes/odd_repository.py`)."
+        f"with line breaks, torn encodings, commits of the year 31,690,708 (`testing/odd_repository.py`)."
     )
     counted = (
         f"Peak memory of all processes: {highest.total:.0f} MB (target {MEMORY_TARGET_MB}). Indexed "

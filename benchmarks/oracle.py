@@ -40,11 +40,11 @@ from benchmarks.oracle_page import (
 )
 from benchmarks.report import write_section
 from benchmarks.solve_commit import Attempted, Mind, Setting, Subject, attempt, perfect
-from tests.fakes.ollama_script import Answer, Answerer, ChatCall
-from tests.fakes.oracle import Oracle
-from tests.fakes.oracle_distractible import DistractibleOracle
-from tests.fakes.oracle_noise import NoisyOracle, Rates
-from tests.fakes.oracle_shifted import ShiftedOracle, in_most_pairs, in_order
+from testing.oracle.distractible import DistractibleOracle
+from testing.oracle.noisy import NoisyOracle, Rates
+from testing.oracle.oracle import Oracle
+from testing.oracle.shifted import ShiftedOracle, in_most_pairs, in_order
+from testing.servers.ollama_script import Answer, Answerer, ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD

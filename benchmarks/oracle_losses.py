@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.solve_commit import Attempted
-from tests.fakes.oracle import is_prose, section
+from testing.oracle.oracle import is_prose, section
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file

@@ -25,8 +25,8 @@ from typing import Any
 from benchmarks.overhead_parts import SPANS
 from benchmarks.report import table, write_section
 from benchmarks.timed_server import TimedServer
-from tests.fakes.oracle import Oracle
-from tests.fakes.scripted_transport import ScriptedTransport
+from testing.client.scripted_transport import ScriptedTransport
+from testing.oracle.oracle import Oracle
 
 from clean_room_agent.app.call_rows import RecordSink
 from clean_room_agent.app.clock import utc_now

@@ -11,8 +11,8 @@ import json
 import tempfile
 from pathlib import Path
 
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.oracle import Oracle
+from testing.oracle.oracle import Oracle
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.call_rows import recorded_calls
 from clean_room_agent.app.demo import PLAN_RECORDING, RECORDING, config_values, load_sample, make_repository

@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.references_compare import Answer, Compared, compare
 from benchmarks.references_scip import read_answers
 from benchmarks.report import table, write_section
-from tests.fakes.python_world import READER, PythonWorld
+from testing.references.python_world import READER, PythonWorld
 from tree_sitter import Query, QueryCursor
 
 from clean_room_agent import syntax

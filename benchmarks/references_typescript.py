@@ -19,7 +19,7 @@ from benchmarks.references import HEAD, differences, pairs, row
 from benchmarks.references_compare import Answer, compare
 from benchmarks.references_scip import read_answers
 from benchmarks.report import table, write_section
-from tests.fakes.ecmascript_world import EcmaScriptWorld
+from testing.references.ecmascript_world import EcmaScriptWorld
 
 from clean_room_agent import syntax
 

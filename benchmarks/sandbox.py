@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.report import table, write_section
-from tests.fakes.repositories import make_repository
+from testing.repositories import make_repository
 
 from clean_room_agent import proc
 from clean_room_agent.git.repository import open_repository

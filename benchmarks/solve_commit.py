@@ -1,6 +1,6 @@
 """One real commit, solved by `cra solve "<the commit's message>"` at its parent with its new tests in the user's tree.
 
-The model is the oracle (`tests/fakes/oracle.py`), a real server on this machine. The user's tree is dirty when the run
+The model is the oracle (`testing/oracle/oracle.py`), a real server on this machine. The user's tree is dirty when the run
 begins: the new tests are uncommitted, there is an untracked file, a stash, and a setting of the user's own. Everything
 of the user's is compared by checksum before and after. The verdict is not `cra`'s: the result's branch is checked out
 elsewhere and the commit's tests are run on it.
@@ -28,10 +28,10 @@ from benchmarks.commit_trees import (
     test_environment,
 )
 from benchmarks.timed_server import TimedServer
-from tests.fakes.ollama_script import Answerer
-from tests.fakes.ollama_server import DEFAULT_MODELS
-from tests.fakes.oracle import Oracle
-from tests.fakes.repositories import fingerprint
+from testing.oracle.oracle import Oracle
+from testing.repositories import fingerprint
+from testing.servers.ollama_script import Answerer
+from testing.servers.ollama_server import DEFAULT_MODELS
 
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.training.gold_edits import GoldFile

@@ -4,8 +4,8 @@ import time
 from dataclasses import dataclass
 from typing import Any, Self
 
-from tests.fakes.ollama_script import Answerer
-from tests.fakes.ollama_server import OllamaServer, _Handler
+from testing.servers.ollama_script import Answerer
+from testing.servers.ollama_server import OllamaServer, _Handler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 
 from hypothesis import HealthCheck, settings
-from tests.fakes.foreground import heed_ctrl_c
+from testing.foreground import heed_ctrl_c
 
 # A busy machine must not fail a test that asks about values: how long things take is measured by benchmarks.
 settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE, stop_once_begun, wait_until
+from testing.patience import PATIENCE, stop_once_begun, wait_until
 
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.growth import QUADRATIC, growth
+from testing.growth import QUADRATIC, growth
 
 from clean_room_agent.redaction import Redactor, secret_values
 

@@ -5,7 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 
 from clean_room_agent import proc
 from clean_room_agent.temp_folders import FRESH, abandoned_folders, remove_abandoned, temporary_folder

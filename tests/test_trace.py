@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import git
+from testing.repositories import git
 from tests.report.scripted_solve import LINE, solve_sample
 from tests.report.trace_page import PATH, Answered, answers_on_page, ask, parameters
 

@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import write
+from testing.repositories import write
 
 from clean_room_agent.tree_removal import remove_all_but, remove_tree
 

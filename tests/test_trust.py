@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import git, make_repository
+from testing.repositories import git, make_repository
 
 from clean_room_agent.errors import UsageError
 from clean_room_agent.tree_removal import remove_tree

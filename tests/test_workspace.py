@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import wait_until
+from testing.patience import wait_until
 
 from clean_room_agent.errors import RecordError, UsageError
 from clean_room_agent.workspace import Workspace, hold

@@ -14,7 +14,7 @@ from benchmarks.context.names import Names
 from benchmarks.context.needs import Needs, described
 from benchmarks.context.snapshot import Snapshot
 from benchmarks.solve_commit import Subject
-from tests.fakes.oracle_distractible import Attention
+from testing.oracle.distractible import Attention
 
 from clean_room_agent.training.gold_edits import GoldFile
 

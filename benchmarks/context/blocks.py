@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.context.snapshot import Snapshot
-from tests.fakes.ollama_script import count_tokens
+from testing.servers.ollama_script import count_tokens
 
 PATH = re.compile(r"[\w./@+-]*\w\.\w+")
 PLACE = re.compile(r"^[\s>*-]*(?P<path>[\w./@+-]+\.\w+):(?P<line>\d+)(?::\d+)?[\s:|-]+(?P<code>.*)$")

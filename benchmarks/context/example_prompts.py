@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import DEFAULT_MODELS, OllamaServer
-from tests.fakes.oracle import Oracle
+from testing.oracle.oracle import Oracle
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import DEFAULT_MODELS, OllamaServer
 
 from clean_room_agent.app.new_config import write_config
 from clean_room_agent.db.connection import connect_file

@@ -11,7 +11,7 @@ from benchmarks.context.failures import Failure, failure_of
 from benchmarks.context.goals import Goal
 from benchmarks.context.needs import Needs
 from benchmarks.context.snapshot import Symbol
-from tests.fakes.oracle import options, piece_of
+from testing.oracle.oracle import options, piece_of
 
 from clean_room_agent.db.raw.calls import CallRow
 from clean_room_agent.llm.bias import ABOUT_NOTHING

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from benchmarks.faults.scoreboard import Effort, Figure, read_board, render, write_board
-from tests.fakes.foreground import heed_ctrl_c
+from testing.foreground import heed_ctrl_c
 
 PARTS = (
     "states",

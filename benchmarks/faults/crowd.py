@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 from benchmarks.faults.scoreboard import Figure
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.repositories import git, write
-from tests.fakes.solving import TASK, Script, make_project
+from testing.repositories import git, write
+from testing.runs.solving import TASK, Script, make_project
+from testing.servers.ollama_server import OllamaServer
 
 PATIENCE_S = 600
 TABLES = {

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from benchmarks.faults.acknowledged import acknowledging, acknowledging_states
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import TILL, Project, Script, project_at
+from testing.runs.solving import TILL, Project, Script, project_at
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db import connection
@@ -56,7 +56,7 @@ def _run(project: Project, *args: str) -> int:
 
 
 def _branches(project: Project) -> tuple[str, ...]:
-    from tests.fakes.repositories import git  # noqa: PLC0415 - beside its only use
+    from testing.repositories import git  # noqa: PLC0415 - beside its only use
 
     return tuple(
         git(project.top, "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads/cra/").splitlines()

@@ -21,8 +21,8 @@ from typing import Any
 from benchmarks.faults.cut_disk import Disk
 from benchmarks.faults.cut_trace import STRACE, Step, read_trace
 from benchmarks.faults.scoreboard import Effort, Figure
-from tests.fakes.repositories import make_repository
-from tests.fakes.solving import TILL
+from testing.repositories import make_repository
+from testing.runs.solving import TILL
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.integrity import record_faults

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from benchmarks.faults.acknowledged import acknowledging, count_rows
 from benchmarks.faults.scoreboard import Effort, Figure
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import Project, Script, make_project
+from testing.runs.solving import Project, Script, make_project
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.integrity import record_faults

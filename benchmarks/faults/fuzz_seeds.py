@@ -3,7 +3,7 @@
 
 import json
 
-from tests.fakes.packages import package, shown_file, shown_symbol
+from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import (

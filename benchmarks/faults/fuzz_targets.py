@@ -14,9 +14,9 @@ from typing import cast
 import httpx
 from benchmarks.faults import fuzz_seeds as seeds
 from benchmarks.faults.mutation import damaged
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client, models_config
-from tests.fakes.scripted_transport import ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client, models_config
+from testing.client.scripted_transport import ScriptedTransport
 
 from clean_room_agent import safe_open, text_file
 from clean_room_agent.app.prompts import PROMPTS

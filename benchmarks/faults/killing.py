@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.index_processes import adopting_orphans
-from tests.fakes.solving import Project
+from testing.runs.solving import Project
 
 from clean_room_agent import proc
 from clean_room_agent.cli import check, solve  # noqa: F401 - loaded before the forks, which then begin at once

@@ -17,12 +17,21 @@ from typing import Any, Self
 from benchmarks.faults.killing import Ended, run_killed
 from benchmarks.faults.scoreboard import Effort, Figure
 from benchmarks.recovery.zoo import ADVICE, SERVED, TOTAL, WRONG, cut_unless_small
-from tests.fakes import repositories
-from tests.fakes.bills import ALWAYS, bills_project
-from tests.fakes.long_run import Mind, Story, long_project, newest_run, story_of
-from tests.fakes.ollama_script import Answer, Answerer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import MENDED_MONEY, PROBE, TASK, TILL, USERS_REFS, Project, make_project, project_at
+from testing import repositories
+from testing.runs.bills import ALWAYS, bills_project
+from testing.runs.long_run import Mind, Story, long_project, newest_run, story_of
+from testing.runs.solving import (
+    MENDED_MONEY,
+    PROBE,
+    TASK,
+    TILL,
+    USERS_REFS,
+    Project,
+    make_project,
+    project_at,
+)
+from testing.servers.ollama_script import Answer, Answerer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.artifacts.outcomes import RunStatus

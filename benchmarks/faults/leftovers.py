@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Literal
 
 from benchmarks.faults.scoreboard import Effort, Figure
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.repositories import commit
-from tests.fakes.solving import TASK, Project, Script, make_project
+from testing.repositories import commit
+from testing.runs.solving import TASK, Project, Script, make_project
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent import proc
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox, working_bubblewrap

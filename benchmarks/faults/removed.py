@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 from benchmarks.faults.scoreboard import Effort, Figure
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.removals import REMOVALS
-from tests.fakes.solving import Script, make_project
+from testing.faults.removals import REMOVALS
+from testing.runs.solving import Script, make_project
+from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN

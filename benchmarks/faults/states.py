@@ -23,13 +23,13 @@ from unittest.mock import patch
 
 from benchmarks.faults.crowd import run_crowd
 from benchmarks.faults.scoreboard import Effort, Figure
-from tests.fakes.describing import DescribingModel
-from tests.fakes.ollama_script import Answer, Answerer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import TASK, TILL, UNITTEST, Project, Script, Spoil, project_at
-from tests.fakes.states.every import STATES
-from tests.fakes.states.hostile import canary, forget_canary, plant_programs
-from tests.fakes.states.place import Place
+from testing.runs.solving import TASK, TILL, UNITTEST, Project, Script, Spoil, project_at
+from testing.servers.describing import DescribingModel
+from testing.servers.ollama_script import Answer, Answerer, ChatCall
+from testing.servers.ollama_server import OllamaServer
+from testing.states.every import STATES
+from testing.states.hostile import canary, forget_canary, plant_programs
+from testing.states.place import Place
 
 from clean_room_agent import proc
 from clean_room_agent.cli.main import run as run_cra

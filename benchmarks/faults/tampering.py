@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.faults.scoreboard import Effort, Figure
 from benchmarks.faults.tampering_python import TRICKS, Trick
 from benchmarks.faults.tampering_script import script_tricks
-from tests.fakes.solving import Told, make_project
+from testing.runs.solving import Told, make_project
 
 SHORT = frozenset({"exit", "collection", "assertions"})
 

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tests.fakes.repositories import Files
-from tests.fakes.solving import MONEY, MONEY_TESTS, TASK, TILL
+from testing.repositories import Files
+from testing.runs.solving import MONEY, MONEY_TESTS, TASK, TILL
 
 PYTEST = f"{sys.executable} -m pytest -q"
 UNITTEST = f"{sys.executable} -m unittest -v"

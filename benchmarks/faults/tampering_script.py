@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchmarks.faults.tampering_python import Trick
-from tests.fakes.repositories import Files
+from testing.repositories import Files
 
 RUNNERS = os.environ.get("CRA_NODE_RUNNERS", "")
 """A folder that holds `jest`, `vitest` and `mocha`, each with a `node_modules` of its own; without, Node's runner alone."""

@@ -26,7 +26,7 @@ from benchmarks.loop.page import KINDS, Settings, finding_of, folder_of, page_of
 from benchmarks.loop.stages import Stages
 from benchmarks.report import write_section
 from benchmarks.weak.__main__ import environment
-from tests.fakes.real_server import TAG, RealServer, running, weak_server
+from testing.servers.llama_server import TAG, RealServer, running, weak_server
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.record import Record

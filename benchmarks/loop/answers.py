@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.report import table
-from tests.fakes.real_server import TAG
+from testing.servers.llama_server import TAG
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection

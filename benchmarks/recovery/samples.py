@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import table
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import MONEY_TESTS, TILL, Script, edit, make_project
+from testing.runs.solving import MONEY_TESTS, TILL, Script, edit, make_project
+from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 

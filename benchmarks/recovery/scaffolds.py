@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.report import table
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.oracle_scaffold import scaffold_of
-from tests.fakes.solving import TILL, Script, make_project, text_of
+from testing.oracle.scaffold import scaffold_of
+from testing.runs.solving import TILL, Script, make_project, text_of
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD

@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.ollama_script import Answer, Answerer, ChatCall, busy
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import (
+from testing.runs.solving import (
     MENDED_MONEY,
     MONEY,
     MONEY_TESTS,
@@ -26,6 +24,8 @@ from tests.fakes.solving import (
     edit,
     make_project,
 )
+from testing.servers.ollama_script import Answer, Answerer, ChatCall, busy
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.doctor import DOCTOR
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

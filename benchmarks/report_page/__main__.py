@@ -16,9 +16,9 @@ import sys
 import time
 from pathlib import Path
 
-from tests.fakes.large_run import write_large_run
-from tests.fakes.repositories import make_repository
-from tests.training.seeded import seed_record
+from testing.repositories import make_repository
+from testing.runs.large_run import write_large_run
+from testing.seeded_record import seed_record
 
 LOST = {
     "retrieval": 6,

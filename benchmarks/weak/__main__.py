@@ -26,7 +26,7 @@ from pathlib import Path
 from benchmarks.report import table, write_section
 from benchmarks.weak.errands import ERRANDS, Errand, plant
 from benchmarks.weak.recorded import Answer, answers_of, attempts_of, kinds, median_seconds, share
-from tests.fakes.real_server import TAG, RealServer, running, weak_server
+from testing.servers.llama_server import TAG, RealServer, running, weak_server
 
 REQUIREMENTS = Path(__file__).parents[2] / "requirements" / "weak.txt"
 WINDOW = 8192

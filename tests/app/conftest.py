@@ -1,5 +1,5 @@
-"""The fixtures of `tests.fakes.till`."""
+"""The fixtures of `testing.runs.till`."""
 
-from tests.fakes.till import solved, solved_once, till
+from testing.runs.till import solved, solved_once, till
 
 __all__ = ["solved", "solved_once", "till"]

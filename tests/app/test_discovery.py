@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import Kind, OpenAiServer
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.app.discovery import (
     Wanted,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.fakes.prompt_inputs import INPUTS, OPTIONS
+from testing.prompt_inputs import INPUTS, OPTIONS
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.llm.answers import BadAnswer

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import git
-from tests.fakes.solving import Project
+from testing.repositories import git
+from testing.runs.solving import Project
 
 from clean_room_agent.workspace import Workspace, hold
 

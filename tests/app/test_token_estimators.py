@@ -4,9 +4,9 @@ import json
 import sqlite3
 from contextlib import closing
 
+from testing.runs.solving import Project
+from testing.servers.ollama_script import count_tokens
 from tests.db.raw.samples import call
-from tests.fakes.ollama_script import count_tokens
-from tests.fakes.solving import Project
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call

@@ -1,9 +1,9 @@
 """Two runs that many tests look at, each made once: one watched from inside, one in which much happens."""
 
 import pytest
+from testing.runs.solving import make_project, serving
 from tests.architecture.eventful_run import Eventful, eventful_run
 from tests.architecture.watched_run import Watched, watch
-from tests.fakes.solving import make_project, serving
 
 
 @pytest.fixture(scope="session")

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fakes import repositories
-from tests.fakes.ollama_script import Answerer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import Project, Script, Told, make_project, text_of
+from testing import repositories
+from testing.runs.solving import Project, Script, Told, make_project, text_of
+from testing.servers.ollama_script import Answerer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import CALLS

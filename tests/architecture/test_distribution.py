@@ -8,8 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import git
+from testing.patience import PATIENCE
+from testing.repositories import git
 
 from clean_room_agent import proc
 from clean_room_agent.version import VERSION

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import git
+from testing.patience import PATIENCE
+from testing.repositories import git
 
 from clean_room_agent import proc
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import fingerprint
-from tests.fakes.solving import USERS_REFS, make_project, serving, text_of
+from testing.patience import PATIENCE
+from testing.repositories import fingerprint
+from testing.runs.solving import USERS_REFS, make_project, serving, text_of
+from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent import proc
 from clean_room_agent.app.new_config import write_config

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from testing.repositories import git
 from tests.architecture.eventful_run import Eventful
-from tests.fakes.repositories import git
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 
 from clean_room_agent import proc
 

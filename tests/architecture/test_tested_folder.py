@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.fakes.solving import MONEY_TESTS, TILL, make_project
+from testing.runs.solving import MONEY_TESTS, TILL, make_project
 
 SCRIBBLE = "scribbled by a test"
 SCRIBBLING = f"""\

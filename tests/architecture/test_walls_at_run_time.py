@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from testing.runs.solving import make_project
+from testing.servers.ollama_server import OllamaServer
 from tests.architecture.watched_run import Watched
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import make_project
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.context_port import LocalContext

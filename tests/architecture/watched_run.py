@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fakes.patience import PATIENCE
-from tests.fakes.solving import Project
+from testing.patience import PATIENCE
+from testing.runs.solving import Project
 
 from clean_room_agent import proc
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.packages import shown_file, shown_symbol
+from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.package import (
     ContextItem,

@@ -12,7 +12,7 @@ from benchmarks.context.goals import find_goals
 from benchmarks.context.names import Names
 from benchmarks.context.needs import Needs
 from benchmarks.context.snapshot import Snapshot
-from tests.fakes.ollama_script import count_tokens
+from testing.servers.ollama_script import count_tokens
 
 from clean_room_agent.training.gold_edits import GoldFile
 

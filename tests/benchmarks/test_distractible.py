@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pytest
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.oracle_distractible import Attention, DistractibleOracle, Reader, Weaknesses
+from testing.oracle.distractible import Attention, DistractibleOracle, Reader, Weaknesses
+from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from benchmarks.commit_trees import git
 from benchmarks.index_enlarged import COMMITS, copied, make_enlarged, read_original
-from tests.fakes.repositories import Files, make_repository
-from tests.indexer.dump import dump_of, index
+from testing.index_dump import dump_of, index
+from testing.repositories import Files, make_repository
 
 FILES: Files = {
     "src/tool/__init__.py": "from .core import Core\n",

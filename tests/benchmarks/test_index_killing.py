@@ -18,8 +18,8 @@ from benchmarks.index_killing import (
     next_run,
 )
 from benchmarks.killed_index import render
-from tests.fakes.repositories import commit, make_repository
-from tests.indexer.dump import index
+from testing.index_dump import index
+from testing.repositories import commit, make_repository
 
 from clean_room_agent import proc
 from clean_room_agent.workspace import FOLDER, Workspace

@@ -18,8 +18,8 @@ from benchmarks.index_places import (
     with_statement,
 )
 from benchmarks.index_processes import adopting_orphans, descendants, environment, memory_of, peak, spend
-from tests.fakes.repositories import commit, make_repository
-from tests.indexer.dump import index
+from testing.index_dump import index
+from testing.repositories import commit, make_repository
 
 BUSY = "import os, time\nif os.fork() == 0:\n    a = b'x' * 30_000_000\n    time.sleep(.15)\n    os._exit(0)\nb = b'y' * 30_000_000\ntime.sleep(.15)\nos.wait()\n"
 linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")

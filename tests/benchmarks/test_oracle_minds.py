@@ -4,9 +4,9 @@ import json
 from collections import Counter
 
 import pytest
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.oracle import Oracle
-from tests.fakes.oracle_noise import NoisyOracle, Rates
+from testing.oracle.noisy import NoisyOracle, Rates
+from testing.oracle.oracle import Oracle
+from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.edits.parse import parse_edits

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from benchmarks.commit_list import read_list
 from benchmarks.oracle import Declaring, settings_of
-from tests.fakes.bills import BILLS, BILLS_PATH, STUBS
-from tests.fakes.oracle_scaffold import bodies_for, new_names, scaffold_of, scaffolded
-from tests.fakes.packages import package, shown_file
+from testing.oracle.scaffold import bodies_for, new_names, scaffold_of, scaffolded
+from testing.packages import package, shown_file
+from testing.runs.bills import BILLS, BILLS_PATH, STUBS
 
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits

@@ -15,7 +15,7 @@ from benchmarks.recovery.scaffolds import (
     measure,
     page,
 )
-from tests.fakes.ollama_script import Answer, ChatCall
+from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 

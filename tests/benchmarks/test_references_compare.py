@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.references_compare import Symbols, compare
 from benchmarks.references_jedi import bound, occurrences
 from benchmarks.references_scip import fields, key, named, read_answers, varints
-from tests.fakes.python_world import PythonWorld
+from testing.references.python_world import PythonWorld
 
 SOURCES = {
     "lib.py": "class A:\n    x = 1\n    def f(self):\n        self.x = self.y = 2\ndef g(p): ...\nv = 1\nv = 2\n",

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.retrieval_fit import Task, ascend, fit, quality
-from tests.fakes.repositories import commit, make_repository
-from tests.indexer.dump import index
+from testing.index_dump import index
+from testing.repositories import commit, make_repository
 
 from clean_room_agent.query.ranking import WEIGHTS
 

@@ -10,7 +10,7 @@ from benchmarks.retrieval_places import checkout, indexed, lacking, source_files
 from benchmarks.retrieval_rankings import Bm25, ask_ours, read_answers
 from benchmarks.retrieval_table import Result, render_results
 from benchmarks.retrieval_tasks import Task, find_tasks, is_task, read_tasks, words_of
-from tests.fakes.repositories import commit, git, make_repository
+from testing.repositories import commit, git, make_repository
 
 ORDER = ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k")
 

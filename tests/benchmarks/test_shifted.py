@@ -4,8 +4,8 @@ import itertools
 from collections.abc import Sequence
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.oracle_shifted import HIGHEST, LOWEST, NEUTRAL, Draw, ShiftedOracle, in_most_pairs, in_order
+from testing.oracle.shifted import HIGHEST, LOWEST, NEUTRAL, Draw, ShiftedOracle, in_most_pairs, in_order
+from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.llm.answers import Choice, OneWord
 from clean_room_agent.llm.bias import NOTHING, weigh

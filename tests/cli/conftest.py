@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.solving import Project, Script
-from tests.fakes.till import solved, solved_once, till
+from testing.runs.solving import Project, Script
+from testing.runs.till import solved, solved_once, till
+from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.app.self_check import CHECK_PROMPT, VERDICT_PROMPT
 

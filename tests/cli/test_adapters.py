@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import OpenAiServer
-from tests.fakes.repositories import make_repository
-from tests.fakes.solving import PROBE, Project, project_at
+from testing.repositories import make_repository
+from testing.runs.solving import PROBE, Project, project_at
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import OpenAiServer
 from tests.training.test_dataset import CARD
 from tests.training.test_deployment import trained
 

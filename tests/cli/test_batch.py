@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.patience import PATIENCE
-from tests.fakes.solving import TASK, Project, Script, serving
+from testing.patience import PATIENCE
+from testing.runs.solving import TASK, Project, Script, serving
+from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent import proc
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.histories import KEY, make_history
-from tests.fakes.solving import Project, project_at
+from testing import repositories
+from testing.histories import KEY, make_history
+from testing.runs.solving import Project, project_at
 
 from clean_room_agent.app.package_extras import EXTRAS
 from clean_room_agent.db.connection import get_connection
@@ -183,7 +183,7 @@ def test_a_cluster_with_a_worker_killed_gives_the_same_rows(
         "--repo",
         str(home.top),
     ]
-    script = (sys.executable, "-m", "tests.fakes.ray_cluster", str(work / "shards"))
+    script = (sys.executable, "-m", "testing.ray_cluster", str(work / "shards"))
     with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as cluster:
         assert cluster.stdout is not None
         monkeypatch.setenv("RAY_ADDRESS", cluster.stdout.readline().strip())

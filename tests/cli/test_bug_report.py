@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.recorded import read_newest
-from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, make_project
+from testing.runs.recorded import read_newest
+from testing.runs.solving import MENDED_MONEY, MONEY, TILL, Project, make_project
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.cli.main import run
 from clean_room_agent.db.connection import get_connection, transaction

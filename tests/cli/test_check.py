@@ -4,11 +4,11 @@ import json
 import re
 
 import pytest
+from testing.runs.solving import Project
+from testing.sandboxes import installed
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import Kind, OpenAiServer
 from tests.cli.conftest import Knowing
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import Kind, OpenAiServer
-from tests.fakes.sandboxes import installed
-from tests.fakes.solving import Project
 
 from clean_room_agent.workspace import Workspace
 

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes.shells import Shell
-from tests.fakes.solving import TASK, Project
-from tests.fakes.timing import processor_seconds
+from testing.runs.solving import TASK, Project
+from testing.shells import Shell
+from testing.timing import processor_seconds
 
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.completing import TABLE, complete, split_line

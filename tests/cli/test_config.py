@@ -3,8 +3,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import Project
+from testing.runs.solving import Project
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.config_file import render_config
 from clean_room_agent.app.config_values import edited

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.states.hostile import canary, canary_program
+from testing.states.hostile import canary, canary_program
 
 from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.cli.demo import SAID

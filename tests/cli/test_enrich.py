@@ -11,11 +11,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tests.fakes.describing import DescribingModel
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.patience import PATIENCE
-from tests.fakes.solving import MONEY, Project, Told
+from testing.patience import PATIENCE
+from testing.runs.solving import MONEY, Project, Told
+from testing.servers.describing import DescribingModel
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import CALLS, READINGS

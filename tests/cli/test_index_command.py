@@ -4,8 +4,8 @@ import contextlib
 import json
 import re
 
-from tests.fakes.repositories import write
-from tests.fakes.solving import Project
+from testing.repositories import write
+from testing.runs.solving import Project
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.index_runs import list_generated, list_index_runs

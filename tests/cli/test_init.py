@@ -8,10 +8,10 @@ import sys
 import time
 
 import pytest
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import OpenAiServer
-from tests.fakes.patience import PATIENCE
-from tests.fakes.solving import Project
+from testing.patience import PATIENCE
+from testing.runs.solving import Project
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.workspace import Workspace

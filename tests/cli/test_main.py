@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
-from tests.fakes.solving import Project
+from testing.patience import PATIENCE
+from testing.runs.solving import Project
 
 from clean_room_agent.cli.main import COMMANDS, run
 

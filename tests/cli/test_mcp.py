@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.patience import PATIENCE, wait_until
-from tests.fakes.solving import Project, Script, text_of
+from testing.patience import PATIENCE, wait_until
+from testing.runs.solving import Project, Script, text_of
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.mcp_tools import SolveArguments, WhyArguments, outcome_of
 from clean_room_agent.artifacts.event_kinds import EventKind

@@ -1,9 +1,9 @@
 import json
 from typing import Any
 
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import OpenAiServer
-from tests.fakes.solving import Project
+from testing.runs.solving import Project
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import OpenAiServer
 
 
 def view(project: Project, base_url: str, **models: Any) -> tuple[int, dict[str, Any]]:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 
 ROWS = """
 import fcntl, struct, sys, termios

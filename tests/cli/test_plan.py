@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import MENDED_MONEY, Project, Script, edit, serving
+from testing import repositories
+from testing.runs.solving import MENDED_MONEY, Project, Script, edit, serving
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

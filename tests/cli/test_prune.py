@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import git
-from tests.fakes.solving import Project, Script, serving
+from testing.patience import PATIENCE
+from testing.repositories import git
+from testing.runs.solving import Project, Script, serving
+from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent import proc
 from clean_room_agent.db.connection import get_connection

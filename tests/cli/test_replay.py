@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.describing import DescribingModel
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import OpenAiServer
-from tests.fakes.repositories import commit, git
-from tests.fakes.solving import Project, Script, serving
+from testing.repositories import commit, git
+from testing.runs.solving import Project, Script, serving
+from testing.servers.describing import DescribingModel
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.llm.bias import ABOUT_NOTHING, NOTHING

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from testing.repositories import fingerprint, make_repository
+from testing.runs.large_run import write_large_run
+from testing.seeded_record import SECRET, seed_record
 from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
-from tests.fakes.large_run import write_large_run
-from tests.fakes.repositories import fingerprint, make_repository
 from tests.report.page.read_page import ReadPage, read_page
 from tests.report.scripted_solve import solve_sample
-from tests.training.seeded import SECRET, seed_record
 
 from clean_room_agent.cli.display import CONTROL
 from clean_room_agent.cli.main import run as cra

@@ -9,9 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE, wait_until
-from tests.fakes.repositories import git
-from tests.fakes.solving import MENDED_MONEY, MONEY, Project, Told, serving
+from testing.patience import PATIENCE, wait_until
+from testing.repositories import git
+from testing.runs.solving import MENDED_MONEY, MONEY, Project, Told, serving
 
 from clean_room_agent.workspace import Workspace
 

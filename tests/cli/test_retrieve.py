@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import MONEY, PROBE, Project, Script
+from testing.runs.solving import MONEY, PROBE, Project, Script
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 FLAGS = ("--no-model", "--context-window", "16384", "--reserved-tokens", "4096")
 FORMATS = ("text", "json", "markdown", "prompt")

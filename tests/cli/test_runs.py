@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from testing.repositories import make_repository
 from tests.db.raw.samples import NOW, TASK, run, task_run
-from tests.fakes.repositories import make_repository
 
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.cli.main import run as cra

@@ -8,8 +8,8 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import git
-from tests.fakes.solving import MENDED_MONEY, MONEY, TILL, Project, make_project
+from testing.repositories import git
+from testing.runs.solving import MENDED_MONEY, MONEY, TILL, Project, make_project
 
 from clean_room_agent.cli.main import run
 from clean_room_agent.db.connection import get_connection

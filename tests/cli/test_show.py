@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from testing.repositories import fingerprint, git, make_repository
 from tests.db.raw.samples import NOW, SAMPLES, TASK, call, run, task_run
-from tests.fakes.repositories import fingerprint, git, make_repository
 from tests.report.scripted_solve import LINE, SECOND_TRY, solve_sample
 
 from clean_room_agent.cli.main import run as cra

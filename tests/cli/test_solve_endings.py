@@ -2,7 +2,7 @@
 
 import json
 
-from tests.fakes.solving import Project, edit
+from testing.runs.solving import Project, edit
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 

@@ -4,8 +4,8 @@ import json
 import sys
 from pathlib import Path
 
-from tests.fakes.repositories import git, read_tree, write
-from tests.fakes.solving import TILL, make_project
+from testing.repositories import git, read_tree, write
+from testing.runs.solving import TILL, make_project
 
 CHECK = f"""\
 #!/bin/sh

@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-from tests.fakes.openai_server import Kind, OpenAiServer
-from tests.fakes.solving import Project, Script
+from testing.runs.solving import Project, Script
+from testing.servers.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.app.discovery import NEEDED_BY
 

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.fakes.timing import processor_seconds
+from testing.timing import processor_seconds
 
 from clean_room_agent.version import VERSION
 

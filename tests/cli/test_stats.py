@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import make_repository
-from tests.training.seeded import seed_record
+from testing.repositories import make_repository
+from testing.seeded_record import seed_record
 
 from clean_room_agent.cli.main import run as cra
 

@@ -4,10 +4,10 @@ import os
 import re
 from pathlib import Path
 
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import fingerprint, git
-from tests.fakes.solving import make_project
+from testing.patience import PATIENCE
+from testing.repositories import fingerprint, git
+from testing.runs.solving import make_project
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent import proc
 

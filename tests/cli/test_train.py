@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import make_repository
-from tests.fakes.solving import Project, project_at
+from testing.repositories import make_repository
+from testing.runs.solving import Project, project_at
 from tests.training.test_deployment import NOW, trained
 from tests.training.test_train import FAKE, dataset_at
 

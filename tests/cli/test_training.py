@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testing.repositories import copy_repository, make_repository
+from testing.runs.solving import PROBE, Project, project_at
+from testing.seeded_record import SECRET, SECRET_IN, Seeded, seed_record
+from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_server import OllamaServer
 from tests.db.raw.samples import NOW
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.repositories import copy_repository, make_repository
-from tests.fakes.solving import PROBE, Project, project_at
-from tests.training.seeded import SECRET, SECRET_IN, Seeded, seed_record
 from tests.training.test_dataset import CARD, ORIGIN
 
 from clean_room_agent.db.connection import connect_file

@@ -10,9 +10,9 @@ import sys
 import termios
 
 from rich.text import Text
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.patience import PATIENCE
-from tests.fakes.solving import Project, Script, serving
+from testing.patience import PATIENCE
+from testing.runs.solving import Project, Script, serving
+from testing.servers.ollama_script import Answer, ChatCall
 
 COLUMNS = 60
 

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 
 from clean_room_agent.enrichment import workers as workers_module
 from clean_room_agent.enrichment.workers import Stop, Workers

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.fakes.packages import package, shown_file, shown_symbol
+from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.execute.code_relations import Place, ShownCode
 

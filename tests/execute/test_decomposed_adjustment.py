@@ -2,9 +2,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client
-from tests.fakes.scripted_transport import Scripted, ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client
+from testing.client.scripted_transport import Scripted, ScriptedTransport
 
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep, TargetFile
 from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, FailureSignal

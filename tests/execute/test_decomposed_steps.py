@@ -1,10 +1,10 @@
 import json
 from typing import Any
 
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client
-from tests.fakes.packages import package, shown_file
-from tests.fakes.scripted_transport import Scripted, ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client
+from testing.client.scripted_transport import Scripted, ScriptedTransport
+from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan

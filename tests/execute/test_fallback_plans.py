@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.fakes.packages import package, shown_file
+from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
 from clean_room_agent.artifacts.plans import Part, TargetFile

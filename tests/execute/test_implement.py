@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client, models_config
-from tests.fakes.packages import package, shown_file
-from tests.fakes.scripted_transport import Scripted, ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client, models_config
+from testing.client.scripted_transport import Scripted, ScriptedTransport
+from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile

@@ -1,9 +1,9 @@
 import math
 from typing import Any
 
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import RELEVANT, WINDOW, Note, model_client
-from tests.fakes.scripted_transport import Scripted, ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import RELEVANT, WINDOW, Note, model_client
+from testing.client.scripted_transport import Scripted, ScriptedTransport
 
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.llm.answers import TokenChoice

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.fakes.growth import QUADRATIC, growth
+from testing.growth import QUADRATIC, growth
 
 from clean_room_agent.execute.edits.elision import elided_line
 from clean_room_agent.execute.edits.match import find_exact, find_normalised, find_shifted

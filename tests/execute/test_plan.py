@@ -2,10 +2,10 @@ import json
 from typing import Any
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client
-from tests.fakes.packages import package, shown_file
-from tests.fakes.scripted_transport import ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client
+from testing.client.scripted_transport import ScriptedTransport
+from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.package import ContextPackage

@@ -1,10 +1,10 @@
 from dataclasses import replace
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client
-from tests.fakes.packages import package, shown_file, shown_symbol
-from tests.fakes.scripted_transport import ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client
+from testing.client.scripted_transport import ScriptedTransport
+from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.prompt_fitting import Fitted, Load, Retry, fit, load

@@ -1,8 +1,8 @@
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client
-from tests.fakes.packages import package, shown_file
-from tests.fakes.scripted_transport import ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client
+from testing.client.scripted_transport import ScriptedTransport
+from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import FileRole, PlanStep, TargetFile

@@ -1,7 +1,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.fakes.packages import package, shown_file
+from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import PatchEdit, StepResult
 from clean_room_agent.artifacts.package import ContextPackage

@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from tests.fakes.packages import package, shown_file, shown_symbol
+from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.package import ContextItem

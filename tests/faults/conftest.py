@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes.solving import Project, make_project
+from testing.runs.solving import Project, make_project
 
 
 @pytest.fixture

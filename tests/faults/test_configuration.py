@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.patience import PATIENCE
-from tests.fakes.solving import Project
+from testing.patience import PATIENCE
+from testing.runs.solving import Project
 
 from clean_room_agent.workspace import Workspace
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.fakes.solving import MENDED_MONEY, TASK, TILL, Project, Told, edit, make_project
+from testing.runs.solving import MENDED_MONEY, TASK, TILL, Project, Told, edit, make_project
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes.ollama_script import Answer
-from tests.fakes.solving import MENDED_MONEY, TILL, Project, edit, make_project
+from testing.runs.solving import MENDED_MONEY, TILL, Project, edit, make_project
+from testing.servers.ollama_script import Answer
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 

@@ -7,8 +7,8 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import git
-from tests.fakes.solving import TASK, Project
+from testing.repositories import git
+from testing.runs.solving import TASK, Project
 
 from clean_room_agent.cli.main import COMMANDS
 from clean_room_agent.db.connection import connect_file

@@ -7,9 +7,9 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.solving import MENDED_MONEY, Project, Told, edit
+from testing import repositories
+from testing.runs.solving import MENDED_MONEY, Project, Told, edit
+from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

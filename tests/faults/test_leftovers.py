@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.faults.leftovers import SHORT, End, Mode, leftovers, marked, wait_until
-from tests.fakes.sandboxes import installed
+from testing.sandboxes import installed
 
 
 @pytest.mark.parametrize("mode", ["bwrap", "none"])

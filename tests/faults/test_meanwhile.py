@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.repositories import git
-from tests.fakes.solving import MENDED_MONEY, MONEY, Project, edit
-from tests.fakes.states.hostile import canary, canary_program
+from testing import repositories
+from testing.repositories import git
+from testing.runs.solving import MENDED_MONEY, MONEY, Project, edit
+from testing.servers.ollama_script import ChatCall
+from testing.states.hostile import canary, canary_program
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN

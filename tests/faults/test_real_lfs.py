@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, fingerprint, git
-from tests.fakes.solving import Project
+from testing.repositories import commit, fingerprint, git
+from testing.runs.solving import Project
 
 OURS = ("refs/cra/", "refs/heads/cra/")
 

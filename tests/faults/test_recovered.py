@@ -4,9 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import (
+from testing.runs.solving import (
     MENDED_MONEY,
     TASK,
     TILL,
@@ -18,6 +16,8 @@ from tests.fakes.solving import (
     make_project,
     serving,
 )
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.execute.prompts.doctor import DOCTOR
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

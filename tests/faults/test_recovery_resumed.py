@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import Answer, Answerer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import MENDED_MONEY, TASK, TILL, Project, Script, Told, edit, make_project
+from testing.runs.solving import MENDED_MONEY, TASK, TILL, Project, Script, Told, edit, make_project
+from testing.servers.ollama_script import Answer, Answerer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.execute.prompts.doctor import DOCTOR

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import git
-from tests.fakes.solving import (
+from testing import repositories
+from testing.patience import PATIENCE
+from testing.repositories import git
+from testing.runs.solving import (
     MENDED_MONEY,
     MONEY,
     TASK,
@@ -24,6 +23,7 @@ from tests.fakes.solving import (
     project_at,
     serving,
 )
+from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.workspace import Workspace

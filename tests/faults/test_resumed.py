@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.long_run import GOLD, Mind, long_project, newest_run, story_of
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.patience import wait_until
-from tests.fakes.solving import PROBE, Project, Script, Told, edit, make_project, serving
+from testing import repositories
+from testing.patience import wait_until
+from testing.runs.long_run import GOLD, Mind, long_project, newest_run, story_of
+from testing.runs.solving import PROBE, Project, Script, Told, edit, make_project, serving
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.artifacts.ids import new_task_id

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import Answer, Answerer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import MONEY_TESTS, TILL, UNITTEST, Project, Script, Told, edit, make_project
+from testing.runs.solving import MONEY_TESTS, TILL, UNITTEST, Project, Script, Told, edit, make_project
+from testing.servers.ollama_script import Answer, Answerer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

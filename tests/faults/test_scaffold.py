@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.bills import ALWAYS, BILLS, BILLS_PATH, STUBS, bills_project, events_of
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.oracle import Oracle
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import git
-from tests.fakes.solving import MENDED_MONEY, Project, Script, Told, edit, make_project
+from testing.oracle.oracle import Oracle
+from testing.patience import PATIENCE
+from testing.repositories import git
+from testing.runs.bills import ALWAYS, BILLS, BILLS_PATH, STUBS, bills_project, events_of
+from testing.runs.solving import MENDED_MONEY, Project, Script, Told, edit, make_project
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

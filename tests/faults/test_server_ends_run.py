@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.fakes.ollama_script import Answer, busy
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import Project, Script, Told, serving
+from testing.runs.solving import Project, Script, Told, serving
+from testing.servers.ollama_script import Answer, busy
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

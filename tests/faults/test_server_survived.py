@@ -1,8 +1,8 @@
 """What a real model server does wrong and a run survives: it is solved, and the record says what happened."""
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall, busy
-from tests.fakes.solving import Project, Script, Spoil, Told, serving
+from testing.runs.solving import Project, Script, Spoil, Told, serving
+from testing.servers.ollama_script import Answer, ChatCall, busy
 
 from clean_room_agent.app.prompts import PROMPTS
 

@@ -1,6 +1,6 @@
 """What a run looks like in which nothing goes wrong: the measure for all that goes wrong elsewhere."""
 
-from tests.fakes.solving import MENDED_MONEY, Project
+from testing.runs.solving import MENDED_MONEY, Project
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 from benchmarks.faults.states import COMMANDS, differences, marks, survey_states
-from tests.fakes.repositories import git, make_repository, write
-from tests.fakes.states.every import STATES
-from tests.fakes.states.hostile import canary, canary_program, plant_programs
-from tests.fakes.states.place import Place
+from testing.repositories import git, make_repository, write
+from testing.states.every import STATES
+from testing.states.hostile import canary, canary_program, plant_programs
+from testing.states.place import Place
 
 TRIED = ("init", "index", "solve, Ctrl-C", "solve", "apply, the file changed", "apply", "discard")
 FIT = (

@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import git
-from tests.fakes.solving import MENDED_MONEY, MONEY_TESTS, TASK, TILL, Project, edit, make_project, serving
+from testing import repositories
+from testing.patience import PATIENCE
+from testing.repositories import git
+from testing.runs.solving import MENDED_MONEY, MONEY_TESTS, TASK, TILL, Project, edit, make_project, serving
 
 from clean_room_agent import proc
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

@@ -9,7 +9,7 @@ import pytest
 from benchmarks.faults.tampering import figures, play
 from benchmarks.faults.tampering_python import PYTEST, RED, TRICKS
 from benchmarks.faults.tampering_script import MONEY, script_tricks
-from tests.fakes.solving import MENDED_MONEY, TILL, make_project
+from testing.runs.solving import MENDED_MONEY, TILL, make_project
 
 BY_NAME = {trick.name: trick for trick in TRICKS}
 SAID = {

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.solving import Project, Spoil, edit
+from testing.runs.solving import Project, Spoil, edit
+from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer, Overflow
-from tests.fakes.solving import MENDED_MONEY, MONEY, PROBE, TILL, Project, edit, make_project, serving
+from testing import repositories
+from testing.runs.solving import MENDED_MONEY, MONEY, PROBE, TILL, Project, edit, make_project, serving
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer, Overflow
 
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import make_repository
+from testing.repositories import make_repository
 
 from clean_room_agent.git.repository import Repository, open_repository
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit_change, fingerprint, git, make_repository, write
+from testing.repositories import commit_change, fingerprint, git, make_repository, write
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.git.apply_result import apply_to_tree

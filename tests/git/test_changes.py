@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, git, make_repository
+from testing.repositories import commit, git, make_repository
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.changes import resolve_commit, stream_changes

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, git, make_repository
+from testing.repositories import commit, git, make_repository
 
 from clean_room_agent.errors import GitError, UsageError
 from clean_room_agent.git.checkout import ParentCheckout

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, git, make_repository, write
-from tests.fakes.states.hostile import canary, canary_program
+from testing.repositories import commit, git, make_repository, write
+from testing.states.hostile import canary, canary_program
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.command import (

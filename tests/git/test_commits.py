@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import fingerprint, git, make_repository, read_tree, write
+from testing.repositories import fingerprint, git, make_repository, read_tree, write
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.commits import EXECUTABLE, FILE, LINK, FileChange, commit_files

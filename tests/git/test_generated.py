@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import git, make_repository, write
+from testing.repositories import git, make_repository, write
 
 from clean_room_agent.git.generated import CACHE_SIGNATURE, Generated, generated_words, split_generated
 from clean_room_agent.git.repository import list_files, list_work_tree

@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, git, make_repository, write
+from testing.repositories import commit, git, make_repository, write
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.history import (

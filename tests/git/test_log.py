@@ -2,8 +2,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import FIRST_DATE, commit, git, make_repository
+from testing.patience import PATIENCE
+from testing.repositories import FIRST_DATE, commit, git, make_repository
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.log import (

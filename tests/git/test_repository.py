@@ -2,7 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import AUTHOR, commit, fingerprint, git, init_repository, make_repository, write
+from testing.repositories import AUTHOR, commit, fingerprint, git, init_repository, make_repository, write
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.command import git as hardened_git

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit_change, fingerprint, git
+from testing.repositories import commit_change, fingerprint, git
 
 from clean_room_agent.errors import GitError, RepositoryError
 from clean_room_agent.git.repository import Repository

@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import fingerprint, git, make_repository, read_tree, write
+from testing.repositories import fingerprint, git, make_repository, read_tree, write
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.generated import Generated

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import fingerprint, git, make_repository, write
+from testing.repositories import fingerprint, git, make_repository, write
 
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.repository import Repository, open_repository

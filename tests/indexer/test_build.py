@@ -5,8 +5,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, git, init_repository, make_repository, write
-from tests.indexer.dump import dump, dump_of, index
+from testing.index_dump import dump, dump_of, index
+from testing.repositories import commit, git, init_repository, make_repository, write
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.errors import IndexingError, RecordError, RepositoryError

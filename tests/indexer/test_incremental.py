@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, copy_repository, git, make_repository
-from tests.indexer.dump import dump_of, index
+from testing.index_dump import dump_of, index
+from testing.repositories import commit, copy_repository, git, make_repository
 
 from clean_room_agent.errors import CommandError
 from clean_room_agent.indexer.config import IndexConfig

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.index_killing import Bench, kill_some, make_cases
-from tests.fakes.patience import wait_until
-from tests.fakes.repositories import commit, make_repository
+from testing.patience import wait_until
+from testing.repositories import commit, make_repository
 
 from clean_room_agent import proc
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes.growth import QUADRATIC, growth
+from testing.growth import QUADRATIC, growth
 
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.languages.comments import classify

@@ -2,8 +2,8 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, git, make_repository, write
-from tests.indexer.dump import dump_of, index
+from testing.index_dump import dump_of, index
+from testing.repositories import commit, git, make_repository, write
 
 from clean_room_agent.indexer.extract import FileFacts, extract
 from clean_room_agent.indexer.index_run import Failed

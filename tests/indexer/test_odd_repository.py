@@ -4,10 +4,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes.odd_repository import NOT_UTF8, SMALL, Fate, deep_contents, make_odd_repository
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import commit, make_repository, write
-from tests.indexer.dump import dump_of, index
+from testing.index_dump import dump_of, index
+from testing.odd_repository import NOT_UTF8, SMALL, Fate, deep_contents, make_odd_repository
+from testing.patience import PATIENCE
+from testing.repositories import commit, make_repository, write
 
 from clean_room_agent import proc
 from clean_room_agent.errors import IndexingError

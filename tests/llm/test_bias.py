@@ -4,10 +4,10 @@ from collections.abc import Mapping
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import COLOUR, RELEVANT, Note, model_client, models_config
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import COLOUR, RELEVANT, Note, model_client, models_config
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import ABOUT_NOTHING, CLEAR, NOTHING, Measured, lets_in, needs_leaning, weigh

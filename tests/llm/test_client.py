@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import (
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import (
     COLOUR,
     NOW,
     RELEVANT,
@@ -18,8 +18,8 @@ from tests.fakes.model_client import (
     model_client,
     models_config,
 )
-from tests.fakes.patience import PATIENCE
-from tests.fakes.scripted_transport import ScriptedTransport
+from testing.client.scripted_transport import ScriptedTransport
+from testing.patience import PATIENCE
 
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import YES_OR_NO

@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import COLOUR, Note, model_client, models_config
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import OpenAiServer
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import COLOUR, Note, model_client, models_config
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.copied_examples import COPIED, MARK, OPENING_CHARS, CopyGuard, mentions, opening_of

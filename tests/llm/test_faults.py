@@ -1,8 +1,8 @@
 """Every fault of a real model server: what the caller sees, and what the record holds."""
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import (
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import (
     COLOUR,
     RELEVANT,
     SHOUT,
@@ -13,9 +13,9 @@ from tests.fakes.model_client import (
     model_client,
     models_config,
 )
-from tests.fakes.ollama_script import Answer, Answerer, busy
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.server_faults import COMMON, IMPATIENT, LONG, Fault, check_fault
+from testing.servers.faults import COMMON, IMPATIENT, LONG, Fault, check_fault
+from testing.servers.ollama_script import Answer, Answerer, busy
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.errors import (
     DegenerateOutput,

@@ -3,11 +3,11 @@
 import threading
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import RELEVANT, judge_numbers, model_client, models_config
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.patience import PATIENCE
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import RELEVANT, judge_numbers, model_client, models_config
+from testing.patience import PATIENCE
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.llm.transports.ollama import connect
 

@@ -1,11 +1,20 @@
 """Every fault of a server of OpenAI's API: what the caller sees, and what the record holds."""
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Colour, Note, Waits, model_client, models_config
-from tests.fakes.ollama_script import Answer
-from tests.fakes.openai_server import WINDOW, Kind, OpenAiServer, shout_of
-from tests.fakes.server_faults import COMMON, IMPATIENT, LONG, Fault, check_fault
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import (
+    COLOUR,
+    RELEVANT,
+    SHOUT,
+    Colour,
+    Note,
+    Waits,
+    model_client,
+    models_config,
+)
+from testing.servers.faults import COMMON, IMPATIENT, LONG, Fault, check_fault
+from testing.servers.ollama_script import Answer
+from testing.servers.openai_server import WINDOW, Kind, OpenAiServer, shout_of
 
 from clean_room_agent.errors import (
     ModelNotFound,

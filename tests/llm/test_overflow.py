@@ -1,9 +1,9 @@
 """Prompts beyond the window, in the three ways in which servers meet them."""
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import COLOUR, SHOUT, Colour, Note, model_client, models_config
-from tests.fakes.ollama_server import OllamaServer
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import COLOUR, SHOUT, Colour, Note, model_client, models_config
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.errors import TruncatingServer, WindowExceeded
 from clean_room_agent.llm.transports.context_overflow import read_refusal

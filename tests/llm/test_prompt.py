@@ -1,7 +1,7 @@
 import jinja2
 import pytest
 from inline_snapshot import snapshot
-from tests.fakes.model_client import COLOUR, RELEVANT, Colour, Note
+from testing.client.model_client import COLOUR, RELEVANT, Colour, Note
 
 from clean_room_agent.llm.answers import TextAnswer
 from clean_room_agent.llm.prompt import Prompt

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.fakes.real_server import MODEL, PROGRAM, TAG, running
+from testing.servers.llama_server import MODEL, PROGRAM, TAG, running
 from tests.llm.transports.test_openai import MODEL as CONFIGURED
 from tests.llm.transports.test_openai import request
 

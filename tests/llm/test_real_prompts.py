@@ -1,13 +1,13 @@
-"""Each prompt of the program, answered by a real model. Opt-in: see `tests/fakes/real_server.py`."""
+"""Each prompt of the program, answered by a real model. Opt-in: see `testing/servers/llama_server.py`."""
 
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client
-from tests.fakes.prompt_inputs import INPUTS
-from tests.fakes.real_server import MODEL, PROGRAM, RealServer, running
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client
+from testing.prompt_inputs import INPUTS
+from testing.servers.llama_server import MODEL, PROGRAM, RealServer, running
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.llm.answers import BadAnswer

@@ -1,4 +1,4 @@
-"""What only a server that we did not write can prove. Opt-in: see `tests/fakes/real_server.py`."""
+"""What only a server that we did not write can prove. Opt-in: see `testing/servers/llama_server.py`."""
 
 import json
 import math
@@ -8,10 +8,10 @@ from typing import Literal
 
 import pytest
 from pydantic import BaseModel
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import RELEVANT, Note, budget_config, judge_numbers, model_client
-from tests.fakes.real_server import MODEL, PROGRAM, WINDOW, RealServer, running
-from tests.fakes.solving import Project, make_project
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import RELEVANT, Note, budget_config, judge_numbers, model_client
+from testing.runs.solving import Project, make_project
+from testing.servers.llama_server import MODEL, PROGRAM, WINDOW, RealServer, running
 
 from clean_room_agent.errors import ModelNotFound, WindowExceeded
 from clean_room_agent.llm.answers import JsonAnswer, TextAnswer

@@ -2,11 +2,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import COLOUR, Note, model_client, models_config
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import OpenAiServer
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import COLOUR, Note, model_client, models_config
+from testing.servers.ollama_script import Answer, ChatCall
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.llm.answers import BadAnswer
 from clean_room_agent.llm.config import ModelsConfig

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from tests.fakes.model_client import models_config
+from testing.client.model_client import models_config
 
 from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.config import BudgetConfig

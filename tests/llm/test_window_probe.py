@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field, replace
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import SHOUT, Note, model_client, models_config
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import OpenAiServer
-from tests.fakes.scripted_transport import ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import SHOUT, Note, model_client, models_config
+from testing.client.scripted_transport import ScriptedTransport
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.errors import TruncatingServer, WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Refusal

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import commit, git, make_repository
-from tests.fakes.sandboxes import installed
+from testing.patience import PATIENCE
+from testing.repositories import commit, git, make_repository
+from testing.sandboxes import installed
 
 from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.visible_metadata import alternate_folders

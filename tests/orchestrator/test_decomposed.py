@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.solving import MENDED_MONEY, TASK, Project, Script, edit, make_project, serving
+from testing.runs.solving import MENDED_MONEY, TASK, Project, Script, edit, make_project, serving
+from testing.servers.ollama_script import ChatCall
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.plan_decisions import list_plan_decisions

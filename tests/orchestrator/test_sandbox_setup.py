@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import Files, git, make_repository
-from tests.fakes.sandboxes import installed
-from tests.fakes.solving import make_project
+from testing.patience import PATIENCE
+from testing.repositories import Files, git, make_repository
+from testing.runs.solving import make_project
+from testing.sandboxes import installed
 
 from clean_room_agent.errors import ConfigError, RepositoryError
 from clean_room_agent.git.repository import open_repository

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tests.fakes.bills import ALWAYS, BILLS_PATH, bills_project, events_of
-from tests.fakes.repositories import write
-from tests.fakes.sandboxes import installed
-from tests.fakes.solving import MONEY_TESTS, TILL, edit, make_project
+from testing.repositories import write
+from testing.runs.bills import ALWAYS, BILLS_PATH, bills_project, events_of
+from testing.runs.solving import MONEY_TESTS, TILL, edit, make_project
+from testing.sandboxes import installed
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD

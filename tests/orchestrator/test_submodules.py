@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.repositories import git
-from tests.fakes.sandboxes import installed
-from tests.fakes.solving import MONEY_TESTS, TILL, Project, make_project
+from testing import repositories
+from testing.repositories import git
+from testing.runs.solving import MONEY_TESTS, TILL, Project, make_project
+from testing.sandboxes import installed
 
 NEEDING = (
     MONEY_TESTS

@@ -1,8 +1,8 @@
 import contextlib
 from pathlib import Path
 
-from tests.fakes.repositories import make_repository
-from tests.indexer.dump import index
+from testing.index_dump import index
+from testing.repositories import make_repository
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import symbols

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, copy_repository, make_repository, write
-from tests.indexer.dump import index
+from testing.index_dump import index
+from testing.repositories import commit, copy_repository, make_repository, write
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.rows import Connection

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import commit, make_repository
-from tests.indexer.dump import index
+from testing.index_dump import index
+from testing.repositories import commit, make_repository
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.query.file_kinds import kind_of

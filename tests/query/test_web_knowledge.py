@@ -4,8 +4,8 @@ import contextlib
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import make_repository, write
-from tests.indexer.dump import index
+from testing.index_dump import index
+from testing.repositories import make_repository, write
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.query.knowledge import KnowledgeBase

@@ -6,8 +6,8 @@ import shlex
 import sys
 from pathlib import Path
 
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.ollama_server import OllamaServer
+from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.cli.main import run

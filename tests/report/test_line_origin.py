@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.repositories import commit, make_repository
+from testing.repositories import commit, make_repository
 
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.repository import open_repository

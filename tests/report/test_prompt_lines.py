@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.fakes.prompt_inputs import INPUTS
+from testing.prompt_inputs import INPUTS
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

@@ -1,5 +1,5 @@
 import pytest
-from tests.fakes.packages import package, shown_file, shown_symbol
+from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.report.why import frames, names_file
 

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.scripted_transport import ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.scripted_transport import ScriptedTransport
 
 from clean_room_agent.db.session import Session, States
 from clean_room_agent.errors import WindowExceeded

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 from tests.retrieval.world import World, context_request, make_world
 
 from clean_room_agent.db.connection import connect_file

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fakes.scripted_transport import Scripted, ScriptedTransport
+from testing.client.scripted_transport import Scripted, ScriptedTransport
 
 from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.db.connection import connect_file

@@ -3,8 +3,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
-from tests.fakes.sandboxes import installed
+from testing.patience import PATIENCE
+from testing.sandboxes import installed
 
 from clean_room_agent import proc
 from clean_room_agent.errors import CommandError

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.fakes.sandboxes import installed
+from testing.sandboxes import installed
 
 from clean_room_agent.sandbox.bubblewrap import Sandbox
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, MARK, SCRIPT, try_escapes

@@ -1,8 +1,8 @@
 """A record whose every failure is known."""
 
 import pytest
-from tests.fakes.repositories import make_repository
-from tests.training.seeded import Seeded, seed_record
+from testing.repositories import make_repository
+from testing.seeded_record import Seeded, seed_record
 
 COUNTS = {
     "retrieval": 5,

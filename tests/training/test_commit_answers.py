@@ -1,6 +1,6 @@
 """The right answers: labels by what the commit changes and by what that uses."""
 
-from tests.fakes.solving import MENDED_MONEY, MONEY
+from testing.runs.solving import MENDED_MONEY, MONEY
 
 from clean_room_agent.training.commit_answers import Gold, changed_symbols
 from clean_room_agent.training.gold_edits import GoldFile

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from tests.fakes.histories import make_history
-from tests.fakes.repositories import git
+from testing.histories import make_history
+from testing.repositories import git
 
 from clean_room_agent.errors import ArtifactError, UsageError
 from clean_room_agent.training.commit_sources import (

@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
+from testing.seeded_record import CLASSIFIER, Seeded
 from tests.training.conftest import COUNTS
-from tests.training.seeded import CLASSIFIER, Seeded
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.training.credit import Waterfall, waterfall_of

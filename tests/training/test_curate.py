@@ -4,8 +4,8 @@ import contextlib
 from dataclasses import replace
 from pathlib import Path
 
-from tests.fakes.repositories import make_repository
-from tests.training.seeded import Seeded
+from testing.repositories import make_repository
+from testing.seeded_record import Seeded
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import make_repository
+from testing.repositories import make_repository
 from tests.training.test_evaluation import compared_edits, row
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT

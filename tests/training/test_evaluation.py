@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import model_client, models_config
-from tests.fakes.scripted_transport import ScriptedTransport
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client, models_config
+from testing.client.scripted_transport import ScriptedTransport
 from tests.training.test_dataset import ORIGIN, answer
 
 from clean_room_agent.errors import ArtifactError

@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Iterator
 
 import pytest
+from testing.seeded_record import Seeded
 from tests.training.conftest import COUNTS
-from tests.training.seeded import Seeded
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection

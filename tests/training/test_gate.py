@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from tests.fakes.adapters import graded, verdicts
+from testing.adapters import graded, verdicts
 
 from clean_room_agent.training.gate import Finding, Pair, Scored, before_spending, judge_candidate
 

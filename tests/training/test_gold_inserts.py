@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.fakes.packages import package, shown_file
+from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.plans import TargetFile
 from clean_room_agent.execute.edits.apply import apply_edits

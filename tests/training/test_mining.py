@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.fakes.histories import KEEP_CENTS, LIST_NAMES, make_history, mined
+from testing.histories import KEEP_CENTS, LIST_NAMES, make_history, mined
 
 from clean_room_agent.git.changes import CommitChange, FileChange
 from clean_room_agent.training.mining import clean_message, mine, names_file, refusal

@@ -4,11 +4,11 @@ import dataclasses
 from pathlib import Path
 
 import pytest
-from tests.fakes import repositories
-from tests.fakes.histories import KEEP_CENTS, KEY, make_history, mined, plain_making
-from tests.fakes.ollama_script import ChatCall
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.solving import PROBE, project_at
+from testing import repositories
+from testing.histories import KEEP_CENTS, KEY, make_history, mined, plain_making
+from testing.runs.solving import PROBE, project_at
+from testing.servers.ollama_script import ChatCall
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.llm.answers import BadAnswer

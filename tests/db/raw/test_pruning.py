@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from testing.patience import PATIENCE
 from tests.db.raw.samples import NOW, PASS, SAMPLES, TASK, call, run, task_run
-from tests.fakes.patience import PATIENCE
 
 from clean_room_agent import proc
 from clean_room_agent.db.connection import connect_file, get_connection

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.packages import package, shown_file
+from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile

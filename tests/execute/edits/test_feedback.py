@@ -1,5 +1,5 @@
 from inline_snapshot import snapshot
-from tests.fakes.packages import package, shown_file
+from testing.packages import package, shown_file
 
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.plans import TargetFile

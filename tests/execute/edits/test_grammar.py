@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.packages import shown_file
-from tests.fakes.prompt_inputs import INPUTS
+from testing.packages import shown_file
+from testing.prompt_inputs import INPUTS
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.artifacts.edits import PatchEdit

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.packages import package, shown_file, shown_symbol
+from testing.packages import package, shown_file, shown_symbol
 
 from clean_room_agent.artifacts.edits import InsertPlace, PatchEdit
 from clean_room_agent.artifacts.package import ContextPackage

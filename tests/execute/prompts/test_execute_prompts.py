@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
-from tests.fakes.packages import shown_file, shown_symbol
+from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.package import section_texts
 from clean_room_agent.execute.prompts.adjustment import ADJUSTMENT, AdjustmentInputs

@@ -3,7 +3,7 @@
 import contextlib
 from pathlib import Path
 
-from tests.fakes.repositories import git
+from testing.repositories import git
 
 from clean_room_agent.db.connection import connect_file, transaction
 from clean_room_agent.git.repository import list_files

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import FIRST_DATE, git, make_repository
+from testing.repositories import FIRST_DATE, git, make_repository
 from tests.indexer.history.history_index import HistoryIndex
 
 from clean_room_agent.errors import CommandError

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import FIRST_DATE, commit, git, init_repository, make_repository, write
+from testing.repositories import FIRST_DATE, commit, git, init_repository, make_repository, write
 from tests.indexer.history.history_index import HistoryIndex
 
 from clean_room_agent.indexer.config import IndexConfig

@@ -1,7 +1,7 @@
 """What of a file's interface changes when the file does."""
 
 import pytest
-from tests.fakes.python_world import read_file
+from testing.references.python_world import read_file
 
 from clean_room_agent.indexer.references.interface import changed_names
 

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fakes.python_world import PythonWorld, read_file
+from testing.references.python_world import PythonWorld, read_file
 
 from clean_room_agent.indexer.references.evaluation_cache import Evaluations
 from clean_room_agent.indexer.references.interface import changed_names

@@ -1,7 +1,7 @@
 """What names in Python refer to, and how sure that is."""
 
 import pytest
-from tests.fakes.python_world import PythonWorld
+from testing.references.python_world import PythonWorld
 
 LIBRARY = """
 from .base import Base

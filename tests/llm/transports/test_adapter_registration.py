@@ -4,9 +4,9 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from tests.fakes.model_client import models_config
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import OpenAiServer
+from testing.client.model_client import models_config
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import OpenAiServer
 
 from clean_room_agent.errors import ModelNotFound, ServerFailed, ServerUnreachable, UsageError
 from clean_room_agent.llm.transports.adapter_registration import (

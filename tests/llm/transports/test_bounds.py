@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from tests.fakes.model_client import models_config
+from testing.client.model_client import models_config
 from tests.llm.transports.test_ollama import mocked, request
 
 from clean_room_agent.errors import ServerFailed, ServerUnreachable

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 from pydantic import BaseModel
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 
 from clean_room_agent.errors import ModelError, ServerTimeout, ServerUnreachable
 from clean_room_agent.llm.config import Timeouts

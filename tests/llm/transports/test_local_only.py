@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.fakes.model_client import models_config
-from tests.fakes.ollama_server import OllamaServer
+from testing.client.model_client import models_config
+from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.errors import ModelError, ServerUnreachable
 from clean_room_agent.llm.transports import http as door

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.fakes.model_client import models_config
-from tests.fakes.openai_server import Kind, OpenAiServer
+from testing.client.model_client import models_config
+from testing.servers.openai_server import Kind, OpenAiServer
 from tests.llm.transports.test_openai import MODEL, request
 
 from clean_room_agent.errors import ModelError, ModelNotFound, ServerBusy, ServerFailed, ServerUnreachable

@@ -6,9 +6,9 @@ import httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fakes.model_client import COLOUR, models_config
-from tests.fakes.ollama_script import Answer
-from tests.fakes.openai_server import Kind, OpenAiServer
+from testing.client.model_client import COLOUR, models_config
+from testing.servers.ollama_script import Answer
+from testing.servers.openai_server import Kind, OpenAiServer
 
 from clean_room_agent.errors import ConfigError, ModelNotFound, ServerFailed, ServerUnreachable
 from clean_room_agent.llm.router import ModelConfig

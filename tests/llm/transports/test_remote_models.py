@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import httpx
 import pytest
-from tests.fakes.model_client import models_config
-from tests.fakes.ollama_server import OllamaServer
+from testing.client.model_client import models_config
+from testing.servers.ollama_server import OllamaServer
 from tests.llm.transports.test_ollama import MODEL, request
 
 from clean_room_agent.errors import ForwardingServer, ModelError

@@ -2,11 +2,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.fakes.memory_sink import MemorySink
-from tests.fakes.model_client import COLOUR, RELEVANT, SHOUT, Note, judge_numbers, model_client, models_config
-from tests.fakes.ollama_script import Answer, ChatCall, busy
-from tests.fakes.ollama_server import OllamaServer
-from tests.fakes.openai_server import WINDOW, OpenAiServer, shout_of
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import (
+    COLOUR,
+    RELEVANT,
+    SHOUT,
+    Note,
+    judge_numbers,
+    model_client,
+    models_config,
+)
+from testing.servers.ollama_script import Answer, ChatCall, busy
+from testing.servers.ollama_server import OllamaServer
+from testing.servers.openai_server import WINDOW, OpenAiServer, shout_of
 
 from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed

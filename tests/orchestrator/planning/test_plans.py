@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.fakes.ollama_script import Answer, ChatCall
-from tests.fakes.solving import MENDED_MONEY, Project, Script, make_project, serving
+from testing.runs.solving import MENDED_MONEY, Project, Script, make_project, serving
+from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN

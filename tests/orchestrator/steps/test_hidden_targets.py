@@ -1,8 +1,8 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.fakes import repositories
-from tests.fakes.packages import package, shown_symbol
+from testing import repositories
+from testing.packages import package, shown_symbol
 
 from clean_room_agent.artifacts.package import ContextPackage, Detail, DroppedItem
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.orchestrator.testing import environment

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 
 from clean_room_agent import proc
 from clean_room_agent.orchestrator.testing import environment

@@ -3,8 +3,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import write
+from testing.patience import PATIENCE
+from testing.repositories import write
 
 from clean_room_agent.errors import RepositoryError
 from clean_room_agent.orchestrator.testing.config import How

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 
 LEFT = {
     "a report that is a closed folder": 'mkdir -p "$REPORT/d/e"; touch "$REPORT/d/e/f"; chmod 0 "$REPORT/d"',

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fakes.patience import PATIENCE, stop_once_begun
+from testing.patience import PATIENCE, stop_once_begun
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.artifacts.evidence import StackFrame

@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.fakes.repositories import make_repository
+from testing.repositories import make_repository
 
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.worktree import add_worktree

@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.fakes.patience import PATIENCE
+from testing.patience import PATIENCE
 from tests.orchestrator.testing.test_test_bench import bench
 
 from clean_room_agent import proc

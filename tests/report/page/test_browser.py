@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.fakes.large_run import write_large_run
-from tests.fakes.patience import PATIENCE
-from tests.fakes.repositories import make_repository
+from testing.patience import PATIENCE
+from testing.repositories import make_repository
+from testing.runs.large_run import write_large_run
 
 from clean_room_agent import proc
 from clean_room_agent.cli.main import run as cra

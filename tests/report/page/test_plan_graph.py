@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.large_run import PARTS, STEPS, write_large_run
-from tests.fakes.repositories import make_repository
+from testing.repositories import make_repository
+from testing.runs.large_run import PARTS, STEPS, write_large_run
 
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.outcomes import PassType

@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.fakes.large_run import write_large_run
-from tests.fakes.repositories import make_repository
+from testing.repositories import make_repository
+from testing.runs.large_run import write_large_run
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.report.page.time_line import CUT, TimeLine, time_line

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.fakes.ecmascript_world import EcmaScriptWorld, read_file
+from testing.references.ecmascript_world import EcmaScriptWorld, read_file
 
 from clean_room_agent.indexer.references.evaluation_cache import Evaluations
 from clean_room_agent.indexer.references.interface import changed_names

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from tests.fakes.ecmascript_world import EcmaScriptWorld
+from testing.references.ecmascript_world import EcmaScriptWorld
 
 FILES = {
     "lib/index.ts": "export * from './shop'\n",

@@ -1,7 +1,7 @@
 """What names in JavaScript and TypeScript refer to, and how sure that is."""
 
 import pytest
-from tests.fakes.ecmascript_world import EcmaScriptWorld
+from testing.references.ecmascript_world import EcmaScriptWorld
 
 THINGS = """
 import { Base } from './base'

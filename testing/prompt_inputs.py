@@ -1,0 +1,232 @@
+"""Inputs for each prompt of the registry: one small repository, one task."""
+
+from typing import Any
+
+from clean_room_agent.artifacts.package import section_texts
+from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
+from clean_room_agent.execute.edits.grammar import Editable
+from clean_room_agent.execute.prompts.adjustment import AdjustmentInputs
+from clean_room_agent.execute.prompts.adjustment_finalize import FinalizeInputs
+from clean_room_agent.execute.prompts.adjustment_new_step import NewStepInputs
+from clean_room_agent.execute.prompts.adjustment_root_cause import RootCauseInputs
+from clean_room_agent.execute.prompts.adjustment_step_viability import StepViabilityInputs
+from clean_room_agent.execute.prompts.change_points import ChangePointsInputs
+from clean_room_agent.execute.prompts.doctor import DoctorInputs
+from clean_room_agent.execute.prompts.goal_check import GoalCheckInputs
+from clean_room_agent.execute.prompts.implement import ImplementInputs
+from clean_room_agent.execute.prompts.meta_plan import MetaPlanInputs
+from clean_room_agent.execute.prompts.part_dependency import PartDependencyInputs
+from clean_room_agent.execute.prompts.part_plan import PartPlanInputs
+from clean_room_agent.execute.prompts.same_part import SamePartInputs
+from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
+from clean_room_agent.execute.prompts.step_dependency import StepDependencyInputs
+from clean_room_agent.execute.prompts.step_design import StepDesignInputs
+from clean_room_agent.execute.prompts.symbol_targets import SymbolTargetsInputs
+from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisInputs
+from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
+from clean_room_agent.training.prompts.train_plan import TrainPlanInputs
+from testing.packages import shown_file
+
+PATH = "src/till.py"
+CODE = "def total(prices):\n    return sum(prices[1:])\n"
+TASK = "total() leaves out the first price. Make it add all prices."
+CONTEXT = section_texts((shown_file(PATH, CODE),))
+QUESTION = f"## Task\n{TASK}"
+OPTIONS = (
+    f"1. {PATH}\n1: def total(prices):",
+    "2. src/menu.py\n1: def dishes():",
+    "3. src/door.py\n1: OPEN = 9",
+)
+SINGLE = SingleInputs(question=QUESTION, option=f"{PATH}\n{CODE}", others=(PATH, "src/menu.py"))
+BATCH = BatchInputs(question=QUESTION, options=OPTIONS, remark="At most 300 tokens are left.")
+FIRST = f"total in {PATH}: Add all prices."
+TRIED = "- s1, failed: Sum all prices. (tests failed)"
+FAILED = "- test failure, test_total: assert 3 == 6"
+LEFT = "s2: Export total. (modify src/__init__.py)"
+SECOND = "src/menu.py: Show the total below the dishes."
+
+
+INPUTS: dict[str, Any] = {
+    "enrichment": EnrichmentInputs(
+        path=PATH,
+        language="python",
+        lines=2,
+        imports=(),
+        imports_left_out=0,
+        imported_by=("src/menu.py",),
+        imported_by_left_out=0,
+        commits=("Add prices",),
+        outline=("1: def total(prices)",),
+        outline_left_out=0,
+        text=CODE.rstrip("\n"),
+        remark="",
+    ),
+    "task_analysis": TaskAnalysisInputs(
+        task=TASK, focus="", evidence="", tests="", files=(PATH, "src/menu.py"), symbols=(f"total ({PATH})",)
+    ),
+    "target_judgment": SINGLE,
+    "curate_data": SINGLE,
+    "train_plan": TrainPlanInputs(
+        candidates="scope_judgment: 210 of 260 failed tasks are charged to it",
+        names=("scope_judgment", "piece_judgment"),
+        tasks=260,
+        rejected="",
+        faults=(),
+    ),
+    "scope_judgment": SINGLE,
+    "scope_batch": BATCH,
+    "piece_judgment": SINGLE,
+    "precision_batch": BATCH,
+    "refilter": BATCH,
+    "meta_plan": MetaPlanInputs(
+        context=CONTEXT,
+        others=("src/menu.py", "src/door.py"),
+        evidence="",
+        max_parts=4,
+        task=TASK,
+        rejected="",
+        faults=(),
+    ),
+    "part_plan": PartPlanInputs(
+        context=CONTEXT,
+        others=("src/menu.py",),
+        diff="",
+        evidence="",
+        task=TASK,
+        goal="Add all prices.",
+        part="Let total() add all prices.",
+        files=(PATH,),
+        max_steps=4,
+        max_lines=60,
+        rejected="",
+        faults=(),
+    ),
+    "change_points": ChangePointsInputs(
+        context=CONTEXT,
+        others=("src/menu.py",),
+        evidence="",
+        max_points=8,
+        task=TASK,
+        rejected="",
+        faults=(),
+    ),
+    "same_part": SamePartInputs(
+        task=TASK, changes=(FIRST, SECOND), first=f"{FIRST}\n{CODE}", second=SECOND, known=()
+    ),
+    "part_dependency": PartDependencyInputs(
+        task=TASK, parts=(f"p1: {FIRST}", f"p2: {SECOND}"), part=SECOND, other=FIRST
+    ),
+    "symbol_targets": SymbolTargetsInputs(
+        context=CONTEXT,
+        others=(),
+        diff="",
+        evidence="",
+        task=TASK,
+        goal="Add all prices.",
+        part="Let total() add all prices.",
+        files=(PATH,),
+        known=(f"total in {PATH}",),
+        max_targets=8,
+        rejected="",
+        faults=(),
+    ),
+    "step_design": StepDesignInputs(
+        context=CONTEXT,
+        diff="",
+        evidence="",
+        task=TASK,
+        part="Let total() add all prices.",
+        targets=(f"modify total in {PATH}",),
+        max_steps=4,
+        max_lines=60,
+        rejected="",
+        faults=(),
+    ),
+    "step_dependency": StepDependencyInputs(
+        task=TASK, steps=(f"s1: {FIRST}", f"s2: {SECOND}"), step=SECOND, other=FIRST
+    ),
+    "adjustment_step_viability": StepViabilityInputs(
+        task=TASK, part="Let total() add all prices.", diff="", done=(TRIED,), failures=(FAILED,), step=LEFT
+    ),
+    "adjustment_root_cause": RootCauseInputs(
+        task=TASK, part="Let total() add all prices.", diff="", failure=FAILED, step=LEFT, remains=True
+    ),
+    "adjustment_new_step": NewStepInputs(
+        task=TASK,
+        part="Let total() add all prices.",
+        diff="",
+        done=(TRIED,),
+        remaining=(LEFT,),
+        failure=FAILED,
+    ),
+    "adjustment_finalize": FinalizeInputs(
+        context=CONTEXT,
+        diff="",
+        task=TASK,
+        part="Let total() add all prices.",
+        done=(TRIED,),
+        failures=(FAILED,),
+        remaining='{"description": "Export total.", "files": [], "id": "s2", "needs": [], "symbols": []}',
+        verdicts=("s2: goes",),
+        max_steps=4,
+        rejected="",
+        faults=(),
+    ),
+    "goal_check": GoalCheckInputs(
+        task=TASK,
+        part="Let total() add all prices.",
+        diff="",
+        done=("- s1, done: Sum all prices.",),
+        before=(f"- s2: Export total. ({PATH})",),
+        after=(),
+    ),
+    "scaffold": ScaffoldInputs(
+        context=CONTEXT,
+        diff="",
+        evidence="",
+        task=TASK,
+        part="",
+        constraints="",
+        step="Add a module that reads prices.",
+        targets=("create src/prices.py",),
+        symbols=("read_prices",),
+        rejected="",
+        faults=(),
+        edited=(Editable(path=PATH, names=("total",)),),
+        created=("src/prices.py",),
+    ),
+    "implement": ImplementInputs(
+        context=CONTEXT,
+        diff="",
+        evidence="",
+        task=TASK,
+        part="",
+        constraints="",
+        step="Sum all of prices in total().",
+        targets=(f"modify {PATH}",),
+        symbols=("total",),
+        unshown=(),
+        failures=(),
+        hint="",
+        edited=(Editable(path=PATH, names=("total",)),),
+    ),
+    "doctor": DoctorInputs(
+        task=TASK,
+        step="Sum all prices in total().",
+        targets=(f"modify {PATH}",),
+        attempts=("tests failed: AssertionError: 5 != 6", "tests failed: AssertionError: 4 != 6"),
+        edits="",
+    ),
+    "adjustment": AdjustmentInputs(
+        context=CONTEXT,
+        diff="",
+        task=TASK,
+        part="Let total() add all prices.",
+        done=("s1: done. Sum all prices in total().",),
+        remaining='{"description": "Export total.", "files": [{"path": "src/__init__.py", "role": "modify"}], '
+        '"id": "s2", "needs": ["s1"], "symbols": []}',
+        max_steps=4,
+        rejected="",
+        faults=(),
+    ),
+}

@@ -1,0 +1,34 @@
+"""Fixtures that share the project `till`: a small one whose task the oracle can solve, as it is and with a complete run."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from testing.repositories import copy_repository
+from testing.runs.solving import Project, make_project, serving
+
+
+@pytest.fixture
+def till(tmp_path: Path) -> Project:
+    return make_project(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def solved_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A repository with a complete run, and the run's id."""
+    project = make_project(tmp_path_factory.mktemp("solved"))
+    with serving(project) as server:
+        told = project.solve(server, "--json")
+    assert told.code == 0, told.err
+    return project.top, json.loads(told.out)["task_id"]
+
+
+@pytest.fixture
+def solved(till: Project, solved_once: tuple[Path, str]) -> str:
+    """The id of a complete run of `till`, whose server is gone: a copy of one made elsewhere."""
+    made, task_id = solved_once
+    shutil.rmtree(till.top)
+    copy_repository(made, till.top)
+    return task_id

@@ -1,7 +1,0 @@
-"""Every state there is."""
-
-from tests.fakes.states import foreign, histories, locations, work_trees
-from tests.fakes.states.place import Maker
-
-STATES: dict[str, Maker] = {**work_trees.STATES, **histories.STATES, **locations.STATES, **foreign.STATES}
-"""By name. A maker gives None where this machine cannot have the state."""
