@@ -182,3 +182,11 @@ def test_a_table_that_is_not_there_is_added_and_inline_ones_are_changed() -> Non
     }
     inline = 'models = { coding = "a" }  # mine\n'
     assert edited(inline, ["models"], "coding", "b") == 'models = { coding = "b" }  # mine\n'
+
+
+def test_what_only_a_table_of_its_own_would_require_is_not_called_required(till: Project) -> None:
+    till.configure(URL)
+    assert "required" not in till.run_here("config")[1]
+    with Workspace(repo=till.top).config.open("a") as file:
+        file.write("\n[budget.coding]\ncontext_window = 9000\n")
+    assert "budget.coding.reserved_tokens =   not set, and required" in till.run_here("config")[1]

@@ -107,13 +107,20 @@ def unset_value(workspace: Workspace | None, key: str) -> Path:
 
 
 def _values(
-    name: str, kind: type[ConfigSlice], user: Mapping[str, Any], own: Mapping[str, Any]
+    name: str,
+    kind: type[ConfigSlice],
+    user: Mapping[str, Any],
+    own: Mapping[str, Any],
+    *,
+    needed: bool = True,
 ) -> Iterator[ConfiguredValue]:
+    """What the table holds; only a table that is `needed` or given has required values."""
     for key, field in kind.model_fields.items():
         full, inner = f"{name}.{key}", _slice_in(field.annotation)
         default = None if field.is_required() else field.get_default(call_default_factory=True)
         if inner is not None:
-            yield from _values(full, inner, user.get(key) or {}, own.get(key) or {})
+            given = user.get(key) or {}, own.get(key) or {}
+            yield from _values(full, inner, *given, needed=field.is_required() or any(given))
         elif isinstance(default, dict):
             merged = {
                 **dict.fromkeys(user.get(key, {}), "user"),
@@ -134,7 +141,7 @@ def _values(
                 key=full,
                 value=value,
                 source=source,
-                required=field.is_required(),
+                required=needed and field.is_required(),
                 description=field.description or "",
             )
 
