@@ -40,6 +40,13 @@ def test_a_plan_names_the_task_and_the_files_and_steps(plan: Path, till: Project
     assert [entry["path"] for entry in written["affected_files"]] == ["till/money.py"]
 
 
+def test_a_plan_is_shown_with_what_it_plans_and_not_with_what_is_undone(plan: Path, till: Project) -> None:
+    assert plan.exists()
+    shown = till.cra("show").out
+    assert "planned  1 part, 1 step" in shown
+    assert "0 of 1" not in shown
+
+
 def test_without_a_file_the_plan_is_the_answer(till: Project) -> None:
     with serving(till) as server:
         till.configure(server.base_url)

@@ -287,13 +287,20 @@ def _facts(view: RunView) -> list[tuple[str, str]]:
     if view.branch:
         facts.append(("branch", f"{view.branch} at {view.result_commit[:10]}"))
     if view.parts[1]:
-        done = f"{view.parts[0]} of {view.parts[1]} parts, {view.steps[0]} of {view.steps[1]} steps"
-        facts.append(("done", done))
+        if view.command == "plan":
+            facts.append(("planned", f"{_counted(view.parts[1], 'part')}, {_counted(view.steps[1], 'step')}"))
+        else:
+            done = f"{view.parts[0]} of {view.parts[1]} parts, {view.steps[0]} of {view.steps[1]} steps"
+            facts.append(("done", done))
     if view.tests_before:
         facts.append(("tests", f"{view.tests_before} -> {view.tests_after or 'not run'}"))
     cached = "" if view.cached is None else f", {view.cached:.0%} of the prompts' in the server's cache"
     facts.append(("cost", f"{view.calls} calls, {view.tokens:,} tokens{cached}"))
     return facts
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def _deeper(view: RunView, short: Callable[[str], str]) -> list[tuple[str, str]]:
