@@ -9,10 +9,11 @@ from pathlib import Path
 from benchmarks.solve_commit import Attempted
 from testing.oracle.oracle import is_prose, section
 
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
-from clean_room_agent.db.raw.calls import CallRow, list_calls
+from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
 from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of, shown_in
@@ -42,7 +43,7 @@ class Loss:
 class Recorded:
     """What the record holds of one run."""
 
-    calls: tuple[CallRow, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     decisions: tuple[DecisionRow, ...] = ()
     attempts: tuple[AttemptRow, ...] = ()
     validations: tuple[ValidationRow, ...] = ()
@@ -80,21 +81,21 @@ def read_record(path: Path, task_id: str) -> Recorded:
 
 def costs_of(recorded: Recorded, window: int) -> Costs:
     """What the run cost."""
-    tokens = [call.prompt_tokens or 0 for call in recorded.calls]
+    tokens = [call.cost.prompt_tokens or 0 for call in recorded.calls]
     judged = shared = 0
     earlier: dict[str, list[str]] = {}
     for call in recorded.calls:
-        text = f"{call.system_prompt}\0{call.prompt}"
-        before = earlier.setdefault(call.model, [])
-        if call.stage_name in JUDGMENT_STAGES and call.prompt_tokens:
-            judged += call.prompt_tokens
+        text = f"{call.request.system_prompt}\0{call.request.prompt}"
+        before = earlier.setdefault(call.model.tag, [])
+        if call.site.stage_name in JUDGMENT_STAGES and call.cost.prompt_tokens:
+            judged += call.cost.prompt_tokens
             longest = max((_common(text, other) for other in before), default=0)
-            shared += call.prompt_tokens * longest // len(text)
+            shared += call.cost.prompt_tokens * longest // len(text)
         before.append(text)
     return Costs(
         calls=len(recorded.calls),
         prompt_tokens=sum(tokens),
-        completion_tokens=sum(call.completion_tokens or 0 for call in recorded.calls),
+        completion_tokens=sum(call.cost.completion_tokens or 0 for call in recorded.calls),
         fullest=max(tokens, default=0),
         over=sum(count > window for count in tokens),
         judged_tokens=judged,
@@ -135,20 +136,23 @@ def find_loss(done: Attempted, recorded: Recorded) -> Loss:
 
 def _unplanned(gold: Sequence[GoldFile], recorded: Recorded) -> Loss | None:
     """A file of the commit that no step was to change, and why."""
-    steps = [call for call in recorded.calls if call.call_type == "implement"]
-    plans = [call for call in recorded.calls if call.call_type in {"meta_plan", "part_plan"}]
+    steps = [call for call in recorded.calls if call.site.call_type == "implement"]
+    plans = [call for call in recorded.calls if call.site.call_type in {"meta_plan", "part_plan"}]
     if not plans:
         return Loss(stage="plan: never asked for", example=recorded.passes[-1].detail)
     for file in gold:
-        if any(file.path in section(call.prompt, "The step to do now") for call in steps):
+        if any(file.path in section(call.request.prompt, "The step to do now") for call in steps):
             continue
-        named = [call for call in plans if file.path in call.response]
+        named = [call for call in plans if file.path in call.answer.response]
         if named and not steps:
             return Loss(stage="plan: refused", example=f"{file.path}: {recorded.passes[-1].detail}")
-        shown = any(f"{file.path} " in call.prompt or f"{file.path}\n" in call.prompt for call in plans)
+        shown = any(
+            f"{file.path} " in call.request.prompt or f"{file.path}\n" in call.request.prompt
+            for call in plans
+        )
         if shown or file.before is None:
             return Loss(stage="plan: file not named", example=file.path)
-        return _unseen(file, plans[-1].task_id, recorded)
+        return _unseen(file, plans[-1].site.pass_id, recorded)
     return None
 
 
@@ -176,15 +180,15 @@ def _failed_attempt(attempt: AttemptRow, gold: Sequence[GoldFile], recorded: Rec
         return Loss(stage="model", example=attempt.error)
     if attempt.outcome is AttemptOutcome.TRUNCATED:
         return Loss(stage="edit format: answer cut off", example=attempt.error)
-    step = section(call.prompt, "The step to do now")
+    step = section(call.request.prompt, "The step to do now")
     for file in gold:
         if file.path in step and file.before is not None and file.after is not None:
-            hidden = _hidden(file, call.prompt)
+            hidden = _hidden(file, call.request.prompt)
             if hidden:
                 about = [
                     row
                     for row in recorded.decisions
-                    if row.task_id == call.task_id or row.task_id in call.task_id
+                    if row.task_id == call.site.pass_id or row.task_id in call.site.pass_id
                 ]
                 dropped = [
                     row

@@ -28,10 +28,10 @@ from benchmarks.timed_server import TimedServer
 from testing.client.scripted_transport import ScriptedTransport
 from testing.oracle.oracle import Oracle
 
-from clean_room_agent.app.call_rows import RecordSink
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.demo import load_sample, make_repository
 from clean_room_agent.app.new_config import write_config
+from clean_room_agent.app.record_sink import RecordSink
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.answers import TextAnswer

@@ -14,7 +14,6 @@ from pathlib import Path
 from testing.oracle.oracle import Oracle
 from testing.servers.ollama_server import OllamaServer
 
-from clean_room_agent.app.call_rows import recorded_calls
 from clean_room_agent.app.demo import PLAN_RECORDING, RECORDING, config_values, load_sample, make_repository
 from clean_room_agent.app.model_server import RECORDED_MODELS
 from clean_room_agent.app.new_config import write_config
@@ -23,6 +22,7 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.llm.transports.replay import dump_calls
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.training.gold_edits import GoldFile
@@ -119,7 +119,7 @@ def gold(top: Path) -> list[GoldFile]:
 def save(workspace: Workspace, task_id: str, target: Path) -> int:
     """The task's calls stand in `target`; how many."""
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        calls = [call for call in recorded_calls(conn, task_id) if not call.error]
+        calls = [call for call in list_calls(conn, task_id) if not call.ending.error]
     target.write_text(dump_calls(calls), encoding="utf-8")
     return len(calls)
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.db.connection import get_connection, transaction
 from clean_room_agent.db.raw import attempts, calls, decisions, orchestrator_runs, task_runs
@@ -14,6 +15,7 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs
+from testing.runs.model_calls import model_call
 
 KINDS = (
     *("retrieval", "rank", "scope", "precision", "budget", "meta_plan", "part_plan", "format", "implement"),
@@ -260,14 +262,14 @@ class Writer:
             outcome = AttemptOutcome.TESTS_FAILED if applied else AttemptOutcome.UNREADABLE
             self.attempt(row_id, call_id, outcome, applied=applied)
         else:
-            first = self.implement_call(pass_id, f"broken {text}", reading="unreadable")
+            first = self.implement_call(pass_id, f"broken {text}", reading=AnswerReading.UNREADABLE)
             assert first
-            call_id = self.implement_call(pass_id, text, reading="repaired", attempt=1)
+            call_id = self.implement_call(pass_id, text, reading=AnswerReading.REPAIRED, attempt=1)
             self.attempt(row_id, call_id, AttemptOutcome.APPLIED_AND_PASSED, applied=True)
         self.close_pass(row_id, success=not self.kind, diff=None if self.kind else self.task.diff)
 
     def implement_call(
-        self, pass_id: str, text: str, *, reading: calls.Reading = "parsed", attempt: int = 0
+        self, pass_id: str, text: str, *, reading: AnswerReading = AnswerReading.PARSED, attempt: int = 0
     ) -> int:
         prompt = f"# {IMPLEMENT.title}\n\nWrite the change.\n{self.task.words}"
         prompt += "\nYour answer could not be read." if attempt else ""
@@ -302,13 +304,13 @@ class Writer:
         prompt: str = "",
         stage: str = "",
         item: str = "",
-        reading: calls.Reading = "parsed",
+        reading: AnswerReading = AnswerReading.PARSED,
         attempt: int = 0,
         role: str = "reasoning",
         system: str = "You plan.",
     ) -> int:
         self.calls += 1
-        row = calls.CallRow(
+        row = model_call(
             task_id=pass_id,
             call_type=prompt_name,
             stage_name=stage,

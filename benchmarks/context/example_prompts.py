@@ -113,9 +113,11 @@ def prompts_of(top: Path) -> Iterator[tuple[str, str]]:
     with contextlib.closing(connect_file("raw", Workspace(repo=top).raw, read_only=True)) as conn:
         calls = list_calls(conn, list_orchestrator_runs(conn)[0].task_id)
     for kind in KINDS:
-        yield kind, next(call.prompt for call in calls if call.call_type == kind)
+        yield kind, next(call.request.prompt for call in calls if call.site.call_type == kind)
     retries = (
-        call.prompt for call in calls if call.call_type == IMPLEMENT.name and ":retry_" in call.task_id
+        call.request.prompt
+        for call in calls
+        if call.site.call_type == IMPLEMENT.name and ":retry_" in call.site.pass_id
     )
     yield f"{IMPLEMENT.name}, the second attempt", next(retries)
 

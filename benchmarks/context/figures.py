@@ -13,7 +13,7 @@ from benchmarks.context.needs import Needs
 from benchmarks.context.snapshot import Symbol
 from testing.oracle.oracle import options, piece_of
 
-from clean_room_agent.db.raw.calls import CallRow
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.llm.bias import ABOUT_NOTHING
 
 MOST_GOALS = 8
@@ -166,26 +166,30 @@ def _words(text: str) -> list[str]:
     return [word for word in WORD.findall(ADDRESS.sub("0x", text)) if word not in FORMATTING]
 
 
-def run_figures(calls: Sequence[CallRow]) -> RunFigures:
+def run_figures(calls: Sequence[ModelCall]) -> RunFigures:
     """The figures of a run, by its calls."""
     items = Counter(item for call in calls for item in asked_about(call))
     return RunFigures(
-        calls=dict(Counter(call.call_type for call in calls)),
-        tokens=_summed((call.call_type, call.prompt_tokens or 0) for call in calls),
+        calls=dict(Counter(call.site.call_type for call in calls)),
+        tokens=_summed((call.site.call_type, call.cost.prompt_tokens or 0) for call in calls),
         repeated=sum(count - 1 for count in items.values()),
         steps=len(
-            {re.sub(r":(?:retry_\d+)$", "", call.task_id) for call in calls if call.call_type == "implement"}
+            {
+                re.sub(r":(?:retry_\d+)$", "", call.site.pass_id)
+                for call in calls
+                if call.site.call_type == "implement"
+            }
         ),
     )
 
 
-def asked_about(call: CallRow) -> tuple[str, ...]:
+def asked_about(call: ModelCall) -> tuple[str, ...]:
     """The files and pieces that a question is about; none where it judges none."""
-    if call.call_type == PROBE or call.item == ABOUT_NOTHING:
+    if call.site.call_type == PROBE or call.site.item == ABOUT_NOTHING:
         return ()
-    if call.item:
-        return (re.sub(r":\d+(?= ::|$)", "", call.item),)
-    return tuple(" :: ".join(filter(None, piece_of(text))) for _, text in options(call.prompt))
+    if call.site.item:
+        return (re.sub(r":\d+(?= ::|$)", "", call.site.item),)
+    return tuple(" :: ".join(filter(None, piece_of(text))) for _, text in options(call.request.prompt))
 
 
 def _summed(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:

@@ -10,8 +10,9 @@ from benchmarks.context.figures import PromptFigures, RunFigures, prompt_figures
 from benchmarks.oracle_page import kept_row
 from benchmarks.solve_commit import gold_of
 
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.calls import CallRow, list_calls
+from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.orchestrator_runs import list_orchestrator_runs
 
 IMPLEMENT = "implement"
@@ -52,23 +53,23 @@ def record_of(work: Path, entry: CommitEntry, setting: str) -> Path:
 def measure(work: Path, listed: CommitList, entry: CommitEntry, setting: str) -> Measured:
     """The figures of the run, from its record and from the clone in which it ran."""
     calls = _calls(record_of(work, entry, setting))
-    first = next((call for call in calls if call.call_type == IMPLEMENT), None)
+    first = next((call for call in calls if call.site.call_type == IMPLEMENT), None)
     figures = None
     if first is not None:
         top = work / "solve" / entry.id / entry.repository.split("/")[1]
         reader = reader_of(work, listed, entry, top, gold_of(top, entry))
-        figures = prompt_figures(reader.read(first.prompt), reader.needs, reader.failures)
+        figures = prompt_figures(reader.read(first.request.prompt), reader.needs, reader.failures)
     row = kept_row(work / "oracle", entry.id, setting)
     return Measured(
         id=entry.id,
         solved=row is not None and row.solved,
-        prompt_tokens=(first.prompt_tokens or 0) if first is not None else 0,
+        prompt_tokens=(first.cost.prompt_tokens or 0) if first is not None else 0,
         prompt=figures,
         run=run_figures(calls),
     )
 
 
-def _calls(record: Path) -> tuple[CallRow, ...]:
+def _calls(record: Path) -> tuple[ModelCall, ...]:
     """All that the record's run asked."""
     with contextlib.closing(connect_file("raw", record, read_only=True)) as conn:
         return tuple(call for run in list_orchestrator_runs(conn) for call in list_calls(conn, run.task_id))

@@ -23,6 +23,7 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PlanStep
 from clean_room_agent.errors import ModelError
@@ -41,7 +42,7 @@ from clean_room_agent.indexer.extract import extract
 from clean_room_agent.indexer.imports.ecmascript import EcmaScriptModules
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import CallIdentity, ChatRequest, ModelServer, Sampling
+from clean_room_agent.llm.transport import ChatRequest, ModelServer, Sampling
 from clean_room_agent.llm.transports.context_overflow import read_refusal
 from clean_room_agent.llm.transports.ollama import OllamaTransport
 from clean_room_agent.llm.transports.openai import OpenAiTransport
@@ -107,7 +108,7 @@ class Target:
 def make_targets(folder: Path) -> tuple[Target, ...]:
     """All of them. `folder` holds the files that must exist to be read."""
     calls = RECORDING.read_text(encoding="utf-8").split("\n")
-    answers = [call.response for call in load_calls("\n".join(calls), source="")]
+    answers = [call.answer.response for call in load_calls("\n".join(calls), source="")]
     examples = [prompt.example for prompt in PROMPTS]
     recordings = ["\n".join((calls[0], call)) for call in sorted(calls[1:-1], key=len)[:6]]
     sources = (seeds.PYTHON, seeds.TYPESCRIPT, seeds.MARKDOWN, seeds.MIXED, seeds.PYPROJECT)
@@ -373,7 +374,12 @@ def _refusals(text: str, _rng: random.Random) -> None:
 def _recordings(text: str, _rng: random.Random) -> None:
     for call in load_calls(text, source="r"):
         ReplayTransport([call]).send(
-            replace(REQUEST, identity=call.identity, system=call.system_prompt, prompt=call.prompt)
+            replace(
+                REQUEST,
+                identity=call.site.identity,
+                system=call.request.system_prompt,
+                prompt=call.request.prompt,
+            )
         )
 
 

@@ -306,8 +306,8 @@ def measure(number: int, way: str, seed: int) -> Outcome:
         solved=recorded.ending[0] == "complete",
         attempts=len(recorded.attempts),
         calls=len(calls),
-        prompt_tokens=sum(call.prompt_tokens or 0 for call in calls),
-        answer_tokens=sum(call.completion_tokens or 0 for call in calls),
+        prompt_tokens=sum(call.cost.prompt_tokens or 0 for call in calls),
+        answer_tokens=sum(call.cost.completion_tokens or 0 for call in calls),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.db.connection import get_connection, transaction
@@ -34,6 +35,7 @@ from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.stage import SingleInputs
+from testing.runs.model_calls import model_call
 from testing.seeded_record import WORDS
 
 TASK = "6a0f31c2-58d4-4f0e-9a35-0d6f3b1c7e55"
@@ -258,7 +260,7 @@ def _call(
     writer.calls += 1
     started = writer.time()
     writer.time(seconds)
-    row = calls.CallRow(
+    row = model_call(
         task_id=pass_id,
         call_type=kind,
         stage_name="scope" if item else "",
@@ -279,7 +281,7 @@ def _call(
         estimated_tokens=len(prompt) * 3 // 10,
     )
     call_id = calls.append_call(writer.conn, row)
-    reading = calls.ReadingRow(call_id=call_id, reading="parsed", timestamp=writer.time())
+    reading = calls.ReadingRow(call_id=call_id, reading=AnswerReading.PARSED, timestamp=writer.time())
     calls.append_reading(writer.conn, reading)
     return call_id
 

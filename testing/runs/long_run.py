@@ -231,15 +231,15 @@ def story_of(project: Project, run: OrchestratorRunRow) -> Story:
             ),
             calls=frozenset(
                 (
-                    relative_pass(row.task_id),
-                    row.call_type,
-                    row.item,
-                    row.attempt,
-                    row.prompt_hash,
-                    row.response,
+                    relative_pass(row.site.pass_id),
+                    row.site.call_type,
+                    row.site.item,
+                    row.site.attempt,
+                    row.request.prompt_hash,
+                    row.answer.response,
                 )
                 for row in list_calls(conn, run.task_id)
-                if row.call_type != "window_probe"
+                if row.site.call_type != "window_probe"
             ),
         )
 

@@ -4,9 +4,10 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
-from clean_room_agent.db.raw.calls import CallRow, ReadingRow, list_calls, list_readings
+from clean_room_agent.db.raw.calls import ReadingRow, list_calls, list_readings
 from clean_room_agent.db.raw.events import EventRow, list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.raw.refinements import (
@@ -24,9 +25,9 @@ class Recorded:
     """What `raw.sqlite` holds of the newest run, through the readers that the program itself has."""
 
     run: OrchestratorRunRow | None
-    calls: tuple[CallRow, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     """Without the probes of the server's window."""
-    probes: tuple[CallRow, ...] = ()
+    probes: tuple[ModelCall, ...] = ()
     readings: tuple[ReadingRow, ...] = ()
     passes: tuple[TaskRunRow, ...] = ()
     attempts: tuple[AttemptRow, ...] = ()
@@ -56,11 +57,11 @@ class Recorded:
         """What was decided after each failed attempt."""
         return [row.action for row in self.recoveries]
 
-    def calls_of(self, call_type: str) -> list[CallRow]:
+    def calls_of(self, call_type: str) -> list[ModelCall]:
         """The calls of one prompt, in order."""
-        return [call for call in self.calls if call.call_type == call_type]
+        return [call for call in self.calls if call.site.call_type == call_type]
 
-    def reading_of(self, call: CallRow) -> tuple[str, str]:
+    def reading_of(self, call: ModelCall) -> tuple[str, str]:
         """(reading, fault) of a call's answer; ("", "") where it was not read."""
         return next(((row.reading, row.fault) for row in self.readings if row.call_id == call.id), ("", ""))
 
@@ -81,8 +82,8 @@ def read_newest(path: Path) -> Recorded:
         asked = list_calls(conn, task)
         return Recorded(
             run=get_orchestrator_run(conn, task),
-            calls=tuple(call for call in asked if call.call_type != "window_probe"),
-            probes=tuple(call for call in asked if call.call_type == "window_probe"),
+            calls=tuple(call for call in asked if call.site.call_type != "window_probe"),
+            probes=tuple(call for call in asked if call.site.call_type == "window_probe"),
             readings=list_readings(conn, task),
             passes=list_task_runs(conn, task),
             attempts=list_attempts(conn, task),

@@ -74,9 +74,9 @@ def check_fault(
     assert fault.hint in caught.value.hint
     assert caught.value.exit_code == 3
     (row,) = sink.asked()
-    assert row.finish == f"error:{fault.error.__name__}"
-    assert row.error == caught.value.message
-    assert row.response.startswith(fault.kept)
-    assert bool(row.response) == bool(fault.kept)
-    assert json.loads(row.request_body) == sent
+    assert row.ending.finish == f"error:{fault.error.__name__}"
+    assert row.ending.error == caught.value.message
+    assert row.answer.response.startswith(fault.kept)
+    assert bool(row.answer.response) == bool(fault.kept)
+    assert json.loads(row.request.request_body) == sent
     assert sink.readings == []

@@ -49,7 +49,9 @@ def test_few_calls_leave_the_start_factor(till: Project) -> None:
         (model, None) for model in MODELS
     ]
     for asked in till.recorded().calls:
-        assert asked.estimated_tokens == InitialEstimator().request(asked.system_prompt, asked.prompt)
+        assert asked.cost.estimated_tokens == InitialEstimator().request(
+            asked.request.system_prompt, asked.request.prompt
+        )
 
 
 def test_what_was_learned_measures_every_prompt_and_stays_above_the_servers_count(till: Project) -> None:
@@ -63,7 +65,9 @@ def test_what_was_learned_measures_every_prompt_and_stays_above_the_servers_coun
     calls = till.recorded().calls
     assert calls
     for asked in calls:
-        assert asked.estimated_tokens != InitialEstimator().request(asked.system_prompt, asked.prompt)
+        assert asked.cost.estimated_tokens != InitialEstimator().request(
+            asked.request.system_prompt, asked.request.prompt
+        )
 
 
 def test_a_replay_measures_as_the_run_did_whatever_was_learned_since(till: Project) -> None:

@@ -59,7 +59,7 @@ class Witness:
 
     def __call__(self, call: ChatCall) -> str:
         with contextlib.closing(connect_file("raw", self.raw, read_only=True)) as conn:
-            kept = {(row.prompt, row.response) for row in CALLS.select(conn, "ORDER BY id")}
+            kept = {(row.request.prompt, row.answer.response) for row in CALLS.select(conn, "ORDER BY id")}
         known = zip(self.asked, self.answers, strict=True)
         self.late += [earlier.title for earlier, text in known if (earlier.prompt, text) not in kept]
         text = text_of(self.inner(call))

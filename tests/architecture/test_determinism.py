@@ -6,8 +6,8 @@ import pytest
 from tests.architecture.eventful_run import Eventful, eventful_run
 
 from clean_room_agent.artifacts.ids import relative_pass, short_id
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.calls import CallRow
 from clean_room_agent.db.raw.decisions import list_decisions
 from clean_room_agent.orchestrator.testing.normalise import normalise
 from clean_room_agent.workspace import Workspace
@@ -27,15 +27,21 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Eventful, Eventful]:
     return first, second
 
 
-def identity(row: CallRow) -> Identity:
-    return relative_pass(row.task_id), row.call_type, row.item, row.attempt
+def identity(row: ModelCall) -> Identity:
+    return relative_pass(row.site.pass_id), row.site.call_type, row.site.item, row.site.attempt
 
 
 def calls_of(run: Eventful) -> dict[Identity, tuple[object, ...]]:
     """What each call asked and was answered."""
     recorded = run.told.recorded
     return {
-        identity(row): (row.prompt_hash, row.response, row.model, row.finish, recorded.reading_of(row))
+        identity(row): (
+            row.request.prompt_hash,
+            row.answer.response,
+            row.model,
+            row.ending.finish,
+            recorded.reading_of(row),
+        )
         for row in recorded.calls
     }
 
@@ -138,5 +144,5 @@ def test_nothing_that_a_model_reads_names_a_place_or_a_task(runs: tuple[Eventful
         recorded = run.told.recorded
         assert recorded.run is not None
         private = (str(run.project.top), str(run.project.home), recorded.run.task_id, str(Path.home()))
-        shown = [row for row in recorded.calls if any(word in row.prompt for word in private)]
+        shown = [row for row in recorded.calls if any(word in row.request.prompt for word in private)]
         assert [identity(row) for row in shown] == []

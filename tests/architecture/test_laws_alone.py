@@ -131,8 +131,8 @@ def test_a_run_that_is_killed_before_it_reads_an_answer_has_the_answer_on_record
         done = proc.run(command, cwd=project.top, env=project.environment(), timeout=PATIENCE, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     recorded = project.recorded()
-    assert [(row.prompt, row.response) for row in recorded.calls] == said
-    assert recorded.calls[-1].call_type == prompt
+    assert [(row.request.prompt, row.answer.response) for row in recorded.calls] == said
+    assert recorded.calls[-1].site.call_type == prompt
     assert recorded.reading_of(recorded.calls[-1]) == ("", "")
     assert recorded.ending[0] == "running"
     assert fingerprint(project.top, refs=USERS_REFS) == before

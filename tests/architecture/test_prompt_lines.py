@@ -10,8 +10,9 @@ from testing.repositories import git
 from tests.architecture.eventful_run import Eventful
 
 from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.calls import CallRow, list_calls
+from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.runs import list_runs
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.window_probe import PROBE_NAME
@@ -28,13 +29,13 @@ class Looked:
 
     conn: Connection
     trace: RunTrace
-    calls: tuple[CallRow, ...]
+    calls: tuple[ModelCall, ...]
     top: Path
 
     def every_line(self) -> Iterator[LineWhy]:
         """Each line of each prompt that is not blank."""
         for call in self.calls:
-            for number, text in enumerate(call.prompt.split("\n"), start=1):
+            for number, text in enumerate(call.request.prompt.split("\n"), start=1):
                 if text.strip():
                     yield line_why(self.conn, self.trace, call.id, number, BY_NAME)
 
@@ -44,7 +45,7 @@ def looked(eventful: Eventful) -> Iterator[Looked]:
     top = eventful.project.top
     with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
         (run,) = list_runs(conn, limit=1)
-        calls = tuple(call for call in list_calls(conn, run.task_id) if call.call_type != PROBE_NAME)
+        calls = tuple(call for call in list_calls(conn, run.task_id) if call.site.call_type != PROBE_NAME)
         yield Looked(conn=conn, trace=read_trace(conn, run.task_id), calls=calls, top=top)
 
 
@@ -98,7 +99,7 @@ def test_every_line_of_the_evidence_leads_to_a_test_run(looked: Looked) -> None:
 
 
 def test_every_item_of_a_context_is_whole(looked: Looked) -> None:
-    items = [(call, item) for call in looked.calls for item in framed_items(call.prompt)]
+    items = [(call, item) for call in looked.calls for item in framed_items(call.request.prompt)]
     assert items
     for call, item in items:
         assert item.first <= item.last, (call.id, item)
@@ -109,7 +110,7 @@ def test_every_item_of_a_context_is_whole(looked: Looked) -> None:
 def test_the_first_line_of_a_prompt_is_its_templates(looked: Looked) -> None:
     for call in looked.calls:
         first = lines_of(call, looked.trace, BY_NAME)[0]
-        assert (first.kind, first.text) == ("template", f"# {BY_NAME[call.call_type].title}")
+        assert (first.kind, first.text) == ("template", f"# {BY_NAME[call.site.call_type].title}")
 
 
 def test_the_run_shows_what_its_tests_are_about(looked: Looked) -> None:

@@ -28,9 +28,9 @@ def test_what_a_test_writes_into_a_source_file_is_never_shown_nor_kept(tmp_path:
     project = make_project(tmp_path, {**TILL, "tests/test_money.py": f"{MONEY_TESTS}\n\n{SCRIBBLING}"})
     told = project.solve_scripted({"Divide a task into parts": [json.dumps(PLAN)]})
     shown = [
-        row.call_type
+        row.site.call_type
         for row in told.recorded.calls
-        if f"\n# {SCRIBBLE}" in row.prompt or f"\n# {SCRIBBLE}" in row.response
+        if f"\n# {SCRIBBLE}" in row.request.prompt or f"\n# {SCRIBBLE}" in row.answer.response
     ]
     assert told.recorded.outcomes[0] == "applied_and_passed"
     assert any(row.task_id.endswith("part_plan:late") for row in told.recorded.passes)

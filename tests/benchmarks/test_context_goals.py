@@ -13,8 +13,9 @@ from benchmarks.context.goals import find_goals
 from benchmarks.context.names import Names
 from benchmarks.context.snapshot import Snapshot
 from benchmarks.runner_reports import AVA_SEPARATOR
+from testing.runs.model_calls import model_call
 
-from clean_room_agent.db.raw.calls import CallRow
+from clean_room_agent.artifacts.model_calls import ModelCall
 
 SCRIPT = """\
 import { describe, it, beforeEach } from 'vitest'
@@ -221,8 +222,8 @@ def test_what_a_test_says_is_read_from_each_runners_report(
 
 
 def test_a_run_counts_kinds_steps_and_questions_about_the_same_again() -> None:
-    def call(kind: str, item: str = "", prompt: str = "", task: str = "t:impl:p1:s1") -> CallRow:
-        return CallRow(
+    def call(kind: str, item: str = "", prompt: str = "", task: str = "t:impl:p1:s1") -> ModelCall:
+        return model_call(
             task_id=task, call_type=kind, stage_name="", model="m", prompt=prompt, response="", prompt_tokens=10,
             completion_tokens=1, latency_ms=1, timestamp="", system_prompt="", request_body="", provider="ollama",
             finish="stop", role="coding", item=item, prompt_hash="", estimated_tokens=1,

@@ -6,10 +6,11 @@ import pytest
 from benchmarks.commit_list import CommitEntry
 from benchmarks.oracle_losses import Recorded, costs_of, find_loss
 from benchmarks.solve_commit import Attempted
+from testing.runs.model_calls import model_call
 
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.raw.attempts import AttemptRow
-from clean_room_agent.db.raw.calls import CallRow
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.db.raw.task_runs import TaskRunRow
 from clean_room_agent.training.gold_edits import GoldFile
@@ -48,9 +49,9 @@ def done(words: str = "", status: str = "failed") -> Attempted:
     )
 
 
-def call(kind: str, prompt: str, *, number: int = 1, response: str = "{}", stage: str = "") -> CallRow:
-    return CallRow(
-        id=number,
+def call(kind: str, prompt: str, *, number: int = 1, response: str = "{}", stage: str = "") -> ModelCall:
+    return model_call(
+        call_id=number,
         task_id="t:plan",
         call_type=kind,
         stage_name=stage,
@@ -102,7 +103,7 @@ def attempt(outcome: AttemptOutcome, error: str = "said") -> AttemptRow:
 
 
 def recorded(
-    *calls: CallRow, decisions: tuple[DecisionRow, ...] = (), attempts: tuple[AttemptRow, ...] = ()
+    *calls: ModelCall, decisions: tuple[DecisionRow, ...] = (), attempts: tuple[AttemptRow, ...] = ()
 ) -> Recorded:
     one_pass = TaskRunRow(
         task_id="t:plan",

@@ -117,7 +117,7 @@ def test_the_secrets_were_there_to_be_found(planted: Project) -> None:
     config = Workspace(repo=planted.top).config.read_text()
     for secret in (WEAK, TOKEN, URL_PASSWORD):
         assert secret in config
-    prompts = "".join(call.prompt for call in read_newest(Workspace(repo=planted.top).raw).calls)
+    prompts = "".join(call.request.prompt for call in read_newest(Workspace(repo=planted.top).raw).calls)
     assert PASSWORD in prompts
     assert CODE_LINES[0] in prompts
 
@@ -145,7 +145,7 @@ def test_what_a_maintainer_needs_is_in_it(planted: Project) -> None:
     assert any(entry["attempts"] for entry in record["passes"])
     made = [call["prompt"] for call in json.loads(files["calls.json"])]
     assert [name for name in made if name != PROBE_NAME] == [
-        call.call_type for call in planted.recorded().calls
+        call.site.call_type for call in planted.recorded().calls
     ]
     assert any(entry["name"] == "raw.sqlite" for entry in json.loads(files["folder.json"]))
 

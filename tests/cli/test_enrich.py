@@ -95,8 +95,8 @@ def test_every_call_and_its_reading_are_in_the_record(till: Project) -> None:
     with contextlib.closing(connect_file("raw", Workspace(repo=till.top).raw, read_only=True)) as conn:
         calls = CALLS.select(conn, "WHERE call_type = 'enrichment' ORDER BY id")
         readings = READINGS.select(conn, "ORDER BY id")
-    assert [call.item for call in calls] == ORDER
-    assert {call.role for call in calls} == {"reasoning"}
+    assert [call.site.item for call in calls] == ORDER
+    assert {call.model.role for call in calls} == {"reasoning"}
     assert {reading.reading for reading in readings} == {"parsed"}
     assert {reading.call_id for reading in readings} == {call.id for call in calls}
 

@@ -74,13 +74,13 @@ def test_a_solve_is_one_page_whose_prompts_are_whole(solved: tuple[Path, str], t
     page = written(top, tmp_path / "page.html", task)
     assert fingerprint(top) == before
     with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
-        calls = [row for row in list_calls(conn, _whole_id(top, task)) if row.call_type != "probe"]
+        calls = [row for row in list_calls(conn, _whole_id(top, task)) if row.site.call_type != "probe"]
     known = [row for row in calls if f"call-{row.id}" in page.calls]
     assert len(known) >= 8
     for row in known:
-        assert page.prompt(row.id) == row.prompt
-        assert page.calls[f"call-{row.id}"][-1][1] == row.response
-        assert row.system_prompt in page.pres.values()
+        assert page.prompt(row.id) == row.request.prompt
+        assert page.calls[f"call-{row.id}"][-1][1] == row.answer.response
+        assert row.request.system_prompt in page.pres.values()
 
 
 def test_the_page_tells_what_a_run_was(solved: tuple[Path, str], tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_five_hundred_calls_fit_into_five_megabytes(top: Path, tmp_path: Path) -
     assert (tmp_path / "page.html").stat().st_size <= 5_000_000
     assert len(page.calls) == 500
     with contextlib.closing(get_connection("raw", repo_path=top, read_only=True)) as conn:
-        assert all(page.prompt(row.id) == row.prompt for row in list_calls(conn, task))
+        assert all(page.prompt(row.id) == row.request.prompt for row in list_calls(conn, task))
 
 
 def _storable(text: str) -> str:

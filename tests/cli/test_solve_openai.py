@@ -18,9 +18,9 @@ def test_a_task_is_solved_and_the_run_replayed(kind: Kind, till: Project) -> Non
     assert told.code == 0, told.err
     done = json.loads(told.out)
     assert (done["status"], told.traces) == ("complete", {})
-    assert {call.provider for call in told.recorded.calls} == {"openai"}
+    assert {call.model.provider for call in told.recorded.calls} == {"openai"}
     assert any(schemas)
-    assert any(call.prompt_tokens for call in told.recorded.calls)
+    assert any(call.cost.prompt_tokens for call in told.recorded.calls)
     assert till.cra("replay", done["task_id"]).code == 0
     shown = till.cra("show", done["task_id"], "--budget")
     assert (shown.code, "16,384" in shown.out) == (0, True)

@@ -126,11 +126,11 @@ def test_a_refused_edit_is_explained_to_the_next_attempt(till: Project, name: st
     assert told.recorded.attempts[0].raw_response == wrong.answer
     assert wrong.codes[-1] in told.recorded.attempts[0].error
     first, second = told.recorded.calls_of("implement")
-    assert "## Attempt 1 failed" not in first.prompt
-    assert "## Attempt 1 failed; the code is again as shown above" in second.prompt
+    assert "## Attempt 1 failed" not in first.request.prompt
+    assert "## Attempt 1 failed; the code is again as shown above" in second.request.prompt
     for words in wrong.told:
-        assert words in second.prompt
-    assert "Nothing was applied: the files are as shown. Give all edits again." in second.prompt
+        assert words in second.request.prompt
+    assert "Nothing was applied: the files are as shown. Give all edits again." in second.request.prompt
     assert f"{wrong.outcome.replace('_', ' ')}: edit {len(wrong.codes)} (" in told.err
     assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
 
@@ -161,8 +161,8 @@ def test_an_answer_without_usable_edits_is_an_attempt_of_its_own_class(till: Pro
     check_untouched_by(told)
     asked = told.recorded.calls_of("implement")
     assert told.recorded.reading_of(asked[0])[0] == "unreadable"
-    assert "## Attempt 1 failed" in asked[-1].prompt
-    assert f"Result: {outcome.replace('_', ' ')}." in asked[-1].prompt
+    assert "## Attempt 1 failed" in asked[-1].request.prompt
+    assert f"Result: {outcome.replace('_', ' ')}." in asked[-1].request.prompt
 
 
 def test_the_same_wrong_answer_each_time_gives_the_step_up(till: Project) -> None:
@@ -181,8 +181,8 @@ def test_the_same_wrong_answer_each_time_gives_the_step_up(till: Project) -> Non
     ]
     first, _, third = told.recorded.calls_of("implement")[2:]
     assert (
-        '"temperature":0' in first.request_body.replace(" ", ""),
-        '"temperature":0.7' in third.request_body.replace(" ", ""),
+        '"temperature":0' in first.request.request_body.replace(" ", ""),
+        '"temperature":0.7' in third.request.request_body.replace(" ", ""),
     ) == (True, True)
     reason = "s1-2: refused: edit 1 (till/money.py): NO_MATCH"
     assert told.recorded.ending == ("failed", reason)
@@ -194,7 +194,7 @@ def test_two_attempts_are_shown_to_the_third(till: Project) -> None:
     answers = [WRONG["search text not found"].answer, WRONG["an elision"].answer]
     told = till.solve_scripted({IMPLEMENT.title: answers})
     assert told.recorded.outcomes == ["refused", "refused", "applied_and_passed"]
-    third = told.recorded.calls_of("implement")[2].prompt
+    third = told.recorded.calls_of("implement")[2].request.prompt
     assert (
         third.index("## Earlier attempts\n- attempt 1: refused: ")
         < third.index("NO_MATCH")
@@ -213,7 +213,7 @@ def test_a_step_with_an_untouched_target_is_not_done(tmp_path: Path) -> None:
     assert told.recorded.outcomes == ["refused", "applied_and_passed"]
     missing = "nothing was applied, because the step also has to: modify till/receipt.py"
     assert told.recorded.attempts[0].error == missing
-    assert missing in told.recorded.calls_of("implement")[1].prompt
+    assert missing in told.recorded.calls_of("implement")[1].request.prompt
     assert f"refused: {missing}" in told.err
     assert [row for row in told.recorded.events if row.kind == "target_untouched"] == []
 

@@ -43,8 +43,8 @@ def test_an_edit_that_breaks_another_test_is_undone_and_the_next_prompt_has_the_
     assert (first.success, first.newly_failing, first.exit_code) == (False, (name,), 1)
     assert told.recorded.attempts[0].error == f"newly failing: {name}"
     assert "-    return [share] * people" in told.recorded.attempts[0].diff
-    prompt = told.recorded.calls_of("implement")[1].prompt
-    assert "def test_even_split(self):" not in told.recorded.calls_of("implement")[0].prompt
+    prompt = told.recorded.calls_of("implement")[1].request.prompt
+    assert "def test_even_split(self):" not in told.recorded.calls_of("implement")[0].request.prompt
     assert "    def test_even_split(self):\n        self.assertEqual(split(9, 3), [3, 3, 3])\n" in prompt
     assert f"Result: tests failed. The edits were applied and tested: newly failing: {name}." in prompt
     assert "Goal tests (they failed before this step): 1 of 1 pass now.\n" in prompt
@@ -66,7 +66,7 @@ def test_a_last_step_that_turns_nothing_green_is_tried_again(till: Project) -> N
     assert told.recorded.ending == ("complete", "")
     assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
     assert "1 still red: no goal test passes yet" in told.err
-    prompt = told.recorded.calls_of("implement")[1].prompt
+    prompt = told.recorded.calls_of("implement")[1].request.prompt
     goal = "tests.test_money.MoneyTest.test_split_keeps_every_cent"
     assert "Goal tests (they failed before this step): 0 of 1 pass now." in prompt
     assert f"- fails as before: {goal}\n" in prompt
@@ -155,7 +155,7 @@ def test_tests_that_hang_with_children_are_ended_with_all_of_them(till: Project,
     assert (first.timed_out, first.success) == (True, False)
     said = "stopped after 3 s ([testing].timeout); all its processes were ended"
     assert said in told.recorded.attempts[0].error
-    assert said in told.recorded.calls_of("implement")[1].prompt
+    assert said in told.recorded.calls_of("implement")[1].request.prompt
     assert f"timed out: {said}" in told.err
 
 
@@ -182,7 +182,7 @@ def test_a_flood_of_output_is_bounded_in_the_record_and_in_the_prompt(till: Proj
     cut = re.search(r"\[\.\.\. ([\d,]+) bytes", output)
     assert cut is not None, output[9_900:10_200]
     assert int(cut[1].replace(",", "")) > 250_000_000
-    assert max(len(call.prompt) for call in told.recorded.calls) < 20_000
+    assert max(len(call.request.prompt) for call in told.recorded.calls) < 20_000
 
 
 DODGES = {

@@ -44,7 +44,7 @@ def test_ctrl_c_while_a_model_answers_ends_the_run_cleanly(till: Project, title:
     told = till.solve_scripted({title: [press]})
     check_interrupted(told)
     name = next(prompt.name for prompt in PROMPTS if prompt.title == title)
-    assert [call.call_type for call in told.recorded.calls][-1] in {name, before}
+    assert [call.site.call_type for call in told.recorded.calls][-1] in {name, before}
 
 
 def test_ctrl_c_while_tests_run_ends_them_too(till: Project, tmp_path: Path) -> None:

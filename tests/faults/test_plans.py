@@ -35,16 +35,16 @@ def test_a_part_whose_plan_names_the_wrong_file_is_planned_again_from_what_faile
     told = till.solve_scripted({PART_PLAN.title: [WRONG, WRONG], IMPLEMENT.title: ["I cannot."] * 6})
     assert (told.code, told.traces) == (0, {})
     second = told.recorded.calls_of("part_plan")[-1]
-    assert second.task_id.endswith(":part_plan:p1:replan_1")
-    assert "Mend the receipt." in second.prompt
-    assert "step s1 failed: no_edits" in second.prompt
-    assert told.recorded.calls_of("implement")[-1].task_id.endswith(":impl:p1:s1-2")
+    assert second.site.pass_id.endswith(":part_plan:p1:replan_1")
+    assert "Mend the receipt." in second.request.prompt
+    assert "step s1 failed: no_edits" in second.request.prompt
+    assert told.recorded.calls_of("implement")[-1].site.pass_id.endswith(":impl:p1:s1-2")
 
 
 def test_who_could_not_plan_a_part_is_not_asked_again_where_no_test_says_anything_new(till: Project) -> None:
     told = till.solve_scripted({PART_PLAN.title: ["No plan."] * 9, IMPLEMENT.title: ["I cannot."] * 6})
     assert (told.code, told.traces) == (1, {})
-    assert not [call for call in told.recorded.calls if "replan" in call.task_id]
+    assert not [call for call in told.recorded.calls if "replan" in call.site.pass_id]
     assert [event for event in told.recorded.events if event.kind == "replan"] == []
 
 
@@ -55,7 +55,7 @@ def test_who_could_not_plan_a_part_is_asked_again_about_what_its_tests_said(till
 
     told = till.solve_scripted({PART_PLAN.title: ["No plan."] * 4, IMPLEMENT.title: [spoil] * 3})
     assert (told.code, told.traces) == (0, {}), told.err
-    assert [call for call in told.recorded.calls if call.task_id.endswith(":part_plan:p1:replan_1")]
+    assert [call for call in told.recorded.calls if call.site.pass_id.endswith(":part_plan:p1:replan_1")]
 
 
 def test_a_step_whose_answers_are_too_long_is_planned_again_in_shorter_ones(till: Project) -> None:
@@ -65,9 +65,9 @@ def test_a_step_whose_answers_are_too_long_is_planned_again_in_shorter_ones(till
     told = till.solve_scripted({IMPLEMENT.title: [cut, *["I cannot."] * 4]})
     assert (told.code, told.traces) == (0, {})
     first, second = told.recorded.calls_of("part_plan")
-    assert "step s1 failed: no_edits" in second.prompt
-    assert "(an answer was cut off: its edits are too long for one step)" in second.prompt
-    assert 0 < lines_allowed(second.prompt) < lines_allowed(first.prompt)
+    assert "step s1 failed: no_edits" in second.request.prompt
+    assert "(an answer was cut off: its edits are too long for one step)" in second.request.prompt
+    assert 0 < lines_allowed(second.request.prompt) < lines_allowed(first.request.prompt)
 
 
 def lines_allowed(prompt: str) -> int:
@@ -94,7 +94,9 @@ def test_a_part_is_planned_again_once_and_no_more(till: Project) -> None:
 
 def part_plan_calls(told: Told) -> list[str]:
     """The prompts asked under the first plan of part p1."""
-    return [call.call_type for call in told.recorded.calls if call.task_id.endswith(":part_plan:p1")]
+    return [
+        call.site.call_type for call in told.recorded.calls if call.site.pass_id.endswith(":part_plan:p1")
+    ]
 
 
 def code_of(prompt: str) -> list[FramedItem]:
@@ -106,13 +108,13 @@ def test_the_only_part_is_planned_with_the_context_of_the_meta_plan(till: Projec
     assert (told.code, told.traces) == (0, {}), told.err
     assert part_plan_calls(told) == ["part_plan"]
     (meta,), (part,) = told.recorded.calls_of("meta_plan"), told.recorded.calls_of("part_plan")
-    assert code_of(part.prompt) == code_of(meta.prompt) != []
+    assert code_of(part.request.prompt) == code_of(meta.request.prompt) != []
     used = [(row.task_id, row.detail) for row in told.recorded.events if row.kind == "context_of"]
-    assert used == [(part.task_id, "meta_plan")]
-    shown = till.cra("show", f"{meta.task_id[:8]}/part_plan:p1").out
+    assert used == [(part.site.pass_id, "meta_plan")]
+    shown = till.cra("show", f"{meta.site.pass_id[:8]}/part_plan:p1").out
     assert "what meta_plan was shown" in shown, shown
-    line = part.prompt.split("\n").index("def split(cents, people):") + 1
-    why = till.cra("show", meta.task_id[:8], "--why", f"call:{part.id}:{line}")
+    line = part.request.prompt.split("\n").index("def split(cents, people):") + 1
+    why = till.cra("show", meta.site.pass_id[:8], "--why", f"call:{part.id}:{line}")
     assert re.search(r"it is there because of:\n +in +scope +till/money\.py", why.out), why.out
 
 
@@ -141,4 +143,4 @@ def test_a_part_that_is_planned_again_has_a_context_of_its_own(till: Project) ->
     assert (told.code, told.traces) == (0, {}), told.err
     (used,) = [row.task_id for row in told.recorded.events if row.kind == "context_of"]
     assert used.endswith(":part_plan:p1")
-    assert [call for call in told.recorded.calls if call.task_id.endswith(":part_plan:p1:replan_1")]
+    assert [call for call in told.recorded.calls if call.site.pass_id.endswith(":part_plan:p1:replan_1")]

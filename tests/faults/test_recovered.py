@@ -49,8 +49,8 @@ def test_two_failures_alike_have_the_part_planned_again_with_attempts_left(till:
     assert (told.code, told.traces) == (0, {}), told.err
     assert told.recorded.actions == ["refine", "change_strategy", "replan"]
     assert json.loads(told.recorded.recoveries[-1].state)["step"]["replans_left"] == 1
-    assert told.recorded.calls_of("implement")[-1].task_id.endswith(":impl:p1:s1-2")
-    shown = till.cra("show", f"{told.recorded.calls[0].task_id[:8]}/p1/s1/3")
+    assert told.recorded.calls_of("implement")[-1].site.pass_id.endswith(":impl:p1:s1-2")
+    shown = till.cra("show", f"{told.recorded.calls[0].site.pass_id[:8]}/p1/s1/3")
     assert "then replan: an approach flaw: two logic failures are 100% alike" in shown.out, shown.out
 
 
@@ -61,7 +61,7 @@ def test_a_step_cut_off_twice_is_cut_down_and_the_rest_planned_again(tmp_path: P
     assert told.recorded.actions == ["retry", "reduce_scope"]
     steps = [row.task_id.partition(":impl:")[2] for row in told.recorded.passes if ":impl:" in row.task_id]
     assert steps == ["p1:s1", "p1:s1:retry_1", "p1:s1-a", "p1:s1-2"]
-    again = told.recorded.calls_of("part_plan")[-1].prompt
+    again = told.recorded.calls_of("part_plan")[-1].request.prompt
     assert "left for later, after s1-a" in again
     assert b"sum: " in project.branch_file("till/receipt.py")
 
@@ -80,7 +80,7 @@ def test_a_stronger_model_is_asked_once_the_coder_has_no_attempt_left(till: Proj
     assert (told.code, told.traces) == (0, {}), told.err
     assert told.recorded.actions == ["retry", "escalate"]
     asked: list[str] = [
-        json.loads(call.request_body)["model"] for call in told.recorded.calls_of("implement")
+        json.loads(call.request.request_body)["model"] for call in told.recorded.calls_of("implement")
     ]
     assert asked == ["coder:3b"] * 4 + ["coder:14b"]
     assert told.recorded.passes[-2].execute_model == "coder:14b"
@@ -105,7 +105,7 @@ def test_a_step_that_others_need_ends_with_a_question_and_goes_on_with_a_hint(ti
         till.configure(server.base_url, **stuck())
         again = till.cra("solve", "--resume", run.task_id[:8], "--hint", "Use divmod.")
         assert (again.code, again.recorded.ending) == (0, ("complete", "")), again.err
-        assert "Use divmod." in again.recorded.calls_of("part_plan")[-1].prompt
+        assert "Use divmod." in again.recorded.calls_of("part_plan")[-1].request.prompt
 
 
 def test_rows_that_are_switched_off_leave_the_plain_loop(till: Project) -> None:
@@ -122,8 +122,8 @@ def test_a_first_answer_that_failed_its_tests_is_drawn_again_from_the_same_promp
     )
     assert (told.code, told.traces) == (0, {}), told.err
     first, second, third = told.recorded.calls_of("implement")
-    assert first.prompt == second.prompt == third.prompt
-    assert len({call.request_body for call in (first, second, third)}) == 3
+    assert first.request.prompt == second.request.prompt == third.request.prompt
+    assert len({call.request.request_body for call in (first, second, third)}) == 3
     assert told.recorded.outcomes == ["insufficient_context"] * 2 + ["applied_and_passed"]
     assert len({row.commit_hash for row in told.recorded.attempts}) == 2  # equal answers are tested once
 
@@ -160,9 +160,9 @@ def test_a_stronger_model_is_asked_why_and_its_hint_shown(till: Project) -> None
     assert told.recorded.actions[-2:] == ["diagnose", "retry"]
     assert told.recorded.recoveries[-1].rule.endswith("the doctor (model thinker:70b) has a hint")
     (asked,) = told.recorded.calls_of("doctor")
-    assert json.loads(asked.request_body)["model"] == "thinker:70b"
-    assert "return [people] * cents" in asked.prompt
-    assert "## Hint\nUse divmod." in told.recorded.calls_of("implement")[-1].prompt
+    assert json.loads(asked.request.request_body)["model"] == "thinker:70b"
+    assert "return [people] * cents" in asked.request.prompt
+    assert "## Hint\nUse divmod." in told.recorded.calls_of("implement")[-1].request.prompt
 
 
 def test_the_doctor_may_have_the_part_planned_again(till: Project) -> None:

@@ -185,7 +185,7 @@ def test_a_letter_that_the_files_encoding_lacks_is_refused(tmp_path: Path) -> No
     assert told.recorded.outcomes == ["refused", "applied_and_passed"]
     said = "till/money.py: '€' does not exist in the file's encoding latin-1"
     assert said in told.recorded.attempts[0].error
-    assert said in told.recorded.calls_of("implement")[1].prompt
+    assert said in told.recorded.calls_of("implement")[1].request.prompt
 
 
 def test_the_executable_bit_survives_an_edit(till: Project) -> None:

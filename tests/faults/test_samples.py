@@ -54,7 +54,9 @@ def drawn(project: Project, answers: list[Any], samples: int = 3, **tables: Any)
 
 
 def samplings(told: Told) -> list[tuple[float, int]]:
-    options = [json.loads(call.request_body)["options"] for call in told.recorded.calls_of("implement")]
+    options = [
+        json.loads(call.request.request_body)["options"] for call in told.recorded.calls_of("implement")
+    ]
     return [(each["temperature"], each["seed"]) for each in options]
 
 
@@ -72,7 +74,7 @@ def test_a_round_stops_at_the_first_that_turns_all_goal_tests_green(till: Projec
     assert (told.code, told.traces) == (0, {}), told.err
     assert told.recorded.outcomes == [FAILED, "applied_and_passed"]
     first, second = told.recorded.calls_of("implement")
-    assert first.prompt == second.prompt
+    assert first.request.prompt == second.request.prompt
     assert samplings(told) == [(0.0, 1), (0.7, 2)]
     assert told.recorded.actions == []
     assert not_chosen(told) == [("s1", "attempt 2 passed, this one did not")]
@@ -91,7 +93,7 @@ def test_the_best_of_a_round_is_accepted_and_the_losers_are_shown(tmp_path: Path
     assert (told.code, told.traces) == (4, {}), told.err
     assert told.recorded.outcomes == [FAILED, "applied_and_passed", "applied_and_passed"]
     assert b"people - 1" in project.branch_file("till/money.py")
-    run = short_id(told.recorded.calls[0].task_id)
+    run = short_id(told.recorded.calls[0].site.pass_id)
     shown = project.cra("show", f"{run}/p1/s1").out
     assert "not chosen: attempt 2 passed, this one did not" in shown, shown
     assert "not chosen: attempt 2 has 1 of 2 goal tests green, this one 0" in shown, shown
@@ -113,9 +115,9 @@ def test_the_next_attempt_is_told_of_the_best_alone_and_draws_as_often(till: Pro
     told = drawn(till, [WRONG, "I cannot.", "I cannot.", other], solve={"max_attempts": 2, "samples": 2})
     assert (told.code, told.traces) == (0, {}), told.err
     asked = told.recorded.calls_of("implement")
-    assert "return [cents]" in asked[-1].prompt
-    assert asked[-1].prompt == asked[-2].prompt
-    assert "I cannot" not in asked[-1].prompt
+    assert "return [cents]" in asked[-1].request.prompt
+    assert asked[-1].request.prompt == asked[-2].request.prompt
+    assert "I cannot" not in asked[-1].request.prompt
     assert json.loads(told.recorded.recoveries[0].state)["step"]["attempts"][0]["candidates"] == 2
 
 

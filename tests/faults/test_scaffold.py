@@ -74,8 +74,8 @@ def test_once_an_answer_was_cut_off_the_next_attempt_begins_with_declarations(pr
     check_solved(project, told)
     assert told.recorded.outcomes == ["truncated", "applied_and_passed"]
     (declared,) = told.recorded.calls_of("scaffold")
-    assert declared.task_id.endswith(":retry_1")
-    assert [call.item for call in told.recorded.calls_of("implement")][2:] == [
+    assert declared.site.pass_id.endswith(":retry_1")
+    assert [call.site.item for call in told.recorded.calls_of("implement")][2:] == [
         f"{BILLS_PATH}::{symbol}" for symbol in STUBS
     ]
     assert events_of(told) == [("scaffold", MADE)]
@@ -90,11 +90,11 @@ def test_declarations_come_first_then_the_bodies_and_the_result_is_one_commit(pr
     told = solve(project)
     check_solved(project, told)
     declared, written = told.recorded.calls_of("scaffold") + told.recorded.calls_of("implement")
-    assert declared.task_id == written.task_id
-    assert "raise NotImplementedError" in declared.response
-    assert f"file: {BILLS_PATH} (lines 1-26)" in written.prompt
-    assert "Files: modify till/bills.py" in written.prompt
-    assert all(f"- {BILLS_PATH}::{symbol}\n" in written.prompt for symbol in STUBS)
+    assert declared.site.pass_id == written.site.pass_id
+    assert "raise NotImplementedError" in declared.answer.response
+    assert f"file: {BILLS_PATH} (lines 1-26)" in written.request.prompt
+    assert "Files: modify till/bills.py" in written.request.prompt
+    assert all(f"- {BILLS_PATH}::{symbol}\n" in written.request.prompt for symbol in STUBS)
     assert events_of(told) == [("scaffold", MADE)]
     (attempt,) = told.recorded.attempts
     assert attempt.diff.count("+++ b/") == 1
@@ -129,8 +129,8 @@ def test_an_answer_that_is_not_proven_goes_back_once_with_its_fault(
     told = solve(project, {SCAFFOLD.title: [wrong]})
     check_solved(project, told)
     first, second = told.recorded.calls_of("scaffold")
-    assert "An earlier answer was refused" not in first.prompt
-    assert fault in second.prompt.partition("Its faults:")[2]
+    assert "An earlier answer was refused" not in first.request.prompt
+    assert fault in second.request.prompt.partition("Its faults:")[2]
     assert events_of(told) == [("scaffold", MADE)]
 
 
@@ -139,8 +139,8 @@ def test_what_cannot_be_proven_is_dropped_and_the_step_goes_the_ordinary_way(pro
     check_solved(project, told)
     assert len(told.recorded.calls_of("scaffold")) == 2
     (written,) = told.recorded.calls_of("implement")
-    assert "Files: create till/bills.py" in written.prompt
-    assert "These functions are stubs" not in written.prompt
+    assert "Files: create till/bills.py" in written.request.prompt
+    assert "These functions are stubs" not in written.request.prompt
     ((kind, why),) = events_of(told)
     assert kind == "scaffold_dropped"
     assert why.startswith(
@@ -170,8 +170,8 @@ def test_bodies_that_are_cut_off_come_one_by_one_within_the_attempt(project: Pro
     check_solved(project, told)
     assert told.recorded.outcomes == ["applied_and_passed"]
     asked = told.recorded.calls_of("implement")
-    assert [call.item for call in asked] == ["", *(f"{BILLS_PATH}::{symbol}" for symbol in STUBS)]
-    assert all("Write this one function" in call.prompt for call in asked[1:])
+    assert [call.site.item for call in asked] == ["", *(f"{BILLS_PATH}::{symbol}" for symbol in STUBS)]
+    assert all("Write this one function" in call.request.prompt for call in asked[1:])
 
 
 def test_a_stub_that_is_left_is_named_and_tried_again(project: Project) -> None:
@@ -180,7 +180,7 @@ def test_a_stub_that_is_left_is_named_and_tried_again(project: Project) -> None:
     assert told.recorded.outcomes == ["refused", "applied_and_passed"]
     said = "nothing was applied, because the step also has to: write till/bills.py::Bill.due"
     assert told.recorded.attempts[0].error == said
-    assert said in told.recorded.calls_of("implement")[1].prompt
+    assert said in told.recorded.calls_of("implement")[1].request.prompt
 
 
 def test_a_stub_that_is_left_twice_is_never_accepted_silently(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_a_symbol_that_is_not_declared_is_insisted_on_once(tmp_path: Path) -> No
     told = solve(project, {PART_PLAN.title: [name_another]})
     check_solved(project, told)
     _, second = told.recorded.calls_of("scaffold")
-    assert "Its faults:\n- negate is not declared\n" in second.prompt
+    assert "Its faults:\n- negate is not declared\n" in second.request.prompt
     assert events_of(told) == [("scaffold", MADE)]
 
 
@@ -265,7 +265,7 @@ def test_a_run_with_a_scaffold_goes_on_as_if_nothing_had_been_and_replays(
         assert told.recorded.run is not None
         codes.append(project.cra("replay", told.recorded.run.task_id[:8]).code)
         stories.append(_story(told))
-        declared.append(len([call for call in told.recorded.calls_of("scaffold") if call.response]))
+        declared.append(len([call for call in told.recorded.calls_of("scaffold") if call.answer.response]))
     assert stories[0] == stories[1]
     assert codes == [0, 0]
     if title == IMPLEMENT.title:  # what was declared before the server died is not asked for again
@@ -298,7 +298,7 @@ def test_a_run_that_is_killed_at_a_scaffold_goes_on_and_declares_nothing_twice(
         assert run is not None
         told = project.cra("solve", "--resume", run.task_id[:8])
     check_solved(project, told)
-    assert [call.response != "" for call in told.recorded.calls_of("scaffold")] == [True]
+    assert [call.answer.response != "" for call in told.recorded.calls_of("scaffold")] == [True]
     assert told.recorded.outcomes == ["applied_and_passed"]
     assert events_of(told) == [("scaffold", MADE)]
 

@@ -113,10 +113,10 @@ def check_ended(told: Told, error: str) -> None:
     assert told.branches == ()
     assert told.sessions == ()
     newest = told.recorded.calls[-1]
-    assert newest.finish == f"error:{error}"
-    assert told.recorded.ending == ("failed", newest.error)
+    assert newest.ending.finish == f"error:{error}"
+    assert told.recorded.ending == ("failed", newest.ending.error)
     assert told.recorded.reading_of(newest) == ("", "")
-    assert f"error: {newest.error}\n" in told.err
+    assert f"error: {newest.ending.error}\n" in told.err
     assert "Traceback" not in told.err
 
 
@@ -132,9 +132,9 @@ def test_a_broken_server_ends_the_run_with_its_words_and_a_remedy(till: Project,
     assert f"then cra solve --resume {told.recorded.run.task_id[:8]}" in told.err
     asked = told.recorded.calls_of("implement")
     assert len(asked) == len(fault.answers)
-    assert [call.attempt for call in asked] == list(range(len(asked)))
-    assert asked[-1].response.startswith(fault.kept)
-    assert (asked[-1].response == "") == (fault.kept == "")
+    assert [call.site.attempt for call in asked] == list(range(len(asked)))
+    assert asked[-1].answer.response.startswith(fault.kept)
+    assert (asked[-1].answer.response == "") == (fault.kept == "")
 
 
 ASKED = ["task_analysis", "scope_batch", "meta_plan", "part_plan", "implement"]
@@ -145,7 +145,7 @@ def test_a_server_that_breaks_at_any_prompt_ends_the_run(till: Project, name: st
     title = next(prompt.title for prompt in PROMPTS if prompt.name == name)
     told = till.solve_scripted({title: [Answer(status=500, error="model failed to load")]})
     check_ended(told, "ServerFailed")
-    assert told.recorded.calls[-1].call_type == name
+    assert told.recorded.calls[-1].site.call_type == name
     assert "failed with status 500: model failed to load" in told.err
 
 

@@ -37,12 +37,12 @@ def test_a_habit_of_the_server_changes_no_answer(till: Project, name: str) -> No
     with serving(till, Script(lambda call: text_with_accents(till, call), every=EVERY[name])) as server:
         told = till.solve(server)
     check_solved(told)
-    assert {call.finish for call in told.recorded.calls} == {"stop"}
+    assert {call.ending.finish for call in told.recorded.calls} == {"stop"}
     assert {reading.reading for reading in told.recorded.readings} == {"parsed"}
     (coded,) = told.recorded.calls_of("implement")
-    assert coded.response.startswith("Voilà, größer — 変更:\n<edit")
-    assert (coded.prompt_tokens is None) == ("absent" in name)
-    assert coded.thinking == ("Hm. <edit> {" if "thinking" in name else "")
+    assert coded.answer.response.startswith("Voilà, größer — 変更:\n<edit")
+    assert (coded.cost.prompt_tokens is None) == ("absent" in name)
+    assert coded.answer.thinking == ("Hm. <edit> {" if "thinking" in name else "")
 
 
 def text_with_accents(till: Project, call: ChatCall) -> str:
@@ -65,8 +65,13 @@ def test_a_request_that_gave_no_token_is_sent_again_and_both_are_recorded(till: 
     told = till.solve_scripted({TITLES["implement"]: [answer]})
     check_solved(told)
     first, second = told.recorded.calls_of("implement")
-    assert (first.finish, first.attempt, second.finish, second.attempt) == (finish, 0, "stop", 1)
-    assert first.prompt == second.prompt
+    assert (first.ending.finish, first.site.attempt, second.ending.finish, second.site.attempt) == (
+        finish,
+        0,
+        "stop",
+        1,
+    )
+    assert first.request.prompt == second.request.prompt
     assert told.recorded.outcomes == ["applied_and_passed"]
     assert told.recorded.attempts[0].call_id == second.id
 
@@ -94,9 +99,9 @@ def test_an_unreadable_answer_is_repaired_once(till: Project, name: str, fault: 
     assert reading == "unreadable"
     assert said in why
     assert told.recorded.reading_of(second) == ("repaired", "")
-    assert second.prompt.startswith(first.prompt)
-    assert f"What was wrong: {why}" in second.prompt
-    assert first.finish == ("length" if spoil is cut else "stop")
+    assert second.request.prompt.startswith(first.request.prompt)
+    assert f"What was wrong: {why}" in second.request.prompt
+    assert first.ending.finish == ("length" if spoil is cut else "stop")
 
 
 @pytest.mark.parametrize("name", ["task_analysis", "scope_batch"])
@@ -151,10 +156,13 @@ def test_an_edit_that_was_cut_is_a_truncated_attempt_and_the_next_one_is_told(ti
     assert told.recorded.outcomes == ["truncated", "applied_and_passed"]
     assert told.recorded.actions == ["retry"]
     first, second = told.recorded.calls_of("implement")
-    assert first.finish == "length"
+    assert first.ending.finish == "length"
     assert told.recorded.reading_of(first)[0] == "unreadable"
-    assert "## Attempt 1 failed; the code is again as shown above" in second.prompt
-    assert "Result: truncated. the answer was cut off before its end; nothing was applied" in second.prompt
+    assert "## Attempt 1 failed; the code is again as shown above" in second.request.prompt
+    assert (
+        "Result: truncated. the answer was cut off before its end; nothing was applied"
+        in second.request.prompt
+    )
     assert not told.recorded.attempts[0].patch_applied
     assert "truncated: the answer was cut off before its end; nothing was applied" in told.err
 

@@ -24,6 +24,8 @@ def test_what_the_repository_tells_agents_is_shown_and_the_task_is_done(till: Pr
     assert (told.code, told.traces) == (0, {})
     assert till.branch_file("till/money.py") == MENDED_MONEY.encode()
     for prompt in (META_PLAN, PART_PLAN, IMPLEMENT):
-        (call,) = [call for call in told.recorded.calls if call.call_type == prompt.name]
-        assert "===== conventions: AGENTS.md (lines 1-7)\n# Style\n\nAmounts are cents.\n" in call.prompt
+        (call,) = [call for call in told.recorded.calls if call.site.call_type == prompt.name]
+        assert (
+            "===== conventions: AGENTS.md (lines 1-7)\n# Style\n\nAmounts are cents.\n" in call.request.prompt
+        )
     assert "what the repository tells agents" in till.cra("show", "@", "--decisions").out

@@ -39,5 +39,6 @@ def test_an_escape_is_shown_as_text_and_recorded_as_it_came(till: Project, name:
     assert ESCAPE in told.recorded.ending[1] or SHOWN in told.recorded.ending[1]
     calls = told.recorded.calls
     assert any(
-        ESCAPE in call.response + call.error or json.dumps(ESCAPE)[1:-1] in call.response for call in calls
+        ESCAPE in call.answer.response + call.ending.error or json.dumps(ESCAPE)[1:-1] in call.answer.response
+        for call in calls
     )

@@ -23,8 +23,8 @@ def test_a_server_that_refuses_long_prompts_is_asked_once_per_model(till: Projec
     with serving(till, overflow=form) as server:
         told = till.solve(server)
     assert (told.code, told.traces) == (0, {})
-    assert [probe.model for probe in told.recorded.probes] == ["thinker:4b", "coder:3b"]
-    assert {probe.finish for probe in told.recorded.probes} == {"error:WindowExceeded"}
+    assert [probe.model.tag for probe in told.recorded.probes] == ["thinker:4b", "coder:3b"]
+    assert {probe.ending.finish for probe in told.recorded.probes} == {"error:WindowExceeded"}
 
 
 def probes_sent(server: OllamaServer) -> int:
@@ -49,7 +49,7 @@ def test_a_server_that_cuts_in_silence_is_refused_before_it_reads_a_prompt(till:
     assert "-> update the server (Ollama from 0.12.4 on refuses them;" in told.err
     assert "or set allow_truncating_server = true" in told.err
     assert told.recorded.calls == ()
-    assert [probe.finish for probe in told.recorded.probes] in (["stop"], ["length"])
+    assert [probe.ending.finish for probe in told.recorded.probes] in (["stop"], ["length"])
     assert told.recorded.ending[0] == "failed"
     assert "it cuts long prompts in silence" in told.recorded.ending[1]
 
@@ -65,7 +65,7 @@ def test_a_cut_prompt_ends_the_run_even_where_a_cutting_server_is_allowed(till: 
         told = till.solve(server, models={"allow_truncating_server": True})
     assert (told.code, told.traces, told.branches) == (3, {}, ())
     assert "it cut the prompt" in told.err
-    assert told.recorded.calls[-1].finish == "error:TruncatingServer"
+    assert told.recorded.calls[-1].ending.finish == "error:TruncatingServer"
 
 
 @pytest.mark.parametrize("form", ["plain", "json"])
@@ -79,7 +79,7 @@ def test_a_server_with_a_smaller_window_than_configured_is_named(till: Project, 
         assert "-> set context_window = 700 or less for this model in [budget]" in told.err
         assert told.recorded.calls == ()
     else:
-        assert told.recorded.calls[-1].finish == "error:WindowExceeded"
+        assert told.recorded.calls[-1].ending.finish == "error:WindowExceeded"
         assert "context_window" in told.err.rsplit("->", 1)[1]
 
 
@@ -107,7 +107,10 @@ def test_a_step_whose_prompt_does_not_fit_is_given_up_and_its_part_planned_again
     assert (told.code, told.traces) == (0, {})
     assert told.recorded.outcomes == ["applied_and_passed"]
     again = told.recorded.calls_of("part_plan")[-1]
-    assert (again.task_id.endswith(":replan_1"), "step s1 failed: " in again.prompt) == (True, True)
+    assert (again.site.pass_id.endswith(":replan_1"), "step s1 failed: " in again.request.prompt) == (
+        True,
+        True,
+    )
 
 
 def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Project) -> None:
@@ -129,7 +132,7 @@ def test_a_part_whose_plan_does_not_fit_fails_and_the_others_are_done(till: Proj
     with serving(till) as server:
         till.configure(server.base_url)
         again = till.cra("solve", "--resume", run.task_id[:8])
-    plans = [call.task_id for call in again.recorded.calls_of("part_plan")]
+    plans = [call.site.pass_id for call in again.recorded.calls_of("part_plan")]
     # Once too long; then two drafts, for the stand-in's plan names another file than the part.
     assert [plan.rpartition(":")[2] for plan in plans].count("receipt") == 3, (plans, again.err)
 
@@ -176,7 +179,7 @@ def test_a_target_that_is_too_large_to_show_is_named_and_an_attempt_without_it_s
         {PART_PLAN.title: [names_both]}, budget={"context_window": 8192, "reserved_tokens": 2048}
     )
     assert (told.code, told.traces) == (0, {}), told.err
-    (prompt,) = [call.prompt for call in told.recorded.calls_of("implement")]
+    (prompt,) = [call.request.prompt for call in told.recorded.calls_of("implement")]
     named = re.search(
         r"^Not shown, too large: (till/money.py::other \(lines \d+-526\))$", prompt, re.MULTILINE
     )
@@ -213,9 +216,9 @@ def test_after_a_cut_answer_the_next_may_be_longer_and_sees_the_code_that_the_st
     assert (told.code, told.traces) == (0, {})
     assert told.recorded.outcomes == ["truncated", "applied_and_passed"]
     first, second = told.recorded.calls_of("implement")
-    assert "part_180" not in first.prompt
-    assert "def split" in second.prompt
-    bounds = [json.loads(call.request_body)["options"]["num_predict"] for call in (first, second)]
+    assert "part_180" not in first.request.prompt
+    assert "def split" in second.request.prompt
+    bounds = [json.loads(call.request.request_body)["options"]["num_predict"] for call in (first, second)]
     assert bounds[1] >= 8192 // 3
 
 

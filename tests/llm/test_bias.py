@@ -1,5 +1,6 @@
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -9,12 +10,12 @@ from testing.client.model_client import COLOUR, RELEVANT, Note, model_client, mo
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import ABOUT_NOTHING, CLEAR, NOTHING, Measured, lets_in, needs_leaning, weigh
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.transport import CallIdentity
 from clean_room_agent.llm.transports.ollama import connect
-from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
+from clean_room_agent.llm.transports.replay import ReplayTransport
 
 SHARES = st.floats(min_value=0, max_value=1)
 WORDS = ("change", "read", "skip")
@@ -120,24 +121,15 @@ class Kept:
         self.rows: dict[Measured, int] = {}
         self._sink = sink
 
-    def newest(self, measured: Measured, now: str) -> RecordedCall | None:
+    def newest(self, measured: Measured, now: str) -> ModelCall | None:
         return recorded(self._sink, self.rows[measured]) if measured in self.rows else None
 
     def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:
         self.rows[measured] = call_id
 
 
-def recorded(sink: MemorySink, call_id: int) -> RecordedCall:
-    call = sink.calls[call_id - 1]
-    identity = CallIdentity(
-        pass_id=call.pass_id.partition(":")[2], prompt=call.call_type, item=call.item, attempt=call.attempt
-    )
-    return RecordedCall(
-        call_id=call_id, identity=identity, system_prompt=call.system_prompt, prompt=call.prompt,
-        prompt_hash=call.prompt_hash, request_body=call.request_body, response=call.response,
-        thinking=call.thinking, logprobs=call.logprobs, finish=call.finish, error=call.error,
-        prompt_tokens=call.prompt_tokens, completion_tokens=call.completion_tokens,
-    )  # fmt: skip
+def recorded(sink: MemorySink, call_id: int) -> ModelCall:
+    return replace(sink.calls[call_id - 1], id=call_id)
 
 
 def neutral(client: ModelClient, task: str) -> Mapping[str, float]:
@@ -159,9 +151,9 @@ def test_a_model_is_measured_once_and_each_run_records_what_it_used() -> None:
         asked = [call for call in server.calls if NOTHING in str(call)]
     assert found == [pytest.approx({"yes": 0.31, "no": 0.69})] * 3
     assert len(asked) == 1
-    first, second = (call for call in sink.calls if call.item == ABOUT_NOTHING)
-    assert (first.pass_id, first.replayed_from) == ("one:p", None)
-    assert (second.pass_id, second.replayed_from) == ("two:p", sink.calls.index(first) + 1)
+    first, second = (call for call in sink.calls if call.site.item == ABOUT_NOTHING)
+    assert (first.site.pass_id, first.ending.replayed_from) == ("one:p", None)
+    assert (second.site.pass_id, second.ending.replayed_from) == ("two:p", sink.calls.index(first) + 1)
     assert [measured.model_digest != "" for measured in kept.rows] == [True]
 
 
@@ -172,7 +164,7 @@ def test_a_run_that_measured_nothing_itself_is_replayed_by_its_own_record() -> N
         config = models_config(server.base_url)
         for task in ("one", "two"):
             neutral(model_client(connect(config), sink, config=config, biases=kept), task)
-    own = [number for number, call in enumerate(sink.calls, 1) if call.pass_id == "two:p"]
+    own = [number for number, call in enumerate(sink.calls, 1) if call.site.pass_id == "two:p"]
     again = model_client(ReplayTransport([recorded(sink, number) for number in own]), MemorySink())
     assert neutral(again, "three") == pytest.approx({"yes": 0.31, "no": 0.69})
 
@@ -188,7 +180,7 @@ def test_another_model_or_a_changed_prompt_is_measured_anew() -> None:
         client = model_client(connect(config), sink, config=config, biases=kept)
         client.neutral(RELEVANT, Note(text="nil"), pass_id="one:p")
     assert len(kept.rows) == 3
-    assert all(call.replayed_from is None for call in sink.calls)
+    assert all(call.ending.replayed_from is None for call in sink.calls)
 
 
 @pytest.mark.parametrize("answer", ["no", "well"])
@@ -200,5 +192,5 @@ def test_a_server_without_probabilities_and_an_unreadable_answer_measure_nothing
         client = model_client(connect(config), sink, config=config, biases=kept)
         assert neutral(client, "one") == neutral(client, "one") == {}
     assert kept.rows == {}
-    assert len([call for call in sink.calls if call.item == ABOUT_NOTHING]) == 1
-    assert COLOUR.name not in {call.call_type for call in sink.calls}
+    assert len([call for call in sink.calls if call.site.item == ABOUT_NOTHING]) == 1
+    assert COLOUR.name not in {call.site.call_type for call in sink.calls}

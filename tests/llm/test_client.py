@@ -70,17 +70,27 @@ def test_a_good_answer_is_recorded_then_read() -> None:
     reply = client.ask(COLOUR, SKY, pass_id="t:meta_plan", stage="scope", item="x")
     assert (reply.value, reply.bad, reply.call_id, reply.attempts) == (Colour(name="blue"), None, 1, 1)
     call = sink.calls[0]
-    assert (call.pass_id, call.call_type, call.stage_name, call.item) == (
+    assert (call.site.pass_id, call.site.call_type, call.site.stage_name, call.site.item) == (
         "t:meta_plan",
         "colour",
         "scope",
         "x",
     )
-    assert (call.model, call.provider, call.role, call.attempt) == ("thinker:4b", "scripted", "reasoning", 0)
-    assert call.prompt == COLOUR.render(SKY) == transport.requests[0].prompt
-    assert call.system_prompt == COLOUR.system
-    assert (call.finish, call.error, call.timestamp, call.response) == ("stop", "", NOW, '{"name": "blue"}')
-    assert call.estimated_tokens == client.measure(COLOUR, SKY)
+    assert (call.model.tag, call.model.provider, call.model.role, call.site.attempt) == (
+        "thinker:4b",
+        "scripted",
+        "reasoning",
+        0,
+    )
+    assert call.request.prompt == COLOUR.render(SKY) == transport.requests[0].prompt
+    assert call.request.system_prompt == COLOUR.system
+    assert (call.ending.finish, call.ending.error, call.cost.timestamp, call.answer.response) == (
+        "stop",
+        "",
+        NOW,
+        '{"name": "blue"}',
+    )
+    assert call.cost.estimated_tokens == client.measure(COLOUR, SKY)
     assert sink.readings == [(1, "parsed", "")]
 
 
@@ -108,7 +118,7 @@ def test_a_bad_answer_is_repaired_once_in_a_prompt_that_shows_its_fault() -> Non
     assert '> {"shade": 1}' in repair.prompt
     assert "name: Field required" in repair.prompt
     assert repair.schema == COLOUR.schema
-    assert [call.attempt for call in sink.calls] == [0, 1]
+    assert [call.site.attempt for call in sink.calls] == [0, 1]
     assert sink.readings == [(1, "unreadable", "name: Field required"), (2, "repaired", "")]
 
 
@@ -182,7 +192,7 @@ def test_a_cut_object_is_asked_for_again_shorter() -> None:
     client, transport, sink = setup(cut('{"name": "bl'), '{"name": "blue"}')
     assert client.ask(COLOUR, SKY, pass_id="t:p").value == Colour(name="blue")
     assert "at most 64 tokens" in transport.requests[1].prompt
-    assert sink.calls[0].finish == "length"
+    assert sink.calls[0].ending.finish == "length"
     assert sink.readings[0] == (1, "unreadable", "the answer was cut off after 64 tokens")
 
 
@@ -278,7 +288,7 @@ def test_answers_come_in_the_order_of_their_items_the_unreadable_among_them() ->
         15,
     ]
     for number, reply in enumerate(replies):
-        assert sink.calls[reply.call_id - 1].item == str(number)
+        assert sink.calls[reply.call_id - 1].site.item == str(number)
     assert len(transport.requests) == 24
 
 
@@ -300,7 +310,7 @@ def test_the_order_of_judgments_is_that_of_their_items_whichever_answer_comes_fi
     replies = judge_numbers(client, range(5))
     assert order == [4, 3, 2, 1, 0]
     assert [reply.value and reply.value.word for reply in replies] == ["no", "yes", "no", "yes", "no"]
-    assert [sink.calls[reply.call_id - 1].item for reply in replies] == list("01234")
+    assert [sink.calls[reply.call_id - 1].site.item for reply in replies] == list("01234")
 
 
 @pytest.mark.parametrize(("wanted", "schema"), [(False, None), (True, YES_OR_NO.repair_schema)])

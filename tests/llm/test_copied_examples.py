@@ -63,8 +63,8 @@ def test_a_copy_is_closed_and_asked_again(config: ModelsConfig) -> None:
     client = model_client(connect(config), sink, config=config)
     reply = client.ask(PAINTED, Note(text="the sky"), pass_id="t:p", max_answer_tokens=2500)
     first, second = sink.asked()
-    assert (first.finish, second.finish) == ("copied", "stop")
-    assert len(first.response) < len(EXAMPLE) + 20
+    assert (first.ending.finish, second.ending.finish) == ("copied", "stop")
+    assert len(first.answer.response) < len(EXAMPLE) + 20
     assert sink.readings[0][1:] == ("unreadable", COPIED)
     assert reply.value is not None
 
@@ -73,4 +73,4 @@ def test_where_the_task_is_about_quokkas_no_copy_is_suspected(config: ModelsConf
     sink = MemorySink()
     client = model_client(connect(config), sink, config=config)
     client.ask(PAINTED, Note(text="a quokka"), pass_id="t:p", max_answer_tokens=2500, repair=False)
-    assert sink.asked()[0].finish != "copied"
+    assert sink.asked()[0].ending.finish != "copied"

@@ -127,7 +127,7 @@ def test_nobody_listening_is_told_with_the_address_and_recorded() -> None:
     ) as caught:
         client.ask(SHOUT, SKY, pass_id="t:p")
     assert "`ollama serve`" in caught.value.hint
-    assert sink.calls[0].finish == "error:ServerUnreachable"
+    assert sink.calls[0].ending.finish == "error:ServerUnreachable"
 
 
 def test_a_missing_model_is_told_with_how_to_get_it_and_what_there_is() -> None:
@@ -141,7 +141,7 @@ def test_a_missing_model_is_told_with_how_to_get_it_and_what_there_is() -> None:
         caught.value.hint
         == "run `ollama pull coder:7b`, or name another one in [models]; it has: coder:3b, thinker:4b"
     )
-    assert sink.calls[0].finish == "error:ModelNotFound"
+    assert sink.calls[0].ending.finish == "error:ModelNotFound"
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,11 @@ def test_what_is_safe_to_repeat_is_repeated_with_growing_waits(first: Answer, fi
         reply = client.ask(SHOUT, SKY, pass_id="t:p")
     assert (reply.value, reply.attempts) == ("HELLO", 3)
     assert waits.seconds == [0.5, 1.0]
-    assert [(call.attempt, call.finish) for call in sink.asked()] == [(0, finish), (1, finish), (2, "stop")]
+    assert [(call.site.attempt, call.ending.finish) for call in sink.asked()] == [
+        (0, finish),
+        (1, finish),
+        (2, "stop"),
+    ]
 
 
 def test_retries_end() -> None:
@@ -194,7 +198,7 @@ def test_counts_that_the_server_leaves_out_are_unknown_and_not_zero() -> None:
     assert empty.completion_tokens == 0
     assert empty.bad is not None
     assert empty.bad.kind == "empty"
-    assert sink.asked()[0].prompt_tokens is None
+    assert sink.asked()[0].cost.prompt_tokens is None
 
 
 def test_an_answer_cut_for_length_in_an_edit_is_truncated() -> None:
@@ -203,7 +207,7 @@ def test_an_answer_cut_for_length_in_an_edit_is_truncated() -> None:
         reply = model_client(connect(models_config(server.base_url)), sink).ask(SHOUT, SKY, pass_id="t:p")
     assert reply.bad is not None
     assert (reply.bad.kind, reply.finish, reply.completion_tokens) == ("truncated", "length", 16)
-    assert sink.asked()[0].finish == "length"
+    assert sink.asked()[0].ending.finish == "length"
     assert sink.readings[-1][1:] == ("unreadable", "the answer was cut off after 16 tokens")
 
 
@@ -212,7 +216,7 @@ def test_an_answer_cut_for_length_in_json_is_repaired() -> None:
     with OllamaServer(['{"name": "' + LONG, '{"name": "blue"}']) as server:
         reply = model_client(connect(models_config(server.base_url)), sink).ask(COLOUR, SKY, pass_id="t:p")
     assert reply.value == Colour(name="blue")
-    assert [call.finish for call in sink.asked()] == ["length", "stop"]
+    assert [call.ending.finish for call in sink.asked()] == ["length", "stop"]
     assert [reading for _, reading, _ in sink.readings] == ["unreadable", "repaired"]
 
 
@@ -232,7 +236,7 @@ def test_thinking_is_recorded_and_not_read() -> None:
         reply = model_client(connect(models_config(server.base_url)), sink).ask(RELEVANT, SKY, pass_id="t:p")
     assert reply.value is not None
     assert reply.value.word == "yes"
-    assert sink.asked()[0].thinking == "No, no, no."
+    assert sink.asked()[0].answer.thinking == "No, no, no."
 
 
 def test_the_record_names_the_very_files_of_the_model_that_answered() -> None:
@@ -243,7 +247,7 @@ def test_the_record_names_the_very_files_of_the_model_that_answered() -> None:
             model_client(transport, sink).ask(SHOUT, SKY, pass_id="t:p")
         digests = {model.tag: model.digest for model in transport.list_models()}
         assert server.state.paths.count("/api/tags") == 2
-    assert [call.model_digest for call in sink.asked()] == [digests["coder:3b"]] * 2
+    assert [call.model.digest for call in sink.asked()] == [digests["coder:3b"]] * 2
 
 
 def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them() -> None:
@@ -257,7 +261,7 @@ def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them()
         assert reply.value is not None
         assert reply.value.word == "no"
         assert reply.value.confidence == pytest.approx(confidence)
-    assert [bool(call.logprobs) for call in sink.asked()] == [True, False]
+    assert [bool(call.answer.logprobs) for call in sink.asked()] == [True, False]
 
 
 def test_no_prompt_makes_the_server_load_a_model_again() -> None:
@@ -280,7 +284,7 @@ def test_no_more_requests_are_under_way_than_configured() -> None:
         client = model_client(connect(config), sink, config=config)
         replies = judge_numbers(client, range(12))
         assert server.peak == 3
-    assert [sink.calls[reply.call_id - 1].item for reply in replies] == [str(n) for n in range(12)]
+    assert [sink.calls[reply.call_id - 1].site.item for reply in replies] == [str(n) for n in range(12)]
 
 
 def test_the_first_failure_in_order_ends_the_judging() -> None:

@@ -43,5 +43,5 @@ def test_answers_in_reverse_order_are_judgments_in_the_order_of_the_items() -> N
         yes = 0.5 + 0.1 * (number + 1) / COUNT
         assert reply.value is not None
         assert reply.value.confidence == pytest.approx(yes / (yes + 0.3))
-        assert sink.calls[reply.call_id - 1].item == str(number)
-        assert sink.calls[reply.call_id - 1].logprobs
+        assert sink.calls[reply.call_id - 1].site.item == str(number)
+        assert sink.calls[reply.call_id - 1].answer.logprobs

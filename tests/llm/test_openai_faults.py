@@ -143,7 +143,7 @@ def test_a_fault_is_an_error_with_a_remedy_and_a_row_with_what_came(name: str) -
         assert len(server.calls) == 1
         sent = server.requests[-1]
     check_fault(fault, caught, sink, base_url=server.base_url, sent=sent)
-    assert (sink.calls[0].provider, sink.calls[0].model_digest) == ("openai", "")
+    assert (sink.calls[0].model.provider, sink.calls[0].model.digest) == ("openai", "")
 
 
 def test_a_model_that_the_server_does_not_list_is_told_before_any_prompt_is_sent() -> None:
@@ -172,7 +172,11 @@ def test_what_is_safe_to_repeat_is_repeated_with_growing_waits(first: Answer, fi
         reply = client_of(server, sink, waits, retries=2).ask(SHOUT, SKY, pass_id="t:p")
     assert (reply.value, reply.attempts) == ("HELLO", 3)
     assert waits.seconds == [0.5, 1.0]
-    assert [(call.attempt, call.finish) for call in sink.asked()] == [(0, finish), (1, finish), (2, "stop")]
+    assert [(call.site.attempt, call.ending.finish) for call in sink.asked()] == [
+        (0, finish),
+        (1, finish),
+        (2, "stop"),
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 3, 7])
@@ -190,7 +194,7 @@ def test_text_thinking_counts_and_the_end_are_read_either_way(streaming: bool) -
         assert server.requests[-1]["stream"] is streaming
     assert (reply.value, reply.finish, reply.completion_tokens) == ("DONE", "stop", 1)
     assert reply.prompt_tokens is not None
-    assert sink.asked()[0].thinking == "Hm."
+    assert sink.asked()[0].answer.thinking == "Hm."
 
 
 def test_an_answer_is_whole_when_its_reason_came_though_the_last_line_did_not() -> None:
@@ -237,7 +241,7 @@ def test_confidence_comes_from_the_log_probabilities_where_the_server_has_them()
         assert reply.value is not None
         assert reply.value.word == "no"
         assert reply.value.confidence == pytest.approx(confidence)
-        assert bool(sink.asked()[0].logprobs) == (confidence is not None)
+        assert bool(sink.asked()[0].answer.logprobs) == (confidence is not None)
 
 
 def test_the_key_is_sent_and_stands_nowhere_in_the_record() -> None:
@@ -264,7 +268,7 @@ def test_a_prompt_that_is_too_long_is_an_overflow_in_each_servers_words(kind: Ki
             client.ask(SHOUT, MANY, pass_id="t:p")
         assert server.calls == []
     assert "its window of 4096" in caught.value.message
-    assert [call.finish for call in sink.calls] == ["error:WindowExceeded"] * 2
+    assert [call.ending.finish for call in sink.calls] == ["error:WindowExceeded"] * 2
 
 
 def test_a_stream_that_ends_empty_at_long_prompts_is_told_with_what_makes_it_speak() -> None:
@@ -285,7 +289,7 @@ def test_where_prompt_and_answer_together_are_refused_the_answer_is_made_shorter
     assert packages[0] == 40
     assert len(packages) == 2
     assert packages[1] in {30, 31}
-    assert [call.finish for call in sink.asked()] == ["error:WindowExceeded", "stop"]
+    assert [call.ending.finish for call in sink.asked()] == ["error:WindowExceeded", "stop"]
     assert reply.attempts == 2
 
 
@@ -306,7 +310,7 @@ def test_a_server_that_can_count_is_asked_before_a_prompt_is_sent_that_may_not_f
     assert packages[:2] == [40, 40]
     assert packages[2:] in ([30], [31])
     assert "reserved_tokens" in caught.value.hint
-    assert [call.finish for call in sink.asked()] == ["stop"] * 3
+    assert [call.ending.finish for call in sink.asked()] == ["stop"] * 3
 
 
 @pytest.mark.parametrize("kind", ["silent", "mute"])
@@ -334,6 +338,6 @@ def test_a_larger_window_than_configured_is_probed_at_its_own_end_or_read_whole(
     with OpenAiServer(lambda _: "x", kind=kind, window=20_000) as server:
         client = client_of(server, sink, streaming=kind != "llama-cpp-python")
         assert client.ask(SHOUT, SKY, pass_id="t:p").value == "X"
-    probes = [call for call in sink.calls if call.call_type == "window_probe"]
+    probes = [call for call in sink.calls if call.site.call_type == "window_probe"]
     refused = kind != "llama-cpp-python"
-    assert [call.finish for call in probes] == ["error:WindowExceeded" if refused else "stop"]
+    assert [call.ending.finish for call in probes] == ["error:WindowExceeded" if refused else "stop"]

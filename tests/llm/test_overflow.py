@@ -25,8 +25,13 @@ def test_a_server_that_refuses_long_prompts_is_probed_once_for_each_model(overfl
         assert client.probe("coding", pass_id="t:check").server_window == (
             4096 if overflow == "json" else None
         )
-    assert [call.call_type for call in sink.calls] == ["window_probe", "colour", "colour", "window_probe"]
-    assert (sink.calls[0].finish, sink.calls[0].item) == ("error:WindowExceeded", "thinker:4b")
+    assert [call.site.call_type for call in sink.calls] == [
+        "window_probe",
+        "colour",
+        "colour",
+        "window_probe",
+    ]
+    assert (sink.calls[0].ending.finish, sink.calls[0].site.item) == ("error:WindowExceeded", "thinker:4b")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +45,7 @@ def test_a_prompt_that_was_estimated_too_short_is_refused_and_recorded(overflow:
         with pytest.raises(WindowExceeded, match=said) as caught:
             client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
     assert "reserved_tokens" in caught.value.hint
-    assert sink.asked()[0].finish == "error:WindowExceeded"
+    assert sink.asked()[0].ending.finish == "error:WindowExceeded"
 
 
 def test_a_server_with_a_smaller_window_than_configured_is_found_by_the_probe() -> None:
@@ -61,7 +66,7 @@ def test_a_server_that_cuts_in_silence_is_refused_before_the_first_question() ->
             client.ask(SHOUT, SKY, pass_id="t:p")
     assert "allow_truncating_server = true" in caught.value.hint
     assert sink.asked() == []
-    assert sink.calls[0].finish in {"stop", "length"}
+    assert sink.calls[0].ending.finish in {"stop", "length"}
 
 
 def test_a_server_that_refused_the_probe_and_cuts_later_is_found_by_its_count() -> None:
@@ -72,7 +77,7 @@ def test_a_server_that_refused_the_probe_and_cuts_later_is_found_by_its_count() 
         server.overflow = "silent"
         with pytest.raises(TruncatingServer, match="it cut the prompt"):
             client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
-    assert [call.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
+    assert [call.ending.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
 
 
 def test_a_server_that_is_allowed_to_cut_is_watched_at_every_call() -> None:
@@ -85,7 +90,7 @@ def test_a_server_that_is_allowed_to_cut_is_watched_at_every_call() -> None:
             TruncatingServer, match=r"read 4096 tokens of a prompt of at least .* it cut the prompt"
         ):
             client.ask(SHOUT, Note(text="internationalisation " * 1500), pass_id="t:p")
-    assert [call.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
+    assert [call.ending.finish for call in sink.asked()] == ["stop", "error:TruncatingServer"]
 
 
 def test_a_figure_of_many_digits_is_no_figure() -> None:

@@ -37,7 +37,7 @@ def test_an_answer_has_its_form_and_an_end(server: RealServer, prompt: Prompt[An
     config = ModelsConfig.model_validate(server.models_table | {"grammar": server.is_binary})
     client = model_client(connect(config), sink, config=config, window=WINDOW)
     reply = client.ask(prompt, INPUTS[prompt.name], pass_id="t:p", repair=False)
-    assert sink.asked()[0].finish == reply.finish
+    assert sink.asked()[0].ending.finish == reply.finish
     if prompt.answer.reads_cut_answers:
         assert reply.value is not None, reply.text
         return

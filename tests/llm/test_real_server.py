@@ -13,6 +13,7 @@ from testing.client.model_client import RELEVANT, Note, budget_config, judge_num
 from testing.runs.solving import Project, make_project
 from testing.servers.llama_server import MODEL, PROGRAM, WINDOW, RealServer, running
 
+from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import ModelNotFound, WindowExceeded
 from clean_room_agent.llm.answers import JsonAnswer, TextAnswer
 from clean_room_agent.llm.client import ModelClient
@@ -20,7 +21,7 @@ from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.pretokenizer import count_pieces
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.llm.transport import CallIdentity, ChatRequest, RawAnswer, Sampling
+from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Sampling
 from clean_room_agent.llm.transports.openai import connect
 
 pytestmark = [
@@ -79,8 +80,8 @@ def test_an_answer_is_in_the_shape_that_was_asked_for(server: RealServer, thing:
         assert json.loads(reply.text + "]}")["colour"] in {"red", "green"}
     else:
         assert reply.value is not None, reply.text
-    assert sink.calls[0].call_type == "window_probe"
-    assert sink.calls[0].finish == "error:WindowExceeded"
+    assert sink.calls[0].site.call_type == "window_probe"
+    assert sink.calls[0].ending.finish == "error:WindowExceeded"
 
 
 def sent(server: RealServer, text: str, **fields: object) -> RawAnswer:
@@ -111,13 +112,15 @@ def test_a_prompt_that_the_estimate_lets_pass_is_not_sent_where_it_does_not_fit(
     sink = MemorySink()
     with pytest.raises(WindowExceeded, match=r"by the server.s count|refused a prompt"):
         asking(server, sink, token_factor=1.0).ask(SAY, Note(text="\u00e9" * 12 * 1500), pass_id="t:p")
-    assert [call.finish for call in sink.asked()] == ([] if server.is_binary else ["error:WindowExceeded"])
+    assert [call.ending.finish for call in sink.asked()] == (
+        [] if server.is_binary else ["error:WindowExceeded"]
+    )
 
 
 def test_probabilities_come_for_the_first_token_and_are_probabilities(server: RealServer) -> None:
     sink = MemorySink()
     asking(server, sink).ask(RELEVANT, Note(text="a door"), pass_id="t:p", repair=False)
-    first, *_ = json.loads(sink.asked()[0].logprobs)
+    first, *_ = json.loads(sink.asked()[0].answer.logprobs)
     _, likely = first
     assert len(likely) == 20
     assert 0 < math.fsum(math.exp(logprob) for _, logprob in likely) <= 1.0001
@@ -144,7 +147,7 @@ def test_tokens_are_counted_by_the_server(server: RealServer) -> None:
     assert short.prompt_tokens is not None
     assert long.prompt_tokens is not None
     assert long.prompt_tokens - short.prompt_tokens >= 50
-    assert short.prompt_tokens >= count_pieces(sink.asked()[0].prompt)
+    assert short.prompt_tokens >= count_pieces(sink.asked()[0].request.prompt)
     assert short.completion_tokens is not None
     assert 0 < short.completion_tokens <= SAY.max_answer_tokens
 
@@ -153,7 +156,7 @@ def test_thirty_calls_in_a_row_and_two_at_a_time_all_succeed(server: RealServer)
     sink = MemorySink()
     client = asking(server, sink, parallel=2)
     assert len(judge_numbers(client, range(15))) == 15
-    assert all(not call.error for call in sink.asked())
+    assert all(not call.ending.error for call in sink.asked())
     assert len(sink.asked()) >= 15
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from testing.client.memory_sink import MemorySink
 from testing.client.model_client import COLOUR, Note, model_client, models_config
+from testing.runs.model_calls import model_call
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import OpenAiServer
@@ -17,9 +18,9 @@ from clean_room_agent.llm.repetition import (
     RepetitionGuard,
     describe_repetition,
 )
-from clean_room_agent.llm.transport import CallIdentity, prompt_hash
+from clean_room_agent.llm.transport import prompt_hash
 from clean_room_agent.llm.transports.factory import connect
-from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
+from clean_room_agent.llm.transports.replay import ReplayTransport
 
 SOURCES = sorted(Path(__file__).parents[2].glob("src/**/*.py"))
 RUNAWAY = '{"name": "red", "shades": [' + "1, 2, " * 2000
@@ -103,14 +104,14 @@ def test_a_stream_that_repeats_itself_is_closed_and_asked_again_warm(
     client = model_client(connect(config), sink, config=config)
     reply = client.ask(COLOUR, Note(text="the sky"), pass_id="t:p", max_answer_tokens=2500)
     first, second = sink.asked()
-    assert (first.finish, second.finish) == ("repeated", "stop")
-    assert LEAST_CHARS <= len(first.response) < len(RUNAWAY) / 4
+    assert (first.ending.finish, second.ending.finish) == ("repeated", "stop")
+    assert LEAST_CHARS <= len(first.answer.response) < len(RUNAWAY) / 4
     assert reply.value is not None
-    assert '"temperature":0.0' in first.request_body
-    assert '"temperature":0.6' in second.request_body
-    assert '"seed":2' in second.request_body
-    assert "repeated itself" in second.prompt
-    assert sink.readings[0][1:] == ("unreadable", describe_repetition(first.response))
+    assert '"temperature":0.0' in first.request.request_body
+    assert '"temperature":0.6' in second.request.request_body
+    assert '"seed":2' in second.request.request_body
+    assert "repeated itself" in second.request.prompt
+    assert sink.readings[0][1:] == ("unreadable", describe_repetition(first.answer.response))
 
 
 @pytest.mark.parametrize(("repair", "endless"), [(RUNAWAY, True), ("red", False), (COLOUR.example, False)])
@@ -126,9 +127,10 @@ def test_a_reply_says_whether_no_answer_would_have_ended(repair: str, endless: b
 
 
 def test_it_is_read_alike_when_replayed() -> None:
-    call = RecordedCall(
+    call = model_call(
         call_id=7,
-        identity=CallIdentity(pass_id="p", prompt=COLOUR.name, item="", attempt=0),
+        task_id="t:p",
+        call_type=COLOUR.name,
         system_prompt=COLOUR.system,
         prompt=COLOUR.render(Note(text="the sky")),
         prompt_hash=prompt_hash(COLOUR.system, COLOUR.render(Note(text="the sky"))),
@@ -138,12 +140,10 @@ def test_it_is_read_alike_when_replayed() -> None:
         logprobs="",
         finish="repeated",
         error="",
-        prompt_tokens=None,
-        completion_tokens=None,
     )
     sink = MemorySink()
     reply = model_client(ReplayTransport([call]), sink).ask(
         COLOUR, Note(text="the sky"), pass_id="t:p", repair=False
     )
     assert reply.bad == BadAnswer(kind="repeated", fault=describe_repetition(RUNAWAY[:900]))
-    assert sink.asked()[0].finish == "repeated"
+    assert sink.asked()[0].ending.finish == "repeated"

@@ -39,7 +39,7 @@ def probes_of(server: OllamaServer, proofs: Proofs | None, *, window: int = 4096
     config = models_config(server.base_url)
     client = model_client(ollama.connect(config), sink, config=config, window=window, proofs=proofs, now=now)
     assert client.ask(SHOUT, SKY, pass_id="t:p").value == "FINE"
-    return [call.call_type for call in sink.calls].count("window_probe")
+    return [call.site.call_type for call in sink.calls].count("window_probe")
 
 
 def openai_probes(server: OpenAiServer, proofs: Proofs, *, now: str) -> int:
@@ -47,7 +47,7 @@ def openai_probes(server: OpenAiServer, proofs: Proofs, *, now: str) -> int:
     config = models_config(server.base_url, provider="openai")
     client = model_client(openai.connect(config), sink, config=config, proofs=proofs, now=now)
     assert client.ask(SHOUT, SKY, pass_id="t:p").value == "FINE"
-    return [call.call_type for call in sink.calls].count("window_probe")
+    return [call.site.call_type for call in sink.calls].count("window_probe")
 
 
 def test_a_later_command_does_not_probe_the_same_server_again() -> None:
@@ -91,7 +91,7 @@ def test_a_server_that_does_not_tell_the_digest_is_probed_by_each_command() -> N
     proofs, sink = Proofs(), MemorySink()
     for _ in range(2):
         model_client(Untold(answer), sink, proofs=proofs).ask(SHOUT, SKY, pass_id="t:p")
-    assert [call.call_type for call in sink.calls] == [PROBE_NAME, "shout"] * 2
+    assert [call.site.call_type for call in sink.calls] == [PROBE_NAME, "shout"] * 2
     assert proofs.kept == {}
 
 
@@ -129,5 +129,5 @@ def test_the_explicit_probe_always_asks_and_renews_the_proof() -> None:
         config = models_config(server.base_url)
         client = model_client(ollama.connect(config), sink, config=config, proofs=proofs)
         assert client.probe("coding", pass_id="t:check").refused
-    assert [call.call_type for call in sink.calls] == ["window_probe"]
+    assert [call.site.call_type for call in sink.calls] == ["window_probe"]
     assert list(proofs.kept.values()) == [SUNDAY]

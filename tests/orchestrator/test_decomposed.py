@@ -53,7 +53,7 @@ def test_a_task_is_solved_by_small_questions(till: Project) -> None:
         assert told.code == 0, told.err
         run = told.recorded.run
         assert run is not None
-        kinds = [call.call_type for call in told.recorded.calls]
+        kinds = [call.site.call_type for call in told.recorded.calls]
         assert "meta_plan" not in kinds
         assert "part_plan" not in kinds
         assert "adjustment" not in kinds
@@ -82,7 +82,7 @@ def test_what_was_decided_stands_in_the_record_and_an_interrupted_pass_asks_only
     with get_connection("raw", repo_path=till.top, read_only=True) as conn:
         (row,) = list_plan_decisions(conn, run.task_id)
     assert (row.question, row.item, row.yes) == ("same_part", "c1 c2", True)
-    asked = [call for call in resumed.recorded.calls_of("same_part") if call.item == "c1 c2"]
+    asked = [call for call in resumed.recorded.calls_of("same_part") if call.site.item == "c1 c2"]
     assert row.call_id == asked[-1].id
     shown = till.run_here("show", run.task_id, "--decisions")[1]
     assert "meta_plan: 1 decisions about its plan" in shown
@@ -120,9 +120,9 @@ def test_an_adjustment_that_drops_what_the_task_asks_for_is_refused(till: Projec
     told = till.solve_scripted(spoiled, orchestrator={"adjusting": route}, solve={"max_attempts": 1})
     assert told.recorded.outcomes[1] == "applied_and_passed", told.err
     assert till.branch_file("till/money.py").decode() == MENDED_MONEY
-    (checked,) = [call for call in told.recorded.calls_of("goal_check") if call.item != "(nothing)"]
-    assert TASK in checked.prompt
-    assert "s2: Give what is left over away. (till/money.py)" in checked.prompt
+    (checked,) = [call for call in told.recorded.calls_of("goal_check") if call.site.item != "(nothing)"]
+    assert TASK in checked.request.prompt
+    assert "s2: Give what is left over away. (till/money.py)" in checked.request.prompt
     run = told.recorded.run
     assert run is not None
     shown = till.run_here("show", run.task_id, "--decisions")[1]
@@ -137,4 +137,4 @@ def test_after_a_step_that_passed_nothing_is_asked(till: Project) -> None:
     told = till.solve_scripted(spoiled, orchestrator={"adjusting": "decomposed"})
     assert told.code == 0, told.err
     assert told.recorded.outcomes == ["applied_and_passed", "applied_and_passed"]
-    assert not [call for call in told.recorded.calls if call.call_type.startswith("adjustment")]
+    assert not [call for call in told.recorded.calls if call.site.call_type.startswith("adjustment")]

@@ -9,16 +9,16 @@ from pathlib import Path
 
 from testing.client.scripted_transport import Scripted, ScriptedTransport
 
+from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import dependencies, files, postings, prose, symbols
-from clean_room_agent.db.raw.calls import CallRow, ReadingRow, append_call, append_reading
+from clean_room_agent.db.raw.calls import ReadingRow, append_call, append_reading
 from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.db.session import Session
 from clean_room_agent.indexer.terms import count_terms
-from clean_room_agent.llm.call_sink import CallRecord, Reading
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.router import ModelRouter
@@ -52,18 +52,10 @@ class RecordSink:
     def __init__(self, record: Record) -> None:
         self._record = record
 
-    def record(self, call: CallRecord) -> int:
-        row = CallRow(
-            task_id=call.pass_id, call_type=call.call_type, stage_name=call.stage_name, model=call.model,
-            prompt=call.prompt, response=call.response, prompt_tokens=call.prompt_tokens,
-            completion_tokens=call.completion_tokens, latency_ms=call.latency_ms, timestamp=call.timestamp,
-            system_prompt=call.system_prompt, request_body=call.request_body, provider=call.provider,
-            finish=call.finish, role=call.role, item=call.item, attempt=call.attempt,
-            prompt_hash=call.prompt_hash, estimated_tokens=call.estimated_tokens,
-        )  # fmt: skip
-        return self._record.write(append_call, row)
+    def record(self, call: ModelCall) -> int:
+        return self._record.write(append_call, call)
 
-    def reading(self, call_id: int, reading: Reading, fault: str) -> None:
+    def reading(self, call_id: int, reading: AnswerReading, fault: str) -> None:
         row = ReadingRow(call_id=call_id, reading=reading, fault=fault, timestamp=clock())
         self._record.write(append_reading, row)
 

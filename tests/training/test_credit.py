@@ -59,11 +59,11 @@ def test_each_charge_names_the_prompt_that_erred(waterfall: Waterfall) -> None:
 def test_a_charge_names_the_very_calls(waterfall: Waterfall, logs: LogAnalysisAPI) -> None:
     for charge in waterfall.charges:
         if charge.prompt in {"scope_judgment", "piece_judgment", "implement"}:
-            calls = {call.row.id: call.row for call in logs.calls(charge.task_id, charge.prompt)}
+            calls = {call.call.id: call.call for call in logs.calls(charge.task_id, charge.prompt)}
             assert len(charge.call_ids) == 1
             assert charge.call_ids[0] in calls
             if charge.prompt == "scope_judgment":
-                assert calls[charge.call_ids[0]].response == "no"
+                assert calls[charge.call_ids[0]].answer.response == "no"
 
 
 def test_headroom_counts_what_no_later_stage_is_known_to_break(waterfall: Waterfall) -> None:

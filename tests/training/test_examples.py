@@ -48,7 +48,7 @@ def test_a_repaired_answer_stands_under_the_question_and_makes_a_pair(source: Lo
         assert pair is not None
         assert row.completion == pair.chosen != pair.rejected
         assert row.prompt == pair.prompt
-        assert row.prompt[1].content == example.tries[0].row.prompt
+        assert row.prompt[1].content == example.tries[0].call.request.prompt
 
 
 def test_everything_else_stays_out_with_a_reason(source: LogSource) -> None:

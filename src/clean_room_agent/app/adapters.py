@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.call_rows import RecordSink
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.edit_metrics import edit_metrics
 from clean_room_agent.app.model_server import open_server
 from clean_room_agent.app.progress import Bar
 from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.record_sink import RecordSink
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.window_proofs import RecordedProofs
 from clean_room_agent.artifacts.ids import new_task_id

@@ -1,13 +1,12 @@
 """The record as the memory of how models answer: asked about nothing, and where they copied an example."""
 
-from clean_room_agent.app.call_rows import recorded_call
 from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.raw import answer_biases
 from clean_room_agent.db.raw.calls import copying_models, get_call
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import Measured
-from clean_room_agent.llm.transports.replay import RecordedCall
 from clean_room_agent.llm.window_probe import still_holds
 
 
@@ -17,7 +16,7 @@ class RecordedBiases:
     def __init__(self, record: Record) -> None:
         self._record = record
 
-    def newest(self, measured: Measured, now: str) -> RecordedCall | None:
+    def newest(self, measured: Measured, now: str) -> ModelCall | None:
         """The call by which it was last measured; None where it never was, or by what may have been another model."""
         row = self._record.write(
             answer_biases.newest_bias,
@@ -29,8 +28,7 @@ class RecordedBiases:
         )
         if row is None or not still_holds(row.model_digest, row.timestamp, now):
             return None
-        call = self._record.write(get_call, row.call_id)
-        return None if call is None else recorded_call(call)
+        return self._record.write(get_call, row.call_id)
 
     def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:
         """The measurement stands in the record."""

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.call_rows import recorded_calls
 from clean_room_agent.app.resumption import given_to, recorded_config
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.solve import SolveRequest, run_solve
 from clean_room_agent.artifacts.ids import new_task_id, short_id
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import GitError, ReplayMismatch, UsageError
@@ -22,7 +23,6 @@ from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.llm.transports.replay import (
-    RecordedCall,
     ReplayThenLive,
     ReplayTransport,
     dump_calls,
@@ -38,13 +38,15 @@ class Recording:
     """A run as the record keeps it."""
 
     row: OrchestratorRunRow
-    calls: tuple[RecordedCall, ...]
+    calls: tuple[ModelCall, ...]
     given: PlanGiven
 
     @property
     def passes(self) -> tuple[str, ...]:
         """The passes that asked something, relative to the task, in the order in which they began."""
-        return tuple(dict.fromkeys(call.identity.pass_id for call in self.calls if call.identity.pass_id))
+        return tuple(
+            dict.fromkeys(call.site.identity.pass_id for call in self.calls if call.site.identity.pass_id)
+        )
 
 
 def require_same(row: OrchestratorRunRow, before: str, summary: RunSummary) -> None:
@@ -133,7 +135,7 @@ def read_recording(workspace: Workspace, prefix: str) -> Recording:
         row = replace(
             row, config=json.dumps(recorded_config(conn, row))
         )  # a resumed run ended with the newest
-        return Recording(row=row, calls=recorded_calls(conn, task_id), given=given_to(conn, task_id))
+        return Recording(row=row, calls=list_calls(conn, task_id), given=given_to(conn, task_id))
 
 
 def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> tuple[RunSummary, str]:
@@ -177,16 +179,16 @@ def export_calls(
     workspace: Workspace,
     prefix: str,
     target: Path,
-    redacted: Callable[[tuple[RecordedCall, ...]], tuple[RecordedCall, ...]],
+    redacted: Callable[[tuple[ModelCall, ...]], tuple[ModelCall, ...]],
 ) -> tuple[str, int, bool]:
     """The run's answers are in `target`; its id, how many, and whether `redacted` changed one, so that it may not play."""
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         task_id = find_task(conn, prefix)
-        calls = recorded_calls(conn, task_id)
+        calls = list_calls(conn, task_id)
     shown = redacted(calls)
     atomic_write(target, dump_calls(shown), private=True)
     altered = any(
-        (one.response, one.thinking) != (two.response, two.thinking)
+        (one.answer.response, one.answer.thinking) != (two.answer.response, two.answer.thinking)
         for one, two in zip(shown, calls, strict=True)
     )
     return task_id, len(calls), altered

@@ -12,7 +12,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.ids import new_task_id, relative_pass
-from clean_room_agent.db.raw.calls import CallRow
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.errors import UsageError, WindowExceeded
 from clean_room_agent.llm.answers import BadAnswer, Choice
@@ -87,10 +87,10 @@ class WhatIf:
 class _Question:
     """A recorded question with all its tries, repairs among them."""
 
-    rows: list[CallRow]
+    rows: list[ModelCall]
 
     @property
-    def first(self) -> CallRow:
+    def first(self) -> ModelCall:
         return self.rows[0]
 
 
@@ -100,7 +100,7 @@ def ask_other(
     *,
     stage: str,
     model: str,
-    calls: Sequence[CallRow],
+    calls: Sequence[ModelCall],
     decisions: Sequence[DecisionRow],
     progress: Callable[[int, int], None],
 ) -> WhatIf:
@@ -116,8 +116,8 @@ def ask_other(
             {
                 name
                 for row in calls
-                for name in (row.call_type, row.stage_name)
-                if row.call_type in KNOWN and name
+                for name in (row.site.call_type, row.site.stage_name)
+                if row.site.call_type in KNOWN and name
             }
         )
         raise UsageError(
@@ -134,7 +134,7 @@ def ask_other(
     return WhatIf(
         stage=stage,
         model=model,
-        recorded=tuple(sorted({question.first.model for question in questions})),
+        recorded=tuple(sorted({question.first.model.tag for question in questions})),
         task_id=task_id,
         compared=tuple(compared),
     )
@@ -196,16 +196,16 @@ def render(found: WhatIf) -> str:
     return "\n".join(lines)
 
 
-def _questions(stage: str, calls: Sequence[CallRow]) -> Iterator[_Question]:
+def _questions(stage: str, calls: Sequence[ModelCall]) -> Iterator[_Question]:
     """The stage's questions in the order of access. A try again, or a repair, begins with the question's own text."""
     open_ones: dict[tuple[str, str, str], _Question] = {}
     found: list[_Question] = []
     for row in calls:
-        if stage not in {row.call_type, row.stage_name} or row.call_type not in KNOWN:
+        if stage not in {row.site.call_type, row.site.stage_name} or row.site.call_type not in KNOWN:
             continue
-        key = (row.task_id, row.call_type, row.item)
+        key = (row.site.pass_id, row.site.call_type, row.site.item)
         question = open_ones.get(key)
-        if question is not None and row.prompt.startswith(question.first.prompt):
+        if question is not None and row.request.prompt.startswith(question.first.request.prompt):
             question.rows.append(row)
         else:
             open_ones[key] = _Question(rows=[row])
@@ -214,7 +214,7 @@ def _questions(stage: str, calls: Sequence[CallRow]) -> Iterator[_Question]:
 
 
 def _with_model(settings: Settings, questions: Sequence[_Question], model: str) -> Settings:
-    names = {question.first.call_type for question in questions}
+    names = {question.first.site.call_type for question in questions}
     models = {**settings.data["models"], "overrides": dict.fromkeys(sorted(names), model)}
     return Settings(source=settings.source, data={**settings.data, "models": models})
 
@@ -225,11 +225,11 @@ def _compare(
     first = question.first
     ids = {row.id for row in question.rows}
     return Compared(
-        pass_id=relative_pass(first.task_id),
-        prompt=first.call_type,
-        item=first.item,
+        pass_id=relative_pass(first.site.pass_id),
+        prompt=first.site.call_type,
+        item=first.site.item,
         call_id=first.id,
-        options={int(number): name for number, name in OPTION.findall(first.prompt)},
+        options={int(number): name for number, name in OPTION.findall(first.request.prompt)},
         decides=tuple(dict.fromkeys(row.path for row in decisions if row.call_id in ids and row.path)),
         then=_recorded(question),
         now=_ask(models, first, task_id),
@@ -238,35 +238,39 @@ def _compare(
 
 def _recorded(question: _Question) -> Side:
     last = question.rows[-1]
-    prompt = KNOWN[last.call_type]
-    if last.error:
-        answer: Any = BadAnswer(kind="empty", fault=last.error)
-    elif last.finish == "repeated":
-        answer = BadAnswer(kind="repeated", fault=describe_repetition(last.response or last.thinking))
-    elif last.finish == "copied":
+    prompt = KNOWN[last.site.call_type]
+    if last.ending.error:
+        answer: Any = BadAnswer(kind="empty", fault=last.ending.error)
+    elif last.ending.finish == "repeated":
+        answer = BadAnswer(
+            kind="repeated", fault=describe_repetition(last.answer.response or last.answer.thinking)
+        )
+    elif last.ending.finish == "copied":
         answer = BadAnswer(kind="parroted", fault=COPIED)
-    elif last.finish == "length" and not prompt.answer.reads_cut_answers:
+    elif last.ending.finish == "length" and not prompt.answer.reads_cut_answers:
         answer = BadAnswer(kind="truncated", fault="the answer was cut off")
     else:
-        answer, _ = prompt.read(last.response, load_logprobs(last.logprobs), asked=last.prompt)
+        answer, _ = prompt.read(
+            last.answer.response, load_logprobs(last.answer.logprobs), asked=last.request.prompt
+        )
     return Side(
         answer=answer,
-        prompt_tokens=last.prompt_tokens,
-        completion_tokens=last.completion_tokens,
-        latency_ms=sum(row.latency_ms for row in question.rows),
+        prompt_tokens=last.cost.prompt_tokens,
+        completion_tokens=last.cost.completion_tokens,
+        latency_ms=sum(row.cost.latency_ms for row in question.rows),
     )
 
 
-def _ask(models: ModelClient, row: CallRow, task_id: str) -> Side:
+def _ask(models: ModelClient, row: ModelCall, task_id: str) -> Side:
     """The answer to the very text that was asked; one that does not fit the other model's window is no answer."""
-    relative = relative_pass(row.task_id)
+    relative = relative_pass(row.site.pass_id)
     try:
         reply = models.ask(
             _verbatim(row),
-            Asked(text=row.prompt.partition("\n")[2]),
+            Asked(text=row.request.prompt.partition("\n")[2]),
             pass_id=f"{task_id}:{relative}" if relative else task_id,
-            stage=row.stage_name,
-            item=row.item,
+            stage=row.site.stage_name,
+            item=row.site.item,
         )
     except WindowExceeded as error:
         unfit = BadAnswer(kind="empty", fault=error.message)
@@ -279,16 +283,16 @@ def _ask(models: ModelClient, row: CallRow, task_id: str) -> Side:
     )
 
 
-def _verbatim(row: CallRow) -> Prompt[Asked, Any]:
+def _verbatim(row: ModelCall) -> Prompt[Asked, Any]:
     """The prompt of a recorded call with the words of then, whatever its template says now."""
-    title = row.prompt.partition("\n")[0].removeprefix("# ")
-    body = json.loads(row.request_body) if row.request_body else {}
+    title = row.request.prompt.partition("\n")[0].removeprefix("# ")
+    body = json.loads(row.request.request_body) if row.request.request_body else {}
     limit = body.get("max_tokens") or body.get("options", {}).get("num_predict")
-    prompt = KNOWN[row.call_type]
+    prompt = KNOWN[row.site.call_type]
     return replace(
         prompt,
         title=title,
-        system=row.system_prompt,
+        system=row.request.system_prompt,
         template="{{ text }}",
         narrow=None,
         grammar=None,

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from clean_room_agent.app.answer_biases import RecordedBiases, RecordedCopies
-from clean_room_agent.app.call_rows import RecordSink, recorded_calls
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.app.indexing import index_recorded, processors
 from clean_room_agent.app.model_server import open_server, require_all
 from clean_room_agent.app.progress import Progress
 from clean_room_agent.app.prompts import PROMPTS
+from clean_room_agent.app.record_sink import RecordSink
 from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.app.token_estimators import estimators_for
@@ -271,9 +271,9 @@ def open_model_access(
         read: frozenset[int] = frozenset()
         if resume:
             meter.begin(spent_of(record.write(calls.total_of_task, task_id)))
-            made = record.write(recorded_calls, task_id)
+            made = record.write(calls.list_calls, task_id)
             way = RecordThenLive(made, way)
-            asked = frozenset(call.call_id for call in made)
+            asked = frozenset(call.id for call in made)
             read = frozenset(row.call_id for row in record.write(calls.list_readings, task_id))
         router = router_of(
             settings, estimators_for(record, router, task_id=task_id, measured_as=measured_as, live=way.live)

@@ -1,8 +1,8 @@
 """One table, one frozen dataclass: rows go in and come out typed, column by field, with no SQL built from values."""
 
 import sqlite3
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cached_property
@@ -25,23 +25,42 @@ PLAIN = frozenset({int, float, str, bytes, type(None)})
 class Table(Generic[RowT]):
     """A table and the dataclass of its rows: every field is the column of that name.
 
-    A field `id` is 0 until the row is stored. Booleans stand as 0 and 1, enumerations as their values, and every
-    other type that SQLite lacks as JSON.
+    A field `id` is 0 until the row is stored. A field that is a dataclass itself is a part of the row: its own fields are
+    columns. Booleans stand as 0 and 1, enumerations as their values, and every other type that SQLite lacks as JSON.
     """
 
-    def __init__(self, name: str, kind: type[RowT]) -> None:
+    def __init__(self, name: str, kind: type[RowT], *, renamed: Mapping[str, str] | None = None) -> None:
+        """`renamed`: the column of a field that has another name (`part.field`, where it is one of a part)."""
         self.name = name
         self.kind = kind
+        self._renamed = renamed or {}
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """The dataclass's fields, in order."""
-        return tuple(field.name for field in fields(self.kind))  # type: ignore[arg-type]
+        """In the order of the dataclass's fields."""
+        return tuple(self._columns)
+
+    @cached_property
+    def _parts(self) -> Mapping[str, type]:
+        hints = get_type_hints(self.kind)
+        return {name: hint for name, hint in hints.items() if is_dataclass(hint) and isinstance(hint, type)}
+
+    @cached_property
+    def _columns(self) -> Mapping[str, tuple[str, str]]:
+        """Where each column's value is in a row: (part, field); the part is "" for a field of the row itself."""
+        found = {}
+        for field in fields(self.kind):  # type: ignore[arg-type]
+            part = self._parts.get(field.name)
+            names = [("", field.name)] if part is None else [(field.name, one.name) for one in fields(part)]
+            for place in names:
+                found[self._renamed.get(".".join(filter(None, place)), place[1])] = place
+        return found
 
     @cached_property
     def _codecs(self) -> "Mapping[str, TypeAdapter[Any] | None]":
-        hints = get_type_hints(self.kind)
-        return {name: _codec(hints[name]) for name in self.columns}
+        hints = {"": get_type_hints(self.kind)}
+        hints |= {name: get_type_hints(part) for name, part in self._parts.items()}
+        return {name: _codec(hints[part][field]) for name, (part, field) in self._columns.items()}
 
     @cached_property
     def _insert(self) -> str:
@@ -51,13 +70,13 @@ class Table(Generic[RowT]):
 
     def insert(self, conn: Connection, row: RowT) -> int:
         """The row is stored; its id comes back, whatever `row.id` says."""
-        values = {name: self._encode(name, getattr(row, name)) for name in self.columns if name != "id"}
+        values = {name: value for name, value in self._values(row) if name != "id"}
         return conn.execute(self._insert, values).lastrowid or 0
 
     def insert_once(self, conn: Connection, row: RowT, *columns: str) -> int:
         """The row is stored, unless one with the same values in `columns` is; the id of that or of the new one."""
         tail = " AND ".join(f"{name} IS :{name}" for name in columns)
-        values = {name: self._encode(name, getattr(row, name)) for name in columns}
+        values = {name: value for name, value in self._values(row) if name in columns}
         query = f"SELECT id FROM {self.name} WHERE {tail} ORDER BY id LIMIT 1"  # noqa: S608
         known = conn.execute(query, values).fetchone()
         return self.insert(conn, row) if known is None else int(known[0])
@@ -77,6 +96,11 @@ class Table(Generic[RowT]):
         """The first row that `tail` picks; None where there is none."""
         return next(iter(self.select(conn, f"{tail} LIMIT 1", parameters)), None)
 
+    def _values(self, row: RowT) -> Iterator[tuple[str, object]]:
+        """Each column with what is to stand in it."""
+        for name, (part, field) in self._columns.items():
+            yield name, self._encode(name, getattr(getattr(row, part) if part else row, field))
+
     def _encode(self, name: str, value: object) -> object:
         codec = self._codecs[name]
         if value is None or codec is None:
@@ -93,9 +117,12 @@ class Table(Generic[RowT]):
         Raises:
             RecordError: a column holds what no row of ours does.
         """
-        return self.kind(
-            **{name: self._read(name, value) for name, value in zip(self.columns, row, strict=True)}
-        )
+        own: dict[str, Any] = {}
+        parts: dict[str, dict[str, Any]] = {name: {} for name in self._parts}
+        for (column, (part, field)), value in zip(self._columns.items(), row, strict=True):
+            (parts[part] if part else own)[field] = self._read(column, value)
+        made = {name: kind(**parts[name]) for name, kind in self._parts.items()}
+        return self.kind(**own, **made)
 
     def _read(self, name: str, value: Any) -> Any:
         codec = self._codecs[name]

@@ -14,8 +14,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.llm.answers import Choice
-from clean_room_agent.llm.transports.replay import RecordedCall
 
 NOTHING = "N/A"
 """What stands in a prompt for each thing that it could be about."""
@@ -62,7 +62,7 @@ class Measured:
 class BiasStore(Protocol):
     """Keeps what was measured, from one command to the next."""
 
-    def newest(self, measured: Measured, now: str) -> RecordedCall | None:
+    def newest(self, measured: Measured, now: str) -> ModelCall | None:
         """The last measuring call that still holds `now` (see `probe.still_holds`); None where there is none."""
 
     def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:

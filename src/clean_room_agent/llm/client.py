@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from clean_room_agent.artifacts.model_calls import AnswerReading, CallSite
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice
@@ -20,7 +21,6 @@ from clean_room_agent.llm.repair import repair_prompt
 from clean_room_agent.llm.repetition import describe_repetition
 from clean_room_agent.llm.request_sender import (
     Exchanged,
-    Place,
     Question,
     RequestSender,
     Timing,
@@ -120,16 +120,16 @@ class ModelClient:
             ReplayMismatch: the recording holds another call here.
         """
         model = self._router.resolve(prompt.role, prompt.name, stage, tag=tag)
-        place = Place(pass_id=pass_id, stage=stage, item=item)
+        site = CallSite(pass_id=pass_id, stage_name=stage, call_type=prompt.name, item=item)
         question = _question(prompt, model, inputs, sampling, max_answer_tokens)
         if model.tag in self._copiers_of(pass_id) and self._is_held(question):
             question = _without_example(question, prompt, inputs)
-        _require_fit(question)
-        first = self._sender.exchange(question, place)
+        _require_fit(question, prompt.name)
+        first = self._sender.exchange(question, site)
         read = _read(prompt, first.raw, question, asked=question.text)
         value, note = read
         if not isinstance(value, BadAnswer):
-            self._sink.reading(first.call_id, "parsed", note)
+            self._sink.reading(first.call_id, AnswerReading.PARSED, note)
             return _reply(first, first.sent, value=value)
         if value.kind == "parroted":
             self._copiers_of(pass_id).add(model.tag)
@@ -137,7 +137,7 @@ class ModelClient:
         again = self._repair(question, prompt, first.raw.text, value) if repair else None
         if again is None:
             return _reply(first, first.sent, bad=value, endless=value.endless)
-        second = self._sender.exchange(again, place)
+        second = self._sender.exchange(again, site)
         sent, waited = first.sent + second.sent, first.latency_ms + second.latency_ms
         reread = _read(prompt, second.raw, again, asked=question.text)
         repaired, note = reread
@@ -145,7 +145,7 @@ class ModelClient:
             self._note_unreadable(second.call_id, repaired)
             endless = value.endless and repaired.endless
             return replace(_reply(second, sent, bad=repaired, endless=endless), waited_ms=waited)
-        self._sink.reading(second.call_id, "repaired", note)
+        self._sink.reading(second.call_id, AnswerReading.REPAIRED, note)
         return replace(_reply(second, sent, value=repaired), repaired=True, waited_ms=waited)
 
     def ask_each(
@@ -187,26 +187,26 @@ class ModelClient:
         key = (model.tag, question.text)
         with self._neutral_lock:
             if key not in self._neutral:
-                place = Place(pass_id=pass_id, stage=stage, item=ABOUT_NOTHING)
-                self._neutral[key] = self._measure(prompt, question, place)
+                site = CallSite(pass_id=pass_id, stage_name=stage, call_type=prompt.name, item=ABOUT_NOTHING)
+                self._neutral[key] = self._measure(prompt, question, site)
             return self._neutral[key]
 
-    def _measure(self, prompt: Prompt[InputsT, Choice], question: Question, place: Place) -> Choice | None:
-        _require_fit(question)
-        measured = None if self._biases is None else self._sender.measured(question)
+    def _measure(self, prompt: Prompt[InputsT, Choice], question: Question, site: CallSite) -> Choice | None:
+        _require_fit(question, prompt.name)
+        measured = None if self._biases is None else self._sender.measured(question, prompt.name)
         known = (
             None if self._biases is None or measured is None else self._biases.newest(measured, self._clock())
         )
         if known is None:
-            done = self._sender.exchange(question, place)
+            done = self._sender.exchange(question, site)
         else:
-            done = self._sender.repeat(question, place, known)
+            done = self._sender.repeat(question, site, known)
         read = _read(prompt, done.raw, question, asked=question.text)
         value = read[0]
         if isinstance(value, BadAnswer):
             self._note_unreadable(done.call_id, value)
             return None
-        self._sink.reading(done.call_id, "parsed", "")
+        self._sink.reading(done.call_id, AnswerReading.PARSED, "")
         if not value.shares:
             return None
         if self._biases is not None and measured is not None and done.raw.replayed_from is None:
@@ -214,7 +214,7 @@ class ModelClient:
         return value
 
     def _note_unreadable(self, call_id: int, bad: BadAnswer) -> None:
-        self._sink.reading(call_id, "unreadable", bad.fault)
+        self._sink.reading(call_id, AnswerReading.UNREADABLE, bad.fault)
         self._watch(CallUnreadable(call_id=call_id, fault=bad.fault))
 
     def _repair(
@@ -293,9 +293,8 @@ class ModelClient:
         Raises:
             ModelError: the server runs the model with a smaller window, or failed in another way.
         """
-        return self._sender.probe(
-            self._router.resolve(role, PROBE_NAME), Place(pass_id=pass_id, stage="", item="")
-        )
+        model = self._router.resolve(role, PROBE_NAME)
+        return self._sender.probe(model, CallSite(pass_id=pass_id, call_type=PROBE_NAME))
 
 
 def _question(
@@ -308,7 +307,6 @@ def _question(
     text = prompt.render(inputs)
     package = max_tokens or prompt.max_answer_tokens
     return Question(
-        name=prompt.name,
         model=model,
         system=prompt.system,
         text=text,
@@ -332,11 +330,11 @@ def _configured_sampling(model: ModelConfig) -> Sampling:
     return Sampling(temperature=model.temperature, top_k=WARM_TOP_K, top_p=WARM_TOP_P)
 
 
-def _require_fit(question: Question) -> None:
+def _require_fit(question: Question, prompt: str) -> None:
     model = question.model
     if not _fits(question):
         raise WindowExceeded(
-            f"prompt {question.name} needs about {question.estimated} tokens and {question.max_tokens} for its answer; "
+            f"prompt {prompt} needs about {question.estimated} tokens and {question.max_tokens} for its answer; "
             f"{model.tag} has a window of {model.window}",
             hint="raise context_window in [budget] if the model allows it, or take a model with a larger window",
         )

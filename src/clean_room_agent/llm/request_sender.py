@@ -7,16 +7,23 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.model_calls import (
+    CallAnswer,
+    CallCost,
+    CalledModel,
+    CallEnding,
+    CallRequest,
+    CallSite,
+    ModelCall,
+)
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
 from clean_room_agent.llm.bias import Measured
 from clean_room_agent.llm.call_events import CallFinished, CallProgress, CallStarted, CallWatcher, unwatched
-from clean_room_agent.llm.call_sink import CallRecord, CallSink
+from clean_room_agent.llm.call_sink import CallSink
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.prompt import Shape
 from clean_room_agent.llm.router import ModelConfig
 from clean_room_agent.llm.transport import (
-    CallIdentity,
     ChatRequest,
     RawAnswer,
     Sampling,
@@ -24,7 +31,7 @@ from clean_room_agent.llm.transport import (
     dump_logprobs,
     prompt_hash,
 )
-from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport
+from clean_room_agent.llm.transports.replay import ReplayTransport
 from clean_room_agent.llm.window_probe import (
     PROBE_NAME,
     ProbedServer,
@@ -60,20 +67,9 @@ class Timing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a call stands in its task."""
-
-    pass_id: str
-    stage: str
-    item: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is asked, of which model."""
 
-    name: str
-    """The prompt's."""
     model: ModelConfig
     system: str
     text: str
@@ -96,16 +92,6 @@ class Exchanged:
     latency_ms: int
     sent: int
     """Requests made, the failed ones before it included."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    """A request and what came of it, error or not."""
-
-    request: ChatRequest
-    raw: RawAnswer
-    timestamp: str
-    latency_ms: int
 
 
 class RequestSender:
@@ -133,7 +119,7 @@ class RequestSender:
         self._probed: set[tuple[str, int]] = set()
         self._probe_lock = threading.Lock()
 
-    def exchange(self, question: Question, place: Place) -> Exchanged:
+    def exchange(self, question: Question, site: CallSite) -> Exchanged:
         """The answer to the question. A refused connection, a full queue and a break before the first token are
         retried; each try is a call of its own in the record.
 
@@ -142,27 +128,29 @@ class RequestSender:
             ReplayMismatch: from a recording.
         """
         if self._transport.live:
-            self._require_refusal(question.model, place)
-            question = self._proven(question)
-        done = self._settle(question, place)
+            self._require_refusal(question.model, site)
+            question = self._proven(question, site.call_type)
+        done = self._settle(question, site)
         refusal = done.raw.refusal
         if refusal is not None and _is_worth(refusal.room, question):
             # Some servers refuse where prompt and answer together do not fit; the prompt alone does.
-            shorter = self._settle(replace(question, max_tokens=refusal.room), place)
+            shorter = self._settle(replace(question, max_tokens=refusal.room), site)
             done = replace(shorter, sent=done.sent + shorter.sent)
         if done.raw.error is not None:
             raise done.raw.error
         return done
 
-    def repeat(self, question: Question, place: Place, known: RecordedCall) -> Exchanged:
+    def repeat(self, question: Question, site: CallSite, known: ModelCall) -> Exchanged:
         """What another run was answered to the same question. It is recorded here too, so that this run's record holds
         all that it used; no server is asked.
         """
-        raw, call_id, latency_ms = self._once(question, place, known)
+        raw, call_id, latency_ms = self._once(question, site, known)
         return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=0)
 
-    def measured(self, question: Question) -> Measured | None:
-        """Whose leaning the question measures; None where no server answers, or it does not tell."""
+    def measured(self, question: Question, prompt: str) -> Measured | None:
+        """What the question, asked by the prompt of this name, measures the leaning of; None where no server answers, or it
+        does not tell.
+        """
         digest = self._transport.digest(question.model.tag) if self._transport.live else None
         if digest is None:
             return None
@@ -170,11 +158,11 @@ class RequestSender:
             base_url=self._config.base_url,
             model=question.model.tag,
             model_digest=digest,
-            prompt=question.name,
+            prompt=prompt,
             prompt_hash=prompt_hash(question.system, question.text),
         )
 
-    def probe(self, model: ModelConfig, place: Place) -> WindowProbe:
+    def probe(self, model: ModelConfig, site: CallSite) -> WindowProbe:
         """What the server does with a prompt that is longer than the model's window; one recorded request.
 
         Raises:
@@ -184,7 +172,6 @@ class RequestSender:
         served = self._served_window(model)
         text = oversized_prompt(max(model.window, served or 0))
         question = Question(
-            name=PROBE_NAME,
             model=model,
             system="",
             text=text,
@@ -194,7 +181,7 @@ class RequestSender:
             sampling=Sampling(),
             estimated=request_tokens("", text, model),
         )
-        there = Place(pass_id=place.pass_id, stage=place.stage, item=model.tag)
+        there = replace(site, call_type=PROBE_NAME, item=model.tag)
         # Where nobody answers at all, that is to be told at once.
         done = self._settle(question, there, passing=(ServerBusy,))
         found = read_probe(done.raw, model, text)
@@ -240,7 +227,7 @@ class RequestSender:
         self._served_window(model)
         return True
 
-    def _proven(self, question: Question) -> Question:
+    def _proven(self, question: Question, prompt: str) -> Question:
         """The question, its answer shorter where the server's own count of the prompt leaves less room for it.
 
         A question that fits by far is not counted.
@@ -257,17 +244,17 @@ class RequestSender:
         if _is_worth(model.window - counted, question):
             return replace(question, max_tokens=model.window - counted)
         raise WindowExceeded(
-            f"prompt {question.name} has {counted} tokens by the server's count, and {question.max_tokens} are for its "
+            f"prompt {prompt} has {counted} tokens by the server's count, and {question.max_tokens} are for its "
             f"answer; {model.tag} has a window of {model.window}",
             hint=f"the estimate was {question.estimated}: raise reserved_tokens or context_window in [budget] (or "
             "token_factor in [models], while few calls of this model are known)",
         )
 
-    def _require_refusal(self, model: ModelConfig, place: Place) -> None:
+    def _require_refusal(self, model: ModelConfig, site: CallSite) -> None:
         with self._probe_lock:
             if (model.tag, model.window) in self._probed:
                 return
-            proven = self._is_known(model) or self.probe(model, place).proven
+            proven = self._is_known(model) or self.probe(model, site).proven
             if not proven and not self._config.allow_truncating_server:
                 raise truncating_error(model)
             self._probed.add((model.tag, model.window))  # also where cutting is allowed
@@ -275,14 +262,14 @@ class RequestSender:
     def _settle(
         self,
         question: Question,
-        place: Place,
+        site: CallSite,
         *,
         passing: tuple[type[ModelError], ...] = (ServerUnreachable, ServerBusy),
     ) -> Exchanged:
         """The last try's outcome, error or not; errors of the `passing` kinds are waited for."""
         sent = 0
         while True:
-            raw, call_id, latency_ms = self._once(question, place)
+            raw, call_id, latency_ms = self._once(question, site)
             sent += 1
             if not isinstance(raw.error, passing) or sent > self._config.retries:
                 return Exchanged(raw=raw, call_id=call_id, latency_ms=latency_ms, sent=sent)
@@ -291,11 +278,12 @@ class RequestSender:
                 self._timing.sleep(wait * (0.5 + self._timing.jitter() / 2))
 
     def _once(
-        self, question: Question, place: Place, known: RecordedCall | None = None
+        self, question: Question, site: CallSite, known: ModelCall | None = None
     ) -> tuple[RawAnswer, int, int]:
         number = next(self._numbers)
+        site = self._next_attempt(site)
         request = ChatRequest(
-            identity=self._next_identity(question.name, place),
+            identity=site.identity,
             model=question.model,
             system=question.system,
             prompt=question.text,
@@ -309,83 +297,82 @@ class RequestSender:
         )
         way = self._transport
         if known is not None:
-            way = ReplayTransport((replace(known, identity=request.identity),))
+            way = ReplayTransport((replace(known, site=site),))
         with self._slots:
-            self._watch(_started(number, question, place))
+            self._watch(_started(number, question, site))
             timestamp, start = self._timing.clock(), self._timing.timer()
             raw = way.send(request)
             latency_ms = round((self._timing.timer() - start) * 1000)
-        if raw.error is None and way.live and question.name != PROBE_NAME:
+        if raw.error is None and way.live and site.call_type != PROBE_NAME:
             raw = replace(raw, error=cut_error(question.system, question.text, raw, question.model))
-        outcome = _Outcome(request=request, raw=raw, timestamp=timestamp, latency_ms=latency_ms)
-        record = self._as_record(question, place, outcome)
-        call_id = self._sink.record(record)
-        self._watch(_finished(number, call_id, record))
+        cost = CallCost(
+            estimated_tokens=question.estimated,
+            prompt_tokens=raw.prompt_tokens,
+            completion_tokens=raw.completion_tokens,
+            cached_tokens=raw.cached_tokens,
+            latency_ms=latency_ms,
+            timestamp=timestamp,
+        )
+        call = _recorded(site, request, raw, cost, provider=self._transport.provider)
+        call_id = self._sink.record(call)
+        self._watch(_finished(number, call_id, call))
         return raw, call_id, latency_ms
 
-    def _next_identity(self, name: str, place: Place) -> CallIdentity:
+    def _next_attempt(self, site: CallSite) -> CallSite:
         with self._attempts_lock:
-            key = (place.pass_id, name, place.item)
+            key = (site.pass_id, site.call_type, site.item)
             attempt = self._attempts[key]
             self._attempts[key] += 1
-        return CallIdentity(
-            pass_id=relative_pass(place.pass_id), prompt=name, item=place.item, attempt=attempt
-        )
+        return replace(site, attempt=attempt)
 
-    def _as_record(self, question: Question, place: Place, outcome: _Outcome) -> CallRecord:
-        request, raw = outcome.request, outcome.raw
-        return CallRecord(
-            pass_id=place.pass_id,
-            call_type=request.identity.prompt,
-            stage_name=place.stage,
-            role=request.model.role,
-            item=place.item,
-            attempt=request.identity.attempt,
-            model=request.model.tag,
-            model_digest=raw.model_digest,
-            provider=self._transport.provider,
+
+def _recorded(
+    site: CallSite, request: ChatRequest, raw: RawAnswer, cost: CallCost, *, provider: str
+) -> ModelCall:
+    return ModelCall(
+        site=site,
+        model=CalledModel(
+            tag=request.model.tag, role=request.model.role, provider=provider, digest=raw.model_digest
+        ),
+        request=CallRequest(
             system_prompt=request.system,
             prompt=request.prompt,
             prompt_hash=request.prompt_hash,
             request_body=raw.request_body,
-            response=raw.text,
-            thinking=raw.thinking,
-            logprobs=dump_logprobs(raw.tokens),
+        ),
+        answer=CallAnswer(response=raw.text, thinking=raw.thinking, logprobs=dump_logprobs(raw.tokens)),
+        ending=CallEnding(
             finish=raw.finish if raw.error is None else f"error:{type(raw.error).__name__}",
             error="" if raw.error is None else raw.error.message,
-            prompt_tokens=raw.prompt_tokens,
-            completion_tokens=raw.completion_tokens,
-            cached_tokens=raw.cached_tokens,
-            estimated_tokens=question.estimated,
-            latency_ms=outcome.latency_ms,
-            timestamp=outcome.timestamp,
             replayed_from=raw.replayed_from,
-        )
+        ),
+        cost=cost,
+    )
 
 
-def _started(number: int, question: Question, place: Place) -> CallStarted:
+def _started(number: int, question: Question, site: CallSite) -> CallStarted:
     return CallStarted(
         number=number,
-        prompt=question.name,
-        item=place.item,
+        prompt=site.call_type,
+        item=site.item,
         model=question.model.tag,
         estimated_tokens=question.estimated,
         max_tokens=question.max_tokens,
     )
 
 
-def _finished(number: int, call_id: int, call: CallRecord) -> CallFinished:
+def _finished(number: int, call_id: int, call: ModelCall) -> CallFinished:
     return CallFinished(
         number=number,
         call_id=call_id,
-        prompt=call.call_type,
-        item=call.item,
-        model=call.model,
-        prompt_tokens=call.prompt_tokens or call.estimated_tokens,
-        completion_tokens=call.completion_tokens or 0,
-        seconds=call.latency_ms / 1000,
-        ending=call.error or call.finish,
-        recalled=call.replayed_from is not None,
+        prompt=call.site.call_type,
+        item=call.site.item,
+        model=call.model.tag,
+        prompt_tokens=call.cost.prompt_tokens or call.cost.estimated_tokens,
+        completion_tokens=call.cost.completion_tokens or 0,
+        seconds=call.cost.latency_ms / 1000,
+        ending=call.ending.error or call.ending.finish,
+        recalled=call.ending.replayed_from is not None,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import ModelError
 from clean_room_agent.llm.answers import TokenChoice
 from clean_room_agent.llm.router import ModelConfig
@@ -13,21 +14,6 @@ from clean_room_agent.llm.schema import JsonSchema
 
 Finish = Literal["stop", "length", "repeated", "copied"]
 """How an answer ended: by itself, at its limit, or closed because it repeated itself or copied the prompt's example."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallIdentity:
-    """What stays the same of a call when its task is run again."""
-
-    pass_id: str
-    """Relative to the task."""
-    prompt: str
-    item: str
-    attempt: int
-
-    def __str__(self) -> str:
-        item = f", item {self.item}" if self.item else ""
-        return f"pass {self.pass_id or '(task)'}, prompt {self.prompt}{item}, attempt {self.attempt}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.db.raw.trace import CallHead
+from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.report.trace import Chosen, PassTrace
 
@@ -36,20 +36,20 @@ class CallLine:
         return self.estimated if self.actual is None else self.actual
 
 
-def call_line(call: CallHead, entry: PassTrace) -> CallLine:
+def call_line(call: CallSummary, entry: PassTrace) -> CallLine:
     """The call in one line; its window is what the request asked for, else the pass's."""
     return CallLine(
         call_id=call.id,
         place=entry.place,
-        call_type=call.call_type,
-        item=call.item,
-        model=call.model,
-        estimated=call.estimated_tokens,
-        actual=call.prompt_tokens,
-        answer=call.completion_tokens,
-        answer_limit=call.answer_limit,
-        window=call.window or entry.row.context_window,
-        seconds=call.latency_ms / 1000,
+        call_type=call.site.call_type,
+        item=call.site.item,
+        model=call.model.tag,
+        estimated=call.cost.estimated_tokens,
+        actual=call.cost.prompt_tokens,
+        answer=call.cost.completion_tokens,
+        answer_limit=call.limits.answer,
+        window=call.limits.window or entry.row.context_window,
+        seconds=call.cost.latency_ms / 1000,
         ended=_ended(call),
     )
 
@@ -62,25 +62,25 @@ def budget(chosen: Chosen) -> tuple[CallLine, ...]:
     )
 
 
-def fullest(calls: Sequence[CallHead], window: int) -> tuple[int, int]:
+def fullest(calls: Sequence[CallSummary], window: int) -> tuple[int, int]:
     """(tokens, window) of the prompt that left least of its window free; probes, which must not fit, do not count."""
     best = (0, 0)
     for call in calls:
-        used = call.estimated_tokens if call.prompt_tokens is None else call.prompt_tokens
-        mine = call.window or window
-        if call.call_type != PROBE_NAME and mine and used * max(best[1], 1) >= best[0] * mine:
+        used = call.cost.estimated_tokens if call.cost.prompt_tokens is None else call.cost.prompt_tokens
+        mine = call.limits.window or window
+        if call.site.call_type != PROBE_NAME and mine and used * max(best[1], 1) >= best[0] * mine:
             best = (used, mine)
     return best
 
 
-def _ended(call: CallHead) -> str:
-    if call.call_type == PROBE_NAME:
-        return "refused, as it must be" if call.finish.startswith("error:") else "not refused"
-    words = [call.finish.removeprefix("error:") if call.error else call.finish]
-    if call.error:
-        words.append(call.error)
-    elif call.reading is not None:
-        words.append(f"{call.reading}: {call.fault}" if call.fault else call.reading)
-    if call.attempt:
-        words.append(f"asked again ({call.attempt})")
+def _ended(call: CallSummary) -> str:
+    if call.site.call_type == PROBE_NAME:
+        return "refused, as it must be" if call.ending.finish.startswith("error:") else "not refused"
+    words = [call.ending.finish.removeprefix("error:") if call.ending.error else call.ending.finish]
+    if call.ending.error:
+        words.append(call.ending.error)
+    elif call.read is not None:
+        words.append(f"{call.read.reading}: {call.read.fault}" if call.read.fault else call.read.reading)
+    if call.site.attempt:
+        words.append(f"asked again ({call.site.attempt})")
     return ", ".join(words)

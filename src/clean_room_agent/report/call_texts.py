@@ -56,17 +56,17 @@ def call_texts(conn: Connection, chosen: Chosen) -> tuple[CallTexts, ...]:
         CallTexts(
             call_id=row.id,
             place=places[row.id],
-            call_type=row.call_type,
-            item=row.item,
-            model=row.model,
-            system_prompt=row.system_prompt,
-            prompt=row.prompt,
-            response=row.response,
-            thinking=row.thinking,
-            finish=row.finish,
-            reading=head.reading or "",
-            fault=head.fault,
-            error=row.error,
+            call_type=row.site.call_type,
+            item=row.site.item,
+            model=row.model.tag,
+            system_prompt=row.request.system_prompt,
+            prompt=row.request.prompt,
+            response=row.answer.response,
+            thinking=row.answer.thinking,
+            finish=row.ending.finish,
+            reading=head.read.reading if head.read else "",
+            fault=head.read.fault if head.read else "",
+            error=row.ending.error,
         )
         for head, row in heads
         if row is not None

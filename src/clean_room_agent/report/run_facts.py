@@ -4,9 +4,9 @@ from typing import Any
 
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.db.raw.events import EventRow
-from clean_room_agent.db.raw.trace import CallHead
 from clean_room_agent.report.trace import PassTrace, RunTrace
 
 USERS_WORDS = frozenset({EventKind.HINT, EventKind.HINT_SHOWN})
@@ -104,24 +104,24 @@ def _event(event: EventRow) -> dict[str, Any]:
     return {"at": event.timestamp, "of": event.task_id, "kind": event.kind, "detail": detail}
 
 
-def _call(place: str, call: CallHead) -> dict[str, Any]:
+def _call(place: str, call: CallSummary) -> dict[str, Any]:
     return {
         "id": call.id,
         "place": place,
-        "prompt": call.call_type,
-        "stage": call.stage_name,
-        "model": call.model,
-        "provider": call.provider,
-        "attempt": call.attempt,
-        "window": call.window,
-        "answer_limit": call.answer_limit,
-        "estimated_tokens": call.estimated_tokens,
-        "prompt_tokens": call.prompt_tokens,
-        "completion_tokens": call.completion_tokens,
-        "latency_ms": call.latency_ms,
-        "finish": call.finish,
-        "error": call.error,
-        "reading": call.reading,
-        "fault": call.fault,
-        "at": call.timestamp,
+        "prompt": call.site.call_type,
+        "stage": call.site.stage_name,
+        "model": call.model.tag,
+        "provider": call.model.provider,
+        "attempt": call.site.attempt,
+        "window": call.limits.window,
+        "answer_limit": call.limits.answer,
+        "estimated_tokens": call.cost.estimated_tokens,
+        "prompt_tokens": call.cost.prompt_tokens,
+        "completion_tokens": call.cost.completion_tokens,
+        "latency_ms": call.cost.latency_ms,
+        "finish": call.ending.finish,
+        "error": call.ending.error,
+        "reading": call.read.reading if call.read else None,
+        "fault": call.read.fault if call.read else "",
+        "at": call.cost.timestamp,
     }

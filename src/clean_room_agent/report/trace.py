@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
 from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
@@ -23,7 +24,7 @@ from clean_room_agent.db.raw.refinements import (
     list_refinements,
 )
 from clean_room_agent.db.raw.task_runs import TaskRunRow, list_task_runs
-from clean_room_agent.db.raw.trace import CallHead, list_call_heads
+from clean_room_agent.db.raw.trace import list_call_summaries
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.window_probe import PROBE_NAME
@@ -40,7 +41,7 @@ class PassTrace:
     row: TaskRunRow
     order: PassRow | None
     """Its place in the run; None where it stands alone."""
-    calls: tuple[CallHead, ...]
+    calls: tuple[CallSummary, ...]
     decisions: tuple[DecisionRow, ...]
     attempts: tuple[AttemptRow, ...]
     tests: tuple[ValidationRow, ...]
@@ -93,21 +94,23 @@ class Chosen:
 
     place: str
     passes: tuple[PassTrace, ...]
-    call: CallHead | None = None
+    call: CallSummary | None = None
 
     @property
-    def calls(self) -> tuple[CallHead, ...]:
+    def calls(self) -> tuple[CallSummary, ...]:
         """The calls in question; without the probes of the server's window, unless one is named itself."""
         if self.call is not None:
             return (self.call,)
-        return tuple(call for entry in self.passes for call in entry.calls if call.call_type != PROBE_NAME)
+        return tuple(
+            call for entry in self.passes for call in entry.calls if call.site.call_type != PROBE_NAME
+        )
 
 
 def read_trace(conn: Connection, task_id: str) -> RunTrace:
     """All that the record holds of a task, but the texts of its calls."""
     run = get_orchestrator_run(conn, task_id)
     order = {} if run is None else {entry.task_run_id: entry for entry in list_passes(conn, run.id)}
-    calls, decisions = list_call_heads(conn, task_id), list_decisions(conn, task_id)
+    calls, decisions = list_call_summaries(conn, task_id), list_decisions(conn, task_id)
     attempts, tests = list_attempts(conn, task_id), list_validations(conn, task_id)
     refinements, recoveries = list_refinements(conn, task_id), list_recovery_decisions(conn, task_id)
     events, planned = list_events(conn, task_id), list_plan_decisions(conn, task_id)
@@ -126,7 +129,7 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
                 place=_place(row.task_id, order.get(row.id), mine),
                 row=row,
                 order=order.get(row.id),
-                calls=tuple(call for call in calls if call.task_id == row.task_id),
+                calls=tuple(call for call in calls if call.site.pass_id == row.task_id),
                 decisions=tuple(entry for entry in decisions if entry.task_id == row.task_id),
                 attempts=mine,
                 tests=tuple(entry for entry in tests if entry.task_id == row.task_id),
@@ -188,21 +191,21 @@ def seconds_between(start: str, end: str | None) -> float | None:
     return None if end is None else (moment(end) - moment(start)).total_seconds()
 
 
-def tokens_of(calls: Iterable[CallHead]) -> int:
+def tokens_of(calls: Iterable[CallSummary]) -> int:
     """Tokens read and written, as the server counted them, else as estimated; probes and failed calls cost none."""
     return sum(
-        (call.estimated_tokens if call.prompt_tokens is None else call.prompt_tokens)
-        + (call.completion_tokens or 0)
+        (call.cost.estimated_tokens if call.cost.prompt_tokens is None else call.cost.prompt_tokens)
+        + (call.cost.completion_tokens or 0)
         for call in calls
-        if not call.finish.startswith("error:")
+        if not call.ending.finish.startswith("error:")
     )
 
 
-def cached_share(calls: Iterable[CallHead]) -> float | None:
+def cached_share(calls: Iterable[CallSummary]) -> float | None:
     """Of the prompts' tokens, the share that the server had in its prefix cache; None where it does not tell."""
-    told = [call for call in calls if call.cached_tokens is not None]
-    counted = sum(call.prompt_tokens or 0 for call in told)
-    return sum(call.cached_tokens or 0 for call in told) / counted if counted else None
+    told = [call for call in calls if call.cost.cached_tokens is not None]
+    counted = sum(call.cost.prompt_tokens or 0 for call in told)
+    return sum(call.cost.cached_tokens or 0 for call in told) / counted if counted else None
 
 
 def _place(pass_id: str, order: PassRow | None, attempts: Sequence[AttemptRow]) -> str:

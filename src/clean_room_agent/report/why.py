@@ -9,8 +9,9 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.edits import EditReport
-from clean_room_agent.db.raw.calls import CallRow, get_call
-from clean_room_agent.db.raw.trace import CallHead, list_prompts_with
+from clean_room_agent.artifacts.model_calls import CallSummary, ModelCall
+from clean_room_agent.db.raw.calls import get_call
+from clean_room_agent.db.raw.trace import list_prompts_with
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 from clean_room_agent.report.decisions import PassVerdicts, decision_lines
@@ -176,14 +177,14 @@ def _decisions(passes: tuple[PassTrace, ...], path: str) -> tuple[PassVerdicts, 
 
 
 def _shown(conn: Connection, task_id: str, passes: tuple[PassTrace, ...], path: str) -> tuple[Shown, ...]:
-    heads: dict[int, tuple[PassTrace, CallHead]] = {
+    heads: dict[int, tuple[PassTrace, CallSummary]] = {
         call.id: (entry, call) for entry in passes for call in entry.calls
     }
     return tuple(
         Shown(
             place=heads[call_id][0].place,
             call_id=call_id,
-            call_type=heads[call_id][1].call_type,
+            call_type=heads[call_id][1].site.call_type,
             pieces=frames(prompt, path),
         )
         for call_id, prompt in list_prompts_with(conn, task_id, path)
@@ -215,7 +216,7 @@ def _written(conn: Connection, trace: RunTrace, path: str, line: int) -> LineWri
         return LineWritten(line=line, text=origin.text, place="", line_then=origin.line)
     entry, attempt = accepted[origin.change]
     call = None if attempt.call_id is None else get_call(conn, attempt.call_id)
-    edit = None if call is None else edit_that_wrote(call.response, path, origin.text or "")
+    edit = None if call is None else edit_that_wrote(call.answer.response, path, origin.text or "")
     tiers = {report.index: report.tier for report in attempt.edit_report}
     tests = [row for row in entry.tests if row.attempt_id == attempt.id]
     return LineWritten(
@@ -231,8 +232,10 @@ def _written(conn: Connection, trace: RunTrace, path: str, line: int) -> LineWri
     )
 
 
-def _judge(call: CallRow) -> JudgingCall:
-    return JudgingCall(call_id=call.id, call_type=call.call_type, model=call.model, answer=call.response)
+def _judge(call: ModelCall) -> JudgingCall:
+    return JudgingCall(
+        call_id=call.id, call_type=call.site.call_type, model=call.model.tag, answer=call.answer.response
+    )
 
 
 def _refuse(passes: tuple[PassTrace, ...], path: str) -> None:

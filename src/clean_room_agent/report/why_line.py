@@ -9,8 +9,9 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
+from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
-from clean_room_agent.db.raw.calls import CallRow, get_call, list_calls
+from clean_room_agent.db.raw.calls import get_call, list_calls
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.prompt import Prompt
@@ -85,15 +86,15 @@ class PromptWhy:
 
 
 def lines_of(
-    call: CallRow, trace: RunTrace, prompts: Mapping[str, Prompt[Any, Any]]
+    call: ModelCall, trace: RunTrace, prompts: Mapping[str, Prompt[Any, Any]]
 ) -> tuple[PromptLine, ...]:
     """The call's prompt, line by line."""
     task = trace.run.task_description if trace.run else ""
-    entries = (entry for entry in trace.passes if entry.pass_id == call.task_id)
+    entries = (entry for entry in trace.passes if entry.pass_id == call.site.pass_id)
     paths = {
         row.path for entry in entries for found in context_passes(trace, entry) for row in found.decisions
     }
-    return prompt_lines(call.prompt, prompts.get(call.call_type), task, paths - {""})
+    return prompt_lines(call.request.prompt, prompts.get(call.site.call_type), task, paths - {""})
 
 
 def prompt_why(
@@ -108,7 +109,7 @@ def prompt_why(
     return PromptWhy(
         call_id=call_id,
         place=entry.place,
-        call_type=call.call_type,
+        call_type=call.site.call_type,
         ranges=tuple(
             LineRange(
                 first=first.line,
@@ -142,7 +143,7 @@ def line_why(
     return LineWhy(
         call_id=call_id,
         place=entry.place,
-        call_type=call.call_type,
+        call_type=call.site.call_type,
         origin=origin,
         says=WORDS[origin.kind],
         commit=_commit(trace, entry) if origin.kind in {"file", "outline"} else "",
@@ -204,7 +205,9 @@ class _Source:
     place: str = ""
 
 
-def _source(conn: Connection, trace: RunTrace, entry: PassTrace, call: CallRow, line: PromptLine) -> _Source:
+def _source(
+    conn: Connection, trace: RunTrace, entry: PassTrace, call: ModelCall, line: PromptLine
+) -> _Source:
     words = line.text.strip()
     if line.kind == "plan":
         return _planned(conn, trace, call, words)
@@ -227,25 +230,31 @@ def _source(conn: Connection, trace: RunTrace, entry: PassTrace, call: CallRow, 
     return _Source()
 
 
-def _refused(trace: RunTrace, entry: PassTrace, call: CallRow) -> _Source:
+def _refused(trace: RunTrace, entry: PassTrace, call: ModelCall) -> _Source:
     """The same question's last answer before the call: in its pass, else (a plan made again) in any."""
     for passes in ((entry,), trace.passes):
         asked = [
             (one.id, found.place)
             for found in passes
             for one in found.calls
-            if one.call_type == call.call_type and one.item == call.item and one.id < call.id
+            if one.site.call_type == call.site.call_type
+            and one.site.item == call.site.item
+            and one.id < call.id
         ]
         if asked:
             return _Source(*max(asked))
     return _Source()
 
 
-def _planned(conn: Connection, trace: RunTrace, call: CallRow, words: str) -> _Source:
+def _planned(conn: Connection, trace: RunTrace, call: ModelCall, words: str) -> _Source:
     """The newest earlier plan whose answer holds the line's words."""
     places = {one.id: entry.place for entry in trace.passes for one in entry.calls}
     for planned in reversed(list_calls(conn, trace.task_id)):
-        if planned.id < call.id and planned.call_type in PLANNERS and _holds(planned.response, words):
+        if (
+            planned.id < call.id
+            and planned.site.call_type in PLANNERS
+            and _holds(planned.answer.response, words)
+        ):
             return _Source(planned.id, places.get(planned.id, ""))
     return _Source()
 
@@ -306,7 +315,7 @@ def _decisions(trace: RunTrace, entry: PassTrace, line: PromptLine) -> tuple[Pas
     return tuple(found)
 
 
-def _call(conn: Connection, trace: RunTrace, call_id: int) -> tuple[PassTrace, CallRow]:
+def _call(conn: Connection, trace: RunTrace, call_id: int) -> tuple[PassTrace, ModelCall]:
     chosen = choose(trace, f"call:{call_id}")
     call = get_call(conn, call_id)
     assert call is not None, "a call of the trace is in the record"

@@ -68,8 +68,13 @@ def window_accounts(
     for line in budget(chosen):
         call = get_call(conn, line.call_id)
         assert call is not None, "a call of the trace is in the record"
-        estimator = estimators.get(call.model, InitialEstimator())
-        texts: dict[str, list[str]] = {"rules": [call.system_prompt], "task": [], "code": [], "rest": []}
+        estimator = estimators.get(call.model.tag, InitialEstimator())
+        texts: dict[str, list[str]] = {
+            "rules": [call.request.system_prompt],
+            "task": [],
+            "code": [],
+            "rest": [],
+        }
         for found in lines_of(call, trace, prompts):
             texts["code" if found.path else _share(found.kind)].append(found.text)
         sizes: dict[str, Any] = {name: estimator.count("\n".join(parts)) for name, parts in texts.items()}

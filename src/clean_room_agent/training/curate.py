@@ -87,7 +87,7 @@ def curate(
         kept = {example.key for example in chosen}
         left_out = Counter(_reason(each) for each in examples.values() if each.key not in kept)
         sieve = _Sieve(
-            plan, redactor, count, left_out, {each.last.row.task_id: _words(each) for each in chosen}
+            plan, redactor, count, left_out, {each.last.call.site.pass_id: _words(each) for each in chosen}
         )
         good = sieve.pass_rows([each.row(label=True) for each in chosen if each.worth != "bad"])
         if plan.criteria.synthetic_weight:

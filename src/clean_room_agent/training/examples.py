@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.analysis import JudgedItem, ReadCall
 from clean_room_agent.llm.answers import Choice, visible
@@ -60,29 +61,35 @@ class Example:
 
     def preference(self) -> Preference | None:
         """The answer that was repaired, before the one that could not be read; None where nothing was repaired."""
-        first = visible(self.tries[0].row.response)
-        if self.last.reading != "repaired" or not first or first == self.answer:
+        first = visible(self.tries[0].call.answer.response)
+        if (
+            (self.last.read is None or self.last.read.reading is not AnswerReading.REPAIRED)
+            or not first
+            or first == self.answer
+        ):
             return None
         return Preference(
             prompt=self._prompt(), chosen=_said(self.answer), rejected=_said(first), origin=self._origin()
         )
 
     def _prompt(self) -> tuple[Message, ...]:
-        row = self.tries[0].row
-        system = (Message(role="system", content=row.system_prompt),) if row.system_prompt else ()
-        return (*system, Message(role="user", content=row.prompt))
+        row = self.tries[0].call
+        system = (
+            (Message(role="system", content=row.request.system_prompt),) if row.request.system_prompt else ()
+        )
+        return (*system, Message(role="user", content=row.request.prompt))
 
     def _origin(self) -> Origin:
-        row, run = self.last.row, self.task.run
+        row, run = self.last.call, self.task.run
         return Origin(
-            stage=row.call_type,
+            stage=row.site.call_type,
             source="logged",
             repo=run.repo_path,
             commit=run.commit,
-            timestamp=row.timestamp,
+            timestamp=row.cost.timestamp,
             license=self.license,
-            model=row.model,
-            task_id=row.task_id,
+            model=row.model.tag,
+            task_id=row.site.pass_id,
             call_id=row.id,
         )
 
@@ -99,10 +106,10 @@ def examples_of(
     found = []
     for tries in questions(logs.calls(task.run.task_id, prompt.name)):
         last = tries[-1]
-        worth, reason = _worth(task, last, judged.get(last.row.id, []), charge, complete=complete)
+        worth, reason = _worth(task, last, judged.get(last.call.id, []), charge, complete=complete)
         found.append(
             Example(
-                key=f"call {last.row.id}",
+                key=f"call {last.call.id}",
                 tries=tries,
                 answer=_in_form(prompt, last),
                 worth=worth,
@@ -118,10 +125,14 @@ def questions(calls: tuple[ReadCall, ...]) -> Iterator[tuple[ReadCall, ...]]:
     kept: list[list[ReadCall]] = []
     newest: dict[tuple[str, str], list[ReadCall]] = {}
     for call in calls:
-        key = (call.row.task_id, call.row.item)
+        key = (call.call.site.pass_id, call.call.site.item)
         known = newest.get(key)
-        open_question = known is not None and known[-1].reading in {"", "unreadable"}
-        if known is not None and open_question and call.row.prompt.startswith(known[0].row.prompt):
+        open_question = known is not None and not known[-1].is_readable
+        if (
+            known is not None
+            and open_question
+            and call.call.request.prompt.startswith(known[0].call.request.prompt)
+        ):
             known.append(call)
         else:
             newest[key] = [call]
@@ -136,30 +147,30 @@ def _worth(
         return "out", "no accepted change is known"
     if not task.solved:
         prompt = charge.prompt if charge is not None else ""
-        at_fault = charge is not None and (not charge.call_ids or last.row.id in charge.call_ids)
-        if prompt == last.row.call_type and at_fault and visible(last.row.response):
+        at_fault = charge is not None and (not charge.call_ids or last.call.id in charge.call_ids)
+        if prompt == last.call.site.call_type and at_fault and visible(last.call.answer.response):
             return "bad", "the task's failure is charged to it"
         return "out", "of a failed task that is not charged to it"
     if not complete:
         return "out", "of a solved task whose files were not all in scope"
-    if last.reading not in {"parsed", "repaired"}:
+    if not last.is_readable:
         return "out", "its answer could not be read"
     return _agreement(task, task.gold, last, judged)
 
 
 def _agreement(task: TaskLog, gold: Gold, last: ReadCall, judged: list[JudgedItem]) -> tuple[Worth, str]:
-    name = last.row.call_type
+    name = last.call.site.call_type
     if name in PLANNING.values():
         return _plan_agreement(task, gold, last)
     if name == PassType.IMPLEMENT.value:
         passed = {each.call_id for each in task.attempts if each.outcome is AttemptOutcome.APPLIED_AND_PASSED}
         return (
             ("good", "its edits were accepted")
-            if last.row.id in passed
+            if last.call.id in passed
             else ("out", "its edits were not accepted")
         )
     if not judged:
-        decides = last.row.stage_name not in {"", *NOT_JUDGED}
+        decides = last.call.site.stage_name not in {"", *NOT_JUDGED}
         return ("out", "no decision rests on it") if decides else ("good", "of a solved task")
     pairs = [(is_gold(item, gold), lets_in(item)) for item in judged]
     if (True, False) in pairs:
@@ -168,7 +179,7 @@ def _agreement(task: TaskLog, gold: Gold, last: ReadCall, judged: list[JudgedIte
 
 
 def _plan_agreement(task: TaskLog, gold: Gold, last: ReadCall) -> tuple[Worth, str]:
-    made = next((each for each in task.passes if each.pass_id == last.row.task_id), None)
+    made = next((each for each in task.passes if each.pass_id == last.call.site.pass_id), None)
     if made is None or not made.plan or not made.success:
         return "out", "no plan was made of it"
     named, paths = set(files_of_plan(made.plan)), {file.path for file in gold.files}
@@ -184,11 +195,11 @@ def _plan_agreement(task: TaskLog, gold: Gold, last: ReadCall) -> tuple[Worth, s
 
 def _in_form(prompt: Prompt[Any, Any], last: ReadCall) -> str:
     """The answer as the prompt asks for it: a verdict that was read from probabilities or from an object is its word."""
-    if last.reading in {"parsed", "repaired"}:
-        value = prompt.parse(last.row.response, load_logprobs(last.row.logprobs))
+    if last.is_readable:
+        value = prompt.parse(last.call.answer.response, load_logprobs(last.call.answer.logprobs))
         if isinstance(value, Choice):
             return value.word
-    return visible(last.row.response)
+    return visible(last.call.answer.response)
 
 
 def _said(text: str) -> tuple[Message, ...]:

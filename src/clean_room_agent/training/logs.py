@@ -202,7 +202,7 @@ def _plans(task: TaskLog, gold: Gold, logs: LogAnalysisAPI) -> Iterator[tuple[tu
     for kind, prompt in PLANNING.items():
         made = [each for each in task.passes if each.pass_type is kind and each.plan]
         calls = logs.calls(task.run.task_id, prompt) if made else ()
-        models = {call.row.task_id: call.row.model for call in calls}
+        models = {asked.call.site.pass_id: asked.call.model.tag for asked in calls}
         for each in made:
             named = set(files_of_plan(each.plan))
             due = paths if kind is PassType.META_PLAN else paths & set(parts.get(_part_of(each.pass_id), ()))

@@ -13,6 +13,7 @@ from typing import Any
 
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.ids import implement_pass, meta_plan_pass, part_plan_pass
+from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
 from clean_room_agent.db.raw.record import Record
@@ -27,7 +28,6 @@ from clean_room_agent.execute.plan_drafts import Rejected
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
-from clean_room_agent.llm.call_sink import CallRecord, Reading
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.prompt import Prompt
@@ -103,14 +103,14 @@ class _Calls:
     """The sink: every call with what it answered."""
 
     def __init__(self) -> None:
-        self.made: list[CallRecord] = []
+        self.made: list[ModelCall] = []
 
-    def record(self, call: CallRecord) -> int:
+    def record(self, call: ModelCall) -> int:
         self.made.append(call)
         return len(self.made)
 
-    def reading(self, call_id: int, reading: Reading, fault: str) -> None:
-        if reading != "parsed" and self.made[call_id - 1].response != NO_EDITS:
+    def reading(self, call_id: int, reading: AnswerReading, fault: str) -> None:
+        if reading != "parsed" and self.made[call_id - 1].answer.response != NO_EDITS:
             raise AssertionError(f"an answer of our own cannot be read: {fault}")
 
 
@@ -322,24 +322,24 @@ class _Run:
                 continue
             self.pairs.append(
                 Pair(
-                    stage=call.call_type,
-                    item=call.item,
+                    stage=call.site.call_type,
+                    item=call.site.item,
                     label=label,
                     found_by=found_by if label else "",
-                    system=call.system_prompt,
-                    prompt=call.prompt,
-                    answer=call.response,
+                    system=call.request.system_prompt,
+                    prompt=call.request.prompt,
+                    answer=call.answer.response,
                 )
             )
         self._calls.made.clear()
 
-    def _label(self, call: CallRecord) -> str:
-        if call.call_type == SCOPE_JUDGMENT.name:
-            return self._gold.label_of_file(call.item)
-        return call.response if call.call_type == PIECE_JUDGMENT.name else ""
+    def _label(self, call: ModelCall) -> str:
+        if call.site.call_type == SCOPE_JUDGMENT.name:
+            return self._gold.label_of_file(call.site.item)
+        return call.answer.response if call.site.call_type == PIECE_JUDGMENT.name else ""
 
     def _refusal(
-        self, call: CallRecord, label: str, package: ContextPackage | None, step: PlanStep | None
+        self, call: ModelCall, label: str, package: ContextPackage | None, step: PlanStep | None
     ) -> str:
         checks: dict[str, Callable[[], str]] = {
             TASK_ANALYSIS.name: lambda: (
@@ -353,17 +353,19 @@ class _Run:
             IMPLEMENT.name: lambda: self._no_replay(call, package, step),
             PIECE_JUDGMENT.name: lambda: "",
         }
-        check = checks.get(call.call_type)
-        return f"{call.call_type}: not a prompt of pairs" if check is None else check()
+        check = checks.get(call.site.call_type)
+        return f"{call.site.call_type}: not a prompt of pairs" if check is None else check()
 
-    def _unseen(self, call: CallRecord) -> str:
-        seen = all(file.before is None or path in call.prompt for path, file in self._gold.files.items())
+    def _unseen(self, call: ModelCall) -> str:
+        seen = all(
+            file.before is None or path in call.request.prompt for path, file in self._gold.files.items()
+        )
         return "" if seen else "plan: the prompt names not all files"
 
-    def _no_replay(self, call: CallRecord, package: ContextPackage | None, step: PlanStep | None) -> str:
-        if call.response == NO_EDITS or package is None or step is None:
+    def _no_replay(self, call: ModelCall, package: ContextPackage | None, step: PlanStep | None) -> str:
+        if call.answer.response == NO_EDITS or package is None or step is None:
             return "implement: code to change is not shown"
-        edits = IMPLEMENT.parse(call.response)
+        edits = IMPLEMENT.parse(call.answer.response)
         assert isinstance(edits, tuple), "the sink has seen that it parses"
         files = {path: file.before for path, file in self._gold.files.items() if file.before is not None}
         rules = EditRules(
@@ -389,6 +391,6 @@ def _without_end(text: str | None) -> str | None:
     return None if text is None else text.rstrip("\n")
 
 
-def _names_any(call: CallRecord, gold: Gold) -> bool:
-    answer = TASK_ANALYSIS.parse(call.response)
+def _names_any(call: ModelCall, gold: Gold) -> bool:
+    answer = TASK_ANALYSIS.parse(call.answer.response)
     return bool(getattr(answer, "areas", ()) or getattr(answer, "symbols", ())) and bool(gold.files)

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from testing.runs.model_calls import model_call
+
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw import (
     answer_biases,
@@ -29,8 +32,8 @@ TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
 PASS = f"{TASK}:impl:part:step"
 
 
-def call(**changes: object) -> calls.CallRow:
-    values = {
+def call(**changes: Any) -> ModelCall:
+    values: dict[str, Any] = {
         "task_id": PASS,
         "call_type": "implement",
         "stage_name": "",
@@ -49,7 +52,7 @@ def call(**changes: object) -> calls.CallRow:
         "prompt_hash": "ab",
         "estimated_tokens": 13,
     }
-    return calls.CallRow(**{**values, **changes})  # type: ignore[arg-type]
+    return model_call(**{**values, **changes})
 
 
 def task_run(task_id: str = PASS, timestamp: str = NOW) -> task_runs.TaskRunRow:
@@ -86,7 +89,10 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
     (calls.CALLS, call()),
-    (calls.READINGS, calls.ReadingRow(call_id=1, reading="repaired", fault="not JSON", timestamp=NOW)),
+    (
+        calls.READINGS,
+        calls.ReadingRow(call_id=1, reading=AnswerReading.REPAIRED, fault="not JSON", timestamp=NOW),
+    ),
     (
         decisions.DECISIONS,
         decisions.DecisionRow(

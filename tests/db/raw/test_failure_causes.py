@@ -9,6 +9,7 @@ import pytest
 from tests.db.raw.samples import NOW, PASS, TASK, call, task_run
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import attempts, calls, decisions, task_runs
@@ -27,7 +28,7 @@ def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
 
 def asked(
     conn: sqlite3.Connection,
-    reading: calls.Reading | None,
+    reading: AnswerReading | None,
     *,
     fault: str = "",
     prompt: str = "meta_plan",
@@ -56,39 +57,39 @@ def counted(conn: sqlite3.Connection, task: str = TASK) -> dict[tuple[str, Cause
 @pytest.mark.parametrize(
     ("finish", "reading", "fault", "cause"),
     [
-        ("length", "unreadable", "the answer was cut off after 512 tokens", Cause.LIMIT),
-        ("stop", "unreadable", "parts: Field required", Cause.UNREADABLE),
-        ("repeated", "unreadable", "the answer repeated itself and was stopped", Cause.RUNAWAY),
-        ("stop", "unreadable", fault_of_a_copy(), Cause.EXAMPLE),
+        ("length", AnswerReading.UNREADABLE, "the answer was cut off after 512 tokens", Cause.LIMIT),
+        ("stop", AnswerReading.UNREADABLE, "parts: Field required", Cause.UNREADABLE),
+        ("repeated", AnswerReading.UNREADABLE, "the answer repeated itself and was stopped", Cause.RUNAWAY),
+        ("stop", AnswerReading.UNREADABLE, fault_of_a_copy(), Cause.EXAMPLE),
         ("error:DegenerateOutput", None, "", Cause.RUNAWAY),
         ("error:ServerTimeout", None, "", Cause.SERVER_TIMEOUT),
         ("error:ServerFailed", None, "", Cause.SERVER),
     ],
 )
 def test_each_answer_of_no_use_has_one_cause(
-    conn: sqlite3.Connection, finish: str, reading: calls.Reading | None, fault: str, cause: Cause
+    conn: sqlite3.Connection, finish: str, reading: AnswerReading | None, fault: str, cause: Cause
 ) -> None:
     asked(conn, reading, fault=fault, finish=finish)
-    asked(conn, "repaired")
+    asked(conn, AnswerReading.REPAIRED)
     assert counted(conn) == {("meta_plan", cause): (1, 2)}
 
 
 def test_what_was_read_is_of_use_also_where_it_was_cut(conn: sqlite3.Connection) -> None:
-    asked(conn, "parsed", finish="length", prompt="scope_judgment")
-    asked(conn, "repaired")
+    asked(conn, AnswerReading.PARSED, finish="length", prompt="scope_judgment")
+    asked(conn, AnswerReading.REPAIRED)
     found = count_causes(conn, TASK, probe=PROBE)
     assert found.counts == ()
     assert found.asked == (("meta_plan", 1), ("scope_judgment", 1))
 
 
 def test_the_newest_reading_of_a_call_counts(conn: sqlite3.Connection) -> None:
-    asked(conn, "unreadable", fault="x")
-    calls.append_reading(conn, calls.ReadingRow(call_id=1, reading="parsed", timestamp=NOW))
+    asked(conn, AnswerReading.UNREADABLE, fault="x")
+    calls.append_reading(conn, calls.ReadingRow(call_id=1, reading=AnswerReading.PARSED, timestamp=NOW))
     assert counted(conn) == {}
 
 
 def test_neither_other_tasks_nor_the_probe_count(conn: sqlite3.Connection) -> None:
-    asked(conn, "unreadable", task="another-task")
+    asked(conn, AnswerReading.UNREADABLE, task="another-task")
     asked(conn, None, prompt=PROBE, finish="error:WindowExceeded")
     assert count_causes(conn, TASK, probe=PROBE).asked == ()
 
@@ -153,7 +154,7 @@ def test_a_search_of_which_nothing_was_shown_is_counted(conn: sqlite3.Connection
 def test_models_that_copied_are_known_by_the_faults_that_are_recorded(conn: sqlite3.Connection) -> None:
     def answered(model: str, fault: str, task: str = PASS) -> None:
         call_id = calls.append_call(conn, call(task_id=task, model=model))
-        row = calls.ReadingRow(call_id=call_id, reading="unreadable", fault=fault, timestamp=NOW)
+        row = calls.ReadingRow(call_id=call_id, reading=AnswerReading.UNREADABLE, fault=fault, timestamp=NOW)
         calls.append_reading(conn, row)
 
     answered("whole", fault_of_a_copy())

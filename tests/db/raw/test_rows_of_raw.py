@@ -152,4 +152,4 @@ def test_text_that_is_no_unicode_is_stored_with_escapes(conn: sqlite3.Connection
     table = SAMPLES[1][0]
     table.insert(conn, call(response="half \ud83d a pair"))
     stored = table.select(conn, "ORDER BY id")
-    assert stored[0].response == "half \\ud83d a pair"
+    assert stored[0].answer.response == "half \\ud83d a pair"

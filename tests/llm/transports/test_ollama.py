@@ -10,9 +10,10 @@ from testing.client.model_client import COLOUR, models_config
 from testing.servers.ollama_script import Answer
 from testing.servers.ollama_server import OllamaServer
 
+from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import ModelNotFound, ServerFailed, ServerTimeout, ServerUnreachable
 from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import CallIdentity, ChatRequest, LoadedModel, Sampling
+from clean_room_agent.llm.transport import ChatRequest, LoadedModel, Sampling
 from clean_room_agent.llm.transports.ollama import OllamaTransport, connect, encode
 
 MODEL = ModelConfig(

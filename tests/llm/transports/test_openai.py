@@ -10,9 +10,10 @@ from testing.client.model_client import COLOUR, models_config
 from testing.servers.ollama_script import Answer
 from testing.servers.openai_server import Kind, OpenAiServer
 
+from clean_room_agent.artifacts.model_calls import CallIdentity
 from clean_room_agent.errors import ConfigError, ModelNotFound, ServerFailed, ServerUnreachable
 from clean_room_agent.llm.router import ModelConfig
-from clean_room_agent.llm.transport import CallIdentity, ChatRequest, Sampling
+from clean_room_agent.llm.transport import ChatRequest, Sampling
 from clean_room_agent.llm.transports.openai import OpenAiTransport, connect, encode
 
 MODEL = ModelConfig(

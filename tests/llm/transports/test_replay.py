@@ -1,4 +1,4 @@
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 import pytest
@@ -16,61 +16,26 @@ from testing.servers.ollama_script import Answer, ChatCall, busy
 from testing.servers.ollama_server import OllamaServer
 from testing.servers.openai_server import WINDOW, OpenAiServer, shout_of
 
-from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.model_calls import CallAnswer, ModelCall
 from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.llm.transport import CallIdentity
 from clean_room_agent.llm.transports.ollama import connect
 from clean_room_agent.llm.transports.openai import connect as connect_openai
-from clean_room_agent.llm.transports.replay import RecordedCall, ReplayTransport, dump_calls, load_calls
-
-SAME = (
-    "call_type",
-    "item",
-    "attempt",
-    "prompt",
-    "request_body",
-    "response",
-    "thinking",
-    "logprobs",
-    "finish",
-    "error",
-)
-COUNTS = (
-    "prompt_tokens",
-    "completion_tokens",
-    "estimated_tokens",
-    "model",
-    "stage_name",
-    "role",
-    "prompt_hash",
-)
+from clean_room_agent.llm.transports.replay import ReplayTransport, dump_calls, load_calls
 
 
-def recorded(sink: MemorySink) -> tuple[RecordedCall, ...]:
-    return tuple(
-        RecordedCall(
-            call_id=number,
-            identity=CallIdentity(
-                pass_id=relative_pass(call.pass_id),
-                prompt=call.call_type,
-                item=call.item,
-                attempt=call.attempt,
-            ),
-            system_prompt=call.system_prompt,
-            prompt=call.prompt,
-            prompt_hash=call.prompt_hash,
-            request_body=call.request_body,
-            response=call.response,
-            thinking=call.thinking,
-            logprobs=call.logprobs,
-            finish=call.finish,
-            error=call.error,
-            prompt_tokens=call.prompt_tokens,
-            completion_tokens=call.completion_tokens,
-            model_digest=call.model_digest,
-        )
-        for number, call in enumerate(sink.calls, start=1)
+def recorded(sink: MemorySink) -> tuple[ModelCall, ...]:
+    return tuple(replace(call, id=number) for number, call in enumerate(sink.calls, start=1))
+
+
+def answers_only(call: ModelCall) -> ModelCall:
+    """What a recording keeps of the call: neither its task and its stage, nor how long it took."""
+    site = replace(call.site, pass_id=f":{call.site.identity.pass_id}", stage_name="")
+    return replace(
+        call,
+        site=site,
+        model=replace(call.model, role="reasoning", provider=""),
+        cost=replace(call.cost, estimated_tokens=0, latency_ms=0, timestamp=""),
     )
 
 
@@ -97,19 +62,33 @@ def recording() -> tuple[MemorySink, list[Any]]:
 def test_a_replay_gives_the_same_answers_and_the_same_record(recording: tuple[MemorySink, list[Any]]) -> None:
     live, values = recording
     calls = load_calls(dump_calls(recorded(live)), source="file")
-    assert calls == recorded(live)
+    assert calls == tuple(map(answers_only, recorded(live)))
     sink = MemorySink()
     assert run(model_client(ReplayTransport(calls), sink), "task-2") == values
 
     def rows(kept: MemorySink) -> list[tuple[Any, ...]]:
-        return sorted(tuple(getattr(call, name) for name in SAME + COUNTS) for call in kept.calls)
+        return sorted(
+            (
+                call.site.identity.prompt,
+                call.site.item,
+                call.site.attempt,
+                call.site.stage_name,
+                astuple(call.request),
+                astuple(call.answer),
+                call.ending.finish,
+                call.ending.error,
+                (call.model.tag, call.model.role),
+                (call.cost.prompt_tokens, call.cost.completion_tokens, call.cost.estimated_tokens),
+            )
+            for call in kept.calls
+        )
 
-    probes = [call for call in live.calls if call.call_type == "window_probe"]
+    probes = [call for call in live.calls if call.site.call_type == "window_probe"]
     assert len(probes) == 1
     live.calls = [call for call in live.calls if call not in probes]
     assert rows(sink) == rows(live)
-    assert {call.provider for call in sink.calls} == {"replay"}
-    assert all(call.replayed_from for call in sink.calls)
+    assert {call.model.provider for call in sink.calls} == {"replay"}
+    assert all(call.ending.replayed_from for call in sink.calls)
 
 
 def test_another_prompt_is_refused_with_the_first_line_that_differs(
@@ -168,7 +147,7 @@ def test_recorded_failures_are_replayed_without_waiting() -> None:
     with pytest.raises(ModelError, match="boom") as caught:
         replay.ask(SHOUT, Note(text="b"), pass_id="t:p")
     assert type(caught.value) is ServerFailed
-    assert [call.finish for call in sink.calls] == ["error:ServerBusy", "stop", "error:ServerFailed"]
+    assert [call.ending.finish for call in sink.calls] == ["error:ServerBusy", "stop", "error:ServerFailed"]
 
 
 def test_an_answer_that_was_made_shorter_is_replayed_so() -> None:
@@ -178,16 +157,16 @@ def test_an_answer_that_was_made_shorter_is_replayed_so() -> None:
         config = models_config(server.base_url, provider="openai")
         client = model_client(connect_openai(config), live, config=config)
         assert client.ask(SHOUT, prompt, pass_id="t:p", max_answer_tokens=60).value == "X"
-    assert [call.finish for call in live.asked()] == ["error:WindowExceeded", "stop"]
+    assert [call.ending.finish for call in live.asked()] == ["error:WindowExceeded", "stop"]
     sink = MemorySink()
     replay = model_client(ReplayTransport(recorded(live)), sink, config=config)
     assert replay.ask(SHOUT, prompt, pass_id="u:p", max_answer_tokens=60).value == "X"
-    assert [call.finish for call in sink.calls] == ["error:WindowExceeded", "stop"]
+    assert [call.ending.finish for call in sink.calls] == ["error:WindowExceeded", "stop"]
 
 
 def test_of_two_calls_with_one_identity_the_later_counts(recording: tuple[MemorySink, list[Any]]) -> None:
     calls = recorded(recording[0])
-    later = tuple(replace(call, response='{"name": "late"}', call_id=99) for call in calls[1:2])
+    later = tuple(replace(call, answer=CallAnswer(response='{"name": "late"}'), id=99) for call in calls[1:2])
     reply = model_client(ReplayTransport(calls + later), MemorySink()).ask(
         COLOUR, Note(text="sky"), pass_id="t:meta_plan"
     )

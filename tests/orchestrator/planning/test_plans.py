@@ -99,5 +99,5 @@ def test_a_part_that_became_one_step_may_leave_some_of_its_files_as_they_are(til
     assert told.code == 0, told.err
     assert told.recorded.outcomes == ["applied_and_passed"]
     (asked,) = told.recorded.calls_of("implement")
-    assert "Files: modify till/money.py, modify till/receipt.py" in asked.prompt
-    assert "Change only those of the files that need it." in asked.prompt
+    assert "Files: modify till/money.py, modify till/receipt.py" in asked.request.prompt
+    assert "Change only those of the files that need it." in asked.request.prompt

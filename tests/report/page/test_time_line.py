@@ -36,7 +36,10 @@ def later(entry: PassTrace, day: str) -> PassTrace:
         row=replace(
             entry.row, timestamp=moved(entry.row.timestamp), completed_at=moved(entry.row.completed_at or "")
         ),
-        calls=tuple(replace(call, timestamp=moved(call.timestamp)) for call in entry.calls),
+        calls=tuple(
+            replace(call, cost=replace(call.cost, timestamp=moved(call.cost.timestamp)))
+            for call in entry.calls
+        ),
         tests=tuple(replace(test, timestamp=moved(test.timestamp)) for test in entry.tests),
     )
 
@@ -57,7 +60,7 @@ def test_calls_side_by_side_are_counted_once(trace: RunTrace) -> None:
     first = entry.calls[0]
     both = replace(entry, calls=(first, replace(first, id=first.id + 1000)))
     times = times_of(replace(trace, passes=(both,), tests=()))
-    assert times.rows[0].model == pytest.approx(first.latency_ms / 1000)
+    assert times.rows[0].model == pytest.approx(first.cost.latency_ms / 1000)
 
 
 def test_a_night_between_two_passes_is_cut_and_told(trace: RunTrace) -> None:

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.model_calls import AnswerReading, CallReading, ModelCall
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType, RunStatus
-from clean_room_agent.db.raw.calls import CallRow
+from clean_room_agent.db.raw.calls import CALLS
 from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
-from clean_room_agent.db.rows import Connection, Table
+from clean_room_agent.db.rows import Connection
 
 # The newest reading counts: a call is read once, or again when its task is resumed.
 CALL_SUMS = """
@@ -42,12 +43,11 @@ FROM run_attempts AS a JOIN task_runs AS t ON t.id = a.task_run_id
 WHERE {OF_TASK.replace("task_id", "t.task_id")} ORDER BY a.id
 """  # noqa: S608
 READ_CALLS = f"""
-SELECT c.id, coalesce(r.reading, ''), coalesce(r.fault, '')
+SELECT c.id, r.reading, r.fault
 FROM retrieval_llm_calls AS c
-LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
+JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
 WHERE {OF_TASK.replace("task_id", "c.task_id")} AND c.call_type = ? ORDER BY c.id
 """  # noqa: S608
-CALLS = Table("retrieval_llm_calls", CallRow)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,11 +124,15 @@ class EndedAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadCall:
-    """A call whole, and how its answer was read; "" where nobody read it."""
+    """A call, and how its answer was read; None where nobody read it."""
 
-    row: CallRow
-    reading: str
-    fault: str
+    call: ModelCall
+    read: CallReading | None
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether its answer was of use."""
+        return self.read is not None and self.read.reading is not AnswerReading.UNREADABLE
 
 
 def list_call_sums(conn: Connection) -> tuple[CallSums, ...]:
@@ -203,9 +207,12 @@ def list_ended_attempts(conn: Connection, task_id: str) -> tuple[EndedAttempt, .
 
 def list_read_calls(conn: Connection, task_id: str, prompt: str) -> tuple[ReadCall, ...]:
     """A task's calls of one prompt with their texts, by id."""
-    readings = {row[0]: row[1:] for row in conn.execute(READ_CALLS, (*task_range(task_id), prompt))}
+    readings = {
+        call_id: CallReading(reading=AnswerReading(reading), fault=fault)
+        for call_id, reading, fault in conn.execute(READ_CALLS, (*task_range(task_id), prompt))
+    }
     tail = f"WHERE {OF_TASK} AND call_type = ? ORDER BY id"
     return tuple(
-        ReadCall(row=row, reading=readings[row.id][0], fault=readings[row.id][1])
-        for row in CALLS.select(conn, tail, (*task_range(task_id), prompt))
+        ReadCall(call=call, read=readings.get(call.id))
+        for call in CALLS.select(conn, tail, (*task_range(task_id), prompt))
     )

@@ -1,44 +1,10 @@
 """Every call of a model, and how its answer was read."""
 
 from dataclasses import dataclass
-from typing import Literal
 
+from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection, Table
-
-Reading = Literal["parsed", "repaired", "unreadable"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRow:
-    """One call; `task_id` is the id of the pass that asked. The columns' meanings stand in the schema."""
-
-    id: int = 0
-    task_id: str
-    call_type: str
-    stage_name: str
-    model: str
-    prompt: str
-    response: str
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    latency_ms: int
-    timestamp: str
-    system_prompt: str
-    request_body: str
-    provider: str
-    model_digest: str = ""
-    finish: str
-    role: str
-    item: str = ""
-    attempt: int = 0
-    prompt_hash: str
-    estimated_tokens: int
-    thinking: str = ""
-    logprobs: str = ""
-    error: str = ""
-    replayed_from: int | None = None
-    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +13,7 @@ class ReadingRow:
 
     id: int = 0
     call_id: int
-    reading: Reading
+    reading: AnswerReading
     fault: str = ""
     timestamp: str
 
@@ -62,7 +28,11 @@ class CallTotals:
     latency_ms: int
 
 
-CALLS = Table("retrieval_llm_calls", CallRow)
+CALLS = Table(
+    "retrieval_llm_calls",
+    ModelCall,
+    renamed={"site.pass_id": "task_id", "model.tag": "model", "model.digest": "model_digest"},
+)
 # total() has no largest number, as sum() has: one row of a spoiled record is enough for that.
 TOTALS = """
 SELECT count(*), total(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) ELSE 0 END),
@@ -78,9 +48,9 @@ SELECT DISTINCT model FROM retrieval_llm_calls WHERE {OF_TASK} AND task_id <> ?
 """  # noqa: S608 - a constant condition
 
 
-def append_call(conn: Connection, row: CallRow) -> int:
+def append_call(conn: Connection, call: ModelCall) -> int:
     """The call is stored; its id."""
-    return CALLS.insert(conn, row)
+    return CALLS.insert(conn, call)
 
 
 def append_reading(conn: Connection, row: ReadingRow) -> int:
@@ -104,12 +74,12 @@ def _total(conn: Connection, condition: str, parameters: tuple[str, ...]) -> Cal
     return CallTotals(calls=calls, prompt_tokens=sums[0], completion_tokens=sums[1], latency_ms=sums[2])
 
 
-def get_call(conn: Connection, call_id: int) -> CallRow | None:
+def get_call(conn: Connection, call_id: int) -> ModelCall | None:
     """The call of this id."""
     return CALLS.first(conn, "WHERE id = ?", (call_id,))
 
 
-def list_calls(conn: Connection, task_id: str) -> tuple[CallRow, ...]:
+def list_calls(conn: Connection, task_id: str) -> tuple[ModelCall, ...]:
     """All calls of a task and its passes (or of one pass and what stands under it), by id."""
     return CALLS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
 

@@ -1,10 +1,19 @@
 """Looking into what is recorded of a task: its calls without their texts, and where in prompts a file stands."""
 
 from dataclasses import dataclass
-from typing import cast
+from typing import Any
 
 from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.db.raw.calls import Reading
+from clean_room_agent.artifacts.model_calls import (
+    AnswerReading,
+    CallCost,
+    CalledModel,
+    CallEnding,
+    CallLimits,
+    CallReading,
+    CallSite,
+    CallSummary,
+)
 from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.raw.runs import RunListing, list_runs
@@ -13,13 +22,14 @@ from clean_room_agent.db.rows import Connection
 
 # The newest reading counts: a call is read once, or again after a repair.
 CALLS = f"""
-SELECT c.id, c.task_id, c.call_type, c.stage_name, c.model, c.role, c.provider, c.item, c.attempt, c.finish, c.error,
-    c.estimated_tokens, c.prompt_tokens, c.completion_tokens, c.latency_ms, c.timestamp, c.replayed_from,
+SELECT c.id, c.task_id, c.call_type, c.stage_name, c.item, c.attempt, c.model, c.role, c.provider, c.model_digest,
+    c.finish, c.error, c.replayed_from,
+    c.estimated_tokens, c.prompt_tokens, c.completion_tokens, c.cached_tokens, c.latency_ms, c.timestamp,
     CASE WHEN json_valid(c.request_body) THEN json_extract(c.request_body, '$.options.num_ctx') END,
     CASE WHEN json_valid(c.request_body)
         THEN coalesce(json_extract(c.request_body, '$.options.num_predict'), json_extract(c.request_body, '$.max_tokens'))
         END,
-    coalesce(r.reading, ''), coalesce(r.fault, ''), c.cached_tokens
+    coalesce(r.reading, ''), coalesce(r.fault, '')
 FROM retrieval_llm_calls AS c
 LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
 WHERE {OF_TASK} ORDER BY c.id
@@ -31,38 +41,6 @@ FINAL_TESTS = """
 SELECT success, tests_run, tests_passed, json_array_length(failing_tests), exit_code FROM validation_results
 WHERE task_id = ? AND kind = 'final' ORDER BY id DESC LIMIT 1
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallHead:
-    """A call without its texts."""
-
-    id: int
-    task_id: str
-    call_type: str
-    stage_name: str
-    model: str
-    role: str
-    provider: str
-    item: str
-    attempt: int
-    finish: str
-    error: str
-    estimated_tokens: int
-    prompt_tokens: int | None
-    completion_tokens: int | None
-    latency_ms: int
-    timestamp: str
-    replayed_from: int | None
-    window: int | None
-    """Tokens that the request asked for; None where it does not say."""
-    answer_limit: int | None
-    """Tokens that the answer may have; None where the request does not say."""
-    reading: Reading | None
-    """How the answer was read; None where nobody read it."""
-    fault: str
-    cached_tokens: int | None
-    """Of the prompt's, those that the server had computed before; None where it does not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,34 +69,34 @@ class RunOverview:
     """Bytes of its texts in the record and of the files that it keeps; 0 where nobody asked."""
 
 
-def list_call_heads(conn: Connection, task_id: str) -> tuple[CallHead, ...]:
+def list_call_summaries(conn: Connection, task_id: str) -> tuple[CallSummary, ...]:
     """The calls of a task and its passes (or of one pass and what stands under it), by id."""
-    return tuple(
-        CallHead(
-            id=row[0],
-            task_id=row[1],
-            call_type=row[2],
-            stage_name=row[3],
-            model=row[4],
-            role=row[5],
-            provider=row[6],
-            item=row[7],
-            attempt=row[8],
-            finish=row[9],
-            error=row[10],
-            estimated_tokens=row[11],
-            prompt_tokens=row[12],
-            completion_tokens=row[13],
-            latency_ms=row[14],
-            timestamp=row[15],
-            replayed_from=row[16],
-            window=row[17],
-            answer_limit=row[18],
-            reading=cast("Reading", row[19]) if row[19] else None,
-            fault=row[20],
-            cached_tokens=row[21],
-        )
-        for row in conn.execute(CALLS, task_range(task_id))
+    return tuple(_summary(row) for row in conn.execute(CALLS, task_range(task_id)))
+
+
+def _summary(row: tuple[Any, ...]) -> CallSummary:
+    call_id, pass_id, call_type, stage_name, item, attempt = row[:6]
+    tag, role, provider, digest = row[6:10]
+    finish, error, replayed_from = row[10:13]
+    estimated, read, written, cached, latency_ms, timestamp = row[13:19]
+    window, answer, reading, fault = row[19:]
+    return CallSummary(
+        id=call_id,
+        site=CallSite(
+            pass_id=pass_id, call_type=call_type, stage_name=stage_name, item=item, attempt=attempt
+        ),
+        model=CalledModel(tag=tag, role=role, provider=provider, digest=digest),
+        ending=CallEnding(finish=finish, error=error, replayed_from=replayed_from),
+        cost=CallCost(
+            estimated_tokens=estimated,
+            prompt_tokens=read,
+            completion_tokens=written,
+            cached_tokens=cached,
+            latency_ms=latency_ms,
+            timestamp=timestamp,
+        ),
+        limits=CallLimits(window=window, answer=answer),
+        read=CallReading(reading=AnswerReading(reading), fault=fault) if reading else None,
     )
 
 

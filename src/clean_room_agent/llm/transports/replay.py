@@ -8,9 +8,18 @@ from typing import get_args
 from pydantic import TypeAdapter, ValidationError
 
 from clean_room_agent import errors
+from clean_room_agent.artifacts.model_calls import (
+    CallAnswer,
+    CallCost,
+    CalledModel,
+    CallEnding,
+    CallIdentity,
+    CallRequest,
+    CallSite,
+    ModelCall,
+)
 from clean_room_agent.errors import ArtifactError, ModelError, ReplayMismatch, ServerFailed, WindowExceeded
 from clean_room_agent.llm.transport import (
-    CallIdentity,
     ChatRequest,
     Finish,
     RawAnswer,
@@ -26,8 +35,8 @@ SHOWN_BEFORE = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecordedCall:
-    """A call as the record keeps it; `CallRecord` describes the fields of the same name."""
+class _Line:
+    """A call as a recording's file has it; the parts of `ModelCall` describe the fields of the same name."""
 
     call_id: int
     identity: CallIdentity
@@ -47,6 +56,56 @@ class RecordedCall:
     model: str = ""
     """Its tag; "" in recordings of older programs."""
 
+    @staticmethod
+    def of(call: ModelCall) -> "_Line":
+        return _Line(
+            call_id=call.id,
+            identity=call.site.identity,
+            system_prompt=call.request.system_prompt,
+            prompt=call.request.prompt,
+            prompt_hash=call.request.prompt_hash,
+            request_body=call.request.request_body,
+            response=call.answer.response,
+            thinking=call.answer.thinking,
+            logprobs=call.answer.logprobs,
+            finish=call.ending.finish,
+            error=call.ending.error,
+            prompt_tokens=call.cost.prompt_tokens,
+            completion_tokens=call.cost.completion_tokens,
+            cached_tokens=call.cost.cached_tokens,
+            model_digest=call.model.digest,
+            model=call.model.tag,
+        )
+
+    def call(self) -> ModelCall:
+        """The call, without what a recording leaves out: its task, its model's role, its estimate and its times."""
+        return ModelCall(
+            id=self.call_id,
+            site=CallSite(
+                pass_id=f":{self.identity.pass_id}" if self.identity.pass_id else "",
+                call_type=self.identity.prompt,
+                item=self.identity.item,
+                attempt=self.identity.attempt,
+            ),
+            model=CalledModel(tag=self.model, role="reasoning", provider="", digest=self.model_digest),
+            request=CallRequest(
+                system_prompt=self.system_prompt,
+                prompt=self.prompt,
+                prompt_hash=self.prompt_hash,
+                request_body=self.request_body,
+            ),
+            answer=CallAnswer(response=self.response, thinking=self.thinking, logprobs=self.logprobs),
+            ending=CallEnding(finish=self.finish, error=self.error),
+            cost=CallCost(
+                estimated_tokens=0,
+                prompt_tokens=self.prompt_tokens,
+                completion_tokens=self.completion_tokens,
+                cached_tokens=self.cached_tokens,
+                latency_ms=0,
+                timestamp="",
+            ),
+        )
+
 
 class ReplayTransport:
     """Answers as recorded, errors included. Of two calls with one identity (a resumed run), the later one counts."""
@@ -54,8 +113,8 @@ class ReplayTransport:
     provider = "replay"
     live = False
 
-    def __init__(self, calls: Iterable[RecordedCall]) -> None:
-        self._calls = {call.identity: call for call in calls if call.identity.prompt != PROBE_NAME}
+    def __init__(self, calls: Iterable[ModelCall]) -> None:
+        self._calls = {call.site.identity: call for call in calls if call.site.call_type != PROBE_NAME}
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The recorded answer.
@@ -71,22 +130,22 @@ class ReplayTransport:
                 "configuration and repository state",
                 call=str(request.identity),
             )
-        if call.prompt_hash != request.prompt_hash:
+        if call.request.prompt_hash != request.prompt_hash:
             raise _difference(call, request)
         finish, error = _outcome(call)
         return RawAnswer(
-            request_body=call.request_body,
-            text=call.response,
-            thinking=call.thinking,
+            request_body=call.request.request_body,
+            text=call.answer.response,
+            thinking=call.answer.thinking,
             finish=finish,
-            prompt_tokens=call.prompt_tokens,
-            completion_tokens=call.completion_tokens,
-            cached_tokens=call.cached_tokens,
-            tokens=load_logprobs(call.logprobs),
+            prompt_tokens=call.cost.prompt_tokens,
+            completion_tokens=call.cost.completion_tokens,
+            cached_tokens=call.cost.cached_tokens,
+            tokens=load_logprobs(call.answer.logprobs),
             error=error,
             refusal=self._refusal(request, error),
-            model_digest=call.model_digest,
-            replayed_from=call.call_id,
+            model_digest=call.model.digest,
+            replayed_from=call.id,
         )
 
     def window(self, tag: str) -> int | None:  # noqa: ARG002 - Transport's signature
@@ -108,7 +167,7 @@ class ReplayTransport:
         if not isinstance(error, WindowExceeded):
             return None
         again = self._calls.get(replace(request.identity, attempt=request.identity.attempt + 1))
-        if again is None or again.prompt_hash != request.prompt_hash:
+        if again is None or again.request.prompt_hash != request.prompt_hash:
             return None
         return Refusal(prompt_tokens=1, window=request.max_tokens)
 
@@ -170,8 +229,8 @@ class RecordThenLive:
 
     live = True
 
-    def __init__(self, calls: Iterable[RecordedCall], server: Transport) -> None:
-        self._calls = {call.identity: call for call in calls if call.identity.prompt != PROBE_NAME}
+    def __init__(self, calls: Iterable[ModelCall], server: Transport) -> None:
+        self._calls = {call.site.identity: call for call in calls if call.site.call_type != PROBE_NAME}
         self._recording = ReplayTransport(self._calls.values())
         self._server = server
 
@@ -183,7 +242,11 @@ class RecordThenLive:
     def send(self, request: ChatRequest) -> RawAnswer:
         """The recorded answer or the server's."""
         call = self._calls.get(request.identity)
-        if call is None or not self._is_same(call, request) or (call.error and not self._went_on(call)):
+        if (
+            call is None
+            or not self._is_same(call, request)
+            or (call.ending.error and not self._went_on(call))
+        ):
             return self._server.send(request)
         return self._recording.send(request)
 
@@ -199,22 +262,22 @@ class RecordThenLive:
         """The server's."""
         return self._server.digest(tag)
 
-    def _is_same(self, call: RecordedCall, request: ChatRequest) -> bool:
-        return (call.prompt_hash, call.model) == (request.prompt_hash, request.model.tag)
+    def _is_same(self, call: ModelCall, request: ChatRequest) -> bool:
+        return (call.request.prompt_hash, call.model.tag) == (request.prompt_hash, request.model.tag)
 
-    def _went_on(self, call: RecordedCall) -> bool:
-        again = self._calls.get(replace(call.identity, attempt=call.identity.attempt + 1))
-        return again is not None and again.prompt_hash == call.prompt_hash
+    def _went_on(self, call: ModelCall) -> bool:
+        again = self._calls.get(replace(call.site.identity, attempt=call.site.identity.attempt + 1))
+        return again is not None and again.request.prompt_hash == call.request.prompt_hash
 
 
-def dump_calls(calls: Iterable[RecordedCall]) -> str:
+def dump_calls(calls: Iterable[ModelCall]) -> str:
     """The calls as JSON lines, the first naming the format."""
     lines = [json.dumps({"format": "cra-recording", "version": FORMAT_VERSION})]
-    lines += [json.dumps(asdict(call), ensure_ascii=False, sort_keys=True) for call in calls]
+    lines += [json.dumps(asdict(_Line.of(call)), ensure_ascii=False, sort_keys=True) for call in calls]
     return "\n".join(lines) + "\n"
 
 
-def load_calls(text: str, *, source: str) -> tuple[RecordedCall, ...]:
+def load_calls(text: str, *, source: str) -> tuple[ModelCall, ...]:
     """The inverse of `dump_calls`; `source` is named in errors.
 
     Raises:
@@ -226,13 +289,13 @@ def load_calls(text: str, *, source: str) -> tuple[RecordedCall, ...]:
             f"{source}: not a recording of version {FORMAT_VERSION}",
             hint="record it again with this version of cra",
         )
-    adapter = TypeAdapter(RecordedCall)
+    adapter = TypeAdapter(_Line)
     calls = []
     for number, line in enumerate(lines, start=2):
         if not line:
             continue
         try:
-            calls.append(adapter.validate_json(line))
+            calls.append(adapter.validate_json(line).call())
         except ValidationError as exc:
             fault = exc.errors(include_url=False)[0]
             field = ".".join(str(part) for part in fault["loc"])
@@ -240,23 +303,23 @@ def load_calls(text: str, *, source: str) -> tuple[RecordedCall, ...]:
     return tuple(calls)
 
 
-def _outcome(call: RecordedCall) -> tuple[Finish, ModelError | None]:
-    name = call.finish.removeprefix("error:")
-    if name == call.finish:
-        return next((finish for finish in get_args(Finish) if finish == call.finish), "stop"), None
+def _outcome(call: ModelCall) -> tuple[Finish, ModelError | None]:
+    name = call.ending.finish.removeprefix("error:")
+    if name == call.ending.finish:
+        return next((finish for finish in get_args(Finish) if finish == call.ending.finish), "stop"), None
     kind = getattr(errors, name, ServerFailed)
     if not (isinstance(kind, type) and issubclass(kind, ModelError)):
         kind = ServerFailed
-    return "stop", kind(call.error, hint="this failure was recorded, and is replayed")
+    return "stop", kind(call.ending.error, hint="this failure was recorded, and is replayed")
 
 
-def _difference(call: RecordedCall, request: ChatRequest) -> ReplayMismatch:
+def _difference(call: ModelCall, request: ChatRequest) -> ReplayMismatch:
     """The error that shows the first line in which what is asked differs from what was asked."""
-    begin = f"{request.identity} asks something else than recorded call {call.call_id}: "
+    begin = f"{request.identity} asks something else than recorded call {call.id}: "
     hint = "the program, its configuration or the repository differ from the recorded run at this point"
     for part, recorded, asked in (
-        ("system text", call.system_prompt, request.system),
-        ("prompt", call.prompt, request.prompt),
+        ("system text", call.request.system_prompt, request.system),
+        ("prompt", call.request.prompt, request.prompt),
     ):
         if recorded == asked:
             continue

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.db.raw.attempts import ValidationRow
-from clean_room_agent.db.raw.trace import CallHead
 from clean_room_agent.db.rows import moment
 from clean_room_agent.report.trace import PassTrace, RunTrace
 
@@ -152,9 +152,9 @@ def _of_pass(entry: PassTrace) -> tuple[str, str, Span, list[Span], list[Span]]:
     return entry.place or entry.row.mode, entry.place, whole, calls, tests
 
 
-def _call_span(call: CallHead) -> Span:
-    start = moment(call.timestamp).timestamp()
-    return start, start + call.latency_ms / 1000
+def _call_span(call: CallSummary) -> Span:
+    start = moment(call.cost.timestamp).timestamp()
+    return start, start + call.cost.latency_ms / 1000
 
 
 def _test_span(row: ValidationRow) -> Span:

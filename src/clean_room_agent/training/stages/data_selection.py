@@ -69,11 +69,11 @@ class DataSelectionStage:
 
 def _option(example: Example) -> Option:
     """What was asked about, what was answered, and what was changed in the end."""
-    row = example.last.row
+    row = example.last.call
     changed = ", ".join(file.path for file in example.task.gold.files) if example.task.gold else ""
     text = (
         f"task: {' '.join(example.task.run.description.split())[:TASK_CHARS]}\n"
-        f"asked about: {row.item or 'the whole task'}\n"
+        f"asked about: {row.site.item or 'the whole task'}\n"
         f"answered: {' '.join(example.answer.split())[:ANSWER_CHARS]}\n"
         f"changed in the end: {changed}\n"
     )

@@ -1,0 +1,168 @@
+"""One request to a model and what came back: the fact that the record keeps of every call.
+
+A call is made of parts, by who reads them: where it was asked (replay, the report), which model answered, what was sent,
+what was answered, how it ended, and what it cost.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.tasks import Role
+
+
+class AnswerReading(StrEnum):
+    """How an answer was read."""
+
+    PARSED = "parsed"
+    REPAIRED = "repaired"
+    """It parsed, and it answered a request that showed an earlier answer's fault."""
+    UNREADABLE = "unreadable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallIdentity:
+    """What stays the same of a call when its task is run again."""
+
+    pass_id: str
+    """Relative to the task."""
+    prompt: str
+    item: str
+    attempt: int
+
+    def __str__(self) -> str:
+        item = f", item {self.item}" if self.item else ""
+        return f"pass {self.pass_id or '(task)'}, prompt {self.prompt}{item}, attempt {self.attempt}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSite:
+    """Where in a task a call was made."""
+
+    pass_id: str
+    stage_name: str = ""
+    """The retrieval stage that asked; "" outside of stages."""
+    call_type: str
+    """The prompt's name."""
+    item: str = ""
+    """What was asked about; "" for nothing in particular."""
+    attempt: int = 0
+    """0-based among the calls of one pass, prompt and item; retries and repairs count."""
+
+    @property
+    def identity(self) -> CallIdentity:
+        """By which a replay finds the call."""
+        return CallIdentity(
+            pass_id=relative_pass(self.pass_id), prompt=self.call_type, item=self.item, attempt=self.attempt
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalledModel:
+    """Which model answered, and by whom it was served."""
+
+    tag: str
+    role: Role
+    provider: str
+    digest: str = ""
+    """The server's digest of the model's files; "" where it gives none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallRequest:
+    """What was sent."""
+
+    system_prompt: str
+    prompt: str
+    prompt_hash: str
+    """Hex SHA-256 of what the model was shown."""
+    request_body: str
+    """The JSON text as it was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallAnswer:
+    """What was answered."""
+
+    response: str
+    """The answer, or as much of it as came."""
+    thinking: str = ""
+    logprobs: str = ""
+    """JSON text of the token probabilities, "" where none were given."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEnding:
+    """How the exchange ended."""
+
+    finish: str
+    """`stop`, `length`, `repeated`, `copied`, or `error:<class>`."""
+    error: str = ""
+    """The error's message; "" without one."""
+    replayed_from: int | None = None
+    """The recorded call that gave the answer, in a replay."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallCost:
+    """What the call took; tokens as the server counted them, None where it did not say."""
+
+    estimated_tokens: int
+    """Of the whole request, without the answer, before it was sent."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int | None = None
+    """Of the prompt's, those that the server had computed for an earlier request."""
+    latency_ms: int
+    timestamp: str
+    """When the request was sent, UTC ISO 8601."""
+
+    @property
+    def read_tokens(self) -> int:
+        """Of the prompt: counted, else estimated."""
+        return self.estimated_tokens if self.prompt_tokens is None else self.prompt_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """One request to a model server and what came back, exactly."""
+
+    id: int = 0
+    """In the record; 0 until it is stored."""
+    site: CallSite
+    model: CalledModel
+    request: CallRequest
+    answer: CallAnswer
+    ending: CallEnding
+    cost: CallCost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLimits:
+    """What the request allowed, in tokens; None where it does not say."""
+
+    window: int | None
+    answer: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReading:
+    """How an answer was read."""
+
+    reading: AnswerReading
+    fault: str = ""
+    """Why it was unreadable, or what of a readable one was left out; "" for neither."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSummary:
+    """A recorded call without its texts."""
+
+    id: int
+    site: CallSite
+    model: CalledModel
+    ending: CallEnding
+    cost: CallCost
+    limits: CallLimits
+    read: CallReading | None
+    """None where nobody read it."""
