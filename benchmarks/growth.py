@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.index_enlarged import COMMITS, TOUCHED, make_enlarged, read_original
-from benchmarks.index_floor import PROCESSES, parsed_files
+from benchmarks.index_floor import PROCESSES
 from benchmarks.index_places import Edits, choose_edits, edited, forget
-from benchmarks.index_processes import CRA, Peak, Spent, environment, peak, pin, spend
 from benchmarks.index_table import Contents, read_contents
 from benchmarks.report import table, write_section
+from testing.parsed_files import parsed_files
+from testing.processes import CRA, Peak, Spent, environment, peak, pin, spend
 
 from clean_room_agent.workspace import Workspace
 

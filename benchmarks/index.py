@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.commit_trees import git
-from benchmarks.index_floor import PROCESSES, changed_files, parsed_files
+from benchmarks.index_floor import PROCESSES, changed_files
 from benchmarks.index_places import (
     Edit,
     Edits,
@@ -26,9 +26,10 @@ from benchmarks.index_places import (
     edited,
     forget,
 )
-from benchmarks.index_processes import CRA, Peak, Spent, environment, peak, pin, spend
 from benchmarks.index_table import FLOOR, PULL_FLOOR, Contents, Figures, read_contents, render
 from benchmarks.report import write_section
+from testing.parsed_files import parsed_files
+from testing.processes import CRA, Peak, Spent, environment, peak, pin, spend
 
 from clean_room_agent.trust import trust
 from clean_room_agent.workspace import FOLDER, Workspace

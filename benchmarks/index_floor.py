@@ -12,21 +12,14 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from testing.parsed_files import parsed_files
 from tree_sitter import Parser
 
-from clean_room_agent.syntax import MAX_PARSED_BYTES, grammar_of, language
+from clean_room_agent.syntax import grammar_of, language
 
 PROCESSES = 2
 BATCH = 8
 """Files to a task."""
-
-
-def parsed_files(top: Path) -> list[str]:
-    """Relative paths of the tracked files that have a grammar and are not too large to be parsed, sorted."""
-    listed = subprocess.run(
-        ("git", "ls-files", "-z"), cwd=top, capture_output=True, check=True, text=True
-    ).stdout.split("\0")
-    return sorted(path for path in listed if grammar_of(path) and _is_parsed(top / path))
 
 
 def changed_files(top: Path, older: str) -> list[str]:
@@ -58,10 +51,6 @@ def main() -> None:
         for _ in pool.imap_unordered(read_and_parse, batches):
             pass
     print(time.perf_counter() - began)
-
-
-def _is_parsed(path: Path) -> bool:
-    return path.is_file() and not path.is_symlink() and path.stat().st_size <= MAX_PARSED_BYTES
 
 
 if __name__ == "__main__":

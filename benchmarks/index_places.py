@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.commit_trees import git
+from testing.parsed_files import with_function
 
 from clean_room_agent.syntax import grammar_of
 from clean_room_agent.workspace import FOLDER, Workspace
@@ -143,13 +144,6 @@ def with_statement(source: bytes, path: str, symbols: list[sqlite3.Row]) -> byte
             lines.insert(row["last"] - 1, "  String(0)")
             return "\n".join(lines).encode()
     return None
-
-
-def with_function(source: bytes, path: str) -> bytes:
-    """The source with a function more at its end."""
-    if grammar_of(path) == "python":
-        return source + b"\n\ndef measured_addition(first, second):\n    return first + second\n"
-    return source + b"\nexport function measuredAddition(first, second) {\n  return first + second\n}\n"
 
 
 def with_name(source: bytes, name: str, first: int) -> bytes:

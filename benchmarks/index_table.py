@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.index_places import Edits
-from benchmarks.index_processes import Peak, Spent
 from benchmarks.report import table
+from testing.processes import Peak, Spent
 
 FLOOR = "floor"
 PULL_FLOOR = "floor of the pull"

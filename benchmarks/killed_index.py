@@ -14,10 +14,10 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.index_killing import Bench, Tally, kill_some, make_cases
 from benchmarks.index_places import clone
-from benchmarks.index_processes import environment
 from benchmarks.report import table, write_section
+from testing.faults.index_kills import Bench, Tally, kill_some, make_cases
+from testing.processes import environment
 
 SECTION = "Index: killed at random moments"
 COMMITS = 10

@@ -16,9 +16,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from benchmarks.index_processes import CRA, Peak, Spent, environment, peak, spend
 from benchmarks.report import table, write_section
 from testing.odd_repository import BIG, NAMES, Fate, OddSize, make_odd_repository, odd_contents
+from testing.processes import CRA, Peak, Spent, environment, peak, spend
 from testing.repositories import make_repository
 
 from clean_room_agent.workspace import FOLDER, Workspace

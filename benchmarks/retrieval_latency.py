@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.commit_trees import git
-from benchmarks.index_processes import environment, spend
 from benchmarks.report import table
 from benchmarks.retrieval_metrics import percentile
 from benchmarks.retrieval_places import checkout, indexed, source_files
 from pydantic import BaseModel
+from testing.processes import environment, spend
 
 ROUNDS = 3
 

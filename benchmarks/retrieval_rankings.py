@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.index_processes import environment
 from benchmarks.retrieval_ours import candidates, open_index
 from benchmarks.retrieval_tasks import Task
 from pydantic import BaseModel, ConfigDict
+from testing.processes import environment
 
 from clean_room_agent.indexer.terms import count_terms
 

@@ -4,7 +4,7 @@
     python -m benchmarks.faults --effort short     # every part, a few times
     python -m benchmarks.faults kills cuts         # some parts
 
-from the repository's root. Every part is a module of this folder that says what it does to what. The exit code is 1
+from the repository's root. Every part is a module of `testing/faults` that says what it does to what. The exit code is 1
 where a target is missed; `--write` keeps what parts that did not run wrote before.
 """
 
@@ -18,7 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
-from benchmarks.faults.scoreboard import Effort, Figure, read_board, render, write_board
+from benchmarks.faults.scoreboard import read_board, render, write_board
+from testing.faults.figures import Effort, Figure
 from testing.foreground import heed_ctrl_c
 
 PARTS = (
@@ -34,7 +35,7 @@ PARTS = (
     "races",
     "removed",
 )
-"""Modules of this folder, each with `run(effort, work)`, in the scoreboard's order."""
+"""Modules of `testing/faults`, each with `run(effort, work)`, in the scoreboard's order."""
 
 
 class Part(Protocol):
@@ -66,7 +67,7 @@ def main() -> int:
             folder.mkdir(parents=True, exist_ok=True)
             if any(folder.iterdir()):
                 parser.error(f"{folder} holds what an earlier run made: delete it, or name another --work")
-            part = cast("Part", importlib.import_module(f"benchmarks.faults.{name}"))
+            part = cast("Part", importlib.import_module(f"testing.faults.{name}"))
             measured[name] = part.run(options.effort, folder)
             print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
     print(render(measured))

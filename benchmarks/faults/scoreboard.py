@@ -2,30 +2,14 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from benchmarks.report import RESULTS, table, write_section
+from testing.faults.figures import Figure
 
-Effort = Literal["short", "full"]
-"""`full` tries as often as the targets ask, `short` a few times."""
 TITLE = "Faults"
 HEAD = ("part", "figure", "tried", "found", "target", "met")
 ROW = re.compile(r"^\| (\w+) \| (.+) \| ([\d,]+) \| ([\d,]+) \| (.+) \| (yes|no) \|$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figure:
-    """One line: how often something was tried, how often what must not happen was found."""
-
-    name: str
-    """What was counted, such as "escapes not blocked, as root"; no `|`."""
-    tried: int
-    found: int
-    target: str
-    """In words, such as "0 of 45 and more"."""
-    met: bool
 
 
 def render(board: Mapping[str, Iterable[Figure]]) -> str:

@@ -24,6 +24,7 @@ from testing.runs.solving import (
     edit,
     make_project,
 )
+from testing.runs.spoiled_answers import ADVICE, SERVED, SPLIT, TOTAL, WRONG, cut, cut_unless_small
 from testing.servers.ollama_script import Answer, Answerer, ChatCall, busy
 from testing.servers.ollama_server import OllamaServer
 
@@ -32,10 +33,7 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 
-SPLIT = "    share = cents // people\n    return [share] * people"
-SERVED = ("coder:3b", "thinker:4b", "coder:14b", "thinker:70b")
 IMPOSSIBLE = "\n    def test_never(self):\n        self.assertEqual(split(9, 3), None)\n"
-TOTAL = str(TILL["till/receipt.py"]).replace("total: ", "sum: ")
 
 Spoiler = Callable[[ChatCall, str], Answer | str]
 """The answer to an edit prompt, from the call and the right answer."""
@@ -152,17 +150,6 @@ def in_turn(*answers: str) -> Callable[[Path], Spoiler]:
     return make
 
 
-def cut(_: ChatCall, right: str) -> Answer:
-    """The right answer, cut off in its middle."""
-    return Answer(text=right[: len(right) // 2], done_reason="length")
-
-
-def cut_unless_small(call: ChatCall, right: str) -> Answer | str:
-    """Cut off where the step has more than one file."""
-    files = call.prompt.rpartition("\nFiles: ")[2].split("\n")[0]
-    return cut(call, right) if ", " in files else right
-
-
 def slowly(_: ChatCall, right: str) -> Answer:
     """The right answer, piece by piece."""
     return Answer(text=right, pause_seconds=0.02)
@@ -239,12 +226,8 @@ MENDED_LONG_MONEY = LONG_MONEY.replace(
     "    return [share] * people", "    return [share + 1] * rest + [share] * (people - rest)"
 ).replace("    return 0\n", "    return cents % people\n")
 DEAD = Answer(status=500, error="llama runner process has unexpectedly stopped")
-WRONG = edit(SPLIT, "    return [cents]")
 ENDLESS = '<edit file="till/money.py" symbol="split">\n' + "def split(cents: int, people: int):\n" * 200
 HARMLESS = edit(SPLIT, f"    # even shares\n{SPLIT}")
-ADVICE = json.dumps(
-    {"analysis": "a", "category": "logic", "confidence": 90, "decision": "rollback_provider", "hint": ""}
-)
 
 ZOO: tuple[Pathology, ...] = (
     Pathology(

@@ -95,7 +95,8 @@ def test_tests_benchmarks_and_what_they_share_import_in_one_direction() -> None:
 def test_a_forbidden_import_around_the_package_breaks_each_contract(tmp_path: Path) -> None:
     root = copy_tree(tmp_path)
     shutil.copytree(ROOT / "testing", root / "testing", ignore=shutil.ignore_patterns("__pycache__"))
-    for name, line in FORBIDDEN_AROUND.items():
+    allowed = {"tests/benchmarks/test_timing.py": "import benchmarks.timing"}
+    for name, line in (allowed | FORBIDDEN_AROUND).items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{line}\n", encoding="utf-8")

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.index_killing import (
+from benchmarks.killed_index import render
+from testing.faults.index_kills import (
     MARK,
     Bench,
     Case,
@@ -17,7 +18,6 @@ from benchmarks.index_killing import (
     marked,
     next_run,
 )
-from benchmarks.killed_index import render
 from testing.index_dump import index
 from testing.repositories import commit, make_repository
 

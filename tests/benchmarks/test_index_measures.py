@@ -13,12 +13,12 @@ from benchmarks.index_places import (
     choose_edits,
     clone,
     edited,
-    with_function,
     with_name,
     with_statement,
 )
-from benchmarks.index_processes import adopting_orphans, descendants, environment, memory_of, peak, spend
 from testing.index_dump import index
+from testing.parsed_files import with_function
+from testing.processes import adopting_orphans, descendants, environment, memory_of, peak, spend
 from testing.repositories import commit, make_repository
 
 BUSY = "import os, time\nif os.fork() == 0:\n    a = b'x' * 30_000_000\n    time.sleep(.15)\n    os._exit(0)\nb = b'y' * 30_000_000\ntime.sleep(.15)\nos.wait()\n"

@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from benchmarks.faults.scoreboard import Figure, read_board, write_board
+from benchmarks.faults.scoreboard import read_board, write_board
+from testing.faults.figures import Figure
 
 CUTS = Figure(name="acknowledged rows lost", tried=1_200, found=0, target="0", met=True)
 RACES = Figure(name="escapes", tried=7, found=2, target="0 of 100,000", met=False)

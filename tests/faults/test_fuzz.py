@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.faults import fuzz
-from benchmarks.faults.fuzz_targets import Broken, Target
+from testing.faults import fuzz
+from testing.faults.fuzz_targets import Broken, Target
 
 SHORT = 1_500
 

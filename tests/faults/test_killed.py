@@ -1,9 +1,9 @@
-"""`kill -9`, in short: some journal points and moments of what `benchmarks/faults/kills.py` does at all of them."""
+"""`kill -9`, in short: some journal points and moments of what `testing/faults/kills.py` does at all of them."""
 
 from pathlib import Path
 
 import pytest
-from benchmarks.faults import kills
+from testing.faults import kills
 
 pytestmark = pytest.mark.timeout(900)
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.faults.leftovers import SHORT, End, Mode, leftovers, marked, wait_until
+from testing.faults.leftovers import SHORT, End, Mode, leftovers, marked, wait_until
 from testing.sandboxes import installed
 
 

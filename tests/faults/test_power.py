@@ -4,9 +4,9 @@ import random
 from pathlib import Path
 
 import pytest
-from benchmarks.faults import cuts, full_disk, writers
-from benchmarks.faults.cut_disk import Disk
-from benchmarks.faults.cut_trace import Step, read_trace
+from testing.faults import cuts, full_disk, writers
+from testing.faults.cut_disk import Disk
+from testing.faults.cut_trace import Step, read_trace
 
 needs_strace = pytest.mark.skipif(not cuts.has_strace(), reason="strace is not installed")
 needs_bubblewrap = pytest.mark.skipif(

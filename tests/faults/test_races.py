@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.faults import races
+from testing.faults import races
 
 
 def test_no_link_that_is_swapped_in_wins_a_race(tmp_path: Path) -> None:

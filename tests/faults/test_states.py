@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.faults.states import COMMANDS, differences, marks, survey_states
+from testing.faults.states import COMMANDS, differences, marks, survey_states
 from testing.repositories import git, make_repository, write
 from testing.states.every import STATES
 from testing.states.hostile import canary, canary_program, plant_programs

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from benchmarks.faults.tampering import figures, play
-from benchmarks.faults.tampering_python import PYTEST, RED, TRICKS
-from benchmarks.faults.tampering_script import MONEY, script_tricks
+from testing.faults.tampering import figures, play
+from testing.faults.tampering_python import PYTEST, RED, TRICKS
+from testing.faults.tampering_script import MONEY, script_tricks
 from testing.runs.solving import MENDED_MONEY, TILL, make_project
 
 BY_NAME = {trick.name: trick for trick in TRICKS}

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.index_killing import Bench, kill_some, make_cases
+from testing.faults.index_kills import Bench, kill_some, make_cases
 from testing.patience import wait_until
 from testing.repositories import commit, make_repository
 

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchmarks.faults.tampering_python import Trick
+from testing.faults.tampering_python import Trick
 from testing.repositories import Files
 
 RUNNERS = os.environ.get("CRA_NODE_RUNNERS", "")

@@ -18,18 +18,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.faults.cut_disk import Disk
-from benchmarks.faults.cut_trace import STRACE, Step, read_trace
-from benchmarks.faults.scoreboard import Effort, Figure
-from testing.repositories import make_repository
-from testing.runs.solving import TILL
-
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.db.raw.session_archives import get_archive
 from clean_room_agent.db.session import archived_states
 from clean_room_agent.errors import CraError
 from clean_room_agent.workspace import Workspace
+from testing.faults.cut_disk import Disk
+from testing.faults.cut_trace import STRACE, Step, read_trace
+from testing.faults.figures import Effort, Figure
+from testing.repositories import make_repository
+from testing.runs.solving import TILL
 
 CUTS: dict[Effort, int] = {"full": 100, "short": 8}
 SEED = 20
@@ -125,7 +124,7 @@ def trace_run(work: Path, synchronous: str) -> Traced:
         str(trace),
         sys.executable,
         "-m",
-        "benchmarks.faults.cut_run",
+        "testing.faults.cut_run",
         str(top),
         str(acks),
     )

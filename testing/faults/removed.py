@@ -4,15 +4,14 @@ import shutil
 import sys
 from pathlib import Path
 
-from benchmarks.faults.scoreboard import Effort, Figure
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.execute.prompts.meta_plan import META_PLAN
+from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from testing.faults.figures import Effort, Figure
 from testing.faults.removals import REMOVALS
 from testing.runs.solving import Script, make_project
 from testing.servers.ollama_script import ChatCall
 from testing.servers.ollama_server import OllamaServer
-
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 
 MOMENTS = (META_PLAN.title, PART_PLAN.title, IMPLEMENT.title)
 """The question at which the removal happens, before its answer comes."""

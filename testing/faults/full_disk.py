@@ -3,7 +3,7 @@
 bubblewrap mounts it, of a bounded size, for one process alone; a file fills it up to a random rest. A run that meets the
 end says so once, nothing acknowledged is lost, and after room was made the run goes on, or a new one succeeds.
 
-    python -m benchmarks.faults.full_disk FOLDER TRIALS SEED
+    python -m testing.faults.full_disk FOLDER TRIALS SEED
 
 is that process.
 """
@@ -19,14 +19,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from benchmarks.faults.acknowledged import acknowledging, count_rows
-from benchmarks.faults.scoreboard import Effort, Figure
-from testing.runs.solving import Project, Script, make_project
-from testing.servers.ollama_server import OllamaServer
-
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.integrity import record_faults
 from clean_room_agent.workspace import Workspace
+from testing.faults.acknowledged import acknowledging, count_rows
+from testing.faults.figures import Effort, Figure
+from testing.runs.solving import Project, Script, make_project
+from testing.servers.ollama_server import OllamaServer
 
 TRIALS: dict[Effort, int] = {"full": 60, "short": 4}
 SEED = 70
@@ -75,7 +74,7 @@ def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
     inside = (
         sys.executable,
         "-m",
-        "benchmarks.faults.full_disk",
+        "testing.faults.full_disk",
         str(folder),
         str(TRIALS[effort]),
         str(SEED),

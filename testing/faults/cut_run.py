@@ -1,6 +1,6 @@
 """A real run of `cra` that tells what it was promised: started under strace by `cuts`.
 
-    python -m benchmarks.faults.cut_run TOP ACKS SYNCHRONOUS
+    python -m testing.faults.cut_run TOP ACKS SYNCHRONOUS
 
 Each line of ACKS says that something is in the record, in a file or in git, since the call that put it there returned.
 """
@@ -11,12 +11,11 @@ import os
 import sys
 from pathlib import Path
 
-from benchmarks.faults.acknowledged import acknowledging, acknowledging_states
-from testing.runs.solving import TILL, Project, Script, project_at
-from testing.servers.ollama_server import OllamaServer
-
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.db import connection
+from testing.faults.acknowledged import acknowledging, acknowledging_states
+from testing.runs.solving import TILL, Project, Script, project_at
+from testing.servers.ollama_server import OllamaServer
 
 REWRITES = 3
 

@@ -2,7 +2,7 @@
 
 The control does the same with what Python's sqlite3 does by default, a deferred BEGIN, and no lock file.
 
-    python -m benchmarks.faults.writers WAY REPO WRITER TRANSACTIONS
+    python -m testing.faults.writers WAY REPO WRITER TRANSACTIONS
 
 is one of the processes.
 """
@@ -17,14 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.faults.scoreboard import Effort, Figure
-
 from clean_room_agent.db.connection import connect_file, get_connection
 from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import RecordError
 from clean_room_agent.workspace import Workspace
+from testing.faults.figures import Effort, Figure
 
 Way = Literal["ours", "deferred"]
 WRITERS = 8
@@ -78,7 +77,7 @@ def write_at_once(repo: Path, way: Way, count: int) -> Written:
     repo.mkdir(parents=True)
     with contextlib.closing(get_connection("raw", repo_path=repo)):
         pass
-    command = (sys.executable, "-m", "benchmarks.faults.writers", way, str(repo))
+    command = (sys.executable, "-m", "testing.faults.writers", way, str(repo))
     root = Path(__file__).parents[2]
     writers = [
         subprocess.Popen((*command, str(number), str(count)), stdout=subprocess.PIPE, cwd=root)

@@ -4,15 +4,14 @@ import os
 import shutil
 from pathlib import Path
 
-from benchmarks.faults.scoreboard import Effort, Figure
-
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, find_bubblewrap
 from clean_room_agent.sandbox.escapes import BECOME_NOBODY, try_escapes
+from testing.faults.figures import Effort, Figure
 
 LEAST = 45
 
 
-def run(effort: Effort, work: Path) -> tuple[Figure, ...]:  # noqa: ARG001 - a part's signature
+def run(effort: Effort, work: Path) -> tuple[Figure, ...]:
     """One figure for root and one for an ordinary user, where this machine can try as both."""
     found = find_bubblewrap()
     if not isinstance(found, Bubblewrap):

@@ -3,8 +3,6 @@
 
 import json
 
-from testing.packages import package, shown_file, shown_symbol
-
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import (
     AffectedFile,
@@ -17,6 +15,7 @@ from clean_room_agent.artifacts.plans import (
     TargetFile,
 )
 from clean_room_agent.execute.edits.rules import EditRules
+from testing.packages import package, shown_file, shown_symbol
 
 PYTHON = '''\
 """Boxes."""

@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
-from benchmarks.faults.scoreboard import Effort, Figure
-
 from clean_room_agent import safe_open
 from clean_room_agent.errors import CommandError, RepositoryError
 from clean_room_agent.indexer.extract import FileFacts, extract
@@ -23,6 +21,7 @@ from clean_room_agent.indexer.resolution import read_config
 from clean_room_agent.orchestrator.testing.ignored_folders import copy_included, prepare_links
 from clean_room_agent.orchestrator.testing.readers.junit import read_report
 from clean_room_agent.retrieval.context_files import ContextFiles, FileText
+from testing.faults.figures import Effort, Figure
 
 TIMES: dict[Effort, int] = {"short": 2_000, "full": 100_000}
 CONTROLS = 20_000

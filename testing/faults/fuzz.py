@@ -1,7 +1,7 @@
 """Answers, plans, paths, configurations, reports, source files: valid examples mutated, read through the doors they come
 in by. Found is whatever raises something that is not of `CraError`, breaks a promise, or takes more than a second.
 
-    python -m benchmarks.faults.fuzz 123456          # one input again, by the number that a finding is told with
+    python -m testing.faults.fuzz 123456          # one input again, by the number that a finding is told with
 """
 
 import multiprocessing
@@ -19,11 +19,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Literal
 
-from benchmarks.faults.fuzz_targets import Broken, Target, make_targets
-from benchmarks.faults.mutation import Mutator
-from benchmarks.faults.scoreboard import Effort, Figure
-
 from clean_room_agent.errors import CraError
+from testing.faults.figures import Effort, Figure
+from testing.faults.fuzz_targets import Broken, Target, make_targets
+from testing.faults.mutation import Mutator
 
 TIMES: dict[Effort, int] = {"short": 3_000, "full": 1_000_000}
 SEED = 7

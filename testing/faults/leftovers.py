@@ -16,15 +16,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
-from benchmarks.faults.scoreboard import Effort, Figure
-from testing.repositories import commit
-from testing.runs.solving import TASK, Project, Script, make_project
-from testing.servers.ollama_server import OllamaServer
-
 from clean_room_agent import proc
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Sandbox, working_bubblewrap
 from clean_room_agent.sandbox.policy import Policy
 from clean_room_agent.sandbox.tool_mounts import interpreter_places
+from testing.faults.figures import Effort, Figure
+from testing.repositories import commit
+from testing.runs.solving import TASK, Project, Script, make_project
+from testing.servers.ollama_server import OllamaServer
 
 Mode = Literal["bwrap", "none"]
 End = Literal["return", "time-out", "Ctrl-C", "kill -9"]

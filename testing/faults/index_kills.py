@@ -13,16 +13,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.commit_trees import git
-from benchmarks.index_floor import parsed_files
-from benchmarks.index_places import with_function
-from benchmarks.index_processes import CRA, spend
-from testing.index_dump import Rows, dump
-
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.errors import CraError
 from clean_room_agent.trust import trust
 from clean_room_agent.workspace import FOLDER
+from testing.index_dump import Rows, dump
+from testing.parsed_files import parsed_files, with_function
+from testing.processes import CRA, spend
+from testing.repositories import git
 
 MARK = "CRA_KILLED_RUN"
 """A variable by which the processes of one run are found, whoever their parent is by then."""

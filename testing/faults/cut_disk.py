@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchmarks.faults.cut_trace import Step
+from testing.faults.cut_trace import Step
 
 SECTORS = (512, 4096)
 

@@ -12,11 +12,6 @@ from pathlib import Path
 from typing import cast
 
 import httpx
-from benchmarks.faults import fuzz_seeds as seeds
-from benchmarks.faults.mutation import damaged
-from testing.client.memory_sink import MemorySink
-from testing.client.model_client import model_client, models_config
-from testing.client.scripted_transport import ScriptedTransport
 
 from clean_room_agent import safe_open, text_file
 from clean_room_agent.app.prompts import PROMPTS
@@ -53,6 +48,11 @@ from clean_room_agent.orchestrator.testing.readers.junit import read_report
 from clean_room_agent.orchestrator.testing.run import READERS
 from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 from clean_room_agent.secret_files import is_secret_name
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import model_client, models_config
+from testing.client.scripted_transport import ScriptedTransport
+from testing.faults import fuzz_seeds as seeds
+from testing.faults.mutation import damaged
 
 RECORDING = Path(__file__).parents[2] / "src/clean_room_agent/app/demo_assets/recording.jsonl"
 LONGEST_ANSWER = 60_000

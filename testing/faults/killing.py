@@ -17,12 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.index_processes import adopting_orphans
-from testing.runs.solving import Project
-
 from clean_room_agent import proc
 from clean_room_agent.cli import check, solve  # noqa: F401 - loaded before the forks, which then begin at once
 from clean_room_agent.cli.main import run
+from testing.processes import adopting_orphans
+from testing.runs.solving import Project
 
 WRITES = frozenset(
     {"update-ref", "commit-tree", "write-tree", "worktree", "read-tree", "update-index", "clean", "apply"}

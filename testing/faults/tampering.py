@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.faults.scoreboard import Effort, Figure
-from benchmarks.faults.tampering_python import TRICKS, Trick
-from benchmarks.faults.tampering_script import script_tricks
+from testing.faults.figures import Effort, Figure
+from testing.faults.tampering_python import TRICKS, Trick
+from testing.faults.tampering_script import script_tricks
 from testing.runs.solving import Told, make_project
 
 SHORT = frozenset({"exit", "collection", "assertions"})

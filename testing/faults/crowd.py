@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.faults.scoreboard import Figure
+from testing.faults.figures import Figure
 from testing.repositories import git, write
 from testing.runs.solving import TASK, Script, make_project
 from testing.servers.ollama_server import OllamaServer

@@ -21,16 +21,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
-from benchmarks.faults.crowd import run_crowd
-from benchmarks.faults.scoreboard import Effort, Figure
-from testing.runs.solving import TASK, TILL, UNITTEST, Project, Script, Spoil, project_at
-from testing.servers.describing import DescribingModel
-from testing.servers.ollama_script import Answer, Answerer, ChatCall
-from testing.servers.ollama_server import OllamaServer
-from testing.states.every import STATES
-from testing.states.hostile import canary, forget_canary, plant_programs
-from testing.states.place import Place
-
 from clean_room_agent import proc
 from clean_room_agent.cli.main import run as run_cra
 from clean_room_agent.db.connection import connect_file
@@ -39,6 +29,15 @@ from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.trust import is_ours
 from clean_room_agent.workspace import Workspace
+from testing.faults.crowd import run_crowd
+from testing.faults.figures import Effort, Figure
+from testing.runs.solving import TASK, TILL, UNITTEST, Project, Script, Spoil, project_at
+from testing.servers.describing import DescribingModel
+from testing.servers.ollama_script import Answer, Answerer, ChatCall
+from testing.servers.ollama_server import OllamaServer
+from testing.states.every import STATES
+from testing.states.hostile import canary, forget_canary, plant_programs
+from testing.states.place import Place
 
 LEAST_STATES = 18
 TARGET = "till/money.py"

@@ -14,10 +14,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from benchmarks.faults.killing import Ended, run_killed
-from benchmarks.faults.scoreboard import Effort, Figure
-from benchmarks.recovery.zoo import ADVICE, SERVED, TOTAL, WRONG, cut_unless_small
+from clean_room_agent.artifacts.ids import task_of
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.execute.prompts.doctor import DOCTOR
+from clean_room_agent.execute.prompts.implement import IMPLEMENT
+from clean_room_agent.trust import trust
+from clean_room_agent.workspace import Workspace
 from testing import repositories
+from testing.faults.figures import Effort, Figure
+from testing.faults.killing import Ended, run_killed
 from testing.runs.bills import ALWAYS, bills_project
 from testing.runs.long_run import Mind, Story, long_project, newest_run, story_of
 from testing.runs.solving import (
@@ -30,16 +36,9 @@ from testing.runs.solving import (
     make_project,
     project_at,
 )
+from testing.runs.spoiled_answers import ADVICE, SERVED, TOTAL, WRONG, cut_unless_small
 from testing.servers.ollama_script import Answer, Answerer, ChatCall
 from testing.servers.ollama_server import OllamaServer
-
-from clean_room_agent.artifacts.ids import task_of
-from clean_room_agent.artifacts.outcomes import RunStatus
-from clean_room_agent.db.connection import connect_file
-from clean_room_agent.execute.prompts.doctor import DOCTOR
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.trust import trust
-from clean_room_agent.workspace import Workspace
 
 SEED = 20261121
 RANDOM_MOMENTS = {"short": 2, "full": 240}

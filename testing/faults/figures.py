@@ -1,0 +1,20 @@
+"""How often a fault was made, and how often what must not happen came of it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Effort = Literal["short", "full"]
+"""`full` tries as often as the targets ask, `short` a few times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One line: how often something was tried, how often what must not happen was found."""
+
+    name: str
+    """What was counted, such as "escapes not blocked, as root"; no `|`."""
+    tried: int
+    found: int
+    target: str
+    """In words, such as "0 of 45 and more"."""
+    met: bool
