@@ -158,6 +158,6 @@ def test_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     def interrupted(_path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("clean_room_agent.cli.index.list_work_tree", interrupted)
+    monkeypatch.setattr("clean_room_agent.app.indexing.list_work_tree", interrupted)
     assert run(["index"]) == 130
     assert capsys.readouterr().err.strip() == "error: interrupted"

@@ -1,4 +1,4 @@
-"""What the commands on adapters have open: the registry, the server that serves them, and the clients that ask them."""
+"""Evaluates, deploys, lists and retires adapters: the registry, the server that serves them, and clients that ask them."""
 
 import contextlib
 import os
@@ -20,9 +20,11 @@ from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.training import (
     AdapterRow,
+    EvaluationRow,
     get_adapter,
     get_dataset,
     list_adapters,
+    list_evaluations,
 )
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.client import ModelClient
@@ -143,6 +145,25 @@ def open_adapters(repo: Path) -> Iterator[OpenAdapters]:
         deployer = Deployer(workspace=workspace, record=record, roles=roles)
         deployer.tell_who_is_in_force()
         yield OpenAdapters(workspace=workspace, settings=settings, record=record, deployer=deployer)
+
+
+def list_evaluated(repo: Path) -> "list[tuple[AdapterRow, tuple[EvaluationRow, ...]]]":
+    """Every adapter with its evaluations."""
+    with open_adapters(repo) as parts:
+        return [
+            (each, parts.record.write(list_evaluations, each.id))
+            for each in parts.record.write(list_adapters)
+        ]
+
+
+def retire(repo: Path, given: str) -> "Changed":
+    """Take the adapter out of service: what it replaced answers again.
+
+    Raises:
+        UsageError: there is no such adapter, or it is not deployed.
+    """
+    with open_adapters(repo) as parts:
+        return parts.deployer.retire(parts.adapter(given))
 
 
 def evaluate(

@@ -1,12 +1,39 @@
 """A run's result brought into the working tree, and taken out of it again."""
 
+from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.db.raw import events
+from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
 from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.raw.runs import find_task
+from clean_room_agent.errors import UsageError
 from clean_room_agent.git.apply_result import apply_to_tree, take_back
 from clean_room_agent.git.history import changed_paths, read_blob
-from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.repository import Repository, open_repository
 from clean_room_agent.safe_open import is_file, read_bytes
+from clean_room_agent.workspace import Workspace
+
+
+def apply_run(workspace: Workspace, run: str, *, undo: bool) -> tuple[str, tuple[str, ...]]:
+    """Apply the result of `run` to the working tree, or take it out again (`undo`): the run's id, and the paths changed.
+
+    Raises:
+        UsageError: there is no such run, it has no result, or it was discarded.
+        RepositoryError: a file of the result has changed since; nothing was changed.
+    """
+    with Record.open(workspace.repo, clock=utc_now) as record:
+        task_id = record.write(find_task, run)
+        row = record.write(get_orchestrator_run, task_id)
+        if row is None or not row.result_commit:
+            raise UsageError(f"run {run} has no result to apply", hint=f"`cra show {run}` tells how it ended")
+        if any(event.kind == EventKind.DISCARDED for event in record.write(events.list_events, task_id)):
+            raise UsageError(
+                f"run {run} was discarded",
+                hint=f"`cra replay {run}` shows whether it comes out the same again",
+            )
+        move = take_out if undo else bring
+        repository = open_repository(workspace.repo)
+        return task_id, move(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
 
 
 def bring(repo: Repository, record: Record, task_id: str, *, base: str, commit: str) -> tuple[str, ...]:

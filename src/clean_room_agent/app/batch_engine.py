@@ -1,4 +1,4 @@
-"""Jobs carried out here, each in a process of its own, so many at a time."""
+"""Runs the jobs of a batch in parallel: here, each in a process of its own, or on a Ray cluster."""
 
 import contextlib
 import multiprocessing
@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 
 from clean_room_agent.app.batch_tasks import BatchJob
-from clean_room_agent.app.batch_worker import INTERRUPTED, JobOutcome, serve
+from clean_room_agent.app.batch_worker import INTERRUPTED, JobOutcome, serve, solve_job
 from clean_room_agent.app.signal_handling import on_interrupt
 
 
@@ -21,8 +21,19 @@ class _Running:
     answer: Connection
 
 
+def run_jobs(
+    jobs: Sequence[BatchJob], *, engine: str, parallel: int, begun: Callable[[BatchJob], None]
+) -> Iterator[JobOutcome]:
+    """The outcomes as they come in, `parallel` jobs at a time; `begun` is told of each job that starts here."""
+    if engine == "ray":
+        from clean_room_agent.training.cluster import call_on_ray
+
+        return call_on_ray(solve_job, jobs, parallel)
+    return LocalEngine(parallel, begun).run(jobs)
+
+
 class LocalEngine:
-    """Starts jobs, gives what became of each as it ends, and ends early when it is asked to."""
+    """Starts jobs as processes of this machine, yields the outcome of each, and stops early on Ctrl-C."""
 
     def __init__(self, jobs: int, begun: Callable[[BatchJob], None]) -> None:
         """`jobs`: processes at a time; `begun` is told of each job that starts."""
@@ -54,11 +65,6 @@ class LocalEngine:
                 self._pass_on()
             for each in self._running:
                 each.process.join()
-
-    @property
-    def ending(self) -> bool:
-        """Whether it was asked to end."""
-        return self._ending
 
     def _start(self, job: BatchJob) -> None:
         context = multiprocessing.get_context("spawn")

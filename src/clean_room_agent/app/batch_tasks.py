@@ -4,7 +4,7 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,8 @@ def read_jobs(
     jobs: list[BatchJob] = []
     faults: list[str] = []
     names: dict[str, int] = {}
+    if overrides.budget_config is not None:  # jobs may run elsewhere
+        overrides = replace(overrides, budget_config=overrides.budget_config.absolute())
     settle = _Settling(path=path, repo=repo, batch=batch, overrides=overrides, retry=retry)
     for number, line in _lines(text):
         try:

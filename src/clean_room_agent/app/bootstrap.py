@@ -1,4 +1,4 @@
-"""Mining histories for training pairs: the units that are wanted, made by an engine, and the datasets that come of them."""
+"""Training pairs from commit histories: divides the work into units, has an engine make them, and writes the datasets."""
 
 import hashlib
 import json
@@ -54,6 +54,64 @@ class Wanted:
     def shards(self) -> Path:
         """The folder of the finished units."""
         return self.place / "shards"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where the dataset goes, and for which trainer."""
+
+    folder: Path
+    form: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """Units are still to be made, by this machine or another."""
+
+    units: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bootstrapped:
+    """All units are made."""
+
+    mined: "Mined"
+    excluded: tuple[str, ...]
+    """Repositories that a list excluded."""
+    assembled: "Assembled"
+    written: "Written | None"
+    """None: no pair is left."""
+    numbers: Mapping[str, int]
+    """Of the datasets in the record, by prompt."""
+
+
+def bootstrap(
+    workspace: Workspace,
+    settings: Settings,
+    wanted: Wanted,
+    target: Target,
+    licences: tuple[str, ...],
+    bar: Bar,
+) -> Unfinished | Bootstrapped:
+    """Make the units that this machine is to make; if they were the last ones, write the dataset.
+
+    Raises:
+        UsageError: no repository is named, or the target folder is not free.
+        ConfigError: the configuration names an unknown stage.
+    """
+    from clean_room_agent.training.bootstrap import assemble
+    from clean_room_agent.training.dataset import require_free
+
+    making = making_of(settings, licences)
+    require_free(target.folder)
+    workspace.create()
+    mined, excluded, left = make_units(wanted, making, bar)
+    if left:
+        return Unfinished(units=len(mined.units), left=left)
+    assembled = assemble(wanted.shards, mined, making)
+    written, numbers = write_pairs(target, assembled, mined, making, settings, workspace)
+    return Bootstrapped(mined=mined, excluded=excluded, assembled=assembled, written=written, numbers=numbers)
 
 
 def make_units(wanted: Wanted, making: "Making", bar: Bar) -> "tuple[Mined, tuple[str, ...], int]":
@@ -129,12 +187,11 @@ def _engine(name: str, jobs: int) -> "Engine":
 
 
 def write_pairs(
-    target: Path,
+    target: Target,
     assembled: "Assembled",
     mined: "Mined",
     making: "Making",
     settings: Settings,
-    form: str,
     workspace: Workspace,
 ) -> "tuple[Written | None, dict[str, int]]":
     """The dataset stands, and the record has a plan and a dataset for each prompt, by these numbers; nothing where no pair is left."""
@@ -162,8 +219,8 @@ def write_pairs(
         split_rule=SPLIT_RULE,
         exclusions=assembled.left_out,
     )
-    written = write_dataset(target, assembled.entries, card, TRAINERS[form])
-    return written, _record(workspace, written, assembled, plans, criteria, form)
+    written = write_dataset(target.folder, assembled.entries, card, TRAINERS[target.form])
+    return written, _record(workspace, written, assembled, plans, criteria, target.form)
 
 
 def _record(

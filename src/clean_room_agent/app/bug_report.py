@@ -1,4 +1,4 @@
-"""What a bug report holds: files with facts, cleaned of secrets and names, in one archive."""
+"""Bug reports: facts about the program, the configuration and a run, without secrets and names, as a ZIP file."""
 
 import contextlib
 import io
@@ -17,22 +17,17 @@ from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.errors import CraError, UsageError
+from clean_room_agent.errors import CraError, RecordError, SchemaError, UsageError
 from clean_room_agent.redaction import Redactor, secret_values
-from clean_room_agent.report.values import plain
+from clean_room_agent.report.values import change_texts, plain
 from clean_room_agent.workspace import KEY_BYTES, Workspace, private_folder
 
 HEADING = "A bug report of cra"
-
-
 NAME = "cra-bug-report"
-
-
 MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Of every file in the archive: when it was made is in it where that matters."""
-
-
+"""The time stamp of every file in the archive, so that the same facts give the same bytes."""
 SHORTEST_NAME = 3
+"""Shorter user names are left in paths: they are parts of too many other words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +39,48 @@ class Part:
     """What is in it, for whoever decides whether to send it."""
     value: Any
     """Text as it is, anything else as JSON."""
+
+
+Files = tuple[tuple[Part, str], ...]
+"""The files of a report, each with its text as it goes into the archive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BugReport:
+    """A report before it is written."""
+
+    files: Files
+    task_id: str | None
+    """The run that it is about, if any."""
+    secrets_replaced: int
+    default_place: Path
+
+
+def make_report(repo: Path, run: str, *, prompts: bool) -> BugReport:
+    """The report on the program here and on `run`; with `prompts`, including the texts that models read and wrote.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    workspace, why_not = _workspace(repo)
+    redactor = _redactor(workspace)
+    parts = [*_parts(repo, workspace, why_not)]
+    task_id = None
+    try:
+        with _record(workspace) as conn:
+            task_id = None if conn is None else _task(conn, run)
+            parts += _run_parts(conn, task_id, prompts=prompts)
+    except (RecordError, SchemaError) as error:
+        parts.append(
+            Part(name="record.txt", holds="why the record cannot be read", value=f"{error.message}\n")
+        )
+    clean = cleaner(redactor, workspace)
+    return BugReport(
+        files=tuple((part, _text(change_texts(part.value, clean))) for part in parts),
+        task_id=task_id,
+        secrets_replaced=redactor.count,
+        default_place=_default_place(workspace, task_id),
+    )
 
 
 def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], str]:
@@ -68,23 +105,22 @@ def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], 
     return clean
 
 
-def readme(files: list[tuple[Part, str]]) -> str:
-    """What the archive says of itself."""
+def _readme(files: Files) -> str:
     return f"{HEADING}, made by `cra bug-report`, which sent it nowhere.\n\n{listing(files)}\n"
 
 
-def listing(files: list[tuple[Part, str]]) -> str:
+def listing(files: Files) -> str:
     """Two lines a file, fit for a narrow terminal: name and size, then what it holds."""
     return "\n".join(
         f"  {part.name} ({len(text.encode()) / 1000:,.1f} kB)\n      {part.holds}" for part, text in files
     )
 
 
-def archive(files: list[tuple[str, str]]) -> bytes:
-    """A ZIP file of these texts; the same texts give the same bytes."""
+def archive(files: Files) -> bytes:
+    """A ZIP file of these and a README; the same texts give the same bytes."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as packed:
-        for name, text in files:
+        for name, text in (("README.txt", _readme(files)), *((part.name, text) for part, text in files)):
             entry = zipfile.ZipInfo(f"{NAME}/{name}", MOMENT)
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o600 << 16
             packed.writestr(entry, text)

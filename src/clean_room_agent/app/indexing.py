@@ -1,19 +1,69 @@
-"""Index runs and their rows in the record; imports little, as an index that found nothing changed takes a moment."""
+"""`cra index`, and how index runs are recorded. Imports little, so that an index with nothing to do takes a moment."""
 
 import os
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from clean_room_agent.db.raw.index_runs import IndexRunRow
-from clean_room_agent.indexer.build import IndexSummary
+from clean_room_agent.app.clock import utc_now
+from clean_room_agent.app.progress import Progress
+from clean_room_agent.db.raw.index_runs import IndexRunRow, append_index_run
+from clean_room_agent.db.raw.single_event import write_event
+from clean_room_agent.git.repository import list_work_tree
+from clean_room_agent.indexer.bounds import Bounds, digest_of, recall
+from clean_room_agent.indexer.build import IndexSummary, index_repository
+from clean_room_agent.workspace import Workspace, trusted_workspace
 
 
 def processors() -> int:
     """How many processors this process may use; in a container, fewer than the machine has."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
+
+
+def index_work_tree(
+    repo: Path, *, full: bool, continue_on_error: bool, line_counts: bool, progress: Progress
+) -> IndexSummary:
+    """Bring the index of the repository at `repo` up to date, with a row in its record.
+
+    Raises:
+        RepositoryError: there is no repository.
+        ConfigError: the configuration is wrong.
+        IndexingError: a file cannot be read, and `continue_on_error` is not set.
+    """
+    listing = list_work_tree(repo)
+    workspace = trusted_workspace(listing.top)
+    workspace.create()
+    digest = digest_of(workspace.config)
+    return index_recorded(
+        workspace.repo,
+        partial(
+            index_repository,
+            workspace.repo,
+            config=_bounds(workspace, digest),
+            jobs=processors(),
+            full=full,
+            continue_on_error=continue_on_error,
+            line_counts=line_counts,
+            listing=listing,
+            digest=digest,
+            progress=progress,
+        ),
+        note=lambda row, generated: write_event(workspace.repo, append_index_run, row, generated),
+        now=utc_now,
+    )
+
+
+def _bounds(workspace: Workspace, digest: str) -> Bounds:
+    """The index's part of the configuration; the whole file is validated only if it changed since the last index."""
+    known = recall(workspace.curated, digest)
+    if known is not None:
+        return known
+    from clean_room_agent.app.settings import Overrides, load_settings
+
+    return load_settings(workspace.config, Overrides(), optional=True).index
 
 
 def index_recorded(

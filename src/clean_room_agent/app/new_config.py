@@ -1,5 +1,6 @@
-"""The values of a new configuration: given, found, or asked for; and the file that holds them."""
+"""Gathers the values of a new configuration (from flags, discovery and the user), and writes the file."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -9,9 +10,10 @@ from clean_room_agent.app import discovery
 from clean_room_agent.app.config_file import render_config
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.errors import ModelError, UsageError
-from clean_room_agent.llm.config import CLOUD, is_cloud_tag
+from clean_room_agent.llm.config import CLOUD, Provider, is_cloud_tag
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, working_bubblewrap
 from clean_room_agent.sandbox.config import Mode
+from clean_room_agent.trust import trust
 from clean_room_agent.workspace import Workspace
 
 RESERVE = 4
@@ -51,6 +53,50 @@ class Answers(Protocol):
 
     def tell(self, text: str) -> None:
         """A line for the person."""
+
+
+def given_values(
+    below: Mapping[str, Mapping[str, Any]],
+    *,
+    base_url: str | None,
+    provider: Provider | None,
+    api_key_env: str | None,
+    coding: str | None,
+    reasoning: str | None,
+    test_command: str | None,
+    context_window: int | None,
+    reserved_tokens: int | None,
+    sandbox: Mode | None,
+) -> Given:
+    """The values of flags over those of the user's own configuration, `below`."""
+    models, budget = below.get("models", {}), below.get("budget", {})
+    base_url = base_url or models.get("base_url")
+    return Given(
+        server=discovery.Wanted(
+            base_url=discovery.with_scheme(base_url) if base_url else None,
+            provider=provider or models.get("provider"),
+            api_key_env=api_key_env or models.get("api_key_env"),
+            ollama_host=os.environ.get("OLLAMA_HOST", ""),
+        ),
+        coding=coding or models.get("coding"),
+        reasoning=reasoning or models.get("reasoning"),
+        test_command=test_command or below.get("testing", {}).get("test_command"),
+        context_window=context_window or budget.get("context_window"),
+        reserved_tokens=budget.get("reserved_tokens") if reserved_tokens is None else reserved_tokens,
+        sandbox=sandbox or below.get("sandbox", {}).get("mode"),
+    )
+
+
+def trust_workspace(workspace: Workspace) -> None:
+    """Trust the `.clean_room` folder that is there, whoever made it.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if not workspace.folder.exists():
+        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` makes it")
+    trust(workspace.folder)
+    workspace.create()
 
 
 def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, dict[str, Any]]:

@@ -1,20 +1,49 @@
 """Report pages: a run or all of them as one HTML file, and where it may be written."""
 
+import contextlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.app.token_estimators import read_estimators
+from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 from clean_room_agent.report.call_texts import call_texts, result_diffs
 from clean_room_agent.report.causes import ending_on_record
-from clean_room_agent.report.trace import Chosen, RunTrace
+from clean_room_agent.report.trace import Chosen, RunTrace, read_trace
 from clean_room_agent.report.values import change_texts
 from clean_room_agent.report.windows import window_accounts
 from clean_room_agent.workspace import Workspace, is_held, private_folder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page before it is written."""
+
+    name: str
+    """A short id, or "all"."""
+    task_id: str
+    """"" for the page of all runs."""
+    html: str
+
+
+def make_page(workspace: Workspace, run: str, *, of_all: bool, safe: Callable[[str], str]) -> Page:
+    """The page of `run`, or of all runs; `safe` takes out of each text what must not be shown.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        if of_all:
+            return Page(name="all", task_id="", html=page_of_all(conn, safe))
+        task_id = find_task(conn, run)
+        trace = as_it_stands(workspace, read_trace(conn, task_id))
+        return Page(name=short_id(task_id), task_id=task_id, html=page_of_run(conn, workspace, trace, safe))
 
 
 def page_of_run(conn: Connection, workspace: Workspace, trace: RunTrace, safe: Callable[[str], str]) -> str:

@@ -26,6 +26,7 @@ from clean_room_agent.llm.transports.replay import (
     ReplayThenLive,
     ReplayTransport,
     dump_calls,
+    load_calls,
 )
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.orchestrator.run import PlanGiven
@@ -47,6 +48,16 @@ class Recording:
         return tuple(
             dict.fromkeys(call.site.identity.pass_id for call in self.calls if call.site.identity.pass_id)
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """Calls that were written to a file."""
+
+    task_id: str
+    calls: int
+    altered: bool
+    """Whether redaction changed an answer, so that the file may not replay."""
 
 
 def require_same(row: OrchestratorRunRow, before: str, summary: RunSummary) -> None:
@@ -119,8 +130,8 @@ def _leave_nothing(repository: Repository, task_id: str) -> None:
         delete_ref(repository, ref)
 
 
-def read_recording(workspace: Workspace, prefix: str) -> Recording:
-    """The run whose id begins with `prefix`.
+def read_recording(workspace: Workspace, prefix: str, file: Path | None = None) -> Recording:
+    """The run whose id begins with `prefix`, with its answers from the record or from an exported `file`.
 
     Raises:
         UsageError: there is none, or it is no solve that began.
@@ -135,7 +146,11 @@ def read_recording(workspace: Workspace, prefix: str) -> Recording:
         row = replace(
             row, config=json.dumps(recorded_config(conn, row))
         )  # a resumed run ended with the newest
-        return Recording(row=row, calls=list_calls(conn, task_id), given=given_to(conn, task_id))
+        if file is None:
+            calls = list_calls(conn, task_id)
+        else:
+            calls = load_calls(file.read_text(encoding="utf-8"), source=str(file))
+        return Recording(row=row, calls=calls, given=given_to(conn, task_id))
 
 
 def replay_same(workspace: Workspace, found: Recording, observer: Observer) -> tuple[RunSummary, str]:
@@ -180,8 +195,8 @@ def export_calls(
     prefix: str,
     target: Path,
     redacted: Callable[[tuple[ModelCall, ...]], tuple[ModelCall, ...]],
-) -> tuple[str, int, bool]:
-    """The run's answers are in `target`; its id, how many, and whether `redacted` changed one, so that it may not play."""
+) -> Exported:
+    """Write the run's calls to `target`, each as `redacted` returns it."""
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
         task_id = find_task(conn, prefix)
         calls = list_calls(conn, task_id)
@@ -191,4 +206,4 @@ def export_calls(
         (one.answer.response, one.answer.thinking) != (two.answer.response, two.answer.thinking)
         for one, two in zip(shown, calls, strict=True)
     )
-    return task_id, len(calls), altered
+    return Exported(task_id=task_id, calls=len(calls), altered=altered)

@@ -1,23 +1,19 @@
-"""The parts of `cra train-plan` and `cra curate-data`, built from the configuration."""
+"""What `cra train-plan` and `cra curate-data` read runs with, and the making of a dataset from them."""
 
 import contextlib
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clean_room_agent.app import wiring
-from clean_room_agent.db.raw.training import append_training_plan, get_training_plan
-from clean_room_agent.errors import UsageError
-
-if TYPE_CHECKING:
-    from clean_room_agent.training.plan import TrainingPlan
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.errors import ConfigError
+from clean_room_agent.db.raw.training import append_training_plan, get_training_plan
+from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.retrieval.config import split_stages
@@ -25,6 +21,10 @@ from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.pipeline import Pipeline
 from clean_room_agent.training.stage_source import LogSource
 from clean_room_agent.workspace import Workspace
+
+if TYPE_CHECKING:
+    from clean_room_agent.training.curate import Curated
+    from clean_room_agent.training.plan import TrainingPlan
 
 TRAINING_PROMPTS = frozenset({"target_judgment", "train_plan", "curate_data"})
 TARGETS = tuple(prompt.name for prompt in PROMPTS if prompt.name not in TRAINING_PROMPTS)
@@ -34,7 +34,7 @@ NEEDED = ("models", "budget")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingParts:
-    """What both commands have open."""
+    """The record, a model and the logs, open for both commands."""
 
     pipeline: Pipeline
     source: LogSource
@@ -132,3 +132,64 @@ def store_plan(parts: TrainingParts, plan: "TrainingPlan") -> int:
         plan, task_id=pipeline.session.task_id, raw=plan.model_dump_json(), now=pipeline.record.now()
     )
     return pipeline.record.write(append_training_plan, row)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CurationRequest:
+    """Which dataset is wanted, and where."""
+
+    plan: str | None
+    """A plan's number in the record, or its file."""
+    target: str | None
+    """In place of a plan: a prompt's name."""
+    folder: Path | None
+    """None: `dataset-TARGET` in the current folder."""
+    trainer: str
+    """The trainer whose format it gets."""
+    stages: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CuratedData:
+    """What came of a request."""
+
+    curated: "Curated"
+    target: str
+    plan_id: int
+
+
+def curate_data(
+    workspace: Workspace, settings: Settings, request: CurationRequest, progress: Callable[[int, int], None]
+) -> CuratedData:
+    """Make a dataset from the record, and store its plan there if it is new.
+
+    Raises:
+        UsageError: the extra `data` is missing, there is no such plan, or the folder is not free.
+    """
+    from clean_room_agent.training.dataset_filters import require_extra
+
+    require_extra()
+    from clean_room_agent.redaction import Redactor, secret_values
+    from clean_room_agent.training.curate import curate
+    from clean_room_agent.training.dataset import require_free
+    from clean_room_agent.training.dataset_formats import FORMATS
+
+    names = stage_names(request.stages, "data_selection")
+    with training_parts(workspace, settings, progress) as parts:
+        plan, plan_id = plan_for(parts, request.plan, request.target)
+        folder = request.folder or Path(f"dataset-{plan.target}")
+        require_free(folder)
+        plan_id = plan_id or store_plan(parts, plan)
+        role = parts.source.prompts[plan.target].role
+        curated = curate(
+            parts.pipeline,
+            parts.source,
+            plan,
+            plan_id,
+            folder,
+            FORMATS[request.trainer],
+            redactor=Redactor(workspace.secret_key, secret_values(os.environ)),
+            count=lambda text: parts.pipeline.models.count(text, role),
+            stages=names,
+        )
+    return CuratedData(curated=curated, target=plan.target, plan_id=plan_id)

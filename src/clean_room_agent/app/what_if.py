@@ -1,5 +1,6 @@
 """What another model would have answered: a recorded stage's questions asked again, exactly, and the answers compared."""
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +14,10 @@ from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.ids import new_task_id, relative_pass
 from clean_room_agent.artifacts.model_calls import ModelCall
-from clean_room_agent.db.raw.decisions import DecisionRow
+from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.calls import list_calls
+from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError, WindowExceeded
 from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.llm.client import ModelClient
@@ -25,7 +29,6 @@ from clean_room_agent.report.values import plain
 from clean_room_agent.workspace import Workspace
 
 KNOWN = {prompt.name: prompt for prompt in PROMPTS}
-SHOWN_CHARS = 120
 OPTION = re.compile(r"^={5,} candidate (\d+): (.+)$", re.MULTILINE)
 
 
@@ -74,6 +77,8 @@ class Compared:
 class WhatIf:
     """All questions of one stage."""
 
+    replay_of: str
+    """The task id of the recorded run."""
     stage: str
     model: str
     recorded: tuple[str, ...]
@@ -100,16 +105,18 @@ def ask_other(
     *,
     stage: str,
     model: str,
-    calls: Sequence[ModelCall],
-    decisions: Sequence[DecisionRow],
+    run: str,
     progress: Callable[[int, int], None],
 ) -> WhatIf:
-    """The questions of `stage` (a stage's name or a prompt's) among `calls`, asked of `model` at the configured server.
+    """The questions of `stage` (a stage's name or a prompt's) in `run`, asked of `model` at the configured server.
 
     Raises:
-        UsageError: the recording has no such stage; the message names those that it has.
+        UsageError: there is no such run, or it has no such stage; the message names those that it has.
         ModelError: the server's failure.
     """
+    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
+        replay_of = find_task(conn, run)
+        calls, decisions = list_calls(conn, replay_of), list_decisions(conn, replay_of)
     questions = list(_questions(stage, calls))
     if not questions:
         has = sorted(
@@ -132,68 +139,13 @@ def ask_other(
             progress(number, len(questions))
             compared.append(_compare(access.models, question, task_id, decisions))
     return WhatIf(
+        replay_of=replay_of,
         stage=stage,
         model=model,
         recorded=tuple(sorted({question.first.model.tag for question in questions})),
         task_id=task_id,
         compared=tuple(compared),
     )
-
-
-def as_object(found: WhatIf, *, replay_of: str) -> dict[str, Any]:
-    """The comparison as `--json` answers it."""
-    return {
-        "replay_of": replay_of,
-        "task_id": found.task_id,
-        "stage": found.stage,
-        "model": found.model,
-        "recorded_models": found.recorded,
-        "agree": sum(each.agree for each in found.compared),
-        "differ": sum(not each.agree for each in found.compared),
-        "then": _totals([each.then for each in found.compared]),
-        "now": _totals([each.now for each in found.compared]),
-        "questions": [
-            {
-                "pass": each.pass_id,
-                "prompt": each.prompt,
-                "item": each.item,
-                "call_id": each.call_id,
-                "decides": each.decides,
-                "agree": each.agree,
-                "then": _side(each.then),
-                "now": _side(each.now),
-            }
-            for each in found.compared
-        ],
-    }
-
-
-def render(found: WhatIf) -> str:
-    """The comparison for a person: a line a question, what differs in full, the sums at the end."""
-    lines = [f"{found.stage}: asked again of {found.model}; recorded with {', '.join(found.recorded)}", ""]
-    for each in found.compared:
-        where = " ".join(part for part in (each.pass_id or "(task)", each.prompt, each.item) if part)
-        if each.agree:
-            lines.append(f"agree   {where}: {_shown(each.now.answer)}")
-            continue
-        lines.append(f"DIFFER  {where}")
-        lines += [
-            f"          then {then}\n          now  {now}"
-            for then, now in _parts(each.then.answer, each.now.answer, each.options)
-        ]
-        if each.decides:
-            lines.append(f"          it decided about {', '.join(each.decides)}")
-    then, now = (
-        _totals(sides) for sides in zip(*((each.then, each.now) for each in found.compared), strict=True)
-    )
-    agreed = sum(each.agree for each in found.compared)
-    lines += ["", f"{agreed} of {len(found.compared)} agree"]
-    lines += [
-        f"{name}: {figures['prompt_tokens']:,} + {figures['completion_tokens']:,} tokens, {figures['latency_ms']:,} ms, "
-        f"{figures['unreadable']} unreadable"
-        for name, figures in (("then", then), ("now ", now))
-    ]
-    return "\n".join(lines)
 
 
 def _questions(stage: str, calls: Sequence[ModelCall]) -> Iterator[_Question]:
@@ -304,58 +256,9 @@ def _essence(answer: Any) -> Any:
     """What of an answer counts when two are compared."""
     if isinstance(answer, Choice):
         return answer.word
-    return BadAnswer if isinstance(answer, BadAnswer) else _plain(answer)
+    return BadAnswer if isinstance(answer, BadAnswer) else plain_answer(answer)
 
 
-def _plain(answer: Any) -> Any:
+def plain_answer(answer: Any) -> Any:
+    """An answer as JSON has it."""
     return answer.model_dump(mode="json") if isinstance(answer, BaseModel) else plain(answer)
-
-
-def _shown(answer: Any) -> str:
-    if isinstance(answer, Choice):
-        return answer.word if answer.confidence is None else f"{answer.word} ({answer.confidence:.2f})"
-    if isinstance(answer, BadAnswer):
-        return f"unreadable: {answer.fault}"
-    return _short(_plain(answer))
-
-
-def _parts(then: Any, now: Any, options: Mapping[int, str]) -> Iterator[tuple[str, str]]:
-    """Where two answers differ: field by field where both have fields; numbers of options by their names."""
-    old, new = _plain(then), _plain(now)
-    if isinstance(then, BaseModel) and isinstance(now, BaseModel):
-        for name in sorted(old.keys() | new.keys()):
-            if old.get(name) != new.get(name):
-                yield f"{name}: {_named(old.get(name), options)}", f"{name}: {_named(new.get(name), options)}"
-    else:
-        yield _shown(then), _shown(now)
-
-
-def _named(value: Any, options: Mapping[int, str]) -> str:
-    if options and isinstance(value, list) and all(isinstance(number, int) for number in value):
-        return ", ".join(options.get(number, f"{number} (no option)").strip() for number in value) or "none"
-    return _short(value)
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text)} characters)"
-
-
-def _totals(sides: Sequence[Side]) -> dict[str, int]:
-    return {
-        "prompt_tokens": sum(side.prompt_tokens or 0 for side in sides),
-        "completion_tokens": sum(side.completion_tokens or 0 for side in sides),
-        "latency_ms": sum(side.latency_ms for side in sides),
-        "unreadable": sum(isinstance(side.answer, BadAnswer) for side in sides),
-    }
-
-
-def _side(side: Side) -> dict[str, Any]:
-    readable = not isinstance(side.answer, BadAnswer)
-    return {
-        "answer": _plain(side.answer) if readable else None,
-        "unreadable": "" if readable else side.answer.fault,
-        "prompt_tokens": side.prompt_tokens,
-        "completion_tokens": side.completion_tokens,
-        "latency_ms": side.latency_ms,
-    }

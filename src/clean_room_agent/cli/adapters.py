@@ -7,41 +7,25 @@ import click
 from clean_room_agent.app import adapters
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.adapters import list_rows, tell, tell_evaluation
-from clean_room_agent.db.raw.training import (
-    list_adapters,
-    list_evaluations,
-)
 from clean_room_agent.errors import UsageError
 
+ALSO = (
+    "Another prompt to evaluate the adapter on; it must not do worse there. Repeatable. Prompts that the configuration "
+    "assigns to the adapter are always included."
+)
+CLONE = "Another clone that rows of edits come from. Repeatable. Its tests are run if its own configuration names a test_command."
+DATASET = "The dataset with the held-out split; by default the one it was trained on."
+BASE = "The base model's GGUF file, if the server needs one to build on."
+EXISTING_FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
+EXISTING_FOLDER = click.Path(path_type=Path, file_okay=False, exists=True)
+FOLDER = click.Path(path_type=Path, file_okay=False)
 adapter_argument = click.argument("adapter", type=options.ADAPTER, metavar="ADAPTER")
-also_option = click.option(
-    "--also",
-    multiple=True,
-    type=options.PROMPT,
-    metavar="PROMPT",
-    help="Another prompt that the adapter is to answer, and must not be worse at; several times. Those that the "
-    "configuration gives it are always asked.",
-)
-dataset_option = click.option(
-    "--dataset",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="The dataset with the held-out split; by default the one it was trained on.",
-)
-base_option = click.option(
-    "--base-gguf",
-    type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="The GGUF file that the base model is served from, where one must be made of it.",
-)
+dataset_option = click.option("--dataset", type=FOLDER, help=DATASET)
+base_option = click.option("--base-gguf", type=EXISTING_FILE, help=BASE)
 
 
-clone_option = click.option(
-    "--clone",
-    "clones",
-    multiple=True,
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="A clone that rows of edits come from, beside this repository; several times. Its tests are run where its own "
-    "configuration names a test_command.",
-)
+def _shared(command: options.CommandT) -> options.CommandT:
+    return options.repo_option(options.json_option(options.exact_option(command)))
 
 
 @click.group()
@@ -50,29 +34,20 @@ def command() -> None:
 
 
 @command.command(name="list")
-@options.repo_option
-@options.json_option
-@options.exact_option
+@_shared
 def list_command(repo: Path, as_json: bool) -> int:
-    """List every adapter with its evaluations, and which of them answer. Ends with 0; 2: the configuration."""
-    with adapters.open_adapters(repo) as parts:
-        rows = [
-            (each, parts.record.write(list_evaluations, each.id))
-            for each in parts.record.write(list_adapters)
-        ]
-    list_rows(rows, as_json=as_json)
+    """List every adapter with its evaluations, and mark those in use."""
+    list_rows(adapters.list_evaluated(repo), as_json=as_json)
     return 0
 
 
 @command.command()
 @adapter_argument
-@also_option
+@click.option("--also", multiple=True, type=options.PROMPT, metavar="PROMPT", help=ALSO)
 @dataset_option
-@clone_option
+@click.option("--clone", "clones", multiple=True, type=EXISTING_FOLDER, help=CLONE)
 @base_option
-@options.repo_option
-@options.json_option
-@options.exact_option
+@_shared
 def evaluate(
     adapter: str,
     also: tuple[str, ...],
@@ -82,10 +57,9 @@ def evaluate(
     repo: Path,
     as_json: bool,
 ) -> int:
-    """Ask base and adapter the same held-out questions, and judge by the gate whether the adapter is better.
+    """Ask the base and the adapter the same held-out questions, and let the gate decide whether the adapter is better.
 
-    Ends with 0 where it passed, else with 1; 2: the command, the configuration, the data or a missing file; 3: the model
-    server.
+    Exit codes: 0 it passed, 1 it did not, 2 usage, configuration, data or a missing file, 3 model server.
     """
     row, made = adapters.evaluate(
         repo,
@@ -108,15 +82,13 @@ def evaluate(
 )
 @dataset_option
 @base_option
-@options.repo_option
-@options.json_option
-@options.exact_option
+@_shared
 def deploy(
     adapter: str, reason: str | None, dataset: Path | None, base_gguf: Path | None, repo: Path, as_json: bool
 ) -> int:
-    """Have the adapter answer for its prompt, once it passed `cra adapters evaluate`.
+    """Use the adapter for its prompt, once it has passed `cra adapters evaluate`.
 
-    Ends with 0; 2: the gate was not passed, or the command, the configuration or a file is not fit; 3: the model server.
+    Exit codes: 0 deployed, 2 it has not passed, or usage, configuration or a file, 3 model server.
     """
     if reason is not None and not reason.strip():
         raise UsageError("--force needs a reason")
@@ -135,12 +107,8 @@ def deploy(
 
 @command.command()
 @adapter_argument
-@options.repo_option
-@options.json_option
-@options.exact_option
+@_shared
 def retire(adapter: str, repo: Path, as_json: bool) -> int:
-    """Take the adapter back: what it replaced answers again. Ends with 0; 2: it is not in force."""
-    with adapters.open_adapters(repo) as parts:
-        changed = parts.deployer.retire(parts.adapter(adapter))
-    tell(changed, as_json=as_json)
+    """Stop using the adapter; what it replaced is used again."""
+    tell(adapters.retire(repo, adapter), as_json=as_json)
     return 0

@@ -5,16 +5,8 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.apply_result import bring, take_out
-from clean_room_agent.app.clock import utc_now
-from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.app.apply_result import apply_run
 from clean_room_agent.cli import options, output
-from clean_room_agent.db.raw import events
-from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
-from clean_room_agent.db.raw.record import Record
-from clean_room_agent.db.raw.runs import find_task
-from clean_room_agent.errors import UsageError
-from clean_room_agent.git.repository import open_repository
 
 
 @click.command()
@@ -29,19 +21,7 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
     """
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
-    with Record.open(workspace.repo, clock=utc_now) as record:
-        task_id = record.write(find_task, run)
-        row = record.write(get_orchestrator_run, task_id)
-        if row is None or not row.result_commit:
-            raise UsageError(f"run {run} has no result to apply", hint=f"`cra show {run}` tells how it ended")
-        if any(event.kind == EventKind.DISCARDED for event in record.write(events.list_events, task_id)):
-            raise UsageError(
-                f"run {run} was discarded",
-                hint=f"`cra replay {run}` shows whether it comes out the same again",
-            )
-        repository = open_repository(workspace.repo)
-        move = take_out if undo else bring
-        paths = move(repository, record, task_id, base=row.snapshot_commit, commit=row.result_commit)
+    task_id, paths = apply_run(workspace, run, undo=undo)
     if as_json:
         output.answer_json({"task_id": task_id, "taken_back" if undo else "applied": paths})
     elif undo:

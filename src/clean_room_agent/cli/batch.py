@@ -1,6 +1,5 @@
 """`cra batch`: many solves, several at a time, from a file of JSON lines; started again, it goes on where it ended."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,32 +64,18 @@ def command(
     retry: bool,
     engine: str,
     repo: Path,
-    stages: str | None,
-    context_window: int | None,
-    reserved_tokens: int | None,
-    budget_config: Path | None,
-    max_attempts: int | None,
-    max_refinement_loops: int | None,
-    samples: int | None,
+    overrides: Overrides,
     as_json: bool,
 ) -> int:
     """The command."""
+    from clean_room_agent.app.batch_engine import run_jobs
     from clean_room_agent.app.batch_tasks import read_jobs
 
     if engine == "ray":
         require_extras("cluster")
-    overrides = Overrides(
-        context_window=context_window,
-        reserved_tokens=reserved_tokens,
-        budget_config=budget_config.absolute() if budget_config else None,
-        stages=stages,
-        max_attempts=max_attempts,
-        max_refinement_loops=max_refinement_loops,
-        samples=samples,
-    )
     batch = read_jobs(tasks, repo=repo, batch=name or tasks.stem, overrides=overrides, retry=retry)
     outcomes: list[JobOutcome] = []
-    for outcome in _outcomes(engine, jobs, batch):
+    for outcome in run_jobs(batch, engine=engine, parallel=jobs, begun=_tell_begun):
         outcomes.append(outcome)
         if as_json:
             output.answer_json_line(as_object(outcome))
@@ -103,18 +88,6 @@ def command(
         output.console().print(table(sanitized(tuple(outcomes))), highlight=False)
         output.answer(verdict(summary(batch, outcomes, code)))
     return code
-
-
-def _outcomes(engine: str, jobs: int, batch: "Sequence[BatchJob]") -> "Iterator[JobOutcome]":
-    from clean_room_agent.app.batch_worker import solve_job
-
-    if engine == "ray":
-        from clean_room_agent.training.cluster import call_on_ray
-
-        return call_on_ray(solve_job, batch, jobs)
-    from clean_room_agent.app.batch_engine import LocalEngine
-
-    return LocalEngine(jobs, _tell_begun).run(batch)
 
 
 def _tell_begun(job: "BatchJob") -> None:

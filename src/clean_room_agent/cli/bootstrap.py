@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.bootstrap import Part, Wanted, make_units, making_of, write_pairs
+from clean_room_agent.app.bootstrap import Part, Target, Unfinished, Wanted, bootstrap
 from clean_room_agent.app.indexing import processors
 from clean_room_agent.app.package_extras import ENGINES, require_extras
 from clean_room_agent.app.settings import Overrides
@@ -75,10 +75,7 @@ def command(
     manifest: Path | None,
     target: Path,
     repo: Path,
-    stages: str | None,
-    context_window: int | None,
-    reserved_tokens: int | None,
-    budget_config: Path | None,
+    overrides: Overrides,
     form: str,
     exclude: Path | None,
     licences: tuple[str, ...],
@@ -95,16 +92,7 @@ def command(
     Begun again, it goes on where it was stopped. The prompts are those of runs with this repository's configuration.
     """
     require_extras("data", *(["cluster"] if engine == "ray" else []))
-    from clean_room_agent.training.bootstrap import assemble
-    from clean_room_agent.training.dataset import require_free
-
     workspace = wiring.workspace_of(repo)
-    overrides = Overrides(
-        context_window=context_window,
-        reserved_tokens=reserved_tokens,
-        budget_config=budget_config,
-        stages=stages,
-    )
     settings = wiring.offline_settings(workspace, overrides, output.aside)
     wanted = Wanted(
         repositories=repositories,
@@ -117,15 +105,10 @@ def command(
         engine=engine,
         jobs=jobs or processors(),
     )
-    making = making_of(settings, licences)
-    require_free(target)
-    workspace.create()
     with contextlib.closing(output.ProgressBar("bootstrap")) as bar:
-        mined, excluded, left = make_units(wanted, making, bar)
-    if left:
-        tell_waiting(len(mined.units), left, as_json=as_json)
+        made = bootstrap(workspace, settings, wanted, Target(folder=target, form=form), licences, bar)
+    if isinstance(made, Unfinished):
+        tell_waiting(made, as_json=as_json)
         return 0
-    assembled = assemble(wanted.shards, mined, making)
-    written, numbers = write_pairs(target, assembled, mined, making, settings, form, workspace)
-    answer(mined, assembled, written, numbers, excluded, as_json=as_json)
-    return 0 if written else 1
+    answer(made, as_json=as_json)
+    return 0 if made.written else 1

@@ -4,26 +4,11 @@ from pathlib import Path
 
 import click
 
-from clean_room_agent.app.bug_report import (
-    Part,
-    _default_place,
-    _parts,
-    _record,
-    _redactor,
-    _run_parts,
-    _task,
-    _text,
-    _workspace,
-    archive,
-    cleaner,
-    listing,
-    readme,
-)
+from clean_room_agent.app.bug_report import archive, listing, make_report
 from clean_room_agent.artifacts.ids import NEWEST_RUN
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
-from clean_room_agent.errors import RecordError, SchemaError, UsageError
-from clean_room_agent.report.values import change_texts
+from clean_room_agent.errors import UsageError
 
 LEFT_OUT = """\
 Not in it: your files, your name, the machine's name, and,
@@ -61,39 +46,27 @@ def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bo
     """
     if place is not None and place.exists():
         raise UsageError(f"{place} is there already", hint="name another file: -o FILE")
-    workspace, why_not = _workspace(repo)
-    redactor = _redactor(workspace)
-    clean = cleaner(redactor, workspace)
-    parts = [*_parts(repo, workspace, why_not)]
-    task_id = None
-    try:
-        with _record(workspace) as conn:
-            task_id = None if conn is None else _task(conn, run)
-            parts += _run_parts(conn, task_id, prompts=prompts)
-    except (RecordError, SchemaError) as error:
-        parts.append(
-            Part(name="record.txt", holds="why the record cannot be read", value=f"{error.message}\n")
-        )
-    files = [(part, _text(change_texts(part.value, clean))) for part in parts]
-    path = place or _default_place(workspace, task_id)
-    data = archive([("README.txt", readme(files)), *((part.name, text) for part, text in files)])
-    atomic_write(path, data, private=True)
+    made = make_report(repo, run, prompts=prompts)
+    path = place or made.default_place
+    atomic_write(path, archive(made.files), private=True)
     if as_json:
-        told = [{"name": part.name, "bytes": len(text.encode()), "holds": part.holds} for part, text in files]
+        told = [
+            {"name": part.name, "bytes": len(text.encode()), "holds": part.holds} for part, text in made.files
+        ]
         output.answer_json(
             {
                 "path": str(path),
-                "task_id": task_id,
+                "task_id": made.task_id,
                 "files": told,
-                "secrets_replaced": redactor.count,
+                "secrets_replaced": made.secrets_replaced,
                 "sent": False,
             }
         )
         return 0
     count = (
-        f"{redactor.count} secret{' was' if redactor.count == 1 else 's were'} replaced.\n"
-        if redactor.count
+        f"{made.secrets_replaced} secret{' was' if made.secrets_replaced == 1 else 's were'} replaced.\n"
+        if made.secrets_replaced
         else ""
     )
-    output.answer(f"{path}\n\n{listing(files)}\n\n{LEFT_OUT}\n{count}{SENT}")
+    output.answer(f"{path}\n\n{listing(made.files)}\n\n{LEFT_OUT}\n{count}{SENT}")
     return 0

@@ -1,6 +1,5 @@
 """`cra init`: find the model server and the tests, and write a complete, commented configuration."""
 
-import os
 import sys
 from pathlib import Path
 from typing import get_args
@@ -9,7 +8,7 @@ import click
 
 from clean_room_agent.app import discovery, wiring
 from clean_room_agent.app.config_file import render_config
-from clean_room_agent.app.new_config import Given, gather, write_config
+from clean_room_agent.app.new_config import gather, given_values, trust_workspace, write_config
 from clean_room_agent.app.settings import read_user_config, user_config_file
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.init import Answers, try_tests
@@ -17,7 +16,6 @@ from clean_room_agent.errors import UsageError
 from clean_room_agent.git.repository import find_top
 from clean_room_agent.llm.config import Provider
 from clean_room_agent.sandbox.config import Mode
-from clean_room_agent.trust import trust as trust_folder
 from clean_room_agent.workspace import Workspace
 
 
@@ -84,21 +82,17 @@ def command(
     if workspace.config.exists() and not force:
         raise UsageError(f"{workspace.config} is there already", hint="edit it, or replace it with --force")
     below = read_user_config()
-    models, budget = below.get("models", {}), below.get("budget", {})
-    base_url = base_url or models.get("base_url")
-    given = Given(
-        server=discovery.Wanted(
-            base_url=discovery.with_scheme(base_url) if base_url else None,
-            provider=provider or models.get("provider"),
-            api_key_env=api_key_env or models.get("api_key_env"),
-            ollama_host=os.environ.get("OLLAMA_HOST", ""),
-        ),
-        coding=coding or models.get("coding"),
-        reasoning=reasoning or models.get("reasoning"),
-        test_command=test_command or below.get("testing", {}).get("test_command"),
-        context_window=context_window or budget.get("context_window"),
-        reserved_tokens=budget.get("reserved_tokens") if reserved_tokens is None else reserved_tokens,
-        sandbox=sandbox or below.get("sandbox", {}).get("mode"),
+    given = given_values(
+        below,
+        base_url=base_url,
+        provider=provider,
+        api_key_env=api_key_env,
+        coding=coding,
+        reasoning=reasoning,
+        test_command=test_command,
+        context_window=context_window,
+        reserved_tokens=reserved_tokens,
+        sandbox=sandbox,
     )
     answers = Answers(accept=yes, ask=not yes and sys.stdin.isatty())
     values = gather(workspace, given, answers)
@@ -113,9 +107,6 @@ def command(
 
 
 def _trust(workspace: Workspace) -> int:
-    if not workspace.folder.exists():
-        raise UsageError(f"there is no {workspace.folder}", hint="`cra init` makes it")
-    trust_folder(workspace.folder)
-    workspace.create()
-    output.answer(f"{workspace.folder} is used from now on, as it stands here")
+    trust_workspace(workspace)
+    output.answer(f"{workspace.folder} is trusted from now on, as it is now")
     return 0

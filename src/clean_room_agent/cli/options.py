@@ -1,6 +1,8 @@
 """Options that several commands share."""
 
-from collections.abc import Callable, Sequence
+import dataclasses
+import functools
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -97,44 +99,61 @@ issue_option = click.option(
 
 
 def budget_options(command: CommandT) -> CommandT:
-    """Add the flags that say over the file how large contexts are and which stages fill them."""
-    options = (
-        click.option("--stages", type=STAGES, help="Retrieval stages in order, e.g. scope,precision."),
-        click.option("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window."),
-        click.option(
+    """Add the flags for the size of contexts and the stages that fill them; the command gets them in `overrides`."""
+    options = {
+        "stages": click.option(
+            "--stages", type=STAGES, help="Retrieval stages in order, e.g. scope,precision."
+        ),
+        "context_window": click.option(
+            "--context-window", type=click.IntRange(min=1), help="Tokens of the models' window."
+        ),
+        "reserved_tokens": click.option(
             "--reserved-tokens", type=click.IntRange(min=0), help="Tokens kept for task, framing and answer."
         ),
-        click.option(
+        "budget_config": click.option(
             "--budget-config",
             type=click.Path(path_type=Path, dir_okay=False),
             help="A TOML file with context_window and reserved_tokens, in place of the two flags.",
         ),
-    )
-    return _with(command, options)
+    }
+    return _with_overrides(command, options)
 
 
 def attempt_options(command: CommandT) -> CommandT:
-    """Add the flags that say over the file how hard a step is tried."""
-    options = (
-        click.option("--max-attempts", type=click.IntRange(min=1), help="Attempts at one step."),
-        click.option(
+    """Add the flags for how often a step is tried; the command gets them in `overrides`."""
+    options = {
+        "max_attempts": click.option(
+            "--max-attempts", type=click.IntRange(min=1), help="Attempts at one step."
+        ),
+        "max_refinement_loops": click.option(
             "--max-refinement-loops",
             type=click.IntRange(min=0),
             help="Times a step may ask for what its context lacked.",
         ),
-        click.option(
+        "samples": click.option(
             "--samples",
             type=click.IntRange(min=1),
             help="Answers that an attempt may draw from one prompt; the tests choose among them.",
         ),
-    )
-    return _with(command, options)
+    }
+    return _with_overrides(command, options)
 
 
-def _with(command: CommandT, options: Sequence[Callable[[CommandT], CommandT]]) -> CommandT:
-    for option in reversed(options):
-        command = option(command)
-    return command
+def _with_overrides(command: CommandT, options: Mapping[str, Callable[[Any], Any]]) -> CommandT:
+    """The command with these options, whose values reach it as fields of its argument `overrides`."""
+
+    @functools.wraps(command)
+    def with_overrides(**arguments: Any) -> Any:
+        from clean_room_agent.app.settings import Overrides  # slow to import, and not every command needs it
+
+        given = {name: arguments.pop(name) for name in options}
+        before = arguments.pop("overrides", Overrides())
+        return command(**arguments, overrides=dataclasses.replace(before, **given))
+
+    decorated: Any = with_overrides
+    for option in reversed(list(options.values())):
+        decorated = option(decorated)
+    return decorated  # type: ignore[no-any-return]
 
 
 def task_text(task: str | None, issue: Any) -> str:

@@ -11,10 +11,9 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.plan_editing import edit_plan, require_editor
+from clean_room_agent.cli.plan_editing import final_plan, require_editor
 from clean_room_agent.cli.watching import watching
 from clean_room_agent.errors import CraError, UsageError
-from clean_room_agent.execute.written_plan import written_text
 from clean_room_agent.git.repository import list_files
 from clean_room_agent.workspace import Workspace
 
@@ -69,10 +68,7 @@ def command(
     task: str | None,
     repo: Path,
     issue: IO[str] | None,
-    stages: str | None,
-    context_window: int | None,
-    reserved_tokens: int | None,
-    budget_config: Path | None,
+    overrides: Overrides,
     target: Path | None,
     plan_file: Path | None,
     edit: bool,
@@ -84,12 +80,6 @@ def command(
     workspace = wiring.workspace_of(repo)
     if plan_file is not None and (task is not None or issue is not None):
         raise UsageError("--plan takes a plan that is there: give no TASK or --issue with it")
-    overrides = Overrides(
-        context_window=context_window,
-        reserved_tokens=reserved_tokens,
-        budget_config=budget_config,
-        stages=stages,
-    )
     if plan_file is not None and overrides != Overrides():
         raise UsageError("--plan asks no model: --stages and the budget's flags have nothing to do there")
     if edit:
@@ -103,12 +93,7 @@ def command(
     as_toml = target is not None and (
         target.suffix.lower() == ".toml" or (target == plan_file and source.text != "")
     )
-    paths = frozenset(list_files(workspace.repo))
-    plan, text = source.plan, source.text
-    if plan is not None and (edit or as_toml):
-        text = written_text(plan, paths)
-    if edit or plan is None:
-        text, plan = edit_plan(text, paths, written_from=plan)
+    plan, text = final_plan(source, frozenset(list_files(workspace.repo)), edit=edit, as_text=edit or as_toml)
     document = plan.model_dump_json(indent=2) + "\n"
     if target is not None:
         atomic_write(target, text if as_toml else document)
@@ -121,16 +106,9 @@ def command(
 def _make(
     workspace: Workspace, overrides: Overrides, task: str, events: IO[str] | None, verbose: int
 ) -> PlanArtifact:
-    """A new plan.
-
-    Raises:
-        CraError: none came.
-    """
     settings = load_settings(workspace.config, overrides)
     with watching(events, verbose=verbose, workspace=workspace) as observer:
         _, plan, reason = run_plan(workspace, settings, task, observer)
     if plan is None:
-        raise CraError(
-            f"no plan: {reason}", hint="say the task in other words, or name the files it is about"
-        )
+        raise CraError(f"no plan: {reason}", hint="rephrase the task, or name the files it is about")
     return plan

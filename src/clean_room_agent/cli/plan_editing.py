@@ -1,4 +1,4 @@
-"""A plan in the user's editor, until it can be followed or is given up."""
+"""Opens a plan in the user's editor, again and again until it is valid or given up."""
 
 import os
 import sys
@@ -8,10 +8,11 @@ from pathlib import Path
 
 import click
 
+from clean_room_agent.app.plan_run import PlanSource
 from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.cli import output
 from clean_room_agent.errors import ArtifactError, CraError, UsageError
-from clean_room_agent.execute.written_plan import read_written
+from clean_room_agent.execute.written_plan import read_written, written_text
 
 EDITORS = ("VISUAL", "EDITOR")
 
@@ -27,6 +28,18 @@ def require_editor() -> None:
             "--edit needs a terminal, or an editor in $VISUAL or $EDITOR",
             hint="leave --edit out and edit the file that -o writes",
         )
+
+
+def final_plan(
+    source: PlanSource, paths: Collection[str], *, edit: bool, as_text: bool
+) -> tuple[PlanArtifact, str]:
+    """The plan, edited if asked for, and (`as_text`) its text in TOML; `paths` are those in the tree."""
+    plan, text = source.plan, source.text
+    if plan is not None and as_text:
+        text = written_text(plan, paths)
+    if edit or plan is None:
+        text, plan = edit_plan(text, paths, written_from=plan)
+    return plan, text
 
 
 def edit_plan(

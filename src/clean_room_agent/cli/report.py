@@ -1,27 +1,17 @@
 """`cra report`: a run as one HTML page that needs nothing else."""
 
-import contextlib
 import os
 from pathlib import Path
 
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.pages import (
-    as_it_stands,
-    default_place,
-    page_of_all,
-    page_of_run,
-    require_replaceable,
-)
-from clean_room_agent.artifacts.ids import NEWEST_RUN, short_id
+from clean_room_agent.app.pages import default_place, make_page, require_replaceable
+from clean_room_agent.artifacts.ids import NEWEST_RUN
 from clean_room_agent.atomic_write import atomic_write
 from clean_room_agent.child_environment import absolute_entries
 from clean_room_agent.cli import options, output
-from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.errors import UsageError
-from clean_room_agent.report.trace import read_trace
 
 
 @click.command()
@@ -55,16 +45,14 @@ def command(
     wiring.require_record(workspace)
     if place is not None:
         require_replaceable(place, force=force)
-    with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        if of_all:
-            name, task_id, page = "all", "", page_of_all(conn, output.safe)
-        else:
-            found = find_task(conn, run.removeprefix("cra/") or NEWEST_RUN)
-            trace = as_it_stands(workspace, read_trace(conn, found))
-            name, task_id, page = short_id(found), found, page_of_run(conn, workspace, trace, output.safe)
-    path = place or default_place(workspace, name)
-    atomic_write(path, page, private=True)
-    told = {"task_id": task_id, "path": str(path.absolute()), "bytes": len(page.encode())}
+    page = make_page(workspace, run or NEWEST_RUN, of_all=of_all, safe=output.safe)
+    path = place or default_place(workspace, page.name)
+    atomic_write(path, page.html, private=True)
+    told: dict[str, object] = {
+        "task_id": page.task_id,
+        "path": str(path.absolute()),
+        "bytes": len(page.html.encode()),
+    }
     return tell(path, told, opened=opened, as_json=as_json)
 
 

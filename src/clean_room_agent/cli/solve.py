@@ -53,33 +53,18 @@ def command(
     task: str | None,
     repo: Path,
     issue: IO[str] | None,
-    stages: str | None,
-    context_window: int | None,
-    reserved_tokens: int | None,
-    budget_config: Path | None,
+    overrides: Overrides,
     plan_file: Path | None,
     meta_file: Path | None,
     apply_result: bool,
     resumed: str | None,
     hint: str | None,
-    max_attempts: int | None,
-    max_refinement_loops: int | None,
-    samples: int | None,
     events: IO[str] | None,
     as_json: bool,
     verbose: int,
 ) -> int:
     """Solve TASK: a branch cra/<id> whose tests pass, with its record. Your working tree stays as it is."""
     workspace = wiring.workspace_of(repo)
-    overrides = Overrides(
-        context_window=context_window,
-        reserved_tokens=reserved_tokens,
-        budget_config=budget_config,
-        stages=stages,
-        max_attempts=max_attempts,
-        max_refinement_loops=max_refinement_loops,
-        samples=samples,
-    )
     task_id: str | None = None
     if resumed is not None:
         if task is not None or issue is not None or plan_file is not None or meta_file is not None:

@@ -1,6 +1,7 @@
 """`cra train-plan`: what is worth an adapter, planned from the record."""
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -29,10 +30,7 @@ from clean_room_agent.cli.views.stats import waterfall_object
 def command(
     target: str | None,
     repo: Path,
-    stages: str | None,
-    context_window: int | None,
-    reserved_tokens: int | None,
-    budget_config: Path | None,
+    overrides: Overrides,
     place: Path | None,
     as_json: bool,
 ) -> int:
@@ -44,12 +42,9 @@ def command(
     from clean_room_agent.training.planning import make_training_plan
 
     workspace = wiring.workspace_of(repo)
-    overrides = Overrides(
-        context_window=context_window, reserved_tokens=reserved_tokens, budget_config=budget_config
-    )
-    names = stage_names(stages, "log_analysis")
+    names = stage_names(overrides.stages, "log_analysis")
     wiring.require_record(workspace)
-    settings = load_settings(workspace.config, overrides)
+    settings = load_settings(workspace.config, replace(overrides, stages=None))
     with (
         contextlib.closing(output.ProgressBar("reading runs")) as bar,
         training_parts(workspace, settings, bar.show) as parts,

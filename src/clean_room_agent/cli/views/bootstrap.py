@@ -1,4 +1,4 @@
-"""What `cra bootstrap` answers: the pairs and datasets that came of it, or the units that wait."""
+"""How `cra bootstrap` prints its result: the pairs and datasets, or how many units are still to do."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 from clean_room_agent.cli import output
 
 if TYPE_CHECKING:
-    from clean_room_agent.training.bootstrap import Assembled, Mined
+    from clean_room_agent.app.bootstrap import Bootstrapped, Unfinished
     from clean_room_agent.training.dataset import Written
 
 
-def tell_waiting(units: int, left: int, *, as_json: bool) -> None:
-    """How many units are made; the dataset comes with the last."""
+def tell_waiting(made: "Unfinished", *, as_json: bool) -> None:
+    """How many units are made; the last one writes the dataset."""
+    units, left = made.units, made.left
     if as_json:
         output.answer_json({"dataset": None, "units": units, "units_left": left})
     else:
@@ -20,16 +21,10 @@ def tell_waiting(units: int, left: int, *, as_json: bool) -> None:
         )
 
 
-def answer(
-    mined: "Mined",
-    assembled: "Assembled",
-    written: "Written | None",
-    numbers: Mapping[str, int],
-    excluded: tuple[str, ...],
-    *,
-    as_json: bool,
-) -> None:
-    """What came of the histories, and what was left out by its reason."""
+def answer(made: "Bootstrapped", *, as_json: bool) -> None:
+    """The commits and pairs, the datasets, and what was left out by its reason."""
+    mined, assembled, written, numbers = made.mined, made.assembled, made.written, made.numbers
+    excluded = made.excluded
     files = [] if written is None else [
         {"stage": file.stage, "split": file.split, "rows": file.rows, "path": file.path, "sha256": file.sha256}
         for file in written.files

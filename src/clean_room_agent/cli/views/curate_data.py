@@ -1,21 +1,18 @@
-"""What `cra curate-data` answers."""
+"""How `cra curate-data` prints a dataset: its files, and what was left out."""
 
-from typing import TYPE_CHECKING
-
+from clean_room_agent.app.training_parts import CuratedData
 from clean_room_agent.cli import output
 from clean_room_agent.report.values import plain
 
-if TYPE_CHECKING:
-    from clean_room_agent.training.curate import Curated
 
-
-def show(made: "Curated", target: str, plan_id: int, *, as_json: bool) -> None:
+def show(found: CuratedData, *, as_json: bool) -> None:
     """The dataset, or why there is none, and what was left out by its reason."""
+    made, target = found.curated, found.target
     if as_json:
         output.answer_json(
             {
                 "dataset_id": made.dataset_id,
-                "plan_id": plan_id,
+                "plan_id": found.plan_id,
                 "folder": made.written and str(made.written.folder),
                 "files": plain(made.written.files) if made.written else [],
                 "left_out": made.exclusions,

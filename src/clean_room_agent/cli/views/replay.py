@@ -1,12 +1,22 @@
-"""What `cra replay` answers."""
+"""How `cra replay` prints its result: the same, the first difference, or the answers of another model beside the recorded ones."""
 
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
+from clean_room_agent.app.replay import Exported
+from clean_room_agent.app.what_if import Side, WhatIf, plain_answer
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.cli import output
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
 from clean_room_agent.errors import ReplayMismatch
+from clean_room_agent.llm.answers import BadAnswer, Choice
 from clean_room_agent.report.summary import RunSummary
+
+SHOWN_CHARS = 120
 
 
 def mismatch_object(row: OrchestratorRunRow, mismatch: ReplayMismatch) -> dict[str, Any]:
@@ -56,3 +66,129 @@ def tell_from(row: OrchestratorRunRow, name: str, summary: RunSummary, before: s
         f"from {name} on with the configured models: {result.status.value} (then: {row.status.value}), "
         f"{'the same diff' if same else 'another diff'}\nlook into it: cra show {short_id(result.task_id)} --diff"
     )
+
+
+def tell_export(exported: Exported, target: Path, *, as_json: bool) -> None:
+    """Where the answers are, and whether they still replay."""
+    if exported.altered:
+        output.aside(
+            "answers that held secrets were redacted, so the file may not replay; --exact keeps them"
+        )
+    if as_json:
+        output.answer_json({"task_id": exported.task_id, "calls": exported.calls, "file": str(target)})
+    else:
+        output.answer(f"wrote {exported.calls} calls to {target}; it holds prompts, and so your code")
+
+
+def tell_comparison(found: WhatIf, *, as_json: bool) -> None:
+    """The answers of another model beside the recorded ones."""
+    if as_json:
+        output.answer_json(comparison_object(found))
+    else:
+        output.answer(render_comparison(found))
+
+
+def comparison_object(found: WhatIf) -> dict[str, Any]:
+    """The comparison as `--json` answers it."""
+    return {
+        "replay_of": found.replay_of,
+        "task_id": found.task_id,
+        "stage": found.stage,
+        "model": found.model,
+        "recorded_models": found.recorded,
+        "agree": sum(each.agree for each in found.compared),
+        "differ": sum(not each.agree for each in found.compared),
+        "then": _totals([each.then for each in found.compared]),
+        "now": _totals([each.now for each in found.compared]),
+        "questions": [
+            {
+                "pass": each.pass_id,
+                "prompt": each.prompt,
+                "item": each.item,
+                "call_id": each.call_id,
+                "decides": each.decides,
+                "agree": each.agree,
+                "then": _side(each.then),
+                "now": _side(each.now),
+            }
+            for each in found.compared
+        ],
+    }
+
+
+def render_comparison(found: WhatIf) -> str:
+    """The comparison for a person: a line a question, what differs in full, the sums at the end."""
+    lines = [f"{found.stage}: asked again of {found.model}; recorded with {', '.join(found.recorded)}", ""]
+    for each in found.compared:
+        where = " ".join(part for part in (each.pass_id or "(task)", each.prompt, each.item) if part)
+        if each.agree:
+            lines.append(f"agree   {where}: {_shown(each.now.answer)}")
+            continue
+        lines.append(f"DIFFER  {where}")
+        lines += [
+            f"          then {then}\n          now  {now}"
+            for then, now in _parts(each.then.answer, each.now.answer, each.options)
+        ]
+        if each.decides:
+            lines.append(f"          it decided about {', '.join(each.decides)}")
+    then, now = (
+        _totals(sides) for sides in zip(*((each.then, each.now) for each in found.compared), strict=True)
+    )
+    agreed = sum(each.agree for each in found.compared)
+    lines += ["", f"{agreed} of {len(found.compared)} agree"]
+    lines += [
+        f"{name}: {figures['prompt_tokens']:,} + {figures['completion_tokens']:,} tokens, {figures['latency_ms']:,} ms, "
+        f"{figures['unreadable']} unreadable"
+        for name, figures in (("then", then), ("now ", now))
+    ]
+    return "\n".join(lines)
+
+
+def _shown(answer: Any) -> str:
+    if isinstance(answer, Choice):
+        return answer.word if answer.confidence is None else f"{answer.word} ({answer.confidence:.2f})"
+    if isinstance(answer, BadAnswer):
+        return f"unreadable: {answer.fault}"
+    return _short(plain_answer(answer))
+
+
+def _parts(then: Any, now: Any, options: Mapping[int, str]) -> Iterator[tuple[str, str]]:
+    """Where two answers differ: field by field where both have fields; numbers of options by their names."""
+    old, new = plain_answer(then), plain_answer(now)
+    if isinstance(then, BaseModel) and isinstance(now, BaseModel):
+        for name in sorted(old.keys() | new.keys()):
+            if old.get(name) != new.get(name):
+                yield f"{name}: {_named(old.get(name), options)}", f"{name}: {_named(new.get(name), options)}"
+    else:
+        yield _shown(then), _shown(now)
+
+
+def _named(value: Any, options: Mapping[int, str]) -> str:
+    if options and isinstance(value, list) and all(isinstance(number, int) for number in value):
+        return ", ".join(options.get(number, f"{number} (no option)").strip() for number in value) or "none"
+    return _short(value)
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text)} characters)"
+
+
+def _totals(sides: Sequence[Side]) -> dict[str, int]:
+    return {
+        "prompt_tokens": sum(side.prompt_tokens or 0 for side in sides),
+        "completion_tokens": sum(side.completion_tokens or 0 for side in sides),
+        "latency_ms": sum(side.latency_ms for side in sides),
+        "unreadable": sum(isinstance(side.answer, BadAnswer) for side in sides),
+    }
+
+
+def _side(side: Side) -> dict[str, Any]:
+    readable = not isinstance(side.answer, BadAnswer)
+    return {
+        "answer": plain_answer(side.answer) if readable else None,
+        "unreadable": "" if readable else side.answer.fault,
+        "prompt_tokens": side.prompt_tokens,
+        "completion_tokens": side.completion_tokens,
+        "latency_ms": side.latency_ms,
+    }

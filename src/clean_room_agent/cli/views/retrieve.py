@@ -1,19 +1,9 @@
-"""What `cra retrieve` answers."""
+"""How `cra retrieve` prints a context: as a table, JSON, Markdown or a prompt."""
 
-from clean_room_agent.app import wiring
 from clean_room_agent.cli import output
 from clean_room_agent.db.raw import decisions
-from clean_room_agent.report.causes import ending_of
 from clean_room_agent.report.package import as_markdown, as_object
 from clean_room_agent.retrieval.retriever import Retrieved
-
-
-def say_why_poor(services: wiring.Services, task_id: str, found: Retrieved) -> None:
-    """Where nothing is shown, or the answers were of no use, the person knows what calls and search came to."""
-    ending = services.record.write(ending_of, task_id)
-    if ending.weak or not found.package.items:
-        for line in ending.sentences():
-            output.aside(line)
 
 
 def show(found: Retrieved, rows: tuple[decisions.DecisionRow, ...], form: str) -> None:

@@ -1,0 +1,94 @@
+"""Retrieval alone, as `cra retrieve` runs it: the context for a task, with its decisions in the record."""
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from clean_room_agent.app import wiring
+from clean_room_agent.app.index_copy import index_progress
+from clean_room_agent.app.settings import Overrides, Settings, load_settings
+from clean_room_agent.artifacts.ids import new_task_id
+from clean_room_agent.artifacts.tasks import ContextRequest
+from clean_room_agent.db.connection import connect_file
+from clean_room_agent.db.raw import task_runs
+from clean_room_agent.db.raw.decisions import DecisionRow, list_decisions
+from clean_room_agent.errors import ConfigError
+from clean_room_agent.orchestrator.events import Observer, PassProgress
+from clean_room_agent.report.causes import ending_of
+from clean_room_agent.retrieval.retriever import Retrieved
+from clean_room_agent.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievedContext:
+    """A context as it was found, with every decision on the way to it."""
+
+    retrieved: Retrieved
+    decisions: tuple[DecisionRow, ...]
+    notes: tuple[str, ...]
+    """Why it is empty, or why the model's answers were of no use."""
+
+
+def retrieval_settings(
+    workspace: Workspace, overrides: Overrides, *, use_model: bool, warn: Callable[[str], None]
+) -> Settings:
+    """The settings that a retrieval needs; without a model, no configuration is needed.
+
+    Raises:
+        ConfigError: something is missing.
+    """
+    if use_model and not workspace.config.exists():
+        raise ConfigError(
+            f"no configuration at {workspace.config}",
+            hint="run `cra init`, or do without a model: --no-model",
+        )
+    settings = load_settings(workspace.config, overrides, optional=not use_model)
+    if not use_model and "models" not in settings.data:
+        settings = wiring.with_plain_budget(wiring.without_models(settings), warn)
+    settings.require("models", "budget", "stages")
+    return settings
+
+
+def retrieve(
+    workspace: Workspace, settings: Settings, task: str, observer: Observer, *, use_model: bool
+) -> RetrievedContext:
+    """Bring the index up to date and retrieve the context for `task`, as a pass of its own in the record."""
+    task_id = new_task_id()
+    transport = wiring.live_transport if use_model else wiring.no_transport
+    with wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services:
+        record = services.record
+        wiring.refresh_index(workspace, settings, record, progress=index_progress(observer))
+        row_id = record.write(task_runs.append_task_run, _pass_row(services, task_id, use_model=use_model))
+        with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
+            retriever = wiring.retriever_over(services, index, workspace.repo, use_model=use_model)
+            observer.notice(PassProgress(doing="looking for what it needs"))
+            found = retriever.look_up(
+                ContextRequest(pass_id=task_id, mode="implement", role="coding", task=task)
+            )
+        spent = services.meter.read()
+        outcome = task_runs.TaskRunOutcome(
+            success=True,
+            total_tokens=spent.tokens,
+            total_latency_ms=spent.latency_ms,
+            completed_at=record.now(),
+        )
+        record.write(task_runs.finish_task_run, row_id, outcome)
+        rows = record.write(list_decisions, task_id)
+        ending = record.write(ending_of, task_id)
+        services.session.archive(record)
+    poor = ending.weak or not found.package.items
+    return RetrievedContext(retrieved=found, decisions=rows, notes=tuple(ending.sentences()) if poor else ())
+
+
+def _pass_row(services: wiring.Services, task_id: str, *, use_model: bool) -> task_runs.TaskRunRow:
+    window = services.router.window("coding")
+    return task_runs.TaskRunRow(
+        task_id=task_id,
+        repo_path=str(services.workspace.repo),
+        mode="implement",
+        execute_model=services.router.resolve("coding", "implement").tag if use_model else "",
+        context_window=window.context,
+        reserved_tokens=window.reserved,
+        stages=",".join(services.settings.stages.names()),
+        timestamp=services.record.now(),
+    )
