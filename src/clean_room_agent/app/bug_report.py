@@ -156,7 +156,7 @@ def _record(workspace: Workspace | None) -> Iterator[Connection | None]:
 def _task(conn: Connection, run: str) -> str | None:
     """The run's whole id; None where nothing is asked for and there is none."""
     try:
-        return find_task(conn, run.removeprefix("cra/"))
+        return find_task(conn, run)
     except UsageError:
         if run == NEWEST_RUN:
             return None

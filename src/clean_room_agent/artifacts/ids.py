@@ -1,18 +1,46 @@
-"""Names of tasks, passes, parts and steps.
+"""Ids of tasks, passes, parts and steps: how they are made, and how what people type for them is parsed.
 
 A task id is a UUID4. A pass extends it with colons, so that a pass id always begins with its task's id:
 `<task>:meta_plan`, `<task>:part_plan:<part>[:replan_<n>]`, `<task>:impl:<part>:<step>[:retry_<n>]`,
 `<task>:adjust:<part>:after_<step>`.
+
+People name a run by the beginning of its id (`1f3a`), by its branch (`cra/1f3a…`), or by its age (`@` is the newest, `@~1` the
+one before), a place in it as `RUN/PLACE`, and one of its model calls as `call:15`, a line of its prompt as `call:15:3`.
 """
 
 import re
 import uuid
+from dataclasses import dataclass
 
 ID_LENGTH = 32
 ID_PATTERN = re.compile(rf"[a-z0-9_-]{{1,{ID_LENGTH}}}\Z")
 SHORT_LENGTH = 8
 NEWEST_RUN = "@"
 """In place of an id; `@~1` is the run before."""
+RUN_BY_AGE = re.compile(r"@(?:~([0-9]{1,9}))?")
+BRANCHES = "cra/"
+"""Where the branches of results stand."""
+CALL = re.compile(r"call:(?P<call>[0-9]+)(?::(?P<line>[0-9]+))?")
+RETRY = ":retry_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunReference:
+    """A run as a person names it."""
+
+    prefix: str
+    """The beginning of its id; "" where it is named by its age."""
+    age: int | None = None
+    """How many runs are newer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReference:
+    """A model call as a person names it, or a line of its prompt."""
+
+    call_id: int
+    line: int | None = None
+    """1-based."""
 
 
 def new_task_id() -> str:
@@ -47,6 +75,26 @@ def adjustment_pass(task_id: str, part_id: str, step_id: str) -> str:
     return f"{task_id}:adjust:{part_id}:after_{step_id}"
 
 
+def attempt_of(pass_id: str) -> int:
+    """Which attempt at a step the pass is (1-based); 1 for any other pass."""
+    _, retried, number = pass_id.rpartition(RETRY)
+    return int(number) + 1 if retried and number.isdecimal() else 1
+
+
+def attempts_up_to(pass_id: str) -> tuple[str, ...]:
+    """The passes of all attempts at the step up to this one, oldest first; any other pass alone."""
+    attempt = attempt_of(pass_id)
+    if attempt == 1:
+        return (pass_id,)
+    base = pass_id.rpartition(RETRY)[0]
+    return (base, *(f"{base}{RETRY}{number}" for number in range(1, attempt)))
+
+
+def part_of(pass_id: str) -> str:
+    """The part that a pass plans, adjusts or implements a step of."""
+    return pass_id.split(":")[2]
+
+
 def task_of(pass_id: str) -> str:
     """The task that a pass belongs to."""
     return pass_id.split(":", 1)[0]
@@ -60,3 +108,31 @@ def relative_pass(pass_id: str) -> str:
 def short_id(task_id: str) -> str:
     """What people type and branches carry: the first eight characters."""
     return task_id[:SHORT_LENGTH]
+
+
+def parse_run(text: str) -> RunReference:
+    """The run that a person means by `text`."""
+    text = text.removeprefix(BRANCHES)
+    by_age = RUN_BY_AGE.fullmatch(text)
+    if by_age is not None:
+        return RunReference(prefix="", age=int(by_age[1] or 0))
+    return RunReference(prefix=text)
+
+
+def split_place(text: str) -> tuple[str, str]:
+    """`RUN[/PLACE]` as the run and the place in it, "" for the whole run. Example: `cra/1f3a/part/step`."""
+    run, _, place = text.removeprefix(BRANCHES).partition("/")
+    return run, place
+
+
+def parse_call(text: str) -> CallReference | None:
+    """The call that `call:N` or `call:N:LINE` names; None where `text` names none."""
+    match = CALL.fullmatch(text)
+    if match is None:
+        return None
+    return CallReference(call_id=int(match["call"]), line=int(match["line"]) if match["line"] else None)
+
+
+def call_place(call_id: int) -> str:
+    """How a call is named."""
+    return f"call:{call_id}"

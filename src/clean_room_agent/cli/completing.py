@@ -18,14 +18,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from clean_room_agent.artifacts.ids import NEWEST_RUN, SHORT_LENGTH, short_id
+from clean_room_agent.artifacts.ids import NEWEST_RUN, RUN_BY_AGE, SHORT_LENGTH, short_id, split_place
 
 TABLE = Path(__file__).with_name("completion.json")
 MAX_RUNS = 30
 """Offered while nothing of an id is typed: more than a person reads."""
 SHOWN = 72
 """Characters of a description."""
-BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
 SPECIAL = re.compile(r"([^\w@%+=:,./~-])", re.ASCII)
 
 Named = Sequence[tuple[str, str]]
@@ -219,7 +218,7 @@ def _from_record(conn: Any, line: Line, kind: str, word: str) -> Offer:
     if kind == "adapter":
         return Offer(words=[entry for entry in name_adapters(conn) if entry[0].startswith(word)])
     if kind == "path":
-        run = _task(conn, (line.arguments or [NEWEST_RUN])[0].partition("/")[0])
+        run = _task(conn, split_place((line.arguments or [NEWEST_RUN])[0])[0])
         return (
             Offer(words=[entry for entry in name_paths(conn, run) if entry[0].startswith(word)])
             if run
@@ -231,7 +230,9 @@ def _from_record(conn: Any, line: Line, kind: str, word: str) -> Offer:
         known = name_places(conn, task_id) if task_id else ()
         return Offer(words=[(f"{run}/{name}", told) for name, told in known if name.startswith(place)])
     # `RUN` may be all, or `/PLACE` may follow.
-    return Offer(how="open" if kind == "place" and BACK.fullmatch(word) else "words", words=_runs(conn, word))
+    return Offer(
+        how="open" if kind == "place" and RUN_BY_AGE.fullmatch(word) else "words", words=_runs(conn, word)
+    )
 
 
 def _runs(conn: Any, word: str) -> Named:
@@ -260,7 +261,7 @@ def _task(conn: Any, run: str) -> str | None:
     from clean_room_agent.errors import UsageError
 
     try:
-        return find_task(conn, run.removeprefix("cra/"))
+        return find_task(conn, run)
     except UsageError:
         return None
 

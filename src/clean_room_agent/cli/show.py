@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from clean_room_agent.app import wiring
-from clean_room_agent.artifacts.ids import NEWEST_RUN
+from clean_room_agent.artifacts.ids import NEWEST_RUN, split_place
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.paging import paged
 from clean_room_agent.cli.views.show import Wanted, chosen_sections, is_patch
@@ -76,9 +76,9 @@ def command(
         why=why_path,
         full=full,
     )
-    prefix, _, place = where.removeprefix("cra/").partition("/")
+    run, place = split_place(where)
     with contextlib.closing(get_connection("raw", repo_path=workspace.repo, read_only=True)) as conn:
-        trace = read_trace(conn, find_task(conn, prefix))
+        trace = read_trace(conn, find_task(conn, run))
         sections = chosen_sections(conn, workspace, trace, choose(trace, place), wanted)
     if as_json:
         output.answer_json({"task_id": trace.task_id, **{part.key: part.data for part in sections}})

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.event_kinds import EventKind
-from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.ids import attempt_of, attempts_up_to, parse_call, relative_pass
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.artifacts.outcomes import PassType
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow, list_attempts, list_validations
@@ -28,8 +28,6 @@ from clean_room_agent.db.raw.trace import list_call_summaries
 from clean_room_agent.db.rows import Connection, moment
 from clean_room_agent.errors import UsageError
 from clean_room_agent.llm.window_probe import PROBE_NAME
-
-RETRY = ":retry_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,16 +144,15 @@ def read_trace(conn: Connection, task_id: str) -> RunTrace:
 
 
 def choose(trace: RunTrace, place: str) -> Chosen:
-    """What `place` names: nothing (all), `call:<id>`, a pass by its id without the task, or `part[/step[/attempt]]`.
+    """What `place` names: nothing (all), `call:<id>` (also `call/<id>`), a pass by its id without the task, or `part[/step[/attempt]]`.
 
     Raises:
         UsageError: nothing of the task is called so; the hint names what is.
     """
     if not place:
         return Chosen(place="", passes=trace.passes)
-    head, _, rest = place.partition(":" if place.startswith("call:") else "/")
-    if head == "call":
-        return _call(trace, place, rest)
+    if place.startswith(("call:", "call/")):
+        return _call(trace, place.replace("/", ":", 1))
     exact = [entry for entry in trace.passes if place in {entry.place, relative_pass(entry.pass_id)}]
     found = exact or _by_plan(trace.passes, place.strip("/").split("/"))
     if not found:
@@ -175,10 +172,9 @@ def context_passes(trace: RunTrace, entry: PassTrace) -> tuple[PassTrace, ...]:
     """
     if entry.context_of:
         return tuple(found for found in trace.passes if relative_pass(found.pass_id) == entry.context_of)
-    base, marked, number = entry.pass_id.rpartition(RETRY)
-    if not marked or not number.isdecimal():
+    wanted = attempts_up_to(entry.pass_id)
+    if len(wanted) == 1:
         return (entry,)
-    wanted = [base, *(f"{base}{RETRY}{count}" for count in range(1, int(number) + 1))]
     return tuple(found for found in trace.passes if found.pass_id in wanted)
 
 
@@ -212,19 +208,19 @@ def _place(pass_id: str, order: PassRow | None, attempts: Sequence[AttemptRow]) 
     relative = relative_pass(pass_id)
     if order is None or order.pass_type is not PassType.IMPLEMENT:
         return relative
-    number = (
-        attempts[0].attempt if attempts else int(pass_id.rpartition(RETRY)[2]) + 1 if RETRY in pass_id else 1
-    )
+    number = attempts[0].attempt if attempts else attempt_of(pass_id)
     return f"{order.part_id}/{order.step_id}/{number}"
 
 
-def _call(trace: RunTrace, place: str, number: str) -> Chosen:
+def _call(trace: RunTrace, place: str) -> Chosen:
+    named = parse_call(place)
     for entry in trace.passes:
         for call in entry.calls:
-            if str(call.id) == number:
+            if named is not None and named.line is None and call.id == named.call_id:
                 return Chosen(place=place, passes=(entry,), call=call)
     raise UsageError(
-        f"this run made no call {number!r}", hint="`cra show RUN --budget` lists its calls with their ids"
+        f"this run made no call {place[len('call:') :]!r}",
+        hint="`cra show RUN --budget` lists its calls with their ids",
     )
 
 

@@ -9,6 +9,7 @@ from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.edits import EditReport
+from clean_room_agent.artifacts.ids import call_place
 from clean_room_agent.artifacts.model_calls import CallSummary, ModelCall
 from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.raw.trace import list_prompts_with
@@ -268,7 +269,8 @@ def _written_lines(path: str, line: LineWritten, short: Callable[[str], str]) ->
         lines += [text for row in entry.decisions for text in decision_lines(row, indent=4)]
     if not line.context:
         lines.append(Text("    no decision: the step itself made the file"))
-    lines.append(Text(f"  its prompt: {short(f'call:{line.call_id}')} --prompt", style="dim"))
+    if line.call_id is not None:
+        lines.append(Text(f"  its prompt: {short(call_place(line.call_id))} --prompt", style="dim"))
     return lines
 
 

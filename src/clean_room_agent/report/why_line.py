@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
+from clean_room_agent.artifacts.ids import call_place
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
 from clean_room_agent.db.raw.calls import get_call, list_calls
@@ -188,7 +189,7 @@ def render_line_why(found: LineWhy, short: Callable[[str], str]) -> Group:
     if found.from_call is not None:
         lines.append(
             Text(
-                f"  answered by call {found.from_call}: {short(f'call:{found.from_call}')} --response",
+                f"  answered by call {found.from_call}: {short(call_place(found.from_call))} --response",
                 style="dim",
             )
         )
@@ -316,7 +317,7 @@ def _decisions(trace: RunTrace, entry: PassTrace, line: PromptLine) -> tuple[Pas
 
 
 def _call(conn: Connection, trace: RunTrace, call_id: int) -> tuple[PassTrace, ModelCall]:
-    chosen = choose(trace, f"call:{call_id}")
+    chosen = choose(trace, call_place(call_id))
     call = get_call(conn, call_id)
     assert call is not None, "a call of the trace is in the record"
     return chosen.passes[0], call

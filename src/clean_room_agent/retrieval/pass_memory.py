@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from clean_room_agent.artifacts.ids import attempts_up_to
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest, TaskQuery
 from clean_room_agent.db.session import Session, States
@@ -82,7 +83,7 @@ def recall(session: Session, pass_id: str) -> Remembered:
     Raises:
         RecordError: none of them left a package in the session, or what is there cannot be read.
     """
-    for earlier in _with_earlier_attempts(pass_id):
+    for earlier in reversed(attempts_up_to(pass_id)):
         states = session.for_pass(earlier)
         kept = {key: states.get_state(key) for key in ("task_query", "stage_outputs", "final_context")}
         if None in kept.values():
@@ -99,10 +100,3 @@ def recall(session: Session, pass_id: str) -> Remembered:
     raise RecordError(
         f"the session holds no context for pass {pass_id}", hint="retrieve it before it is refined"
     )
-
-
-def _with_earlier_attempts(pass_id: str) -> tuple[str, ...]:
-    base, marked, number = pass_id.rpartition(":retry_")
-    if not marked or not number.isdecimal():
-        return (pass_id,)
-    return (*(f"{base}:retry_{left}" for left in range(int(number), 0, -1)), base)

@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any, Literal, Protocol
 
+from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.atomic_write import sync_file, sync_folder
 from clean_room_agent.db.raw.training import Source
 from clean_room_agent.errors import UsageError
@@ -68,7 +69,7 @@ class Origin:
     @property
     def group(self) -> tuple[str, str]:
         """What must never stand in two splits: all rows of one task, or of one commit, of a repository."""
-        return (self.repo, self.task_id.partition(":")[0] or self.commit)
+        return (self.repo, task_of(self.task_id) or self.commit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from clean_room_agent.artifacts.ids import part_of
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.db.raw.analysis import JudgedItem, ReadCall
@@ -187,7 +188,7 @@ def _plan_agreement(task: TaskLog, gold: Gold, last: ReadCall) -> tuple[Worth, s
     for each in task.passes:
         parts |= files_of_parts(each.plan)
     is_whole = made.pass_type is PassType.META_PLAN
-    due = paths if is_whole else paths & set(parts.get(made.pass_id.split(":")[2], ()))
+    due = paths if is_whole else paths & set(parts.get(part_of(made.pass_id), ()))
     if due - named:
         return "out", "contradicts what was changed"
     return ("doubtful", "names more than was changed") if named - paths else ("good", AGREES)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from clean_room_agent.artifacts.ids import part_of
 from clean_room_agent.artifacts.outcomes import PassType, RunStatus
 from clean_room_agent.db.raw import analysis
 from clean_room_agent.db.raw.analysis import CallSums, EndedAttempt, EndedPass, EndedRun, JudgedItem, ReadCall
@@ -205,15 +206,10 @@ def _plans(task: TaskLog, gold: Gold, logs: LogAnalysisAPI) -> Iterator[tuple[tu
         models = {asked.call.site.pass_id: asked.call.model.tag for asked in calls}
         for each in made:
             named = set(files_of_plan(each.plan))
-            due = paths if kind is PassType.META_PLAN else paths & set(parts.get(_part_of(each.pass_id), ()))
+            due = paths if kind is PassType.META_PLAN else paths & set(parts.get(part_of(each.pass_id), ()))
             for path in sorted(named | due):
                 key = (prompt, models.get(each.pass_id, ""))
                 yield key, _outcome(wanted=path in paths, let_in=path in named)
-
-
-def _part_of(pass_id: str) -> str:
-    """The part that a pass `<task>:part_plan:<part>…` plans."""
-    return pass_id.split(":")[2]
 
 
 def _outcome(*, wanted: bool, let_in: bool) -> str:

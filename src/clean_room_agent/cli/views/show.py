@@ -1,7 +1,6 @@
 """What `cra show` shows of a run: the sections that its flags ask for, each as data and as a view."""
 
 import os
-import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from rich.console import RenderableType
 
 from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.app.token_estimators import read_estimators
-from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.ids import parse_call, short_id
 from clean_room_agent.cli.sanitized import sanitized
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.report.call_texts import (
@@ -40,9 +39,6 @@ from clean_room_agent.report.windows import (
 from clean_room_agent.workspace import Workspace
 
 DataT = TypeVar("DataT")
-
-
-CALL_LINE = re.compile(r"call:(?P<call>\d+)(?::(?P<line>\d+))?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +116,15 @@ def _windows(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[
 def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen, asked: str) -> Section[Any]:
     """Why a file, a line of the result, or a line of a prompt is as it is."""
     address = _address(trace)
-    of_call = CALL_LINE.fullmatch(asked)
-    if of_call is None:
+    named = parse_call(asked)
+    if named is None:
         path, line = split_line(workspace, asked)
         data = why(conn, trace, chosen.passes, path, line)
         return Section(key="why", data=data, render=lambda found: render_why(found, address))
-    call_id = int(of_call["call"])
-    if of_call["line"] is None:
-        whole = prompt_why(conn, trace, call_id, BY_NAME)
+    if named.line is None:
+        whole = prompt_why(conn, trace, named.call_id, BY_NAME)
         return Section(key="why", data=whole, render=render_prompt_why)
-    one = line_why(conn, trace, call_id, int(of_call["line"]), BY_NAME)
+    one = line_why(conn, trace, named.call_id, named.line, BY_NAME)
     return Section(key="why", data=one, render=lambda found: render_line_why(found, address))
 
 

@@ -1,14 +1,13 @@
 """What `cra runs` lists, and how a task is named: by the beginning of its id, or by how long ago it was."""
 
-import re
 from dataclasses import dataclass
 
+from clean_room_agent.artifacts.ids import parse_run
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.rows import Connection, strange_value
 from clean_room_agent.errors import UsageError
 
 SHOWN_CANDIDATES = 10
-BACK = re.compile(r"@(?:~([0-9]{1,9}))?")
 
 # A pass's task is what stands before its first colon; passes of an orchestrated run are not listed by themselves.
 LIST_RUNS = """
@@ -74,16 +73,17 @@ def _status(value: str) -> RunStatus:
         raise strange_value("orchestrator_runs.status", value) from exc
 
 
-def find_task(conn: Connection, prefix: str) -> str:
-    """The id of the one task that begins with `prefix`; a whole id wins over longer ones. `@` is the newest solve, plan or
-    replay, `@~1` the one before.
+def find_task(conn: Connection, run: str) -> str:
+    """The id of the one task that `run` names, as `parse_run` reads it; a whole id wins over longer ones. Only solves, plans
+    and replays are named by age.
 
     Raises:
         UsageError: no task begins so, or several do; then the message names them. Or there are not so many.
     """
-    back = BACK.fullmatch(prefix)
-    if back is not None:
-        return _counted_back(conn, int(back[1] or 0))
+    named = parse_run(run)
+    if named.age is not None:
+        return _counted_back(conn, named.age)
+    prefix = named.prefix
     found = [str(row[0]) for row in conn.execute(FIND_TASKS, (prefix,))]
     if not found or not prefix:
         raise UsageError(

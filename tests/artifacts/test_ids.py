@@ -1,0 +1,92 @@
+"""Ids of passes, and what people type for runs, places and calls."""
+
+import pytest
+
+from clean_room_agent.artifacts.ids import (
+    CallReference,
+    RunReference,
+    adjustment_pass,
+    attempt_of,
+    attempts_up_to,
+    call_place,
+    implement_pass,
+    is_plan_id,
+    meta_plan_pass,
+    parse_call,
+    parse_run,
+    part_of,
+    part_plan_pass,
+    relative_pass,
+    short_id,
+    split_place,
+    task_of,
+)
+
+TASK = "3f2c7a90-0000-4000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("text", "run"),
+    [
+        ("@", RunReference(prefix="", age=0)),
+        ("@~1", RunReference(prefix="", age=1)),
+        ("@~12", RunReference(prefix="", age=12)),
+        ("3f2c", RunReference(prefix="3f2c")),
+        ("cra/3f2c7a90", RunReference(prefix="3f2c7a90")),
+        ("@~", RunReference(prefix="@~")),
+        ("@1", RunReference(prefix="@1")),
+        ("", RunReference(prefix="")),
+    ],
+)
+def test_a_run_is_named_by_its_age_its_id_or_its_branch(text: str, run: RunReference) -> None:
+    assert parse_run(text) == run
+
+
+@pytest.mark.parametrize(
+    ("text", "run", "place"),
+    [
+        ("@", "@", ""),
+        ("@~1/part/step/2", "@~1", "part/step/2"),
+        ("cra/3f2c7a90", "3f2c7a90", ""),
+        ("cra/3f2c7a90/meta_plan", "3f2c7a90", "meta_plan"),
+        ("3f2c/call:15", "3f2c", "call:15"),
+    ],
+)
+def test_a_place_follows_the_first_slash_that_is_not_the_branch_s(text: str, run: str, place: str) -> None:
+    assert split_place(text) == (run, place)
+
+
+def test_a_call_is_named_with_or_without_a_line_of_its_prompt() -> None:
+    assert parse_call("call:15") == CallReference(call_id=15)
+    assert parse_call("call:15:3") == CallReference(call_id=15, line=3)
+    assert parse_call(call_place(7)) == CallReference(call_id=7)
+
+
+@pytest.mark.parametrize("text", ["call:", "call:x", "call:1:", "src/call:1.py", "call:1:2:3", "Call:1"])
+def test_what_is_no_call_is_none(text: str) -> None:
+    assert parse_call(text) is None
+
+
+def test_attempts_are_counted_from_the_pass() -> None:
+    first, third = implement_pass(TASK, "core", "s1"), implement_pass(TASK, "core", "s1", 3)
+    assert (attempt_of(first), attempt_of(third)) == (1, 3)
+    assert attempts_up_to(first) == (first,)
+    assert attempts_up_to(third) == (first, implement_pass(TASK, "core", "s1", 2), third)
+    assert attempts_up_to(meta_plan_pass(TASK)) == (meta_plan_pass(TASK),)
+
+
+def test_a_pass_knows_its_task_and_its_part() -> None:
+    passes = [part_plan_pass(TASK, "core", 1), implement_pass(TASK, "core", "s1", 2)]
+    passes.append(adjustment_pass(TASK, "core", "s1"))
+    assert {task_of(each) for each in passes} == {TASK}
+    assert {part_of(each) for each in passes} == {"core"}
+    assert relative_pass(passes[0]) == "part_plan:core:replan_1"
+    assert relative_pass(TASK) == ""
+    assert short_id(TASK) == "3f2c7a90"
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"), [("core-2_a", True), ("Core", False), ("", False), ("a" * 33, False)]
+)
+def test_parts_and_steps_have_short_lower_case_ids(text: str, valid: bool) -> None:
+    assert is_plan_id(text) is valid
