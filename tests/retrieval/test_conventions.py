@@ -76,7 +76,7 @@ def test_the_first_file_that_says_anything_counts(make: Make) -> None:
 
 def test_a_context_holds_them_and_the_record_says_why(make: Make) -> None:
     world = make({**SHOP, "AGENTS.md": GUIDE}, imports=IMPORTS)
-    package = world.retriever().retrieve(context_request(files=("shop/cart.py",)))
+    package = world.retriever().retrieve(context_request(files=("shop/cart.py",))).package
     (item,) = [one for one in package.items if one.section == "conventions"]
     assert (item.path, item.text, item.detail) == ("AGENTS.md", GUIDE, "supporting")
     (row,) = [

@@ -44,7 +44,7 @@ def refer(world: World, caller: str, callee: str, confidence: float = 0.9) -> No
 
 def shown(world: World, **fields: object) -> Mapping[str | None, tuple[str, str]]:
     """Detail and text by symbol, of the package for the request."""
-    package = world.retriever(**ONE_BY_ONE).retrieve(context_request(**fields))
+    package = world.retriever(**ONE_BY_ONE).retrieve(context_request(**fields)).package
     return {item.symbol: (item.detail, item.text) for item in package.items}
 
 
@@ -117,8 +117,10 @@ def test_where_nothing_is_judged_to_be_changed_the_next_are_asked_about(make: Ma
 
 def test_what_a_planner_is_to_choose_from_is_shown_where_it_is_small(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    package = world.retriever().retrieve(
-        context_request(task="Fix shop/cart.py", mode="plan", role="reasoning")
+    package = (
+        world.retriever()
+        .retrieve(context_request(task="Fix shop/cart.py", mode="plan", role="reasoning"))
+        .package
     )
     assert world.asked("precision_batch") == []
     assert "return sum(item.price" in package.to_prompt_text()
@@ -194,8 +196,10 @@ def test_what_a_plan_names_is_shown_with_what_it_uses_and_who_uses_it(make: Make
     refer(world, "zig", "task_1")
     refer(world, "task_1", "zag_0")
     refer(world, "guess_1", "task_1", confidence=0.2)
-    package = world.retriever().retrieve(
-        context_request(task="It adds wrongly", files=("big.py",), symbols=("task_1",))
+    package = (
+        world.retriever()
+        .retrieve(context_request(task="It adds wrongly", files=("big.py",), symbols=("task_1",)))
+        .package
     )
     assert world.transport.requests == []
     beside = {(item.section, item.path, item.text) for item in package.items if item.path != "big.py"}
@@ -210,8 +214,12 @@ def test_tests_that_exercise_the_code_are_named_and_the_goal_is_shown(make: Make
     refer(world, "test_total_price_counts", "total_price")
     refer(world, "test_unrelated", "total_price")
     evidence = Evidence(tests=(FailingTest(name="tests/test_cart.py::test_total_price_counts"),))
-    package = world.retriever().retrieve(
-        context_request(task="Fix it", files=("shop/cart.py",), symbols=("Cart",), evidence=evidence)
+    package = (
+        world.retriever()
+        .retrieve(
+            context_request(task="Fix it", files=("shop/cart.py",), symbols=("Cart",), evidence=evidence)
+        )
+        .package
     )
     tests = {item.section: item for item in package.items if item.path == "tests/test_cart.py"}
     assert set(tests) == {"tests", "green"}
@@ -228,7 +236,7 @@ def test_a_reason_that_was_written_beside_the_code_is_shown_with_its_signature(m
     prose.insert_comments(
         world.index, [(1, row.id, None, inside, "because zero\n is special", "rationale", 1)]
     )
-    package = world.retriever().retrieve(context_request(task="do number 1 is wrong"))
+    package = world.retriever().retrieve(context_request(task="do number 1 is wrong")).package
     assert [item.text for item in package.items] == [
         f"def task_1(value):\n    Do number 1.\n    (line {inside}: because zero is special)\n"
     ]
@@ -245,7 +253,7 @@ def test_a_symbol_larger_than_the_window_is_shown_in_ranges_of_whole_statements(
 
     world = make({"big.py": text}, {"refilter": keep}, window=4096, reserved=1024)
     request = context_request(files=("big.py",), symbols=("task_0",))
-    package = world.retriever(route=route).retrieve(request)
+    package = world.retriever(route=route).retrieve(request).package
     lines = text.split("\n")
     assert package.primary()
     for item in package.primary():
@@ -278,7 +286,7 @@ def test_without_a_model_both_routes_are_the_same(make: Make) -> None:
         )
         for number, route in enumerate(("each", "batch"))
     ]
-    assert packages[0].items == packages[1].items
+    assert packages[0].package.items == packages[1].package.items
     assert world.transport.requests == []
 
 
@@ -333,7 +341,9 @@ def test_where_all_is_judged_no_the_best_pieces_are_taken_and_the_record_says_so
     assert set(taken.values()) == {"judged skip; all judged no: taken by rank"}
     assert len(world.asked("piece_judgment")) == 5
     assert (
-        world.retriever(**ONE_BY_ONE).retrieve(context_request(task="it is wrong", files=("big.py",))).items
+        world.retriever(**ONE_BY_ONE)
+        .retrieve(context_request(task="it is wrong", files=("big.py",)))
+        .package.items
     )
 
 

@@ -61,7 +61,9 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def test_a_context_is_made_from_what_the_indexer_wrote(world: World) -> None:
-    package = world.retriever().retrieve(context_request(task="`deposit` must refuse negative amounts"))
+    package = (
+        world.retriever().retrieve(context_request(task="`deposit` must refuse negative amounts")).package
+    )
     assert world.source().find_symbols("Account.deposit")
     query = world.session.for_pass(package.pass_id).get_state("task_query")
     assert isinstance(query, dict)
@@ -71,7 +73,11 @@ def test_a_context_is_made_from_what_the_indexer_wrote(world: World) -> None:
 
 
 def test_a_javascript_target_is_shown_whole(world: World) -> None:
-    package = world.retriever().retrieve(context_request(task="listen twice", files=("lib/application.js",)))
+    package = (
+        world.retriever()
+        .retrieve(context_request(task="listen twice", files=("lib/application.js",)))
+        .package
+    )
     assert package.items[0].text == EXPRESS
 
 
@@ -93,7 +99,7 @@ def test_a_large_function_of_a_script_is_shown_by_whole_statements(
     (world.root / path).write_text(text)
     update_paths(world.index, world.root, (path,))
     request = context_request(task="handle counts M7 twice", files=(path,), symbols=("handle",))
-    package = world.retriever().retrieve(request)
+    package = world.retriever().retrieve(request).package
     assert package.primary()
     lines = text.split("\n")
     for item in package.primary():
@@ -112,10 +118,14 @@ def test_what_uses_a_changed_function_is_shown_by_its_line(world: World) -> None
     )
     (world.root / "bank/till.py").write_text(text)
     update_paths(world.index, world.root, ("bank/till.py",))
-    package = world.retriever().retrieve(
-        context_request(
-            task="Refuse a sum below zero", files=("bank/account.py",), symbols=("Account.deposit",)
+    package = (
+        world.retriever()
+        .retrieve(
+            context_request(
+                task="Refuse a sum below zero", files=("bank/account.py",), symbols=("Account.deposit",)
+            )
         )
+        .package
     )
     callers = [item.text for item in package.items if item.section == "callers"]
     assert callers == ["bank/till.py:5: account = Account()\n"]
@@ -135,8 +145,10 @@ def test_what_a_changed_function_uses_is_shown_by_its_signature(world: World) ->
     for path, text in texts.items():
         (world.root / path).write_text(text)
     update_paths(world.index, world.root, tuple(texts))
-    package = world.retriever().retrieve(
-        context_request(task="Put less in", files=("bank/safe.py",), symbols=("put",))
+    package = (
+        world.retriever()
+        .retrieve(context_request(task="Put less in", files=("bank/safe.py",), symbols=("put",)))
+        .package
     )
     uses = [(item.symbol, item.text) for item in package.items if item.section == "uses"]
     assert uses == [
@@ -154,5 +166,5 @@ def test_a_refreshed_index_shows_the_new_text(world: World) -> None:
     update_paths(world.index, world.root, ("bank/account.py", "bank/new.py"))
     package = retriever.retrieve(
         context_request(task="interest of withdraw", files=("bank/account.py", "bank/new.py"))
-    )
+    ).package
     assert {item.text for item in package.primary()} == {changed, "def interest():\n    return 1\n"}

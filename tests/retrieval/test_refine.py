@@ -14,7 +14,7 @@ RETRY = f"{TASK}:impl:p1:s1:retry_1"
 
 def test_a_missing_file_comes_in_beside_what_was_there(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    first = world.retriever().retrieve(context_request(files=("shop/cart.py",)))
+    first = world.retriever().retrieve(context_request(files=("shop/cart.py",))).package
     wish = RefinementRequest(
         reason="unknown name", missing_files=("shop/users.py",), error_signatures=("NameError: greet",)
     )
@@ -49,7 +49,7 @@ def test_one_by_one_a_refinement_asks_the_same_question_about_what_is_named(make
     answers = {"piece_judgment": lambda request: words.get(request.identity.item.rpartition(" ")[2], "skip")}
     world = make({**SHOP, "big.py": large_module(6, lines=20)}, answers, imports=IMPORTS)
     retriever = world.retriever(route="each", each_share=0.0)
-    first = retriever.retrieve(context_request(files=("shop/cart.py",)))
+    first = retriever.retrieve(context_request(files=("shop/cart.py",))).package
     world.transport.requests.clear()
     wish = RefinementRequest(reason="unknown name", missing_symbols=("task_3",))
     package = retriever.refine(wish, context_request(pass_id=RETRY, files=("shop/cart.py",)))
@@ -67,7 +67,7 @@ def test_what_was_to_be_changed_in_a_file_stays_when_more_of_it_is_missing(make:
     world = make({"big.py": large_module(20, lines=20)}, answers, window=4096, reserved=1024)
     retriever = world.retriever(route="each", each_share=0.0)
     asked = {"files": ("big.py",), "symbols": ("task_3", "task_4")}
-    first = retriever.retrieve(context_request(**asked))
+    first = retriever.retrieve(context_request(**asked)).package
     assert {item.symbol for item in first.primary()} == {"(imports)", "task_3", "task_4"}
     world.transport.requests.clear()
     wish = RefinementRequest(reason="a call does not fit", missing_symbols=("task_9",))
@@ -83,7 +83,7 @@ def test_a_file_that_is_wanted_whole_is_shown_so_where_it_fits(make: Make, windo
     world = make({"big.py": text, "shop/cart.py": SHOP["shop/cart.py"]}, answers, window=window)
     retriever = world.retriever(route="each", each_share=0.0)
     asked = {"files": ("big.py",), "symbols": ("task_3",)}
-    first = retriever.retrieve(context_request(**asked))
+    first = retriever.retrieve(context_request(**asked)).package
     assert "big.py" not in {item.path for item in first.primary() if item.symbol is None}
     world.transport.requests.clear()
     wish = RefinementRequest(reason="it fails in the same way", whole_files=("big.py", "gone.py"))
@@ -160,6 +160,6 @@ def test_a_narrowed_file_named_by_the_failure_is_chosen_from_anew(make: Make) ->
 def test_the_kept_package_reads_back_as_json(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     request = context_request(files=("shop/cart.py",))
-    package = world.retriever().retrieve(request)
+    package = world.retriever().retrieve(request).package
     kept = json.loads(json.dumps(world.session.for_pass(request.pass_id).get_state("final_context")))
     assert kept["items"][0]["text"] == package.items[0].text

@@ -94,8 +94,10 @@ def relevant(*words: str) -> Callable[[ChatRequest], str]:
 
 def test_a_file_named_by_the_plan_is_shown_whole(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
-    package = world.retriever().retrieve(
-        context_request(task="Fix the total price of the cart", files=("shop/cart.py",))
+    package = (
+        world.retriever()
+        .retrieve(context_request(task="Fix the total price of the cart", files=("shop/cart.py",)))
+        .package
     )
     item = package.items[0]
     assert (item.path, item.symbol, item.detail, item.tier) == ("shop/cart.py", None, "primary", 0)
@@ -108,7 +110,7 @@ def test_a_plan_that_names_files_that_exist_is_followed_without_a_question(make:
     request = context_request(
         task="Fix the total price of the cart", files=("shop/cart.py",), symbols=("Cart.total_price",)
     )
-    package = world.retriever().retrieve(request)
+    package = world.retriever().retrieve(request).package
     assert world.transport.requests == []
     assert [item.path for item in package.primary()] == ["shop/cart.py"]
     scope = {row.path: row for row in world.decisions(request.pass_id) if row.stage == "scope"}
@@ -134,7 +136,7 @@ def test_code_of_files_that_no_plan_names_is_shown_as_judged(make: Make) -> None
         ),
     }
     world = make({"big.py": large_module(6, lines=40)}, answers)
-    package = world.retriever().retrieve(context_request(task="A number is wrong"))
+    package = world.retriever().retrieve(context_request(task="A number is wrong")).package
     shown = {item.symbol: (item.detail, item.text) for item in package.items}
     assert set(shown) == {"task_1", "task_2"}
     assert shown["task_1"][0] == "primary"
@@ -184,7 +186,7 @@ def test_the_first_question_shows_what_search_found_and_the_failing_tests(make: 
 def test_an_unreadable_task_analysis_is_noted_and_the_rest_goes_on(make: Make) -> None:
     world = make(SHOP, {"task_analysis": "hm"}, imports=IMPORTS)
     request = context_request(task="Fix `total_price` in shop/cart.py")
-    package = world.retriever().retrieve(request)
+    package = world.retriever().retrieve(request).package
     notes = [row.reason for row in world.decisions(request.pass_id) if row.stage == "task_analysis"]
     assert any("could not be read" in reason for reason in notes)
     assert package.budget.used_tokens >= 0
@@ -221,7 +223,7 @@ def test_each_route_asks_once_for_every_candidate(make: Make) -> None:
 def test_without_a_model_nothing_is_asked_and_the_record_says_so(make: Make) -> None:
     world = make(SHOP, imports=IMPORTS)
     request = context_request(task="Fix total_price of the cart", mode="plan", role="reasoning")
-    package = world.retriever(use_model=False).retrieve(request)
+    package = world.retriever(use_model=False).retrieve(request).package
     assert world.transport.requests == []
     assert "shop/cart.py" in {item.path for item in package.items}
     assert any("no model asked" in row.reason for row in world.decisions(request.pass_id))
@@ -230,8 +232,10 @@ def test_without_a_model_nothing_is_asked_and_the_record_says_so(make: Make) -> 
 def test_a_large_target_file_shows_the_named_code_its_imports_and_the_names_of_the_rest(make: Make) -> None:
     text = large_module(60)
     world = make({"big.py": text}, window=4096, reserved=1024)
-    package = world.retriever().retrieve(
-        context_request(task="task_41 adds wrongly", files=("big.py",), symbols=("task_41",))
+    package = (
+        world.retriever()
+        .retrieve(context_request(task="task_41 adds wrongly", files=("big.py",), symbols=("task_41",)))
+        .package
     )
     assert world.transport.requests == []
     outline, imports, changed = package.items
@@ -252,7 +256,7 @@ def test_a_stack_frame_in_a_large_target_is_in_without_asking(make: Make) -> Non
     line = text.split("\n").index("def task_33(value):") + 3
     world = make({"big.py": text}, window=4096, reserved=1024)
     evidence = Evidence(frames=(StackFrame(path="big.py", line=line, function="task_33"),))
-    package = world.retriever().retrieve(context_request(files=("big.py",), evidence=evidence))
+    package = world.retriever().retrieve(context_request(files=("big.py",), evidence=evidence)).package
     shown = next(item for item in package.items if item.symbol == "task_33")
     assert shown.reason == "in a stack trace"
 
@@ -264,7 +268,7 @@ def test_too_much_primary_code_is_refiltered_and_what_goes_is_recorded(make: Mak
     }
     world = make({"big.py": large_module(60)}, answers, window=4096, reserved=1024)
     request = context_request(task="All of it, also task_7", files=("big.py",))
-    package = world.retriever().retrieve(request)
+    package = world.retriever().retrieve(request).package
     assert "task_7" in [item.symbol for item in package.primary()]
     assert any("refilter let it go" in dropped.reason for dropped in package.dropped)
     assert "tokens can stay." in world.asked("refilter")[0].prompt
@@ -276,7 +280,7 @@ def test_a_failing_test_is_shown_to_be_read(make: Make) -> None:
         tests=(FailingTest(name="tests/test_cart.py::test_total_price_counts"),),
         messages=("assert 1 == 0",),
     )
-    package = world.retriever().retrieve(context_request(files=("shop/cart.py",), evidence=evidence))
+    package = world.retriever().retrieve(context_request(files=("shop/cart.py",), evidence=evidence)).package
     test = next(item for item in package.items if item.path == "tests/test_cart.py")
     assert (test.detail, test.symbol) == ("supporting", "test_total_price_counts")
     assert "cart.total_price() == 0" in test.text
@@ -286,7 +290,7 @@ def test_a_failing_test_is_shown_to_be_read(make: Make) -> None:
 def test_a_planner_sees_the_path_of_every_file_in_scope(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/")}, imports=IMPORTS)
     request = context_request(task="Fix the price", mode="plan", role="reasoning")
-    package = world.retriever().retrieve(request)
+    package = world.retriever().retrieve(request).package
     assert {item.path for item in package.items} == {"shop/cart.py", "shop/money.py"}
     assert not [item for item in package.items if item.symbol is None]
 
@@ -302,7 +306,7 @@ def test_a_changed_file_asks_for_a_refresh(make: Make) -> None:
 def test_binary_targets_are_noted_as_not_editable(make: Make) -> None:
     world = make({**SHOP, "data.txt": b"\x00\x01\x02" * 50}, imports=IMPORTS)
     request = context_request(files=("data.txt",))
-    package = world.retriever().retrieve(request)
+    package = world.retriever().retrieve(request).package
     assert all(item.path != "data.txt" for item in package.items)
     notes = [row.reason for row in world.decisions(request.pass_id) if row.path == "data.txt"]
     assert any("not editable" in reason for reason in notes)
@@ -331,8 +335,10 @@ def test_unusable_stages_are_errors_before_anything_runs(make: Make, stages: tup
 
 def test_scope_alone_shows_whole_files(make: Make) -> None:
     world = make(SHOP, {"scope_batch": relevant("shop/money.py")}, imports=IMPORTS)
-    package = world.retriever(stages=("scope",)).retrieve(
-        context_request(task="Fix the price in shop/cart.py")
+    package = (
+        world.retriever(stages=("scope",))
+        .retrieve(context_request(task="Fix the price in shop/cart.py"))
+        .package
     )
     assert {"shop/cart.py", "shop/money.py"} == {item.path for item in package.primary()}
 
@@ -354,7 +360,7 @@ def test_what_a_planner_was_shown_to_change_is_shown_to_who_does_it(make: Make) 
         context_request(pass_id=f"{TASK}:meta_plan", mode="plan", task="A number is wrong")
     )
     asked = len(world.transport.requests)
-    package = world.retriever().retrieve(context_request(task="A number is wrong", files=("big.py",)))
+    package = world.retriever().retrieve(context_request(task="A number is wrong", files=("big.py",))).package
     (changed,) = [item for item in package.primary() if item.symbol != "(imports)"]
     assert (changed.symbol, changed.reason) == ("task_3", "judged to be changed when the task was planned")
     assert len(world.transport.requests) == asked
@@ -369,7 +375,7 @@ def test_two_runs_of_one_request_are_the_same(make: Make) -> None:
         )
         for number in (1, 2)
     ]
-    assert packages[0].items == packages[1].items
+    assert packages[0].package.items == packages[1].package.items
 
 
 def test_a_second_pass_with_the_same_question_asks_for_no_verdict_again(make: Make) -> None:

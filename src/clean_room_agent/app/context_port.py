@@ -24,7 +24,7 @@ class LocalContext:
 
     def retrieve(self, request: ContextRequest) -> ContextPackage:
         """As the port says."""
-        return self._retriever.retrieve(request)
+        return self._retriever.retrieve(request).package
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """As the port says."""

@@ -62,7 +62,7 @@ def retrieve(
         with contextlib.closing(connect_file("curated", workspace.curated, read_only=True)) as index:
             retriever = wiring.retriever_over(services, index, workspace.repo, use_model=use_model)
             observer.notice(PassProgress(doing="looking for what it needs"))
-            found = retriever.look_up(
+            found = retriever.retrieve(
                 ContextRequest(pass_id=task_id, mode="implement", role="coding", task=task)
             )
         spent = services.meter.read()

@@ -17,6 +17,7 @@ from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.retrieval.config import split_stages
+from clean_room_agent.retrieval.decision_log import DecisionLog
 from clean_room_agent.training.logs import LogAnalysisAPI
 from clean_room_agent.training.pipeline import Pipeline
 from clean_room_agent.training.stage_source import LogSource
@@ -63,6 +64,7 @@ def training_parts(
         conn = stack.enter_context(contextlib.closing(reading))
         yield TrainingParts(
             pipeline=Pipeline(
+                decisions=DecisionLog(services.record),
                 record=services.record,
                 session=services.session,
                 models=services.models,

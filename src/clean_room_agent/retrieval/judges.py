@@ -1,8 +1,8 @@
-"""The judges: a model, one that remembers its verdicts, and score thresholds where no model is asked."""
+"""Who decides whether a file or a piece of code is needed: a model, or a threshold on scores where none is asked."""
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import NOTHING, Weighed, lets_in, needs_leaning, weigh
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.retrieval.stage import BatchInputs, Judge, Option, Ruling, SingleInputs, SortedT, Weight
+from clean_room_agent.retrieval.stage import BatchInputs, Option, Ruling, SingleInputs, SortedT, Weight
 
 OUT = ""
 NO_MODEL = "no model asked"
@@ -28,13 +28,53 @@ NOTHING_ASKED: Final = SingleInputs(
 """A question about nothing. It is the same for every task: what is measured with it holds for all."""
 
 
+class VerdictMemory:
+    """The verdicts of one task, in its session: each holds until the question or what is shown of an option changes.
+
+    What no model said is not kept.
+    """
+
+    def __init__(self, states: States, *, question: str) -> None:
+        """`states` outlive a pass: they are those of the task."""
+        self._states = states
+        self._question = question
+
+    def recall(self, asked: str, option: Option) -> Ruling | None:
+        """The verdict on the option, `asked` in the same way; None where there is none."""
+        kept = self._states.get_state(self._key(asked, option))
+        return None if kept is None else RULING.validate_python(kept)
+
+    def keep(self, asked: str, options: Sequence[Option], rulings: Sequence[Ruling]) -> None:
+        """The verdicts are kept, all at once: a run resumed with some of them would ask about the rest differently."""
+        self._states.set_states(
+            {
+                self._key(asked, option): RULING.dump_python(ruling, mode="json")
+                for option, ruling in zip(options, rulings, strict=True)
+                if ruling.call_id is not None
+            }
+        )
+
+    def _key(self, asked: str, option: Option) -> str:
+        content = json.dumps([asked, self._question, option.name, option.text])
+        return f"verdict:{hashlib.sha256(content.encode('utf-8', 'replace')).hexdigest()}"
+
+
 class ModelJudge:
-    """Asks the model, about one pass's question."""
+    """Asks a model, about one pass's question, and no question twice in a task."""
 
     def __init__(
-        self, models: ModelClient, *, question: str, pass_id: str, batch_size: int, threshold: float
+        self,
+        models: ModelClient,
+        states: States,
+        *,
+        question: str,
+        pass_id: str,
+        batch_size: int,
+        threshold: float,
     ) -> None:
+        """`states`: the task's, which keep verdicts from pass to pass."""
         self._models = models
+        self._memory = VerdictMemory(states, question=question)
         self._question = question
         self._pass_id = pass_id
         self._batch_size = batch_size
@@ -50,24 +90,18 @@ class ModelJudge:
         chosen: tuple[str, ...] = (),
         remark: str = "",
     ) -> tuple[Ruling, ...]:
-        """As `Judge.sort`; the options are spread evenly over as few calls as the window and the batch size allow.
+        """The options are spread evenly over as few calls as the window and the batch size allow.
 
         Raises:
             WindowExceeded: a single option does not fit beside the question.
         """
-
-        def inputs(batch: Sequence[Option]) -> BatchInputs:
-            fence = fence_for(option.text for option in batch)
-            shown = tuple(
-                frame(f"candidate {number}: {quoted(option.name)}", option.text, fence)
-                for number, option in enumerate(batch, 1)
-            )
-            return BatchInputs(question=self._question, options=shown, chosen=chosen, remark=remark)
-
-        batches = self._batches(prompt, options, inputs)
+        asked = f"{prompt.name}\n{remark}"
+        known = [self._memory.recall(asked, option) for option in options]
+        new = _without_ruling(options, known)
+        batches = self._batches(prompt, new, chosen, remark)
         replies = self._models.ask_each(
             prompt,
-            [inputs(batch) for batch in batches],
+            [self._batch_inputs(batch, chosen, remark) for batch in batches],
             items=[f"{stage}:{number}" for number in range(len(batches))],
             pass_id=self._pass_id,
             stage=stage,
@@ -78,7 +112,8 @@ class ModelJudge:
                 rulings.extend(_omitted(reply) for _ in batch)
             else:
                 rulings.extend(_rule(reply.value.numbers(), len(batch), reply.call_id))
-        return tuple(rulings)
+        self._memory.keep(asked, new, rulings)
+        return _completed(known, rulings)
 
     def choose(
         self,
@@ -89,27 +124,30 @@ class ModelJudge:
         stage: str,
         chosen: tuple[str, ...] = (),
     ) -> tuple[Ruling, ...]:
-        """As `Judge.choose`. Where probabilities are given, what counts is how far they are from those about nothing; else
-        the word.
+        """Where the server gives probabilities, what counts is how far they are from those of the same question about
+        nothing; elsewhere, the word.
         """
-        names = tuple(option.name for option in options)
-
-        def inputs(option: Option) -> SingleInputs:
-            return SingleInputs(
-                question=self._question, option=frame_option(option), chosen=chosen, others=names
-            )
-
+        known = [self._memory.recall(prompt.name, option) for option in options]
+        new = _without_ruling(options, known)
+        names = tuple(option.name for option in new)
         replies = self._models.ask_each(
             prompt,
-            [inputs(option) for option in options],
-            items=[option.key for option in options],
+            [
+                SingleInputs(
+                    question=self._question, option=frame_option(option), chosen=chosen, others=names
+                )
+                for option in new
+            ],
+            items=[option.key for option in new],
             pass_id=self._pass_id,
             stage=stage,
         )
         neutral = None
         if needs_leaning([reply.value for reply in replies], labels):
             neutral = self._models.neutral(prompt, NOTHING_ASKED, pass_id=self._pass_id, stage=stage)
-        return tuple(self._ruled(reply, neutral, labels) for reply in replies)
+        rulings = [self._ruled(reply, neutral, labels) for reply in replies]
+        self._memory.keep(prompt.name, new, rulings)
+        return _completed(known, rulings)
 
     def _ruled(self, reply: Reply[Choice], neutral: Choice | None, labels: tuple[str, ...]) -> Ruling:
         choice = reply.value
@@ -142,7 +180,8 @@ class ModelJudge:
         self,
         prompt: Prompt[BatchInputs, SortedT],
         options: Sequence[Option],
-        inputs: Callable[[Sequence[Option]], BatchInputs],
+        chosen: tuple[str, ...],
+        remark: str,
     ) -> list[Sequence[Option]]:
         if not options:
             return []
@@ -152,85 +191,23 @@ class ModelJudge:
             count = -(-len(options) // size)
             even = -(-len(options) // count)
             batches = [options[start : start + even] for start in range(0, len(options), even)]
-            if even == 1 or all(self._models.measure(prompt, inputs(batch)) <= window for batch in batches):
+            requests = (self._batch_inputs(batch, chosen, remark) for batch in batches)
+            if even == 1 or all(self._models.measure(prompt, request) <= window for request in requests):
                 return batches
             size = even // 2
+
+    def _batch_inputs(self, batch: Sequence[Option], chosen: tuple[str, ...], remark: str) -> BatchInputs:
+        fence = fence_for(option.text for option in batch)
+        shown = tuple(
+            frame(f"candidate {number}: {quoted(option.name)}", option.text, fence)
+            for number, option in enumerate(batch, 1)
+        )
+        return BatchInputs(question=self._question, options=shown, chosen=chosen, remark=remark)
 
 
 def frame_option(option: Option) -> str:
     """The option as a question about it alone shows it."""
     return frame(f"candidate: {quoted(option.name)}", option.text, fence_for((option.text,)))
-
-
-class RememberingJudge:
-    """Asks another judge, and nothing twice: a verdict holds until the question or what is shown of an option changes."""
-
-    def __init__(self, judge: Judge, states: States, *, question: str) -> None:
-        """`states` outlive a pass: they are those of the task."""
-        self._judge = judge
-        self._states = states
-        self._question = question
-
-    def sort(
-        self,
-        prompt: Prompt[BatchInputs, SortedT],
-        options: Sequence[Option],
-        *,
-        labels: tuple[str, ...],
-        stage: str,
-        chosen: tuple[str, ...] = (),
-        remark: str = "",
-    ) -> tuple[Ruling, ...]:
-        """As `Judge.sort`."""
-
-        def ask(new: Sequence[Option]) -> tuple[Ruling, ...]:
-            return self._judge.sort(prompt, new, labels=labels, stage=stage, chosen=chosen, remark=remark)
-
-        return self._once(f"{prompt.name}\n{remark}", options, ask)
-
-    def choose(
-        self,
-        prompt: Prompt[SingleInputs, Choice],
-        options: Sequence[Option],
-        *,
-        labels: tuple[str, ...],
-        stage: str,
-        chosen: tuple[str, ...] = (),
-    ) -> tuple[Ruling, ...]:
-        """As `Judge.choose`."""
-
-        def ask(new: Sequence[Option]) -> tuple[Ruling, ...]:
-            return self._judge.choose(prompt, new, labels=labels, stage=stage, chosen=chosen)
-
-        return self._once(prompt.name, options, ask)
-
-    def _once(
-        self, kind: str, options: Sequence[Option], ask: Callable[[Sequence[Option]], Iterable[Ruling]]
-    ) -> tuple[Ruling, ...]:
-        keys = [self._key(kind, option) for option in options]
-        known = {key: self._recall(key) for key in keys}
-        new = [option for option, key in zip(options, keys, strict=True) if known[key] is None]
-        if not new:
-            asked: dict[str, Ruling] = {}
-        else:
-            asked = dict(zip((self._key(kind, option) for option in new), ask(new), strict=True))
-        # At once: a run that goes on with some of them would ask about the others by another prompt.
-        self._states.set_states(
-            {
-                key: RULING.dump_python(ruling, mode="json")
-                for key, ruling in asked.items()
-                if ruling.call_id is not None
-            }
-        )
-        return tuple(known[key] or asked[key] for key in keys)
-
-    def _key(self, kind: str, option: Option) -> str:
-        content = json.dumps([kind, self._question, option.name, option.text])
-        return f"verdict:{hashlib.sha256(content.encode('utf-8', 'replace')).hexdigest()}"
-
-    def _recall(self, key: str) -> Ruling | None:
-        kept = self._states.get_state(key)
-        return None if kept is None else RULING.validate_python(kept)
 
 
 class ThresholdJudge:
@@ -272,6 +249,16 @@ class ThresholdJudge:
                     label=label, reason=f"{NO_MODEL}: score {option.score:.2f} is at least {bound:.2f}"
                 )
         return Ruling(label=OUT, reason=f"{NO_MODEL}: score {option.score:.2f} is too low")
+
+
+def _without_ruling(options: Sequence[Option], known: Sequence[Ruling | None]) -> list[Option]:
+    return [option for option, ruling in zip(options, known, strict=True) if ruling is None]
+
+
+def _completed(known: Sequence[Ruling | None], new: Iterable[Ruling]) -> tuple[Ruling, ...]:
+    """The known rulings, with the new ones in the gaps between them."""
+    following = iter(new)
+    return tuple(ruling if ruling is not None else next(following) for ruling in known)
 
 
 def _omitted(reply: Reply[Any]) -> Ruling:

@@ -1,13 +1,10 @@
 """One retrieval: task analysis, candidates, the stages in the caller's order, assembly; all of it on record."""
 
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
-from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions, list_decisions_of_pass
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.session import Session
 from clean_room_agent.errors import UsageError
@@ -20,14 +17,14 @@ from clean_room_agent.retrieval.assembly import assemble
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.context_files import ContextFiles, FileText
 from clean_room_agent.retrieval.conventions import find_conventions
-from clean_room_agent.retrieval.judges import ModelJudge, RememberingJudge, ThresholdJudge
+from clean_room_agent.retrieval.decision_log import DecisionLog
+from clean_room_agent.retrieval.judges import ModelJudge, ThresholdJudge
 from clean_room_agent.retrieval.judgment_header import question_text
 from clean_room_agent.retrieval.refinement import merge_request
 from clean_room_agent.retrieval.registry import build_stages
 from clean_room_agent.retrieval.search.candidates import find_candidates
 from clean_room_agent.retrieval.selection.nearest_files import find_nearest
-from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
-from clean_room_agent.retrieval.stage_runner import decision_row, run_stages
+from clean_room_agent.retrieval.stage import Candidate, Judge, Selection, StageContext
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
 
@@ -72,17 +69,11 @@ class Retriever:
         self._kb = kb
         self._root = root
         self._models = models
-        self._record = record
+        self._decisions = DecisionLog(record)
         self._session = session
         self._config = config
-        self._standing: dict[str, Counter[DecisionRow]] = {}
-        """What the record held of a pass, and has not been decided again since: a resumed run does a pass once more."""
 
-    def retrieve(self, request: ContextRequest) -> ContextPackage:
-        """The package that `look_up` makes."""
-        return self.look_up(request).package
-
-    def look_up(self, request: ContextRequest) -> Retrieved:
+    def retrieve(self, request: ContextRequest) -> Retrieved:
         """The package for one pass, and the candidates; when it returns, all decisions are committed.
 
         Raises:
@@ -94,10 +85,10 @@ class Retriever:
         source = self._source(request)
         states = self._session.for_pass(request.pass_id)
         analysis = self._analysis(request, source)
-        self._keep(request.pass_id, analysis.decisions)
+        self._decisions.post(request.pass_id, analysis.decisions)
         pass_memory.remember_query(states, analysis.query)
         candidates, notes = find_candidates(request, analysis.query, source)
-        self._keep(request.pass_id, notes)
+        self._decisions.post(request.pass_id, notes)
         judge = self._judge(request)
         context = StageContext(
             request=request,
@@ -106,20 +97,18 @@ class Retriever:
             files=tuple(entry for entry in candidates if entry.tier <= 1),
             to_change=pass_memory.recall_changes(self._session, self._session.task_id),
         )
-        context = run_stages(
-            self._stages,
-            context,
-            source,
-            analysis.query,
-            judge,
-            states=states,
-            keep=lambda decisions: self._keep(request.pass_id, decisions),
-        )
+        names = tuple(stage.name for stage in self._stages)
+        pass_memory.remember_progress(states, (), names)
+        for place, stage in enumerate(self._stages, start=1):
+            before = len(context.decisions)
+            context = stage.run(context, source, analysis.query, judge)
+            self._decisions.post(request.pass_id, context.decisions[before:])
+            pass_memory.remember_progress(states, names[:place], names[place:])
         if not context.detail_chosen:
             context = replace(context, selections=_whole_files(context, source))
         if request.mode in {"plan", "implement"}:
             conventions, notes = find_conventions(source, self._config.conventions)
-            self._keep(request.pass_id, notes)
+            self._decisions.post(request.pass_id, notes)
             context = replace(context, selections=(*context.selections, *conventions))
         return Retrieved(package=self._assemble(context, source, judge), candidates=candidates)
 
@@ -156,7 +145,7 @@ class Retriever:
             available_tokens=self._available_tokens(request),
         )
         pass_memory.remember_query(states, merged.query)
-        self._keep(request.pass_id, merged.context.decisions)
+        self._decisions.post(request.pass_id, merged.context.decisions)
         return self._assemble(merged.context, source, judge)
 
     def _assemble(self, context: StageContext, source: RepositorySource, judge: Judge) -> ContextPackage:
@@ -165,8 +154,7 @@ class Retriever:
         pass_memory.remember_outputs(states, context)
         pass_memory.remember_changes(states, _to_change(context))
         assembled = assemble(context, source, self._window(request), judge)
-        rows = self._rows(request.pass_id, assembled.decisions)
-        self._record.write(append_decisions, self._without_standing(request.pass_id, rows))
+        self._decisions.write(request.pass_id, assembled.decisions)
         pass_memory.remember_package(states, assembled.package)
         return assembled.package
 
@@ -182,15 +170,14 @@ class Retriever:
         judgments = self._judgments
         if not self._config.use_model:
             return ThresholdJudge(threshold=judgments.threshold)
-        question = question_text(request, missing)
-        judge = ModelJudge(
+        return ModelJudge(
             self._models,
-            question=question,
+            self._session,
+            question=question_text(request, missing),
             pass_id=request.pass_id,
             batch_size=judgments.batch_size,
             threshold=judgments.threshold,
         )
-        return RememberingJudge(judge, self._session, question=question)
 
     def _available_tokens(self, request: ContextRequest) -> int:
         window = self._window(request)
@@ -201,30 +188,6 @@ class Retriever:
         window = self._models.window(request.role)
         reserved = min(window.reserved + request.extra_reserved, window.context - 1)
         return Window(context=window.context, reserved=reserved)
-
-    def _keep(self, pass_id: str, decisions: Iterable[Decision]) -> None:
-        rows = self._without_standing(pass_id, self._rows(pass_id, decisions))
-        if rows:
-            self._record.post(append_decisions, rows)
-
-    def _without_standing(self, pass_id: str, rows: Iterable[DecisionRow]) -> tuple[DecisionRow, ...]:
-        """The rows that do not stand in the record from an earlier, unfinished try at the pass."""
-        if pass_id not in self._standing:
-            known = self._record.write(list_decisions_of_pass, pass_id)
-            self._standing[pass_id] = Counter(replace(row, id=0, timestamp="") for row in known)
-        standing = self._standing[pass_id]
-        new = []
-        for row in rows:
-            content = replace(row, timestamp="")
-            if standing[content] > 0:
-                standing[content] -= 1
-            else:
-                new.append(row)
-        return tuple(new)
-
-    def _rows(self, pass_id: str, decisions: Iterable[Decision]) -> tuple[DecisionRow, ...]:
-        now = self._record.now()
-        return tuple(decision_row(pass_id, decision, now) for decision in decisions)
 
 
 def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:

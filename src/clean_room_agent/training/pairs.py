@@ -216,7 +216,7 @@ class _Run:
         """The planning passes are made, and the further questions about files and code."""
         pass_id = meta_plan_pass(self._task_id)
         request = meta_plan_request(self._models, pass_id, self._gold.task, Evidence())
-        found = self._retriever.look_up(request)
+        found = self._retriever.retrieve(request)
         self._keep("ranking")
         if not with_rows:
             return
@@ -246,7 +246,7 @@ class _Run:
             rejected=Rejected(),
         )
         shared = serves_part(self._models, first, meta, request)
-        package = first if shared else self._retriever.retrieve(request)
+        package = first if shared else self._retriever.retrieve(request).package
         self._keep("ranking")
         planned = make_part_plan(
             self._models,
@@ -274,7 +274,9 @@ class _Run:
             task=self._gold.task, part=part.description, step=step, constraints=plan.rationale
         )
         pass_id = implement_pass(self._task_id, part.id, step.id)
-        package = self._retriever.retrieve(step_request(self._models, pass_id, instruction, Evidence()))
+        package = self._retriever.retrieve(
+            step_request(self._models, pass_id, instruction, Evidence())
+        ).package
         self._keep("ranking")
         shown = StepInstruction(
             task=instruction.task,

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from clean_room_agent.artifacts.package import (
     BudgetAccount,
@@ -13,18 +13,17 @@ from clean_room_agent.artifacts.package import (
     frame,
 )
 from clean_room_agent.artifacts.tasks import ContextRequest, Mode, TaskQuery
-from clean_room_agent.db.raw.decisions import append_decisions
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.task_runs import TaskRunOutcome, TaskRunRow, append_task_run, finish_task_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.usage_meter import Meter
 from clean_room_agent.retrieval import pass_memory
-from clean_room_agent.retrieval.judges import ModelJudge, RememberingJudge
+from clean_room_agent.retrieval.decision_log import DecisionLog
+from clean_room_agent.retrieval.judges import ModelJudge
 from clean_room_agent.retrieval.judgment_header import question_text
 from clean_room_agent.retrieval.registry import stages_named
 from clean_room_agent.retrieval.stage import Candidate, Decision, StageContext
-from clean_room_agent.retrieval.stage_runner import decision_row, run_stages
 from clean_room_agent.training.registry import TRAINING_STAGES
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
@@ -46,6 +45,7 @@ class Pipeline:
     """One run; its session is the task's."""
 
     record: Record
+    decisions: DecisionLog
     session: Session
     models: ModelClient
     meter: Meter
@@ -115,29 +115,28 @@ class Pipeline:
         window = self.models.window("reasoning")
         query = TaskQuery(task=task)
         pass_memory.remember_query(self.session, query)
-        question = question_text(request)
         judge = ModelJudge(
             self.models,
-            question=question,
+            self.session,
+            question=question_text(request),
             pass_id=request.pass_id,
             batch_size=BATCH_SIZE,
             threshold=self.threshold,
         )
-        context = run_stages(
-            built,
-            StageContext(
-                request=request,
-                available_tokens=window.context - window.reserved,
-                candidates=tuple(
-                    Candidate(path=name, file_id=0, tier=4, score=0.0, reasons=()) for name in candidates
-                ),
+        context = StageContext(
+            request=request,
+            available_tokens=window.context - window.reserved,
+            candidates=tuple(
+                Candidate(path=name, file_id=0, tier=4, score=0.0, reasons=()) for name in candidates
             ),
-            source,
-            query,
-            RememberingJudge(judge, self.session, question=question),
-            states=self.session,
-            keep=self._keep,
         )
+        names = tuple(stage.name for stage in built)
+        pass_memory.remember_progress(self.session, (), names)
+        for place, stage in enumerate(built, start=1):
+            before = len(context.decisions)
+            context = stage.run(context, source, query, judge)
+            self.decisions.write(request.pass_id, context.decisions[before:])
+            pass_memory.remember_progress(self.session, names[:place], names[place:])
         pass_memory.remember_outputs(self.session, context)
         return context
 
@@ -175,7 +174,7 @@ class Pipeline:
             decisions.append(
                 Decision(stage=ASSEMBLY, path=chosen.path, included=fits, score=chosen.score, reason=reason)
             )
-        self._keep(decisions)
+        self.decisions.write(context.request.pass_id, decisions)
         window = self.models.window(context.request.role)
         package = ContextPackage(
             pass_id=context.request.pass_id,
@@ -190,9 +189,3 @@ class Pipeline:
         )
         pass_memory.remember_package(self.session, package)
         return package
-
-    def _keep(self, decisions: Sequence[Decision]) -> None:
-        now, task_id = self.record.now(), self.session.task_id
-        rows = tuple(replace(decision_row(task_id, each, now), file_id=None) for each in decisions)
-        if rows:
-            self.record.write(append_decisions, rows)

@@ -7,6 +7,7 @@ files, and where a plan does not say what of a file it means, the pieces nearest
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 
 from clean_room_agent.artifacts.package import Detail
@@ -133,6 +134,12 @@ class PrecisionStage:
     ) -> tuple[list[tuple[Unit, Ruling]], list[Decision]]:
         """The units with their rulings, and a note for each file of which not all was judged; `bare`: nothing is in yet."""
         bound = self._config.symbols_to_judge([unit.score for unit in waiting])
+        labels = (CHANGE, READ)
+        ask = (
+            partial(models.sort, PRECISION_BATCH, labels=labels)
+            if self._config.symbols_in_one_question
+            else partial(models.choose, PIECE_JUDGMENT, labels=labels)
+        )
         options: list[Option] = []
         rulings: tuple[Ruling, ...] = ()
         for _ in range(MAX_ROUNDS):
@@ -140,7 +147,7 @@ class PrecisionStage:
             if not batch:
                 break
             options += batch
-            rulings += self._rulings(batch, models, chosen)
+            rulings += ask(batch, stage=self.name, chosen=chosen)
             if chosen or any(ruling.label == CHANGE for ruling in rulings):
                 break
         if options and bare and not chosen:
@@ -153,14 +160,6 @@ class PrecisionStage:
             for path, count in counts.items()
         ]
         return list(zip(waiting[: len(options)], rulings, strict=True)), notes
-
-    def _rulings(
-        self, options: Sequence[Option], models: Judge, chosen: tuple[str, ...]
-    ) -> tuple[Ruling, ...]:
-        labels = (CHANGE, READ)
-        if self._config.symbols_in_one_question:
-            return models.sort(PRECISION_BATCH, options, labels=labels, stage=self.name, chosen=chosen)
-        return models.choose(PIECE_JUDGMENT, options, labels=labels, stage=self.name, chosen=chosen)
 
     def _note(self, entry: Candidate, reason: str) -> Decision:
         return Decision(

@@ -1,7 +1,8 @@
 """The stage `scope`: which files are in."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.llm.answers import YES
@@ -45,6 +46,11 @@ class ScopeStage:
         some = any(not is_test_file(path) for path in named)
         terms = weighted_terms(context.request, task, find_tests(task, source))
         top = max((entry.score for entry in waiting), default=0.0) or 1.0
+        ask = (
+            partial(models.sort, SCOPE_BATCH, labels=self._labels)
+            if self._config.files_in_one_question
+            else partial(models.choose, SCOPE_JUDGMENT, labels=self._labels)
+        )
         options: list[Option] = []
         rulings: tuple[Ruling, ...] = ()
         for _ in range(MAX_ROUNDS):
@@ -55,7 +61,7 @@ class ScopeStage:
             if not batch:
                 break
             options += batch
-            rulings += self._rulings(batch, named, models)
+            rulings += ask(batch, stage=self.name, chosen=named)
             if some or any(ruling.label for ruling in rulings):
                 break
         if options and not some:
@@ -78,13 +84,6 @@ class ScopeStage:
     @property
     def _labels(self) -> tuple[str, ...]:
         return (RELEVANT,) if self._config.files_in_one_question else (YES,)
-
-    def _rulings(
-        self, options: Sequence[Option], named: tuple[str, ...], models: Judge
-    ) -> tuple[Ruling, ...]:
-        if self._config.files_in_one_question:
-            return models.sort(SCOPE_BATCH, options, labels=self._labels, stage=self.name, chosen=named)
-        return models.choose(SCOPE_JUDGMENT, options, labels=self._labels, stage=self.name, chosen=named)
 
     def _decided(self, context: StageContext, ruled: Mapping[str, Ruling], passed_over: str) -> StageContext:
         decisions = [_decide(entry, ruled.get(entry.path), passed_over) for entry in context.candidates]

@@ -1,0 +1,65 @@
+"""What retrieval decides goes into the record, once: also where a resumed run does a pass again."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+
+from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions, list_decisions_of_pass
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.retrieval.stage import Decision
+
+
+class DecisionLog:
+    """The decisions of a task's passes, on their way to the record."""
+
+    def __init__(self, record: Record) -> None:
+        self._record = record
+        self._from_earlier_try: dict[str, Counter[DecisionRow]] = {}
+        """By pass: what an interrupted try at it left in the record, and this one has not decided yet."""
+
+    def post(self, pass_id: str, decisions: Iterable[Decision]) -> None:
+        """The decisions are queued for the record, in their order."""
+        rows = self._new_rows(pass_id, decisions)
+        if rows:
+            self._record.post(append_decisions, rows)
+
+    def write(self, pass_id: str, decisions: Iterable[Decision]) -> None:
+        """The decisions, and all that were posted before them, are committed."""
+        self._record.write(append_decisions, self._new_rows(pass_id, decisions))
+
+    def _new_rows(self, pass_id: str, decisions: Iterable[Decision]) -> tuple[DecisionRow, ...]:
+        if pass_id not in self._from_earlier_try:
+            known = self._record.write(list_decisions_of_pass, pass_id)
+            self._from_earlier_try[pass_id] = Counter(replace(row, id=0, timestamp="") for row in known)
+        known_rows = self._from_earlier_try[pass_id]
+        now = self._record.now()
+        new = []
+        for decision in decisions:
+            row = _decision_row(pass_id, decision)
+            if known_rows[row] > 0:
+                known_rows[row] -= 1
+            else:
+                new.append(replace(row, timestamp=now))
+        return tuple(new)
+
+
+def _decision_row(pass_id: str, decision: Decision) -> DecisionRow:
+    weight = decision.weight
+    return DecisionRow(
+        task_id=pass_id,
+        stage=decision.stage,
+        file_id=decision.file_id,
+        tier=decision.tier,
+        included=decision.included,
+        reason=decision.reason,
+        timestamp="",
+        path=decision.path,
+        symbol=decision.symbol,
+        detail=decision.detail,
+        score=decision.score,
+        call_id=decision.call_id,
+        confidence=decision.confidence,
+        probability=weight.probability if weight else None,
+        neutral=weight.neutral if weight else None,
+        calibrated=weight.calibrated if weight else None,
+    )
