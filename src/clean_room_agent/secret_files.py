@@ -1,7 +1,6 @@
 """Which files hold secrets, judged by their names alone."""
 
-import re
-from fnmatch import translate
+from clean_room_agent.globs import compile_globs
 
 PATTERNS = (
     ".env",
@@ -44,8 +43,8 @@ FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".kube"})
 
 
 # One pattern for all: an index asks for every file of a repository.
-SECRET = re.compile("|".join(map(translate, PATTERNS)))
-NO_SECRET = re.compile("|".join(map(translate, HARMLESS)))
+SECRET = compile_globs(PATTERNS)
+NO_SECRET = compile_globs(HARMLESS)
 
 
 def is_secret_name(path: str) -> bool:

@@ -13,7 +13,7 @@ from typing import cast
 
 import httpx
 
-from clean_room_agent import safe_open, text_file
+from clean_room_agent import globs, safe_open, text_file
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.artifacts.edits import PatchEdit
@@ -25,7 +25,7 @@ from clean_room_agent.errors import ModelError
 from clean_room_agent.execute.edits.apply import apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe as feedback
 from clean_room_agent.execute.edits.parse import parse_edits
-from clean_room_agent.execute.edits.paths import is_control_path, matches_any, path_fault
+from clean_room_agent.execute.edits.paths import is_control_path, path_fault
 from clean_room_agent.execute.edits.render import render_edits
 from clean_room_agent.execute.failure_signals import failure_signals
 from clean_room_agent.execute.implement import AttemptSummary, StepInstruction, implement
@@ -225,7 +225,7 @@ def _reaches_control(path: str) -> bool:
 
 def _globs(pattern: str, rng: random.Random) -> None:
     for path in ("a/b/c.py", "a/" * 30 + "x.py", rng.choice(seeds.PATHS)):
-        matches_any(path, (pattern,))
+        globs.matches(path, (pattern,))
 
 
 def _plans(text: str, _rng: random.Random) -> None:

@@ -3,13 +3,13 @@
 from collections.abc import Collection, Iterable
 from pathlib import PurePosixPath
 
+from clean_room_agent import globs
 from clean_room_agent.artifacts.package import ContextPackage, Detail
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep, TargetFile
 from clean_room_agent.execute.edits.paths import (
     is_control_path,
     is_test_configuration,
     is_test_path,
-    matches_any,
 )
 from clean_room_agent.execute.plan_corrections import ending_with, filled_role
 
@@ -32,7 +32,7 @@ def files_in_scope(
     patterns = tuple(protected)
 
     def allowed(path: str) -> bool:
-        if is_control_path(path) or matches_any(path, patterns):
+        if is_control_path(path) or globs.matches(path, patterns):
             return False
         decides = is_test_path(path) or is_test_configuration(path) or path in scripts
         return not decides or path in context.task

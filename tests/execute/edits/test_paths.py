@@ -1,5 +1,3 @@
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +6,6 @@ from clean_room_agent.execute.edits.paths import (
     is_control_path,
     is_test_configuration,
     is_test_path,
-    matches_any,
     path_fault,
 )
 
@@ -46,20 +43,6 @@ def test_a_path_that_could_leave_or_deceive_is_refused(path: str) -> None:
 )  # fmt: skip
 def test_control_files_are_known_under_every_disguise(path: str) -> None:
     assert is_control_path(path)
-
-
-@pytest.mark.parametrize(
-    ("path", "pattern", "fits"),
-    [
-        (".env", ".env", True), ("a/.env", ".env", True), ("a/.environment", ".env", False),
-        ("a/b.pem", "*.pem", True), ("docs/a/b.md", "docs/**", True), ("docs", "docs/**", False),
-        ("docs/a.md", "docs/", True), ("a/docs/x", "docs/**", False), ("a/docs/x", "**/docs/**", True),
-        ("src/a/b/c.py", "src/**/c.py", True), ("src/c.py", "src/**/c.py", True), ("src/a.py", "/src/*.py", True),
-        ("src/a/b.py", "src/*.py", False), ("a+b.py", "a+b.py", True), ("ab.py", "a?.py", True),
-    ],
-)  # fmt: skip
-def test_globs_fit_names_anywhere_and_paths_from_the_root(path: str, pattern: str, fits: bool) -> None:
-    assert matches_any(path, [pattern]) is fits
 
 
 @pytest.mark.parametrize(
@@ -121,22 +104,3 @@ def test_any_text_is_judged_without_an_exception(path: str) -> None:
     path_fault(path)
     is_control_path(path)
     is_test_path(path)
-    assert not matches_any(path, ["no/such/name"])
-
-
-@pytest.mark.parametrize(
-    ("path", "pattern", "fits"),
-    [
-        ("a/b/c", "**", True), ("a/b/c", "a**c", True), ("a/b/c", "a*c", False), ("a", "a/**", False), ("a/", "a/**", False),
-        ("x/a/b", "**/a/**", True), ("a", "**/a", True), ("ba", "**/a", False), ("a/b", "a?b", False), ("abc", "*b*", True),
-        ("", "*", True), ("a/x/b", "a/*/b", True), ("a/b", "a/*/b", False), ("a/x/y/b", "a/**/b", True), ("a/b", "a/**/b", True),
-    ],
-)  # fmt: skip
-def test_stars_mean_what_they_mean_in_a_gitignore(path: str, pattern: str, fits: bool) -> None:
-    assert matches_any(path, [pattern]) is fits
-
-
-def test_a_pattern_of_many_stars_is_matched_in_no_time() -> None:
-    started = time.process_time()
-    assert not matches_any("a/" * 2000 + "a", ["**/" * 20 + "*a" * 20 + "b"])
-    assert time.process_time() - started < 2

@@ -2,8 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
-from functools import cache
 
 MAX_PATH = 4096
 MAX_SEGMENT_BYTES = 255
@@ -22,7 +20,6 @@ INVISIBLE = re.compile(
 )
 """Characters that take no place on a screen, beside those of the categories below."""
 HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
-GLOB_PIECE = re.compile(r"(\*\*/|/\*\*\Z|\*\*|\*|\?)")
 TEST_PATH = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e)/"
     r"|(?:^|/)test_[^/]*\.pyi?\Z|_test\.(?:py|go)\Z|(?:^|/)tests?\.py\Z"
@@ -105,11 +102,6 @@ def shadows_runner(path: str) -> bool:
     return SHADOW.search(path.lower()) is not None
 
 
-def matches_any(path: str, patterns: Iterable[str]) -> bool:
-    """Whether a glob pattern fits: one without a slash fits the name at any depth, `**` any number of folders."""
-    return any(_fits(path, _pieces(pattern)) for pattern in patterns)
-
-
 def _segment_fault(segment: str) -> str:
     if segment in {"", ".", ".."}:
         return "the path holds an empty segment, '.' or '..'"
@@ -129,53 +121,3 @@ def _plain(segment: str) -> str:
     folded = INVISIBLE.sub("", unicodedata.normalize("NFKC", segment.split(":", 1)[0]))
     kept = (character for character in folded if unicodedata.category(character) not in HIDDEN_CATEGORIES)
     return "".join(kept).rstrip(" .").upper().casefold()
-
-
-@cache
-def _pieces(pattern: str) -> tuple[str, ...]:
-    anchored = pattern if "/" in pattern.rstrip("/") else f"**/{pattern}"
-    if anchored.endswith("/"):
-        anchored += "**"
-    return tuple(piece for piece in GLOB_PIECE.split(anchored.removeprefix("/")) if piece)
-
-
-def _fits(path: str, pieces: Iterable[str]) -> bool:
-    """Whether the pieces, one after the other, lead from the path's beginning to its end.
-
-    As an expression with that many repetitions, a pattern of stars would take years.
-    """
-    places = {0}
-    for piece in pieces:
-        places = _after(piece, path, places)
-        if not places:
-            return False
-    return len(path) in places
-
-
-def _after(piece: str, path: str, places: set[int]) -> set[int]:
-    """The offsets behind the piece, where it may begin at any of `places` (at least one)."""
-    first, end = min(places), len(path)
-    match piece:
-        case "**":
-            return set(range(first, end + 1))
-        case "**/":
-            return places | {at + 1 for at in range(first + 1, end) if path[at] == "/"}
-        case "/**":
-            return {end} if any(at + 1 < end and path[at] == "/" for at in places if at < end) else set()
-        case "*":
-            return set(_within_names(path, places, first))
-        case "?":
-            return {at + 1 for at in places if at < end and path[at] != "/"}
-        case _:
-            return {at + len(piece) for at in places if path.startswith(piece, at)}
-
-
-def _within_names(path: str, places: set[int], first: int) -> Iterator[int]:
-    """Each offset that one of `places` reaches without passing a slash."""
-    reached = False
-    for at in range(first, len(path) + 1):
-        reached = reached or at in places
-        if reached:
-            yield at
-        if at < len(path) and path[at] == "/":
-            reached = False

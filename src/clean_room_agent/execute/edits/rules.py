@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
+from clean_room_agent import globs
 from clean_room_agent.artifacts.edits import EditCode, PatchEdit
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import FileRole, TargetFile
@@ -13,7 +14,6 @@ from clean_room_agent.execute.edits.paths import (
     is_control_path,
     is_test_configuration,
     is_test_path,
-    matches_any,
     path_fault,
 )
 
@@ -70,7 +70,7 @@ def _protection(path: str, rules: EditRules, *, exists: bool) -> str:
     """What protects the file, whatever the edit; "" if nothing does."""
     if is_control_path(path):
         return "steers git or cra and is never edited"
-    if matches_any(path, rules.protected):
+    if globs.matches(path, rules.protected):
         return "is protected by [edit].protected"
     if path in rules.uneditable:
         return f"is not editable: {rules.uneditable[path]}"

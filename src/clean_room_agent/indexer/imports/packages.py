@@ -1,9 +1,9 @@
 """Packages of the repository, by the names that its `package.json` files give them."""
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
+from clean_room_agent.globs import compile_globs, expand_braces, whole_name_stars
 from clean_room_agent.indexer.imports.files import (
     find_file,
     find_index,
@@ -288,19 +288,5 @@ def _is_member(folder: str, root: str, globs: tuple[str, ...]) -> bool:
 
 
 def _glob_matches(glob: str, path: str) -> bool:
-    text = ""
-    for part in glob.removeprefix("./").strip("/").split("/"):
-        if part == "**":
-            text += "(?:[^/]+/)*"
-        else:
-            parts = re.split(r"(\*|\{[^{}]*\})", part)
-            text += "".join(_glob_part(one) for one in parts) + "/"
-    return re.fullmatch(text, f"{path}/") is not None
-
-
-def _glob_part(part: str) -> str:
-    if part == "*":
-        return "[^/]*"
-    if part.startswith("{"):
-        return "(?:" + "|".join(re.escape(one) for one in part[1:-1].split(",")) + ")"
-    return re.escape(part)
+    patterns = expand_braces(whole_name_stars(glob.removeprefix("./").strip("/")))
+    return compile_globs(tuple(f"{pattern}/" for pattern in patterns)).match(f"{path}/") is not None

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from clean_room_agent.globs import compile_globs, whole_name_stars
 from clean_room_agent.indexer.imports.files import join
 from clean_room_agent.indexer.imports.jsonc import as_object, as_text, as_texts, read_object
 from clean_room_agent.indexer.imports.packages import split_package
@@ -231,21 +232,8 @@ def _pattern(globs: Sequence[str], *, whole: bool) -> re.Pattern[str]:
         globs: paths from the repository's root.
         whole: whether a glob with a star in its last part stands for files only.
     """
-    alternatives = "|".join(_translate(glob, whole=whole) for glob in globs)
-    return re.compile(f"(?:{alternatives})" if alternatives else r"(?!)")
-
-
-def _translate(glob: str, *, whole: bool) -> str:
-    if not glob:
-        return ""
-    parts = glob.split("/")
-    text = ""
-    for place, part in enumerate(parts):
-        last = place == len(parts) - 1
-        if part == "**":
-            text += ".*" if last else "(?:.*/)?"
-        else:
-            text += "".join({"*": "[^/]*", "?": "[^/]"}.get(char, re.escape(char)) for char in part)
-            text += "" if last else "/"
-    is_file = whole and re.search(r"[.*?]", parts[-1]) is not None
-    return text + ("$" if is_file else "(?:/|$)")
+    patterns: list[str] = []
+    for glob in map(whole_name_stars, globs):
+        is_file = whole and re.search(r"[.*?]", glob.rpartition("/")[2]) is not None
+        patterns += [glob] if is_file else [glob, f"{glob}/**".removeprefix("/")]
+    return compile_globs(tuple(patterns))
