@@ -14,13 +14,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from benchmarks.commit_list import CommitList, read_list
+from benchmarks.commits.commit_list import CommitList, read_list
 from benchmarks.context.measured import Measured, measure, record_of
 from benchmarks.context.page import commits, kinds, lost, medians
-from benchmarks.oracle_page import Row, kept_row
-from benchmarks.report import write_section
+from benchmarks.oracle.page import Row, kept_row
+from benchmarks.results import write_section
 
-LIST = Path(__file__).parents[1] / "oracle_commits.toml"
+RESULTS = Path(__file__).with_name("RESULTS.md")
+
+LIST = Path(__file__).parents[1] / "commits" / "oracle_commits.toml"
 PREFACE = (
     "Code tokens are those of lines that stand in the repository's files; needed are the functions that the commit "
     "changes with their files' imports, signatures of what they use, callers' lines, and the goal tests with their "
@@ -57,7 +59,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only commits in whose id this stands")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each N-th commit of the list")
     parser.add_argument("--commits", action="store_true", help="add a line a commit")
-    parser.add_argument("--write", metavar="TITLE", help="put the tables into benchmarks/RESULTS.md")
+    parser.add_argument("--write", metavar="TITLE", help="put the tables into RESULTS.md")
     arguments = parser.parse_args()
     whole = read_list(arguments.list)
     listed = whole.model_copy(update={"commits": whole.commits[:: arguments.every]})
@@ -81,7 +83,7 @@ def main() -> int:
     text = "\n\n".join(parts)
     print(text)
     if arguments.write:
-        write_section(arguments.write, text)
+        write_section(RESULTS, arguments.write, text)
     return 0
 
 

@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from benchmarks.commit_list import CommitEntry, CommitList
-from benchmarks.commit_trees import message_of
+from testing.oracle.distractible import Attention
+
+from benchmarks.commits.checkouts import message_of
+from benchmarks.commits.commit_list import CommitEntry, CommitList
+from benchmarks.commits.solve_commit import Subject
 from benchmarks.context.blocks import Reading, read_blocks
 from benchmarks.context.failures import Failure, failures_of
 from benchmarks.context.figures import is_whole, prompt_figures
@@ -13,9 +16,6 @@ from benchmarks.context.goals import find_goals
 from benchmarks.context.names import Names
 from benchmarks.context.needs import Needs, described
 from benchmarks.context.snapshot import Snapshot
-from benchmarks.solve_commit import Subject
-from testing.oracle.distractible import Attention
-
 from clean_room_agent.training.gold_edits import GoldFile
 
 SEEN_LINES = 2

@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.context.snapshot import Snapshot
 from testing.servers.ollama_script import count_tokens
+
+from benchmarks.context.snapshot import Snapshot
 
 PATH = re.compile(r"[\w./@+-]*\w\.\w+")
 PLACE = re.compile(r"^[\s>*-]*(?P<path>[\w./@+-]+\.\w+):(?P<line>\d+)(?::\d+)?[\s:|-]+(?P<code>.*)$")

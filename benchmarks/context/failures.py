@@ -14,10 +14,10 @@ from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from benchmarks.commit_list import CommitEntry, CommitList, Runner
-from benchmarks.commit_trees import git, put_base, report_path, run_tests
+from benchmarks.commits.checkouts import git, put_base, report_path, run_tests
+from benchmarks.commits.commit_list import CommitEntry, CommitList, Runner
+from benchmarks.commits.runner_reports import ava_place
 from benchmarks.context.goals import Goal
-from benchmarks.runner_reports import ava_place
 
 WHOLE = {"pytest": ("-vvvv", "--tb=short")}
 """Options with which a runner's report holds values in full, also where the command asks for a quiet one."""

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from testing.oracle.oracle import options, piece_of
+
 from benchmarks.context.blocks import Reading
 from benchmarks.context.failures import Failure, failure_of
 from benchmarks.context.goals import Goal
 from benchmarks.context.needs import Needs
 from benchmarks.context.snapshot import Symbol
-from testing.oracle.oracle import options, piece_of
-
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.llm.bias import ABOUT_NOTHING
 

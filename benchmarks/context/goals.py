@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from benchmarks.context.names import Names, words_in
-from benchmarks.context.snapshot import Snapshot, Symbol
 from tree_sitter import Node
 
+from benchmarks.context.names import Names, words_in
+from benchmarks.context.snapshot import Snapshot, Symbol
 from clean_room_agent import syntax
 
 TESTS = frozenset({"it", "test", "specify"})

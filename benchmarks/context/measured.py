@@ -4,12 +4,11 @@ import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.commit_list import CommitEntry, CommitList
+from benchmarks.commits.commit_list import CommitEntry, CommitList
+from benchmarks.commits.solve_commit import gold_of
 from benchmarks.context.attention import reader_of
 from benchmarks.context.figures import PromptFigures, RunFigures, prompt_figures, run_figures
-from benchmarks.oracle_page import kept_row
-from benchmarks.solve_commit import gold_of
-
+from benchmarks.oracle.page import kept_row
 from clean_room_agent.artifacts.model_calls import ModelCall
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import list_calls

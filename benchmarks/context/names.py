@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import PurePosixPath
 
-from benchmarks.context.snapshot import Snapshot, Symbol
 from tree_sitter import Node
 
+from benchmarks.context.snapshot import Snapshot, Symbol
 from clean_room_agent import syntax
 
 WORD = re.compile(r"[A-Za-z_$][\w$]*")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from benchmarks.context.goals import Goal
 from benchmarks.context.names import Names, words_in
 from benchmarks.context.snapshot import Snapshot, Symbol
-
 from clean_room_agent.training.gold_edits import GoldFile, edit_groups, lines_of
 
 LINES_AROUND = 3

@@ -6,8 +6,8 @@ from statistics import median
 
 from benchmarks.context.figures import PromptFigures
 from benchmarks.context.measured import Measured
-from benchmarks.oracle_page import Row
-from benchmarks.report import table
+from benchmarks.oracle.page import Row
+from benchmarks.results import table
 
 Runs = Sequence[Measured]
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from benchmarks.commit_trees import git
-
+from benchmarks.commits.checkouts import git
 from clean_room_agent.indexer.extract import FileFacts, extract
 
 FUNCTIONS = ("function", "method")

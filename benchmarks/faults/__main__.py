@@ -18,9 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol, cast
 
-from benchmarks.faults.scoreboard import read_board, render, write_board
 from testing.faults.figures import Effort, Figure
 from testing.foreground import heed_ctrl_c
+
+from benchmarks.faults.scoreboard import read_board, render, write_board
 
 PARTS = (
     "states",

@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.report import RESULTS, table, write_section
 from testing.faults.figures import Figure
+
+from benchmarks.results import table, write_section
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
 
 TITLE = "Faults"
 HEAD = ("part", "figure", "tried", "found", "target", "met")
@@ -39,7 +42,7 @@ def write_board(board: Mapping[str, Iterable[Figure]], *, order: Sequence[str], 
     """The page's section holds the board, its parts in `order`."""
     text = "`python -m benchmarks.faults --write`; `found` counts what must not happen, unless the figure says otherwise."
     body = render({part: board[part] for part in order if part in board})
-    write_section(TITLE, f"{text}\n\n{body}", path=path)
+    write_section(path, TITLE, f"{text}\n\n{body}")
 
 
 def _number(text: str) -> int:

@@ -21,17 +21,19 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from testing.servers.llama_server import TAG, RealServer, running, weak_server
+
 from benchmarks.loop.data import TEST, TRAIN, UNTIL, loop_rows, register, shuffled
 from benchmarks.loop.page import KINDS, Settings, finding_of, folder_of, page_of
 from benchmarks.loop.stages import Stages
-from benchmarks.report import write_section
+from benchmarks.results import write_section
 from benchmarks.weak.__main__ import environment
-from testing.servers.llama_server import TAG, RealServer, running, weak_server
-
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.training.plan import DataCriteria, Hyperparameters, TrainingPlan
 from clean_room_agent.trust import trust
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
 
 WINDOW = 4096
 RESERVED = 1024
@@ -230,7 +232,7 @@ def main() -> None:
     page = page_of(top)
     sys.stdout.write(page + "\n")
     if given.write:
-        write_section(TITLE, page)
+        write_section(RESULTS, TITLE, page)
 
 
 if __name__ == "__main__":

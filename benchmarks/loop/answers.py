@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.report import table
 from testing.servers.llama_server import TAG
 
+from benchmarks.results import table
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.llm.answers import BadAnswer

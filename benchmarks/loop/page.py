@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks.loop.answers import answers_page
 from benchmarks.loop.data import TEST, TRAIN, UNTIL
 from benchmarks.loop.stages import Stage, Stages
-from benchmarks.report import table
+from benchmarks.results import table
 
 KINDS = ("pairs", "shuffled")
 """What adapters are trained on."""

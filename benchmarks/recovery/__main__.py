@@ -20,9 +20,10 @@ from typing import get_args
 
 from benchmarks.recovery import samples, scaffolds
 from benchmarks.recovery.zoo import ZOO, live_through
-from benchmarks.report import table, write_section
-
+from benchmarks.results import table, write_section
 from clean_room_agent.orchestrator.config import Rule
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
 
 TITLE = "Recovery: pathologies, and the table with each row left out"
 RULES: tuple[str, ...] = get_args(Rule)
@@ -142,7 +143,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time")
     parser.add_argument("--part", choices=("zoo", *PARTS), help="only this; all by default")
     parser.add_argument("--only", default="", help="only pathologies in whose name this stands")
-    parser.add_argument("--write", action="store_true", help="put the tables into benchmarks/RESULTS.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into RESULTS.md")
     arguments = parser.parse_args()
     with ProcessPoolExecutor(max_workers=arguments.jobs) as pool:
         for name, part in PARTS.items():
@@ -150,14 +151,14 @@ def main() -> int:
                 text = part.measure_all(pool)
                 print(text)
                 if arguments.write:
-                    write_section(part.TITLE, text)
+                    write_section(RESULTS, part.TITLE, text)
         if arguments.part in PARTS:
             return 0
         rows = measure_zoo(pool, arguments.only)
     text = page(rows)
     print(text)
     if arguments.write:
-        write_section(TITLE, text)
+        write_section(RESULTS, TITLE, text)
     return int(any(row.ended != row.due for row in rows[ALL]))
 
 

@@ -11,11 +11,11 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import table
 from testing.runs.solving import MONEY_TESTS, TILL, Script, edit, make_project
 from testing.servers.ollama_script import ChatCall
 from testing.servers.ollama_server import OllamaServer
 
+from benchmarks.results import table
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 
 TITLE = "Recovery: candidates from one prompt, and attempts in turn"

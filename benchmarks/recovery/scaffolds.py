@@ -13,12 +13,12 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import table
 from testing.oracle.scaffold import scaffold_of
 from testing.runs.solving import TILL, Script, make_project, text_of
 from testing.servers.ollama_script import Answer, ChatCall
 from testing.servers.ollama_server import OllamaServer
 
+from benchmarks.results import table
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.scaffold import SCAFFOLD
 from clean_room_agent.training.gold_edits import GoldFile

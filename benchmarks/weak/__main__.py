@@ -23,10 +23,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.report import table, write_section
+from testing.servers.llama_server import TAG, RealServer, running, weak_server
+
+from benchmarks.results import table, write_section
 from benchmarks.weak.errands import ERRANDS, Errand, plant
 from benchmarks.weak.recorded import Answer, answers_of, attempts_of, kinds, median_seconds, share
-from testing.servers.llama_server import TAG, RealServer, running, weak_server
+
+RESULTS = Path(__file__).with_name("RESULTS.md")
 
 REQUIREMENTS = Path(__file__).parents[2] / "requirements" / "weak.txt"
 WINDOW = 8192
@@ -213,7 +216,7 @@ def main() -> int:
     text = page(*measured(work, shlex.split(arguments.cra), arguments.tasks))
     print(text)
     if arguments.write:
-        write_section(f"{TITLE}: {arguments.write}", text)
+        write_section(RESULTS, f"{TITLE}: {arguments.write}", text)
     return 0
 
 

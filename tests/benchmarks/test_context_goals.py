@@ -7,12 +7,12 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 import pytest
+from benchmarks.commits.runner_reports import AVA_SEPARATOR
 from benchmarks.context.failures import READERS, Failure
 from benchmarks.context.figures import run_figures
 from benchmarks.context.goals import find_goals
 from benchmarks.context.names import Names
 from benchmarks.context.snapshot import Snapshot
-from benchmarks.runner_reports import AVA_SEPARATOR
 from testing.runs.model_calls import model_call
 
 from clean_room_agent.artifacts.model_calls import ModelCall

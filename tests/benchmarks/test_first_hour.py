@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from benchmarks.first_hour import PAGE, comparable, lived
+from benchmarks.first_hour.__main__ import PAGE, comparable, lived
 
 
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="the page shows runs in the sandbox")

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from benchmarks.commit_trees import git
-from benchmarks.index_enlarged import COMMITS, copied, make_enlarged, read_original
+from benchmarks.commits.checkouts import git
+from benchmarks.growth.enlarged import COMMITS, copied, make_enlarged, read_original
 from testing.index_dump import dump_of, index
 from testing.repositories import Files, make_repository
 

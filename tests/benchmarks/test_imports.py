@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from benchmarks.imports import (
+from benchmarks.imports.__main__ import (
     ANOTHER,
     ASSET,
     NOT_FOUND,
@@ -22,7 +22,7 @@ from benchmarks.imports import (
     resolve_python,
     resolve_scripts,
 )
-from benchmarks.imports_python import items, resolve
+from benchmarks.imports.python_imports import items, resolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

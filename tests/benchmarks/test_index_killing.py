@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.killed_index import render
+from benchmarks.killed_index.__main__ import render
 from testing.faults.index_kills import (
     MARK,
     Bench,

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from benchmarks.commit_trees import git
-from benchmarks.index_places import (
+from benchmarks.commits.checkouts import git
+from benchmarks.index.copies import (
     Edit,
     before_pull,
     choose_edits,

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.commit_list import CommitEntry
-from benchmarks.oracle_left_out import left_out_table, runs_without
-from benchmarks.oracle_page import Row, keep_row
-from benchmarks.solve_commit import Setting
+from benchmarks.commits.commit_list import CommitEntry
+from benchmarks.commits.solve_commit import Setting
+from benchmarks.oracle.left_out import left_out_table, runs_without
+from benchmarks.oracle.page import Row, keep_row
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.refinements import RecoveryRow, append_recovery_decision

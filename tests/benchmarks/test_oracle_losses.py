@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.commit_list import CommitEntry
-from benchmarks.oracle_losses import Recorded, costs_of, find_loss
-from benchmarks.solve_commit import Attempted
+from benchmarks.commits.commit_list import CommitEntry
+from benchmarks.commits.solve_commit import Attempted
+from benchmarks.oracle.losses import Recorded, costs_of, find_loss
 from testing.runs.model_calls import model_call
 
 from clean_room_agent.artifacts.model_calls import ModelCall

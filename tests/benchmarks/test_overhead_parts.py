@@ -4,7 +4,7 @@ import importlib
 from functools import reduce
 
 import pytest
-from benchmarks.overhead_parts import PARTS
+from benchmarks.overhead.parts import PARTS
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part[0])

@@ -3,9 +3,9 @@
 import ast
 from pathlib import Path
 
-from benchmarks.references_compare import Symbols, compare
-from benchmarks.references_jedi import bound, occurrences
-from benchmarks.references_scip import fields, key, named, read_answers, varints
+from benchmarks.references.compare import Symbols, compare
+from benchmarks.references.jedi_answers import bound, occurrences
+from benchmarks.references.scip import fields, key, named, read_answers, varints
 from testing.references.python_world import PythonWorld
 
 SOURCES = {

@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.retrieval_fit import Task, ascend, fit, quality
+from benchmarks.retrieval.fit import Task, ascend, fit, quality
 from testing.index_dump import index
 from testing.repositories import commit, make_repository
 

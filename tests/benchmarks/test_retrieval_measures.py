@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from benchmarks.commit_trees import git as read_git
-from benchmarks.retrieval import by_snapshot, texts_for
-from benchmarks.retrieval_metrics import Score, mean_of, percentile, score_of
-from benchmarks.retrieval_places import checkout, indexed, lacking, source_files
-from benchmarks.retrieval_rankings import Bm25, ask_ours, read_answers
-from benchmarks.retrieval_table import Result, render_results
-from benchmarks.retrieval_tasks import Task, find_tasks, is_task, read_tasks, words_of
+from benchmarks.commits.checkouts import git as read_git
+from benchmarks.retrieval.__main__ import by_snapshot, texts_for
+from benchmarks.retrieval.checkouts import checkout, indexed, lacking, source_files
+from benchmarks.retrieval.metrics import Score, mean_of, percentile, score_of
+from benchmarks.retrieval.rankings import Bm25, ask_ours, read_answers
+from benchmarks.retrieval.result_table import Result, render_results
+from benchmarks.retrieval.tasks import Task, find_tasks, is_task, read_tasks, words_of
 from testing.repositories import commit, git, make_repository
 
 ORDER = ("a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k")

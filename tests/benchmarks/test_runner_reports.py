@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from benchmarks.runner_reports import AVA_SEPARATOR, NODE_REPORTER, read_report, reporting
+from benchmarks.commits.runner_reports import AVA_SEPARATOR, NODE_REPORTER, read_report, reporting
 
 NODE_TESTS = """\
 const { test, describe, it } = require('node:test')

@@ -1,4 +1,4 @@
-from benchmarks.solve_real import HEAD, kept_lines, text_of
+from benchmarks.solve_real.__main__ import HEAD, kept_lines, text_of
 
 ROWS = (
     "| click-1 | 1 | 42 | 8k | **no** | yes |  | 0 | 5.0 | 1.5 |",

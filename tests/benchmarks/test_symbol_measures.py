@@ -1,9 +1,9 @@
 from pathlib import Path
 
-from benchmarks.symbols import section
-from benchmarks.symbols_compare import KIND, LINES, MISSING, compare
-from benchmarks.symbols_peers import Thing, by_ast
-from benchmarks.symbols_reasons import CTAGS, SYNTAX
+from benchmarks.symbols.__main__ import section
+from benchmarks.symbols.compare import KIND, LINES, MISSING, compare
+from benchmarks.symbols.peers import Thing, by_ast
+from benchmarks.symbols.reasons import CTAGS, SYNTAX
 
 OURS = {
     "a.py": [
