@@ -16,6 +16,7 @@ def told_to_a_terminal(*words: str, folder: Path) -> bytes:
         subprocess.run(
             (sys.executable, "-m", "clean_room_agent", *words),
             cwd=folder,
+            env=os.environ | {"COLUMNS": "4000"},  # wider than any path, so that no line is folded
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=theirs,
