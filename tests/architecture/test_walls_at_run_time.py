@@ -13,24 +13,24 @@ from testing.servers.ollama_server import OllamaServer
 from tests.architecture.watched_run import Watched
 
 from clean_room_agent.app import wiring
-from clean_room_agent.app.context_port import LocalContext
-from clean_room_agent.app.index_copy import index_for_run
-from clean_room_agent.app.run_wiring import run_parts
+from clean_room_agent.app.index_copy import IndexCopy, index_for_run
+from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.git.repository import open_repository
 from clean_room_agent.orchestrator.events import Event
 from clean_room_agent.workspace import Workspace
 
 CURATED = re.compile(r"/curated(_[0-9a-f-]+)?\.sqlite")
-PORT = "app.context_port:LocalContext."
+PORT = ("app.index_copy:IndexCopy.", "retrieval.retriever:Retriever.")
 MAX_HOPS = 8
 STATIONS = {
     "cli.main": "1 the command line",
+    "cli.options": "1 the command line",
     "cli.solve": "1 the command line",
     "app.solve": "2 the use case",
     "app.wiring": "2 the use case",
     "app.model_server": "2 the use case",
-    "app.context_port": "3 the port that wiring built",
+    "orchestrator.context": "3 the port that wiring built",
     "orchestrator.solve": "4 the order of passes",
     "orchestrator.": "5 a pass",
     "retrieval.retriever": "6 a context",
@@ -76,7 +76,7 @@ def hops(modules: Sequence[str]) -> tuple[str, ...]:
 def test_the_wall_is_broken_by_whoever_opens_the_index_without_the_port() -> None:
     opening = ("db.connection:connect_file", "db.connection:_open")
     above = ("cli.main:main", "orchestrator.solve:solve", "orchestrator.steps.step:run_step")
-    port = ("app.context_port:LocalContext.retrieve", "retrieval.retriever:Retriever.retrieve")
+    port = ("orchestrator.context:RunContext.retrieve", "retrieval.retriever:Retriever.retrieve")
     assert breach(("cli.main:main", "app.run_wiring:run_parts", *opening)) == ""
     assert breach((*above, *port, *opening)) == ""
     assert breach((*above, *opening)) == "orchestrator.solve:solve"
@@ -114,6 +114,7 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
     for entry in asked:
         assert entry.modules == (
             "cli.main",
+            "cli.options",
             "cli.solve",
             "app.solve",
             "orchestrator.solve",
@@ -156,18 +157,25 @@ def test_what_retrieval_reads_through_cannot_be_written(tmp_path: Path) -> None:
             services = stack.enter_context(wiring.open_services(workspace, settings, "wall"))
             index = stack.enter_context(index_for_run(services, repo, "wall", None, Silent()))
             parts = stack.enter_context(
-                run_parts(services, repo, "wall", "x", Silent(), command="solve", index_path=index)
+                run_parts(
+                    services,
+                    repo,
+                    task_of(settings, "wall", "x"),
+                    Silent(),
+                    command="solve",
+                    index_path=index,
+                )
             )
-            context = parts.open_context(project.top)
-            assert isinstance(context, LocalContext)
-            reading = context._retriever._kb._conn
+            copy = parts.index
+            assert isinstance(copy, IndexCopy)
+            reading = copy.source._kb._conn
             assert reading.execute("SELECT count(*) FROM files").fetchone()[0] == 5
             with pytest.raises(sqlite3.OperationalError, match="readonly database"):
                 reading.execute("DELETE FROM files")
             reading.execute("PRAGMA query_only = OFF")
             with pytest.raises(sqlite3.OperationalError, match="readonly database"):
                 reading.execute("DELETE FROM files")
-            context.refresh(project.top, ("till/money.py",), "c0ffee")
-            assert context.described() == "c0ffee"
-            assert context._retriever._kb._conn is reading
+            copy.refresh(project.top, ("till/money.py",), "c0ffee")
+            assert copy.described() == "c0ffee"
+            assert copy.source._kb._conn is reading
             services.end_task()

@@ -16,7 +16,7 @@ from clean_room_agent.app.solve import NEEDED, plan_given
 from clean_room_agent.app.wiring import workspace_of
 from clean_room_agent.atomic_write import read_given
 from clean_room_agent.errors import CraError, UsageError
-from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.orchestrator.task import PlanGiven
 
 MAX_FAULTS = 10
 

@@ -1,26 +1,38 @@
-"""A run's own copy of the index: made, kept while the run can go on, made again where it was lost."""
+"""A run's own copy of the index: made, kept while the run can go on, brought up to its commits, and searched for context."""
 
 import contextlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from clean_room_agent.app.indexing import processors
 from clean_room_agent.app.progress import Progress
-from clean_room_agent.app.wiring import RecordedState, Services, cache_folder, recorded_state, refresh_index
+from clean_room_agent.app.wiring import (
+    RecordedState,
+    Services,
+    cache_folder,
+    recorded_state,
+    refresh_index,
+    retriever_over,
+)
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.connection import backup, connect_file, is_sound
-from clean_room_agent.db.curated import files, metadata
+from clean_room_agent.db.curated import files, index_state, metadata
 from clean_room_agent.db.raw.enrichment import get_descriptions, list_descriptions
 from clean_room_agent.db.raw.events import EventRow, append_event_once, list_events
+from clean_room_agent.db.rows import Connection
 from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.git.repository import Repository
 from clean_room_agent.git.worktree import add_worktree, remove_leftovers, remove_worktree, stand_on
 from clean_room_agent.indexer.build import index_repository
+from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.orchestrator.events import IndexProgress, Observer
 from clean_room_agent.trust import forget
 from clean_room_agent.workspace import Workspace, private_folder
+
+RUN_COMMIT_KEY = "run_commit"
+"""In the copy: which commit of the run it describes."""
 
 
 @contextlib.contextmanager
@@ -107,6 +119,31 @@ def _note_descriptions(services: Services, task_id: str, path: Path) -> None:
         task_id=task_id, kind=EventKind.DESCRIBED_BY, detail=json.dumps(ids), timestamp=services.record.now()
     )
     services.record.write(append_event_once, event)
+
+
+class IndexCopy:
+    """The `RunIndex` of a run."""
+
+    def __init__(self, services: Services, reading: Connection, writing: Connection, root: Path) -> None:
+        """`reading` is read-only; both are connections to the copy. `root` is the folder of the run's worktree."""
+        self._services = services
+        self._reading = reading
+        self._writing = writing
+        self._root = root
+        self.source = retriever_over(services, reading, root)
+        """A retriever knows one state of the index: there is a new one after each refresh."""
+
+    def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
+        """The copy says what `paths` hold in the worktree, and describes `commit`."""
+        if paths:
+            update_paths(self._writing, root, paths)
+        # Later than the change: a copy that names the commit holds it, whatever a power cut took.
+        index_state.put_state(self._writing, RUN_COMMIT_KEY, commit)
+        self.source = retriever_over(self._services, self._reading, self._root)
+
+    def described(self) -> str:
+        """The commit of the run that the copy describes; "" before the first refresh."""
+        return index_state.get_state(self._writing, RUN_COMMIT_KEY) or ""
 
 
 def index_progress(observer: Observer) -> Callable[[int, int], None]:

@@ -1,13 +1,12 @@
 """Plans: made by a run that ends with one, or read from a file."""
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.index_copy import index_for_run
-from clean_room_agent.app.run_wiring import run_parts
+from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.app.solve import read_text
 from clean_room_agent.artifacts.ids import new_task_id, short_id
@@ -50,7 +49,7 @@ def read_plan(workspace: Workspace, path: Path, *, edit: bool) -> PlanSource:
 def run_plan(
     workspace: Workspace,
     settings: Settings,
-    task: str,
+    description: str,
     observer: Observer,
     transport: Callable[[Settings], Transport] = wiring.live_transport,
     task_id: str | None = None,
@@ -60,15 +59,13 @@ def run_plan(
     wiring.require_models(settings, transport)
     task_id = task_id or new_task_id()
     repo = open_repository(workspace.repo)
+    task = task_of(settings, task_id, description)
     with (
         wiring.open_services(workspace, settings, task_id, transport, watch=observer.notice) as services,
-        contextlib.ExitStack() as stack,
+        index_for_run(services, repo, task_id, None, observer) as index,
+        run_parts(services, repo, task, observer, command="plan", index_path=index) as parts,
     ):
-        index = stack.enter_context(index_for_run(services, repo, task_id, None, observer))
-        parts = stack.enter_context(
-            run_parts(services, repo, task_id, task, observer, command="plan", index_path=index)
-        )
-        made = make_plan(task_id, task, parts)
+        made = make_plan(parts)
         ending = Ending() if made.plan else services.record.write(ending_of, task_id, reason=made.reason)
         services.end_task()
     reason = made.reason or f"see cra show {short_id(task_id)}"

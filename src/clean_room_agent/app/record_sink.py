@@ -4,7 +4,7 @@ from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.db.raw import calls
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.orchestrator.usage_meter import Meter
+from clean_room_agent.orchestrator.budget import Meter
 
 
 class RecordSink:

@@ -29,7 +29,7 @@ from clean_room_agent.llm.transports.replay import (
     load_calls,
 )
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.summary import RunSummary
 from clean_room_agent.workspace import Workspace
 

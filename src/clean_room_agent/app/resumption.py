@@ -15,8 +15,7 @@ from clean_room_agent.db.raw.events import list_events
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import ConfigError, UsageError
-from clean_room_agent.orchestrator.resume.hints import Hint
-from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.orchestrator.task import Hint, PlanGiven
 
 JUDGES = (("testing", "test_command"), ("testing", "step_test_command"))
 """What the finished part of a run was judged by: with another judge, its results say nothing."""

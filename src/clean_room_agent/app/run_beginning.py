@@ -8,7 +8,7 @@ from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.orchestrator.events import Note, Observer
-from clean_room_agent.orchestrator.run import PlanGiven
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.version import VERSION
 
 

@@ -8,88 +8,116 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clean_room_agent import secret_files
-from clean_room_agent.app.context_port import LocalContext
+from clean_room_agent.app.index_copy import IndexCopy
 from clean_room_agent.app.settings import Settings
-from clean_room_agent.app.wiring import (
-    RecordedState,
-    Services,
-    retriever_over,
-    worktrees_folder,
-)
+from clean_room_agent.app.wiring import RecordedState, Services, worktrees_folder
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.git.repository import Repository
-from clean_room_agent.git.worktree import reports_beside
 from clean_room_agent.llm.config import ModelsConfig, host_of, is_loopback
+from clean_room_agent.orchestrator.budget import Budget
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.resume.hints import Hint
-from clean_room_agent.orchestrator.resume.interrupts import Interrupts
-from clean_room_agent.orchestrator.run import RunLimits
+from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.journal import Journal, seconds_used
 from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
-from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs
-from clean_room_agent.orchestrator.setup import RunParts
+from clean_room_agent.orchestrator.setup import Models, Origin, RunParts
+from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
+from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
+from clean_room_agent.orchestrator.testing.worktree_pool import RunnerSetup, WorktreePool
 from clean_room_agent.sandbox.bubblewrap import working_bubblewrap
 from clean_room_agent.version import VERSION
 from clean_room_agent.workspace import private_folder
 
-TOLD_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
+SHOWN_ROLES: tuple[Role, ...] = ("coding", "reasoning", "classifier")
 
 
 @contextlib.contextmanager
 def run_parts(
     services: Services,
     repo: Repository,
-    task_id: str,
-    task: str,
+    task: Task,
     observer: Observer,
     *,
     command: str,
     index_path: Path,
     replay_of: RecordedState | None = None,
-    hints: tuple[Hint, ...] = (),
     interrupts: Interrupts | None = None,
 ) -> Iterator[RunParts]:
     """The parts of a run, over the copy of the index at `index_path`."""
-    settings = services.settings
-    header = _header(services, repo, task, command)
-    worktrees = private_folder(worktrees_folder(services.workspace, settings))
+    settings, interrupts = services.settings, interrupts or Interrupts()
+    place = private_folder(worktrees_folder(services.workspace, settings)) / short_id(task.task_id)
     with contextlib.ExitStack() as stack:
         reading = stack.enter_context(contextlib.closing(connect_file("curated", index_path, read_only=True)))
         writing = stack.enter_context(contextlib.closing(connect_file("curated", index_path)))
         yield RunParts(
-            repo=repo,
-            models=services.models,
-            model_lines=tuple(
-                (role, services.router.resolve(role, role).tag, services.router.window(role).context)
-                for role in TOLD_ROLES
-                if role != "classifier" or settings.models.classifier is not None
-            ),
-            remote=_prompts_go_to(settings.models),
-            session=services.session,
-            recorder=RunRecorder(
-                header=header,
-                record=services.record,
-                router=services.router,
-                meter=services.meter,
-                observer=observer,
+            task=task,
+            origin=Origin(
+                repo=repo,
+                is_secret=secret_files.is_secret_name,
+                replay_of=replay_of.snapshot if replay_of else None,
                 resumed=services.resumed,
             ),
-            observer=observer,
-            meter=services.meter,
-            limits=_limits(settings),
-            sandbox_inputs=sandbox_inputs_of(settings),
-            worktree_path=worktrees / short_id(task_id),
-            report=reports_beside(worktrees / short_id(task_id)) / "results.xml",
-            environment=dict(os.environ),
-            is_secret=secret_files.is_secret_name,
-            open_context=lambda root: LocalContext(lambda: retriever_over(services, reading, root), writing),
-            monotonic=time.monotonic,
-            replay_of=replay_of.snapshot if replay_of else None,
-            resumed=services.resumed,
-            hints=hints,
-            interrupts=interrupts or Interrupts(),
+            models=Models(
+                client=services.models, lines=_model_lines(services), remote=_prompts_go_to(settings.models)
+            ),
+            index=IndexCopy(services, reading, writing, place),
+            journal=_journal(services, repo, task, observer, command, interrupts),
+            worktrees=WorktreePool(runner_setup(settings, repo, place), task.task_id, observer, interrupts),
         )
+
+
+def _journal(
+    services: Services,
+    repo: Repository,
+    task: Task,
+    observer: Observer,
+    command: str,
+    interrupts: Interrupts,
+) -> Journal:
+    recorder = RunRecorder(
+        header=_header(services, repo, task, command),
+        record=services.record,
+        router=services.router,
+        meter=services.meter,
+        observer=observer,
+        resumed=services.resumed,
+    )
+    budget = Budget(
+        services.settings.orchestrator,
+        services.meter,
+        time.monotonic,
+        used_before=seconds_used(services.session),
+    )
+    return Journal(
+        services.session,
+        recorder,
+        budget,
+        hints=task.hints,
+        interrupts=interrupts,
+        resumed=services.resumed is not None,
+    )
+
+
+def task_of(settings: Settings, task_id: str, description: str, hints: tuple[Hint, ...] = ()) -> Task:
+    """The task, within the configured limits."""
+    limits = RunLimits(
+        solve=settings.solve,
+        orchestrator=settings.orchestrator,
+        edit=settings.edit,
+        recovery=settings.recovery,
+    )
+    return Task(task_id=task_id, description=description, hints=Hints(hints), limits=limits)
+
+
+def runner_setup(settings: Settings, repo: Repository, place: Path) -> RunnerSetup:
+    """What worktrees with a test runner are made with, the first of them at `place`."""
+    return RunnerSetup(
+        repo=repo,
+        sandbox_inputs=sandbox_inputs_of(settings),
+        environment=dict(os.environ),
+        place=place,
+    )
 
 
 def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
@@ -103,19 +131,20 @@ def sandbox_inputs_of(settings: Settings) -> SandboxInputs:
     )
 
 
-def _limits(settings: Settings) -> RunLimits:
-    return RunLimits(
-        solve=settings.solve,
-        orchestrator=settings.orchestrator,
-        edit=settings.edit,
-        recovery=settings.recovery,
+def _model_lines(services: Services) -> tuple[tuple[str, str, int], ...]:
+    """(role, model tag, window in tokens) of each role that has a model of its own."""
+    router, models = services.router, services.settings.models
+    return tuple(
+        (role, router.resolve(role, role).tag, router.window(role).context)
+        for role in SHOWN_ROLES
+        if role != "classifier" or models.classifier is not None
     )
 
 
-def _header(services: Services, repo: Repository, task: str, command: str) -> RunHeader:
+def _header(services: Services, repo: Repository, task: Task, command: str) -> RunHeader:
     return RunHeader(
-        task_id=services.session.task_id,
-        task=task,
+        task_id=task.task_id,
+        task=task.description,
         repo_path=str(repo.top),
         command=command,
         config=json.dumps(services.settings.data, default=str, sort_keys=True),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.errors import Interrupted
-from clean_room_agent.orchestrator.resume.interrupts import Interrupts
+from clean_room_agent.orchestrator.interrupts import Interrupts
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from clean_room_agent.app.index_copy import index_for_run
 from clean_room_agent.app.leftovers import reap
 from clean_room_agent.app.resumption import flags_text, resumable, with_earlier_flags
 from clean_room_agent.app.run_beginning import note_beginning
-from clean_room_agent.app.run_wiring import run_parts
+from clean_room_agent.app.run_wiring import run_parts, task_of
 from clean_room_agent.app.settings import Overrides, Settings
 from clean_room_agent.app.signal_handling import interruptible
 from clean_room_agent.artifacts.ids import new_task_id, short_id
@@ -33,10 +33,9 @@ from clean_room_agent.git.result_refs import with_package
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
-from clean_room_agent.orchestrator.resume.journal import seconds_used
-from clean_room_agent.orchestrator.run import PlanGiven
-from clean_room_agent.orchestrator.setup import RunParts
+from clean_room_agent.orchestrator.journal import seconds_used
 from clean_room_agent.orchestrator.solve import solve
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.report.live import Broadcast
 from clean_room_agent.report.summary import RunSummary, TestCounts, turned_green
@@ -151,23 +150,22 @@ def run_solve(
         fullest = _Fullest()
         watched = Broadcast((observer, fullest))
         given = note_beginning(services, watched, request.given, hint=request.hint, flags=request.flags)
-        with contextlib.ExitStack() as stack:
-            index = stack.enter_context(index_for_run(services, repo, task_id, request.replay_of, watched))
-            parts = stack.enter_context(
-                run_parts(
-                    services,
-                    repo,
-                    task_id,
-                    request.task,
-                    watched,
-                    command=request.command,
-                    index_path=index,
-                    replay_of=request.replay_of,
-                    hints=given.hints,
-                    interrupts=interrupts,
-                )
-            )
-            solved = _solved(task_id, request.task, parts, given)
+        task = task_of(settings, task_id, request.task, given.hints)
+        with (
+            index_for_run(services, repo, task_id, request.replay_of, watched) as index,
+            run_parts(
+                services,
+                repo,
+                task,
+                watched,
+                command=request.command,
+                index_path=index,
+                replay_of=request.replay_of,
+                interrupts=interrupts,
+            ) as parts,
+            _says_how_to_go_on(task_id),
+        ):
+            solved = solve(parts, given)
         code = EXIT_CODES.get(solved.result.status, 1)
         applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
         seconds = seconds_used(services.session)
@@ -180,10 +178,11 @@ def run_solve(
     return code, dataclasses.replace(summary, applied=applied)
 
 
-def _solved(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
-    """The run's end; a server's failure tells how to go on."""
+@contextlib.contextmanager
+def _says_how_to_go_on(task_id: str) -> Iterator[None]:
+    """A server's failure tells how to go on."""
     try:
-        return solve(task_id, task, parts, given)
+        yield
     except ModelError as error:
         error.hint = "; ".join(filter(None, (error.hint, f"then cra solve --resume {short_id(task_id)}")))
         raise
@@ -192,17 +191,17 @@ def _solved(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solve
 def _summary(
     services: wiring.Services, repo: Repository, solved: Solved, fullest: tuple[int, int], seconds: float
 ) -> RunSummary:
-    spent = services.meter.read()
+    spent, tests = services.meter.read(), solved.tests
     row = services.record.write(get_orchestrator_run, solved.result.task_id)
     files = diff_stat(repo, solved.base_commit, solved.result_commit) if solved.result_commit else ()
     return RunSummary(
         result=solved.result,
         files=files,
         touched=touched_of(solved),
-        before=TestCounts.of(solved.baseline),
-        after=TestCounts.of(solved.final) if solved.final else None,
-        turned_green=turned_green(solved.baseline, solved.final) if solved.final else None,
-        restored=TestCounts.of(solved.restored) if solved.restored else None,
+        before=TestCounts.of(tests.baseline),
+        after=TestCounts.of(tests.final) if tests.final else None,
+        turned_green=turned_green(tests.baseline, tests.final) if tests.final else None,
+        restored=TestCounts.of(tests.restored) if tests.restored else None,
         calls=spent.calls,
         tokens=spent.tokens,
         seconds=seconds,

@@ -1,6 +1,5 @@
 """`cra check --tests`: the configured tests, run once as a run would run them before anything is changed."""
 
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 from clean_room_agent import secret_files
 from clean_room_agent.app import wiring
 from clean_room_agent.app.record_check import Finding
-from clean_room_agent.app.run_wiring import sandbox_inputs_of
+from clean_room_agent.app.run_wiring import runner_setup
 from clean_room_agent.app.settings import Settings
 from clean_room_agent.artifacts.ids import new_task_id, short_id
 from clean_room_agent.errors import ConfigError
@@ -16,10 +15,10 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.git.snapshot import snapshot
 from clean_room_agent.orchestrator.events import Nobody
-from clean_room_agent.orchestrator.setup import opened_bench
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.test_bench import TestBench
+from clean_room_agent.orchestrator.testing.test_runner import TestRunner
 from clean_room_agent.orchestrator.testing.usable_run import require_judging
+from clean_room_agent.orchestrator.testing.worktree_pool import WorktreePool
 from clean_room_agent.workspace import Workspace, private_folder
 
 MISSING = re.compile(r"No module named '([\w.]+)'|Cannot find (?:module|package) '([^'\n]+)'")
@@ -43,39 +42,33 @@ def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
     bound = settings.orchestrator.max_untracked_bytes
     try:
         taken = snapshot(repo, task_id, secrets=secret_files.is_secret_name, max_untracked_bytes=bound)
-        with opened_bench(
-            sandbox_inputs_of(settings),
-            repo,
-            taken.commit,
-            place=place,
-            task_id=task_id,
-            environment=dict(os.environ),
-            observer=Nobody(),
-        ) as (bench, told):
-            yield from (Finding(name="note", text=text) for text in told)
-            yield from _of_run(bench, "test_command", bench.run_all("baseline"))
-            if not bench.step_is_full:
-                bench.checkout(taken.commit)
-                yield from _of_run(bench, "step_test_command", bench.run_step())
+        setup = runner_setup(settings, repo, place)
+        with WorktreePool(setup, task_id, Nobody()).open(taken.commit) as pool:
+            runner = pool.first
+            yield from (Finding(name="note", text=text) for text in pool.notes)
+            yield from _of_run(runner, "test_command", runner.run_all("baseline"))
+            if not runner.step_is_full:
+                runner.checkout(taken.commit)
+                yield from _of_run(runner, "step_test_command", runner.run_step())
     finally:
         for ref in list_refs(repo, f"refs/cra/{task_id}"):
             delete_ref(repo, ref)
 
 
-def _of_run(bench: TestBench, key: str, run: TestRun) -> Iterator[Finding]:
+def _of_run(runner: TestRunner, key: str, run: TestRun) -> Iterator[Finding]:
     try:
-        require_judging(run, bench.config, key, sandboxed=bench.sandbox is not None)
+        require_judging(run, runner.config, key, sandboxed=runner.sandbox is not None)
     except ConfigError as error:
         yield Finding(name=key, text=error.message, ok=False, remedy=error.hint)
         return
     seconds = run.duration_ms / 1000
     red = sorted(run.red())
-    where = "in the sandbox" if bench.sandbox else "without a sandbox"
+    where = "in the sandbox" if runner.sandbox else "without a sandbox"
     text = f"{run.passed} passed, {len(red)} failed in {seconds:.1f} s ({run.runner}, {where})"
     if not run.whole:
         yield Finding(name=key, text=f"{text}; {run.problem}", ok=False, remedy=f"fix {key} in [testing]")
-    elif seconds > SHORT * bench.config.timeout:
-        slow = f"that is over half of timeout = {bench.config.timeout:g}: raise it in [testing]"
+    elif seconds > SHORT * runner.config.timeout:
+        slow = f"that is over half of timeout = {runner.config.timeout:g}: raise it in [testing]"
         yield Finding(name=key, text=text, ok=False, remedy=slow)
     else:
         yield Finding(name=key, text=text)
@@ -83,7 +76,7 @@ def _of_run(bench: TestBench, key: str, run: TestRun) -> Iterator[Finding]:
         more = f" and {len(red) - SHOWN} more" if len(red) > SHOWN else ""
         named = f"fail before any change, and may go on failing: {', '.join(red[:SHOWN])}{more}"
         yield Finding(name="failing tests", text=named)
-    missing = _missing(run, bench.repo_top)
+    missing = _missing(run, runner.tree.repo_top)
     if missing:
         remedy = "install them where the command finds them, or bring the environment in by [worktree] link"
         yield Finding(name="dependencies", text=f"not there: {', '.join(missing)}", ok=False, remedy=remedy)

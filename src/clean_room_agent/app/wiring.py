@@ -20,7 +20,7 @@ from clean_room_agent.app.settings import Overrides, Settings, load_settings
 from clean_room_agent.app.task_lock import task_lock
 from clean_room_agent.app.token_estimators import estimators_for
 from clean_room_agent.app.window_proofs import RecordedProofs
-from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.outcomes import RunStatus, status_of
 from clean_room_agent.db.connection import remove_database
 from clean_room_agent.db.raw import calls, index_runs
 from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow
@@ -36,8 +36,7 @@ from clean_room_agent.llm.router import ModelRouter
 from clean_room_agent.llm.token_estimator import TokenEstimator
 from clean_room_agent.llm.transport import ChatRequest, RawAnswer, Transport
 from clean_room_agent.llm.transports.replay import RecordThenLive
-from clean_room_agent.orchestrator.endings import status_of
-from clean_room_agent.orchestrator.usage_meter import Meter, spent_of
+from clean_room_agent.orchestrator.budget import Meter, spent_of
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.retrieval.config import RetrievalConfig
 from clean_room_agent.retrieval.registry import STAGES

@@ -1,7 +1,9 @@
-"""Closed vocabularies of how attempts and runs end, and the results that carry them."""
+"""How attempts, passes and runs end: closed vocabularies, and the results that carry them."""
 
 from dataclasses import dataclass
 from enum import StrEnum
+
+from clean_room_agent.errors import BudgetSpent, CraError, Interrupted
 
 
 class AttemptOutcome(StrEnum):
@@ -67,3 +69,17 @@ class OrchestratorResult:
     cumulative_diff: str = ""
     branch: str = ""
     passes: tuple[PassResult, ...] = ()
+
+
+def status_of(error: BaseException) -> RunStatus:
+    """How a run stands that this error ended."""
+    if isinstance(error, KeyboardInterrupt | Interrupted):
+        return RunStatus.INTERRUPTED
+    return RunStatus.PARTIAL if isinstance(error, BudgetSpent) else RunStatus.FAILED
+
+
+def reason_of(error: BaseException) -> str:
+    """Why it did, in words."""
+    if isinstance(error, CraError):
+        return error.message
+    return "interrupted" if isinstance(error, KeyboardInterrupt) else f"{type(error).__name__}: {error}"

@@ -5,7 +5,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from clean_room_agent.config import ConfigSlice
-from clean_room_agent.orchestrator.failure_kinds import Category
+from clean_room_agent.orchestrator.failures import Category
 
 Rule = Literal[
     "refine",

@@ -1,12 +1,49 @@
-"""Runs of the full tests on record, and which of their failures are of tests that come and go by themselves."""
+"""The full tests: before any edit, on record, and which of their failures are of tests that come and go by themselves."""
 
 from functools import partial
 
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.db.raw.attempts import ValidationKind, ValidationRow
+from clean_room_agent.errors import ConfigError
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.testing.results import RED, TestRun
 from clean_room_agent.orchestrator.testing.unstable_tests import passed_again, unstable
+from clean_room_agent.orchestrator.testing.usable_run import require_judging
+
+
+def run_baseline(run: Run) -> TestRun:
+    """The full tests before any edit; what fails here is evidence, and the standard for all that follows.
+
+    Raises:
+        ConfigError: a test command cannot be started, does not end in time or finds no tests, so that nothing could be
+            judged.
+    """
+    runner, task_id = run.tests, run.task.task_id
+    sandboxed = runner.sandbox is not None
+    entry = run.journal.entry(task_id, "baseline", TestRun)
+    if entry.value is None:
+        found = runner.run_all("baseline")
+        try:
+            require_judging(found, runner.config, "test_command", sandboxed=sandboxed)
+        except ConfigError:
+            note_tests(run, found, "baseline", success=False)
+            raise
+        entry.keep(found)
+    tests = entry.value
+    assert tests is not None
+    note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
+    standard = tests
+    if not runner.step_is_full:
+        # Attempts are judged by the quick command: they are compared with its own results at the base.
+        quick = run.journal.entry(task_id, "baseline_of_steps", TestRun)
+        if quick.value is None:
+            runner.checkout(run.commits.base)
+            found = runner.run_step()
+            require_judging(found, runner.config, "step_test_command", sandboxed=sandboxed)
+            quick.keep(found)
+        standard = quick.value or tests
+    run.progress.at_base = run.progress.accepted = standard
+    return tests
 
 
 def note_tests(
@@ -20,7 +57,7 @@ def note_tests(
             test_output=tests.output,
             failing_tests=tests.failing,
             newly_failing=newly_failing,
-            task_id=run.task_id,
+            task_id=run.task.task_id,
             kind=kind,
             command=tests.command,
             exit_code=tests.returncode,
@@ -39,23 +76,28 @@ def unstable_tests(run: Run, tests: TestRun, names: tuple[str, ...], commit: str
     A test that passes without the others, and fails again when all of them run, is broken by what runs before it, and is
     not unstable. The worktree holds `commit` afterwards.
     """
-
-    def run_at(place: str, failing: tuple[str, ...]) -> dict[str, bool]:
-        run.bench.checkout(place)
-        some = run.bench.run_some(tests, failing)
-        if some is None:
-            return {}
-        passed = passed_again(some, failing)
-        note_tests(run, some, "recheck", success=all(passed.values()))
-        return passed
-
-    found = unstable(names, here=partial(run_at, commit), base=partial(run_at, run.base))
-    run.bench.checkout(commit)
+    found = unstable(
+        names,
+        here=partial(_run_again, run, tests, commit),
+        base=partial(_run_again, run, tests, run.commits.base),
+    )
+    run.tests.checkout(commit)
     if found:
-        again = run.bench.run_again(tests)
-        run.bench.checkout(commit)
+        again = run.tests.run_again(tests)
+        run.tests.checkout(commit)
         found = tuple(name for name in found if again.whole and again.outcomes.get(name) not in {None, *RED})
         note_tests(run, again, "recheck", success=bool(found))
     if found:
-        run.recorder.event(run.task_id, EventKind.UNSTABLE_TESTS, ", ".join(found))
+        run.recorder.event(run.task.task_id, EventKind.UNSTABLE_TESTS, ", ".join(found))
     return found
+
+
+def _run_again(run: Run, tests: TestRun, commit: str, failing: tuple[str, ...]) -> dict[str, bool]:
+    """Which of the failing tests pass at `commit`, without the others."""
+    run.tests.checkout(commit)
+    some = run.tests.run_some(tests, failing)
+    if some is None:
+        return {}
+    passed = passed_again(some, failing)
+    note_tests(run, some, "recheck", success=all(passed.values()))
+    return passed

@@ -1,41 +1,20 @@
 """One run: what it works with, and where it stands."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import part_plan_pass
-from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanStep
+from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.artifacts.verdicts import FailureSignal
-from clean_room_agent.db.session import Session
-from clean_room_agent.execute.config import EditConfig
-from clean_room_agent.git.repository import Repository
-from clean_room_agent.git.worktree import Worktree
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.commit_tree import Tree
-from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
-from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.ports import ContextPort
-from clean_room_agent.orchestrator.recovery.doctor import Advice
-from clean_room_agent.orchestrator.resume.hints import Hint, Hints
-from clean_room_agent.orchestrator.resume.interrupts import Interrupts
-from clean_room_agent.orchestrator.resume.journal import Journal
+from clean_room_agent.orchestrator.commits import RunCommits
+from clean_room_agent.orchestrator.context import RunContext
+from clean_room_agent.orchestrator.journal import Journal
+from clean_room_agent.orchestrator.recovery.situation import Advice
 from clean_room_agent.orchestrator.run_recorder import RunRecorder
+from clean_room_agent.orchestrator.task import RunLimits, Task
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.test_bench import TestBench
-from clean_room_agent.orchestrator.testing.worktree_pool import Benches
-from clean_room_agent.orchestrator.usage_meter import Meter
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunLimits:
-    """The slices of the configuration that bound a run."""
-
-    solve: SolveConfig
-    orchestrator: OrchestratorConfig
-    edit: EditConfig
-    recovery: RecoveryConfig
+from clean_room_agent.orchestrator.testing.test_runner import TestRunner
+from clean_room_agent.orchestrator.testing.worktree_pool import WorktreePool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,17 +48,9 @@ class StepFailed:
 
 
 @dataclass(kw_only=True)
-class Progress:
-    """Where the run stands; the only thing here that changes."""
+class PlanProgress:
+    """How far the plan has been carried out."""
 
-    head: str
-    """The newest accepted commit; the snapshot at first."""
-    kept_head: str = ""
-    """What `refs/cra/<task>/head` names; "" while it does not exist. A resumed run is behind it until it goes on."""
-    at_base: TestRun | None = None
-    """The test run of the snapshot, by the command that judges steps: None until the baseline ran."""
-    accepted: TestRun | None = None
-    """The test run of `head`, by the same command."""
     done: list[StepDone] = field(default_factory=list)
     failed: list[StepFailed] = field(default_factory=list)
     parts_done: int = 0
@@ -87,118 +58,86 @@ class Progress:
     total_steps: int = 0
     replans: int = 0
     """Parts that were planned again."""
+    files: set[str] = field(default_factory=set)
+    """Every path that a plan of this run names: tests among them may be edited."""
+
+
+@dataclass(kw_only=True)
+class Stop:
+    """Why the run goes no further; all "" while it may."""
+
+    reason: str = ""
+    """Why no further pass may begin."""
+    question: str = ""
+    """What a person is asked before the run can go on."""
+    no_plan: str = ""
+    """Why a plan could not be made."""
+
+
+@dataclass(kw_only=True)
+class Progress:
+    """Where the run stands; with the head of its commits, the only thing here that changes."""
+
+    plan: PlanProgress = field(default_factory=PlanProgress)
+    at_base: TestRun | None = None
+    """The test run of the snapshot, by the command that judges steps: None until the baseline ran."""
+    accepted: TestRun | None = None
+    """The test run of the head, by the same command."""
     advice: list[Advice] = field(default_factory=list)
     """What the doctor said, about whichever step."""
-    planned_files: set[str] = field(default_factory=set)
-    """Every path that a plan of this run names: tests among them may be edited."""
-    stop_reason: str = ""
-    """Why no further pass may begin; "" while one may."""
-    question: str = ""
-    """What a person is asked before the run can go on; "" for nothing."""
-    no_plan_reason: str = ""
-    """Why a plan could not be made; "" while none failed."""
+    stop: Stop = field(default_factory=Stop)
 
     def stopped(self) -> bool:
         """Whether no further pass may begin."""
-        return bool(self.stop_reason)
+        return bool(self.stop.reason)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
     """Everything that the passes of one run share."""
 
-    task_id: str
-    task: str
-    repo: Repository
-    base: str
-    """The snapshot's commit."""
-    worktree: Worktree
-    context: ContextPort
-    bench: TestBench
-    benches: Benches
-    """It, and others where candidates are tested at a time."""
+    task: Task
+    commits: RunCommits
+    worktrees: WorktreePool
+    context: RunContext
     models: ModelClient
-    session: Session
-    recorder: RunRecorder
-    observer: Observer
-    meter: Meter
-    limits: RunLimits
-    monotonic: Callable[[], float]
-    """Seconds."""
-    started_at: float
-    """So many seconds ago, by `monotonic`, as the run has taken: a resumed one began earlier than its process."""
-    progress: Progress
     journal: Journal
-    hints: Hints
-    interrupts: Interrupts
+    progress: Progress
 
     @property
-    def root(self) -> Path:
-        """The worktree's folder."""
-        return self.worktree.path
+    def limits(self) -> RunLimits:
+        """What the configuration allows."""
+        return self.task.limits
 
     @property
-    def words(self) -> str:
-        """The task as a pass is told it: the user's words, and the hints given since."""
-        return self.hints.with_task(self.task)
+    def tests(self) -> TestRunner:
+        """Runs commands in the run's own worktree."""
+        return self.worktrees.first
 
-    def hear_hints(self, pass_id: str, *, known: bool) -> None:
-        """The pass that begins is shown the hints that are due; the record says from which pass on each is."""
-        for text in self.hints.begin(pass_id, known=known):
-            self.recorder.event(pass_id, EventKind.HINT_SHOWN, text)
-
-    def tree(self) -> Tree:
-        """The files as the newest accepted commit has them."""
-        return Tree(repo=self.repo, commit=self.progress.head)
-
-    def budget_spent(self) -> str:
-        """Which budget of the run is used up; "" while none is."""
-        limits, spent = self.limits.orchestrator, self.meter.read()
-        minutes = (self.monotonic() - self.started_at) / 60
-        if spent.calls >= limits.max_calls:
-            return f"{spent.calls} model calls (max_calls = {limits.max_calls})"
-        if spent.tokens >= limits.max_tokens:
-            return f"{spent.tokens} tokens (max_tokens = {limits.max_tokens})"
-        if minutes >= limits.max_minutes:
-            return f"{minutes:.0f} minutes (max_minutes = {limits.max_minutes:g})"
-        return ""
-
-    def budget_share(self) -> float:
-        """How much of the budget that is nearest to its end is used up."""
-        limits, spent = self.limits.orchestrator, self.meter.read()
-        minutes = (self.monotonic() - self.started_at) / 60
-        return max(
-            spent.calls / limits.max_calls, spent.tokens / limits.max_tokens, minutes / limits.max_minutes
-        )
+    @property
+    def recorder(self) -> RunRecorder:
+        """Writes to the record, and tells whoever watches."""
+        return self.journal.recorder
 
     def replans_left(self, part_id: str, number: int) -> int:
         """How often a part may still be planned again, while its plan with this number (from 1) is followed: once more
         for each hint of the user.
         """
         limits = self.limits.recovery
-        hinted = self.hints.by(part_plan_pass(self.task_id, part_id, number))
+        hinted = self.task.hints.by(part_plan_pass(self.task.task_id, part_id, number))
         left = limits.replans_per_part + hinted - number + 1
-        return max(0, min(left, limits.replans_per_run - self.progress.replans))
+        return max(0, min(left, limits.replans_per_run - self.progress.plan.replans))
 
     def report_progress(self) -> None:
         """The record has the counts of now; while a resumed run is behind, those of before stand."""
         if self.journal.behind:
             return
-        at = self.progress
+        plan = self.progress.plan
         self.recorder.progress(
-            total_parts=at.total_parts,
-            total_steps=at.total_steps,
-            parts_done=at.parts_done,
-            steps_done=len(at.done),
+            total_parts=plan.total_parts,
+            total_steps=plan.total_steps,
+            parts_done=plan.parts_done,
+            steps_done=len(plan.done),
         )
-        self.session.set_state("orchestrator_progress", {"head": at.head, "steps": len(at.done)})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanGiven:
-    """What the user decides beside the task: by a reviewed file (both None: the run plans by itself), or by hints."""
-
-    meta_plan: MetaPlan | None = None
-    single: PartPlan | None = None
-    """A plan followed as one atomic step."""
-    hints: tuple[Hint, ...] = ()
+        at = self.commits.head
+        self.journal.session.set_state("orchestrator_progress", {"head": at, "steps": len(plan.done)})

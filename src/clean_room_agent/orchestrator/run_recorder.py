@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.plans import Artifact
-from clean_room_agent.artifacts.tasks import Mode, RefinementRequest, Role
+from clean_room_agent.artifacts.tasks import RefinementRequest, Role
 from clean_room_agent.artifacts.verdicts import PlanVerdict
 from clean_room_agent.db.raw import (
     attempts,
@@ -19,9 +19,9 @@ from clean_room_agent.db.raw import (
 )
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.orchestrator.events import Observer, PassFinished, PassStarted
+from clean_room_agent.orchestrator.budget import Meter, Spent, spent_of
+from clean_room_agent.orchestrator.events import Note, Observer, PassFinished, PassStarted
 from clean_room_agent.orchestrator.recovery.rules import Action
-from clean_room_agent.orchestrator.usage_meter import Meter, Spent, spent_of
 
 RESUMABLE = frozenset({RunStatus.INTERRUPTED, RunStatus.NEEDS_HUMAN, RunStatus.RUNNING})
 
@@ -43,17 +43,32 @@ class RunHeader:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PassHeader:
+    """Which pass it is."""
+
+    kind: PassType
+    pass_id: str
+    title: str
+    """For whoever watches."""
+    part_id: str = ""
+    step_id: str = ""
+    model: str = ""
+    """The tag of the model that takes the place of the configured one; "" for none."""
+
+    @property
+    def role(self) -> Role:
+        """Of the model that answers the pass's main question."""
+        return "coding" if self.kind is PassType.IMPLEMENT else "reasoning"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OpenPass:
     """A pass that has begun."""
 
-    pass_type: PassType
-    pass_id: str
-    part_id: str
-    step_id: str
-    title: str
+    header: PassHeader
     row_id: int
-    role: Role
     started_at: float
+    """In seconds of a monotonic clock."""
     known: bool
     """Whether it was done before this process began, and is only read again."""
 
@@ -85,11 +100,10 @@ class RunRecorder:
     ) -> None:
         """The run stands in the record, as running; `resumed` is how it stood there before."""
         self._header = header
-        self.task = header.task
         self._record = record
         self._router = router
         self._meter = meter
-        self._observer = observer
+        self.observer = observer
         self.passes: list[PassResult] = []
         self._open: list[OpenPass] = []
         self._resumed = resumed is not None
@@ -152,30 +166,14 @@ class RunRecorder:
             ),
         )
 
-    def open_pass(
-        self,
-        pass_type: PassType,
-        pass_id: str,
-        title: str,
-        *,
-        mode: Mode,
-        role: Role,
-        now: float,
-        part_id: str = "",
-        step_id: str = "",
-        known: bool = False,
-        model: str = "",
-    ) -> OpenPass:
-        """The pass stands in the record; `now` is the monotonic time in seconds. One that is `known` is not told of.
-
-        `model` is the tag of the one that takes the place of the configured one.
-        """
-        window = self._router.window(role)
+    def open_pass(self, header: PassHeader, *, now: float, known: bool = False) -> OpenPass:
+        """The pass stands in the record; `now` is the monotonic time in seconds. Whoever watches is not told of a `known` one."""
+        window = self._router.window(header.role)
         row = task_runs.TaskRunRow(
-            task_id=pass_id,
+            task_id=header.pass_id,
             repo_path=self._header.repo_path,
-            mode=mode,
-            execute_model=self._router.resolve(role, pass_type.value, tag=model).tag,
+            mode="implement" if header.kind is PassType.IMPLEMENT else "plan",
+            execute_model=self._router.resolve(header.role, header.kind.value, tag=header.model).tag,
             context_window=window.context,
             reserved_tokens=window.reserved,
             stages=self._header.stages,
@@ -187,41 +185,34 @@ class RunRecorder:
             orchestrator_runs.PassRow(
                 orchestrator_run_id=self._run_id,
                 task_run_id=row_id,
-                pass_type=pass_type,
-                part_id=part_id,
-                step_id=step_id,
+                pass_type=header.kind,
+                part_id=header.part_id,
+                step_id=header.step_id,
                 sequence_order=len(self.passes) + len(self._open),
                 timestamp=self._record.now(),
             ),
         )
         if not known:
             self._meter.take_fullest()
-            self._observer.notice(PassStarted(pass_type=pass_type, pass_id=pass_id, title=title))
-        opened = OpenPass(
-            pass_type=pass_type,
-            pass_id=pass_id,
-            part_id=part_id,
-            step_id=step_id,
-            title=title,
-            row_id=row_id,
-            role=role,
-            started_at=now,
-            known=known,
-        )
+            self.observer.notice(
+                PassStarted(pass_type=header.kind, pass_id=header.pass_id, title=header.title)
+            )
+        opened = OpenPass(header=header, row_id=row_id, started_at=now, known=known)
         self._open.append(opened)
         return opened
 
     def close_pass(self, opened: OpenPass, end: PassEnd, *, now: float) -> None:
         """The pass's outcome stands in the record, and the observer knows it."""
+        header = opened.header
         spent = Spent() if self._stands(opened, end) else self._finish(opened, end)
         if opened in self._open:
             self._open.remove(opened)
         self.passes.append(
             PassResult(
-                pass_type=opened.pass_type,
-                pass_id=opened.pass_id,
-                part_id=opened.part_id,
-                step_id=opened.step_id,
+                pass_type=header.kind,
+                pass_id=header.pass_id,
+                part_id=header.part_id,
+                step_id=header.step_id,
                 success=end.success,
                 detail=end.detail,
                 fallback=end.fallback,
@@ -230,11 +221,11 @@ class RunRecorder:
         if opened.known:
             return
         tokens, window = self._meter.take_fullest()
-        self._observer.notice(
+        self.observer.notice(
             PassFinished(
-                pass_type=opened.pass_type,
-                pass_id=opened.pass_id,
-                title=opened.title,
+                pass_type=header.kind,
+                pass_id=header.pass_id,
+                title=header.title,
                 success=end.success,
                 detail=end.detail,
                 calls=spent.calls,
@@ -248,13 +239,13 @@ class RunRecorder:
         """Whether the record has the pass's outcome already."""
         if not opened.known:
             return False
-        row = self._record.write(task_runs.get_task_run, opened.pass_id)
+        row = self._record.write(task_runs.get_task_run, opened.header.pass_id)
         return row is not None and (row.success, row.detail) == (end.success, end.detail)
 
     def _finish(self, opened: OpenPass, end: PassEnd) -> Spent:
         """The pass's outcome stands in the record; what it spent."""
         self._open.remove(opened)
-        spent = spent_of(self._record.write(calls.total_of_pass, opened.pass_id))
+        spent = spent_of(self._record.write(calls.total_of_pass, opened.header.pass_id))
         self._record.write(
             task_runs.finish_task_run,
             opened.row_id,
@@ -339,6 +330,11 @@ class RunRecorder:
             for verdict in verdicts
         )
         self._record.write(plan_decisions.append_plan_decisions, rows)
+
+    def note(self, text: str) -> None:
+        """The record and whoever watches know `text`, which changes nothing."""
+        self.event(self._header.task_id, EventKind.NOTE, text)
+        self.observer.notice(Note(text=text))
 
     def event(self, pass_id: str, kind: EventKind, detail: str) -> None:
         """The record knows something that happened beside the passes."""

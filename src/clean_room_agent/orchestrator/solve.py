@@ -5,26 +5,24 @@ from dataclasses import replace
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.plans import MetaPlan, Part, PartPlan, PlanStep
-from clean_room_agent.errors import ConfigError, ModelError
+from clean_room_agent.errors import ModelError
 from clean_room_agent.execute.plan_drafts import StepOutcome
 from clean_room_agent.execute.plan_validation import in_order
-from clean_room_agent.git.history import diff
-from clean_room_agent.orchestrator.finishing import Solved, finish, keep_head
-from clean_room_agent.orchestrator.full_tests import note_tests
+from clean_room_agent.orchestrator.finishing import Solved, finish
+from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.planning.adjustment import adjust_part
 from clean_room_agent.orchestrator.planning.plans import FailedPlan, plan_part, plan_parts
-from clean_room_agent.orchestrator.run import PlanGiven, Run, StepDone, StepFailed
-from clean_room_agent.orchestrator.setup import RunParts, opened_run, tell
+from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
+from clean_room_agent.orchestrator.setup import RunParts, opened_run
+from clean_room_agent.orchestrator.steps.after_failure import divided
 from clean_room_agent.orchestrator.steps.attempt import StepJob
-from clean_room_agent.orchestrator.steps.reduction import divided
 from clean_room_agent.orchestrator.steps.rounds import has_attempt
 from clean_room_agent.orchestrator.steps.step import StepEnd, run_step
+from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
-from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.usable_run import require_judging
 
 
-def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
+def solve(parts: RunParts, given: PlanGiven) -> Solved:
     """The whole run: whatever comes of it stands in the record, and only a new branch stands in the repository.
 
     A model server that fails ends the run; the steps accepted before are tested and kept as a partial result.
@@ -33,74 +31,47 @@ def solve(task_id: str, task: str, parts: RunParts, given: PlanGiven) -> Solved:
         ModelError: the server failed before a step was accepted.
         ConfigError: a test command cannot be started.
     """
-    with opened_run(task_id, task, parts) as run:
-        for kind, plan in (
-            (EventKind.PLAN_GIVEN, given.single),
-            (EventKind.META_PLAN_GIVEN, given.meta_plan),
-        ):
-            if plan is not None:
-                run.recorder.event(task_id, kind, plan.model_dump_json())
-        baseline = _baseline(run)
+    with opened_run(parts) as run:
+        _note_given(run, given)
+        baseline = run_baseline(run)
         try:
             if given.single is not None:
                 _follow(run, given.single)
             else:
                 _walk(run, given.meta_plan or plan_parts(run, evidence_of(baseline)))
         except ModelError as error:
-            if not run.progress.done:
+            if not run.progress.plan.done:
                 raise
-            run.progress.stop_reason = error.message
-            tell(run.recorder, run.observer, task_id, f"{error.message} ({error.hint})")
+            run.progress.stop.reason = error.message
+            run.recorder.note(f"{error.message} ({error.hint})")
         return finish(run, baseline, given)
 
 
-def _baseline(run: Run) -> TestRun:
-    """The full tests before any edit; what fails here is evidence, and the standard for all that follows.
-
-    Raises:
-        ConfigError: a test command cannot be started, does not end in time or finds no tests, so that nothing could be
-            judged.
-    """
-
-    def run_all() -> TestRun:
-        found = run.bench.run_all("baseline")
-        try:
-            require_judging(found, run.bench.config, "test_command", sandboxed=run.bench.sandbox is not None)
-        except ConfigError:
-            note_tests(run, found, "baseline", success=False)
-            raise
-        return found
-
-    def run_step() -> TestRun:
-        run.bench.checkout(run.base)
-        found = run.bench.run_step()
-        require_judging(found, run.bench.config, "step_test_command", sandboxed=run.bench.sandbox is not None)
-        return found
-
-    tests = run.journal.once(run.task_id, "baseline", TestRun, run_all)
-    note_tests(run, tests, "baseline", success=tests.whole and tests.returncode == 0)
-    if not run.bench.step_is_full:
-        # Attempts are judged by the quick command: they are compared with its own results at the base.
-        tests_of_step = run.journal.once(run.task_id, "baseline_of_steps", TestRun, run_step)
-    run.progress.at_base = run.progress.accepted = tests if run.bench.step_is_full else tests_of_step
-    return tests
+def _note_given(run: Run, given: PlanGiven) -> None:
+    """The record has the plans that the user gave, so that a replay has them."""
+    for kind, plan in (
+        (EventKind.PLAN_GIVEN, given.single),
+        (EventKind.META_PLAN_GIVEN, given.meta_plan),
+    ):
+        if plan is not None:
+            run.recorder.event(run.task.task_id, kind, plan.model_dump_json())
 
 
 def _follow(run: Run, plan: PartPlan) -> None:
     """A reviewed plan, without adjustment."""
     part = Part(id=plan.part_id, description=plan.task_summary)
-    run.progress.total_parts = 1
+    run.progress.plan.total_parts = 1
     _note_planned(run, plan)
-    run.progress.parts_done = int(_do_steps(run, part, plan, last=True, revise=False))
+    run.progress.plan.parts_done = int(_do_steps(run, part, plan, last=True, revise=False))
     run.report_progress()
 
 
 def _walk(run: Run, meta: MetaPlan | None) -> None:
     if meta is None:
         return
-    run.session.set_state("meta_plan", meta.model_dump(mode="json"))
-    run.progress.total_parts = len(meta.parts)
-    run.progress.planned_files.update(path for part in meta.parts for path in part.affected_files)
+    run.journal.session.set_state("meta_plan", meta.model_dump(mode="json"))
+    run.progress.plan.total_parts = len(meta.parts)
+    run.progress.plan.files.update(path for part in meta.parts for path in part.affected_files)
     run.report_progress()
     unfinished: set[str] = set()
     parts = _in_order(meta.parts)
@@ -110,7 +81,9 @@ def _walk(run: Run, meta: MetaPlan | None) -> None:
         blocked = sorted(unfinished & set(part.depends_on))
         if blocked:
             unfinished.add(part.id)
-            run.recorder.event(run.task_id, EventKind.PART_BLOCKED, f"{part.id} needs {', '.join(blocked)}")
+            run.recorder.event(
+                run.task.task_id, EventKind.PART_BLOCKED, f"{part.id} needs {', '.join(blocked)}"
+            )
             continue
         if not _do_part(run, meta, part, last=part is parts[-1]):
             unfinished.add(part.id)
@@ -128,26 +101,26 @@ def _do_part(run: Run, meta: MetaPlan, part: Part, *, last: bool) -> bool:
         if plan is None:
             return False
         if failed is not None:  # what the new plan is to make good no longer counts against the run
-            run.progress.failed = [lost for lost in run.progress.failed if lost.part_id != part.id]
+            run.progress.plan.failed = [lost for lost in run.progress.plan.failed if lost.part_id != part.id]
         _note_planned(run, plan)
         number = failed.number + 1 if failed else 1
         needed = any(part.id in other.depends_on for other in meta.parts)
         if _do_steps(run, part, plan, last=last, number=number, needed=needed):
-            run.progress.parts_done += 1
+            run.progress.plan.parts_done += 1
             return True
-        lost = [one for one in run.progress.failed if one.part_id == part.id]
+        lost = [one for one in run.progress.plan.failed if one.part_id == part.id]
         if run.progress.stopped() or not any(one.replan for one in lost):
             return False
         if run.replans_left(part.id, number) == 0:
             return False
-        run.progress.replans += 1
+        run.progress.plan.replans += 1
         failed = FailedPlan(
             plan=plan,
             faults=tuple(one.fault for one in lost),
             number=number,
             cut_off=any(one.cut_off for one in lost),
         )
-        run.recorder.event(run.task_id, EventKind.REPLAN, f"{part.id}: {'; '.join(failed.faults)}")
+        run.recorder.event(run.task.task_id, EventKind.REPLAN, f"{part.id}: {'; '.join(failed.faults)}")
 
 
 def _do_steps(
@@ -165,7 +138,7 @@ def _do_steps(
     `number` is the plan's, from 1 (0: there can be no other one); `needed`: by another part.
     """
     remaining = list(_steps_in_order(plan.steps))
-    run.progress.total_steps += len(remaining)
+    run.progress.plan.total_steps += len(remaining)
     run.report_progress()
     outcomes: list[StepOutcome] = []
     given_up: set[str] = set()
@@ -193,24 +166,24 @@ def _do_steps(
             continue
         if run.progress.stopped():
             break
-        detail = "" if accepted else run.progress.failed[-1].why
-        failures = () if accepted else run.progress.failed[-1].failures
+        detail = "" if accepted else run.progress.plan.failed[-1].why
+        failures = () if accepted else run.progress.plan.failed[-1].failures
         newest = StepOutcome(step=step, succeeded=accepted, detail=detail, failures=failures)
         revised = adjust_part(run, part, newest, outcomes, remaining) if revise else tuple(remaining)
         outcomes.append(newest)
-        run.progress.total_steps += len(revised) - len(remaining)
+        run.progress.plan.total_steps += len(revised) - len(remaining)
         remaining = list(revised)
-        run.progress.planned_files.update(target.path for left in remaining for target in left.target_files)
+        run.progress.plan.files.update(target.path for left in remaining for target in left.target_files)
         run.report_progress()
     return not given_up and not remaining
 
 
 def _try_step(run: Run, job: StepJob) -> StepEnd:
     """How the step ended; a run whose budget is spent, or which waits for a person, stops here."""
-    spent = "" if has_attempt(run, job) else run.budget_spent()
+    spent = "" if has_attempt(run, job) else run.journal.budget.spent()
     if spent:
-        run.progress.stop_reason = f"budget spent: {spent}"
-        end = StepEnd(accepted=None, why=run.progress.stop_reason)
+        run.progress.stop.reason = f"budget spent: {spent}"
+        end = StepEnd(accepted=None, why=run.progress.stop.reason)
         _give_up(run, job.part, job.step, end)
         return end
     end = run_step(run, job)
@@ -219,17 +192,19 @@ def _try_step(run: Run, job: StepJob) -> StepEnd:
             return end
         _give_up(run, job.part, job.step, end, replan=end.action.kind == "replan")
         if end.action.kind == "stop":
-            run.progress.stop_reason = f"budget spent: {run.budget_spent()}"
+            run.progress.stop.reason = f"budget spent: {run.journal.budget.spent()}"
         if end.action.kind == "needs_human":
-            run.progress.stop_reason = f"step {job.part.id}/{job.step.id} cannot be done: {end.why}"
-            run.progress.question = end.action.question
+            run.progress.stop.reason = f"step {job.part.id}/{job.step.id} cannot be done: {end.why}"
+            run.progress.stop.question = end.action.question
         return end
-    run.progress.done.append(StepDone(part_id=job.part.id, step=job.step, commit=end.accepted.commit))
+    run.progress.plan.done.append(
+        StepDone(part_id=job.part.id, step=job.step, commit=end.accepted.change.commit)
+    )
     key = f"step_result:{job.part.id}:{job.step.id}"
-    run.session.set_state(key, {"commit": end.accepted.commit, "detail": end.accepted.detail})
+    run.journal.session.set_state(key, {"commit": end.accepted.change.commit, "detail": end.accepted.detail})
     if not run.journal.behind:
-        keep_head(run)
-    run.session.set_state("cumulative_diff", diff(run.repo, run.base, run.progress.head))
+        run.commits.keep_head()
+    run.journal.session.set_state("cumulative_diff", run.commits.diff(run.commits.base, run.commits.head))
     run.report_progress()
     return end
 
@@ -240,14 +215,14 @@ def _reduce(run: Run, job: StepJob, end: StepEnd) -> PlanStep:
     why = f"left for later, after {small.id}: {end.action.rule}"
     _give_up(run, job.part, rest, replace(end, why=why), replan=True)
     run.recorder.event(
-        run.task_id, EventKind.SCOPE_REDUCED, f"{job.part.id}/{job.step.id}: {rest.description}"
+        run.task.task_id, EventKind.SCOPE_REDUCED, f"{job.part.id}/{job.step.id}: {rest.description}"
     )
-    run.progress.total_steps += 1
+    run.progress.plan.total_steps += 1
     return small
 
 
 def _give_up(run: Run, part: Part, step: PlanStep, end: StepEnd, *, replan: bool = False) -> None:
-    run.progress.failed.append(
+    run.progress.plan.failed.append(
         StepFailed(
             part_id=part.id,
             step=step,
@@ -257,12 +232,12 @@ def _give_up(run: Run, part: Part, step: PlanStep, end: StepEnd, *, replan: bool
             replan=replan,
         )
     )
-    run.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": end.why})
+    run.journal.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": end.why})
 
 
 def _note_planned(run: Run, plan: PartPlan) -> None:
-    run.session.set_state(f"part_plan:{plan.part_id}", plan.model_dump(mode="json"))
-    run.progress.planned_files.update(target.path for step in plan.steps for target in step.target_files)
+    run.journal.session.set_state(f"part_plan:{plan.part_id}", plan.model_dump(mode="json"))
+    run.progress.plan.files.update(target.path for step in plan.steps for target in step.target_files)
 
 
 def _in_order(parts: tuple[Part, ...]) -> tuple[Part, ...]:

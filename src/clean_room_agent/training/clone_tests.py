@@ -7,9 +7,9 @@ from pathlib import Path
 from clean_room_agent.git.commits import commit_files
 from clean_room_agent.git.repository import Repository, author_of
 from clean_room_agent.orchestrator.events import Nobody
-from clean_room_agent.orchestrator.sandbox_setup import SandboxInputs
-from clean_room_agent.orchestrator.setup import opened_bench
 from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
+from clean_room_agent.orchestrator.testing.worktree_pool import RunnerSetup, WorktreePool
 from clean_room_agent.training.edit_steps import Changes, RunTests
 
 MESSAGE = "An answer under evaluation\n"
@@ -25,18 +25,12 @@ def opened_tests(
         ConfigError: there can be no sandbox, and one is wanted.
         GitError: there can be no work tree.
     """
-    with opened_bench(
-        sandbox_inputs,
-        repo,
-        repo.head,
-        place=place,
-        task_id=task_id,
-        environment=environment,
-        observer=Nobody(),
-    ) as (bench, _):
+    setup = RunnerSetup(repo=repo, sandbox_inputs=sandbox_inputs, environment=environment, place=place)
+    with WorktreePool(setup, task_id, Nobody()).open(repo.head) as pool:
+        runner = pool.first
 
         def run(commit: str, changes: Changes) -> TestRun:
-            bench.checkout(commit_files(repo, commit, changes, MESSAGE, author_of(repo)))
-            return bench.run_all("answer")
+            runner.checkout(commit_files(repo, commit, changes, MESSAGE, author_of(repo)))
+            return runner.run_all("answer")
 
         yield run

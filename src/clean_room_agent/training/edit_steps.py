@@ -18,7 +18,7 @@ from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.git.commits import FileChange
 from clean_room_agent.git.history import has_commit
 from clean_room_agent.git.repository import Repository, open_repository
-from clean_room_agent.orchestrator.commit_tree import Tree
+from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.training.dataset import Row
 

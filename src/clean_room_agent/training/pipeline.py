@@ -17,7 +17,7 @@ from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.task_runs import TaskRunOutcome, TaskRunRow, append_task_run, finish_task_run
 from clean_room_agent.db.session import Session
 from clean_room_agent.llm.client import ModelClient
-from clean_room_agent.orchestrator.usage_meter import Meter
+from clean_room_agent.orchestrator.budget import Meter
 from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.decision_log import DecisionLog
 from clean_room_agent.retrieval.judges import ModelJudge

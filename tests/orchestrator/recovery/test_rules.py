@@ -6,9 +6,16 @@ import pytest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.orchestrator.config import RecoveryConfig, Rule
-from clean_room_agent.orchestrator.recovery.doctor import Advice, DoctorSeen
 from clean_room_agent.orchestrator.recovery.rules import TABLE, Action, decide, is_repeat
-from clean_room_agent.orchestrator.recovery.situation import AttemptSeen, Drawn, RunSeen, Situation, StepSeen
+from clean_room_agent.orchestrator.recovery.situation import (
+    Advice,
+    AttemptSeen,
+    DoctorSeen,
+    Drawn,
+    RunSeen,
+    Situation,
+    StepSeen,
+)
 
 MISSING = RefinementRequest(reason="r", missing_files=("a.py",))
 ERROR = "AssertionError: Lists differ: [7, 1, 1] != [3, 3, 3]"

@@ -7,8 +7,8 @@ from testing.packages import package, shown_symbol
 from clean_room_agent.artifacts.package import ContextPackage, Detail, DroppedItem
 from clean_room_agent.artifacts.plans import PlanStep, TargetFile
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.orchestrator.commit_tree import Tree
-from clean_room_agent.orchestrator.steps.hidden_targets import unchanged, unshown_targets
+from clean_room_agent.orchestrator.commits import Tree
+from clean_room_agent.orchestrator.steps.missing_context import unchanged, unshown_targets
 
 STEP = PlanStep(
     id="s1",

@@ -1,18 +1,20 @@
+import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from testing.patience import PATIENCE
-from tests.orchestrator.testing.test_test_bench import bench
+from testing.repositories import make_repository
 
 from clean_room_agent import proc
-from clean_room_agent.git.worktree import add_worktree
-from clean_room_agent.orchestrator.testing.config import TestingConfig
-from clean_room_agent.orchestrator.testing.test_bench import TestBench
-from clean_room_agent.orchestrator.testing.worktree_pool import Benches, at_a_time
+from clean_room_agent.git.repository import Repository, open_repository
+from clean_room_agent.orchestrator.events import Nobody
+from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs
+from clean_room_agent.orchestrator.testing.worktree_pool import RunnerSetup, WorktreePool, at_a_time
+from clean_room_agent.sandbox.bubblewrap import Obstacle
+from clean_room_agent.sandbox.config import SandboxConfig
 
-__all__ = ["bench"]
 SLEEPS = (sys.executable, "-c", "import time; time.sleep(3600)")
 
 
@@ -31,23 +33,34 @@ def test_what_runs_is_killed_when_another_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("parallel", [1, 2])
-def test_commits_are_tested_in_worktrees_of_their_own_up_to_the_bound(
-    bench: TestBench, tmp_path: Path, parallel: int
-) -> None:
+def test_commits_are_tested_in_worktrees_of_their_own_up_to_the_bound(tmp_path: Path, parallel: int) -> None:
+    repo = open_repository(make_repository(tmp_path / "project", {"a.py": "a = 1\n"}))
     places = tmp_path / "places"
-    bench.config = TestingConfig(test_command=f"pwd >> {places}; sleep 0.2", parallel=parallel)
-    added = []
+    with WorktreePool(
+        setup(repo, tmp_path, f"pwd >> {places}; sleep 0.2", parallel), "task", Nobody()
+    ) as pool:
+        pool.open(repo.head)
+        assert [run.returncode for run in pool.run_step_at((repo.head,) * 3)] == [0, 0, 0]
+        assert len(pool.run_step_at((repo.head,))) == 1
+        assert len(set(places.read_text().split())) == parallel
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("tree")] == []
 
-    def add(number: int) -> TestBench:
-        where = tmp_path / f"more-{number}"
-        worktree = add_worktree(bench.worktree.repo, bench.worktree.repo.head, where, "task")
-        report = tmp_path / f"reports-{number}" / "results.xml"
-        added.append(number)
-        return replace(bench, worktree=worktree, report=report, clean_at="")
 
-    benches = Benches(bench, add)
-    head = bench.worktree.repo.head
-    assert [run.returncode for run in benches.run_step_at((head, head, head))] == [0, 0, 0]
-    assert len(benches.run_step_at((head,))) == 1
-    assert added == list(range(2, parallel + 1))
-    assert len(set(places.read_text().split())) == parallel
+def test_worktrees_of_an_interrupted_process_make_way(tmp_path: Path) -> None:
+    repo = open_repository(make_repository(tmp_path / "project", {"a.py": "a = 1\n"}))
+    made = setup(repo, tmp_path, "true", 1)
+    WorktreePool(made, "task", Nobody()).open(repo.head)
+    with WorktreePool(made, "task", Nobody()) as pool:
+        pool.open(repo.head, resumed=True)
+        assert (pool.first.root / "a.py").read_text() == "a = 1\n"
+
+
+def setup(repo: Repository, folder: Path, command: str, parallel: int) -> RunnerSetup:
+    inputs = SandboxInputs(
+        config=SandboxConfig(mode="none"),
+        testing=TestingConfig(test_command=command, parallel=parallel),
+        worktree=WorktreeConfig(),
+        home=folder,
+        find=lambda: Obstacle(reason="", remedy=""),
+    )
+    return RunnerSetup(repo=repo, sandbox_inputs=inputs, environment=dict(os.environ), place=folder / "tree")

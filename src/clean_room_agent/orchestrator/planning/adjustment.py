@@ -11,13 +11,10 @@ from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.plan import Planned, adjust
 from clean_room_agent.execute.plan_drafts import StepOutcome
-from clean_room_agent.git.history import readable_diff
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.planning.plan_pass import PlanPass, plan_pass
-from clean_room_agent.orchestrator.planning.plans import how_made, note_planned, plan_limits
+from clean_room_agent.orchestrator.planning.plans import LOOKING, how_made, note_planned, plan_limits
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.run_recorder import PassEnd
-from clean_room_agent.orchestrator.setup import tell
+from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
 
@@ -32,19 +29,23 @@ def adjust_part(
     rounds = run.limits.orchestrator.max_adjustment_rounds
     if rounds == 0:
         return left
-    which = PlanPass(
+    pass_id = adjustment_pass(run.task.task_id, part.id, newest.step.id)
+    header = PassHeader(
         kind=PassType.ADJUST,
-        pass_id=adjustment_pass(run.task_id, part.id, newest.step.id),
+        pass_id=pass_id,
         title=f"what remains of {part.id}",
         part_id=part.id,
         step_id=newest.step.id,
     )
-    inputs = (run.progress.head, newest.detail, *(step.model_dump_json() for step in left))
-    end = plan_pass(run, which, inputs, lambda: _adjusted(run, part, (*earlier, newest), left, which.pass_id))
-    if end.plan is None:
+    inputs = (run.commits.head, newest.detail, *(step.model_dump_json() for step in left))
+    with run.journal.pass_(header, inputs) as current:
+        if current.value is None:
+            current.keep(_adjusted(run, part, (*earlier, newest), left, pass_id))
+    if current.end.plan is None:
         return left
-    plan = PlanAdjustment.model_validate_json(end.plan)
-    run.session.set_state(f"adjustment:{part.id}:after_{newest.step.id}", plan.model_dump(mode="json"))
+    plan = PlanAdjustment.model_validate_json(current.end.plan)
+    state = plan.model_dump(mode="json")
+    run.journal.session.set_state(f"adjustment:{part.id}:after_{newest.step.id}", state)
     return plan.revised_steps
 
 
@@ -55,12 +56,7 @@ def _adjusted(
         planned = _revise(run, part, outcomes, left, pass_id)
     except WindowExceeded as error:
         # The plan stands without it; that it does is decided once, also for a run that is resumed.
-        tell(
-            run.recorder,
-            run.observer,
-            run.task_id,
-            f"{error.message}; the remaining steps stay as they were",
-        )
+        run.recorder.note(f"{error.message}; the remaining steps stay as they were")
         return PassEnd(success=False, detail=f"kept as it was: {error.message}")
     note_planned(run, pass_id, planned)
     plan = planned.value
@@ -73,22 +69,22 @@ def _adjusted(
 def _revise(
     run: Run, part: Part, outcomes: tuple[StepOutcome, ...], left: tuple[PlanStep, ...], pass_id: str
 ) -> Planned[PlanAdjustment]:
-    known = run.tree().paths
+    known = run.commits.tree().paths
     route = run.limits.orchestrator.adjusting
     asks = bool(left) and (route == "one-call" or bool(outcomes[-1].failures))
     package = _package(run, part, left, pass_id) if asks else None
     if asks:
-        run.observer.notice(PassProgress(doing="revising the remaining steps"))
+        run.recorder.observer.notice(PassProgress(doing="revising the remaining steps"))
     return adjust(
         run.models,
         package,
         part,
         left,
         outcomes,
-        task=run.words,
+        task=run.task.words,
         pass_id=pass_id,
         paths=known,
-        diff=readable_diff(run.repo, run.base, run.progress.head),
+        diff=run.commits.readable_diff(),
         limits=plan_limits(run.models, run.limits.orchestrator),
         route=route,
     )
@@ -96,16 +92,16 @@ def _revise(
 
 def _package(run: Run, part: Part, left: tuple[PlanStep, ...], pass_id: str) -> ContextPackage:
     """What the remaining steps are about, as the tree holds it now."""
-    known = run.tree().paths
+    known = run.commits.tree().paths
     files = {target.path for step in left for target in step.target_files if target.path in known}
     accepted = run.progress.accepted
-    run.observer.notice(PassProgress(doing="looking for what it needs"))
+    run.recorder.observer.notice(PassProgress(doing=LOOKING))
     return run.context.retrieve(
         ContextRequest(
             pass_id=pass_id,
             mode="plan",
             role="reasoning",
-            task=run.words,
+            task=run.task.words,
             focus=part.description,
             files=tuple(sorted(files)),
             symbols=tuple(dict.fromkeys(name for step in left for name in step.target_symbols)),

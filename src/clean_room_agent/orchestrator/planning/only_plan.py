@@ -10,6 +10,7 @@ from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanArtifact
 from clean_room_agent.execute.plan_artifact import build_artifact
 from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.orchestrator.planning.plans import plan_part, plan_parts
+from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.setup import RunParts, opened_run
 
 
@@ -21,42 +22,44 @@ class PlanMade:
     reason: str = ""
 
 
-def make_plan(task_id: str, task: str, parts: RunParts) -> PlanMade:
+def make_plan(parts: RunParts) -> PlanMade:
     """The task planned down to its steps; no test is run, nothing is edited or left in git, the record has it all."""
+    repo = parts.origin.repo
     try:
-        return _plan(task_id, task, parts)
+        with opened_run(parts) as run:
+            return _plan(run, parts)
     finally:
-        for ref in list_refs(parts.repo, f"refs/cra/{task_id}/"):
-            delete_ref(parts.repo, ref)
+        for ref in list_refs(repo, f"refs/cra/{parts.task.task_id}/"):
+            delete_ref(repo, ref)
 
 
-def _plan(task_id: str, task: str, parts: RunParts) -> PlanMade:
-    with opened_run(task_id, task, parts) as run:
-        meta = plan_parts(run, Evidence())
-        plans: list[PartPlan] = []
-        for part in meta.parts if meta is not None else ():
-            plan = plan_part(run, meta, part, Evidence()) if meta is not None else None
-            if plan is None:
-                break
-            plans.append(plan)
-        run.progress.total_parts = len(meta.parts) if meta is not None else 0
-        run.progress.total_steps = sum(len(plan.steps) for plan in plans)
-        run.report_progress()
-        if meta is None or len(plans) < len(meta.parts):
-            run.recorder.ended(RunStatus.FAILED, reason=run.progress.no_plan_reason)
-            return PlanMade(plan=None, reason=run.progress.no_plan_reason)
-        artifact = build_artifact(
-            task_id=task_id,
-            task=task,
-            model={role: tag for role, tag, _ in parts.model_lines}["reasoning"],
-            created_at=run.recorder.now(),
-            meta_plan=meta,
-            part_plans=tuple(plans),
-        )
-        artifact = artifact.model_copy(update={"rationale": _rationale(meta, run.recorder.passes)})
-        run.session.set_state("plan_artifact", artifact.model_dump(mode="json"))
-        run.recorder.ended(RunStatus.COMPLETE)
-        return PlanMade(plan=artifact)
+def _plan(run: Run, parts: RunParts) -> PlanMade:
+    meta = plan_parts(run, Evidence())
+    plans: list[PartPlan] = []
+    for part in meta.parts if meta is not None else ():
+        plan = plan_part(run, meta, part, Evidence()) if meta is not None else None
+        if plan is None:
+            break
+        plans.append(plan)
+    run.progress.plan.total_parts = len(meta.parts) if meta is not None else 0
+    run.progress.plan.total_steps = sum(len(plan.steps) for plan in plans)
+    run.report_progress()
+    if meta is None or len(plans) < len(meta.parts):
+        reason = run.progress.stop.no_plan
+        run.recorder.ended(RunStatus.FAILED, reason=reason)
+        return PlanMade(plan=None, reason=reason)
+    artifact = build_artifact(
+        task_id=run.task.task_id,
+        task=run.task.description,
+        model={role: tag for role, tag, _ in parts.models.lines}["reasoning"],
+        created_at=run.recorder.now(),
+        meta_plan=meta,
+        part_plans=tuple(plans),
+    )
+    artifact = artifact.model_copy(update={"rationale": _rationale(meta, run.recorder.passes)})
+    run.journal.session.set_state("plan_artifact", artifact.model_dump(mode="json"))
+    run.recorder.ended(RunStatus.COMPLETE)
+    return PlanMade(plan=artifact)
 
 
 def _rationale(meta: MetaPlan, passes: Sequence[PassResult]) -> str:

@@ -3,7 +3,7 @@
 Where no valid plan comes, the whole task is one part, a part is one step; a level that has no files for it ends alone.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,48 +29,63 @@ from clean_room_agent.execute.plan import (
 )
 from clean_room_agent.execute.plan_drafts import Rejected
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.git.history import readable_diff
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.config import OrchestratorConfig
+from clean_room_agent.orchestrator.context import CONTEXT, fits
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.planning.plan_pass import PlanPass, plan_pass
-from clean_room_agent.orchestrator.resume.kept_context import CONTEXT, fits
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.run_recorder import PassEnd
+from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
 from clean_room_agent.orchestrator.testing.command_files import scripts_of
 
+LOOKING = "looking for what it needs"
 NOTHING_IN_SCOPE = "nothing is in scope that one step could change: name the files in the task, or give a plan with --plan FILE"
 
 
 def plan_parts(run: Run, evidence: Evidence) -> MetaPlan | None:
     """The task in parts; None where no valid plan came, and the run's reason then says why."""
-    which = PlanPass(kind=PassType.META_PLAN, pass_id=meta_plan_pass(run.task_id), title="plan")
-    end = plan_pass(run, which, (run.base,), lambda: _plan_parts(run, which.pass_id, evidence))
-    if end.plan is None:
-        run.progress.no_plan_reason = end.detail
+    pass_id = meta_plan_pass(run.task.task_id)
+    header = PassHeader(kind=PassType.META_PLAN, pass_id=pass_id, title="plan")
+    with run.journal.pass_(header, inputs=(run.commits.base,)) as current:
+        if current.value is None:
+            notice, route = run.recorder.observer.notice, run.limits.orchestrator.planning
+            notice(PassProgress(doing=LOOKING))
+            package = run.context.retrieve(
+                meta_plan_request(run.models, pass_id, run.task.words, evidence, route)
+            )
+            notice(PassProgress(doing="dividing the task into parts"))
+            planned = make_meta_plan(
+                run.models,
+                package,
+                pass_id=pass_id,
+                evidence=evidence,
+                limits=plan_limits(run.models, run.limits.orchestrator),
+                route=route,
+            )
+            note_planned(run, pass_id, planned)
+            current.keep(_end_of_parts(run, package, planned))
+    if current.end.plan is None:
+        run.progress.stop.no_plan = current.end.detail
         return None
-    return MetaPlan.model_validate_json(end.plan)
+    return MetaPlan.model_validate_json(current.end.plan)
 
 
-def _plan_parts(run: Run, pass_id: str, evidence: Evidence) -> PassEnd:
-    route = run.limits.orchestrator.planning
-    package = _package(run, meta_plan_request(run.models, pass_id, run.words, evidence, route))
-    run.observer.notice(PassProgress(doing="dividing the task into parts"))
-    planned = make_meta_plan(
-        run.models,
-        package,
-        pass_id=pass_id,
-        evidence=evidence,
-        limits=plan_limits(run.models, run.limits.orchestrator),
-        route=route,
-    )
-    note_planned(run, pass_id, planned)
+def _end_of_parts(run: Run, package: ContextPackage, planned: Planned[MetaPlan]) -> PassEnd:
+    """How the pass ended; where no plan came, with the task as one part, where that is wanted and has files."""
     plan = planned.value
-    if plan is None:
-        return _instead_of_parts(run, package, planned.faults)
-    names = ", ".join(part.id for part in plan.parts)
-    detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}{how_made(route, planned)}"
-    return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
+    if plan is not None:
+        names = ", ".join(part.id for part in plan.parts)
+        how = how_made(run.limits.orchestrator.planning, planned)
+        detail = f"{len(plan.parts)} part{'s' if len(plan.parts) != 1 else ''}: {names}{how}"
+        return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
+    why = f"no valid plan: {'; '.join(planned.faults)}"
+    if not run.limits.orchestrator.plan_fallback:
+        return PassEnd(success=False, detail=why)
+    files = _editable_scope(run, package)
+    if not files:
+        return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
+    whole = whole_task(run.task.description, files, why)
+    paths = ", ".join(whole.parts[0].affected_files)
+    return _fallen_back(run, package.pass_id, planned.faults, whole, f"{why}; one part in its place: {paths}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,45 +104,44 @@ def plan_part(
     run: Run, meta: MetaPlan, part: Part, evidence: Evidence, failed: FailedPlan | None = None
 ) -> PartPlan | None:
     """The part in steps; None where no valid plan came. After a `failed` plan, its steps have names of their own."""
-    which = PlanPass(
-        kind=PassType.PART_PLAN,
-        pass_id=part_plan_pass(run.task_id, part.id, failed.number if failed else 0),
-        title=f"plan of part {part.id}",
-        part_id=part.id,
+    pass_id = part_plan_pass(run.task.task_id, part.id, failed.number if failed else 0)
+    header = PassHeader(
+        kind=PassType.PART_PLAN, pass_id=pass_id, title=f"plan of part {part.id}", part_id=part.id
     )
-    inputs = (run.progress.head, part.model_dump_json(), *(failed.faults if failed else ()))
-    end = plan_pass(
-        run,
-        which,
-        inputs,
-        lambda: _plan_part(run, meta, part, evidence, failed, which.pass_id),
-        must_fit=False,  # other parts may be smaller
-    )
-    if end.plan is None:
-        run.progress.no_plan_reason = run.progress.no_plan_reason or f"part {part.id}: {end.detail}"
+    inputs = (run.commits.head, part.model_dump_json(), *(failed.faults if failed else ()))
+    # Unlike the whole task it need not fit: other parts may be smaller.
+    with run.journal.pass_(header, inputs, must_fit=False) as current:
+        if current.value is None:
+            current.keep(_plan_part(run, meta, part, evidence, failed, pass_id))
+    if current.end.plan is None:
+        stop = run.progress.stop
+        stop.no_plan = stop.no_plan or f"part {part.id}: {current.end.detail}"
         return None
-    return PartPlan.model_validate_json(end.plan)
+    return PartPlan.model_validate_json(current.end.plan)
 
 
 def _plan_part(
     run: Run, meta: MetaPlan, part: Part, evidence: Evidence, failed: FailedPlan | None, pass_id: str
 ) -> PassEnd:
-    known = run.tree().paths
+    limits, notice = run.limits.orchestrator, run.recorder.observer.notice
+    known = run.commits.tree().paths
     earlier = (failed.plan, failed.faults) if failed else None
     request = part_plan_request(
         run.models,
         pass_id,
-        run.words,
+        run.task.words,
         part,
         goal=meta.task_summary,
         evidence=evidence,
         known=known,
         rejected=refused(earlier),
-        route=run.limits.orchestrator.planning,
+        route=limits.planning,
     )
     shared = _shared_package(run, meta, request) if failed is None else None
-    package = shared or _package(run, request)
-    run.observer.notice(PassProgress(doing="dividing it into steps"))
+    if shared is None:
+        notice(PassProgress(doing=LOOKING))
+    package = shared or run.context.retrieve(request)
+    notice(PassProgress(doing="dividing it into steps"))
     planned = make_part_plan(
         run.models,
         package,
@@ -135,57 +149,43 @@ def _plan_part(
         meta,
         pass_id=pass_id,
         paths=known,
-        diff=readable_diff(run.repo, run.base, run.progress.head),
-        limits=plan_limits(run.models, run.limits.orchestrator, short=failed is not None and failed.cut_off),
+        diff=run.commits.readable_diff(),
+        limits=plan_limits(run.models, limits, short=failed is not None and failed.cut_off),
         evidence=evidence,
         failed=earlier,
         same_context=shared is not None,
-        done=tuple(entry.step for entry in run.progress.done if entry.part_id == part.id),
-        route=run.limits.orchestrator.planning,
+        done=tuple(entry.step for entry in run.progress.plan.done if entry.part_id == part.id),
+        route=limits.planning,
     )
     note_planned(run, pass_id, planned)
-    plan = planned.value
-    if plan is None:
-        return _instead_of_steps(run, package, part, planned.faults, failed)
-    if failed is not None:
-        plan = _with_own_names(plan, f"-{failed.number + 1}")
-    how = how_made(run.limits.orchestrator.planning, planned)
-    detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}{how}"
-    return PassEnd(success=True, detail=detail, plan=plan.model_dump_json())
+    return _end_of_steps(run, package, part, planned, failed)
 
 
-def _instead_of_parts(run: Run, package: ContextPackage, faults: tuple[str, ...]) -> PassEnd:
-    """The end of a meta-plan that did not come: the task as one part, where that is wanted and has files."""
-    why = f"no valid plan: {'; '.join(faults)}"
-    if not run.limits.orchestrator.plan_fallback:
-        return PassEnd(success=False, detail=why)
-    files = _editable_scope(run, package)
-    if not files:
-        return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
-    plan = whole_task(run.task, files, why)
-    (part,) = plan.parts
-    return _fallen_back(
-        run, package.pass_id, faults, plan, f"{why}; one part in its place: {_list(part.affected_files)}"
-    )
-
-
-def _instead_of_steps(
-    run: Run, package: ContextPackage, part: Part, faults: tuple[str, ...], failed: FailedPlan | None
+def _end_of_steps(
+    run: Run, package: ContextPackage, part: Part, planned: Planned[PartPlan], failed: FailedPlan | None
 ) -> PassEnd:
-    """The end of a part's plan that did not come: the part as one step, where that is wanted, new, and has files."""
-    why = f"no valid plan: {'; '.join(faults)}"
+    """How the pass ended; where no plan came, with the part as one step, where that is wanted, new, and has files."""
+    plan = planned.value
+    if plan is not None:
+        own = _with_own_names(plan, failed)
+        how = how_made(run.limits.orchestrator.planning, planned)
+        detail = f"{len(plan.steps)} step{'s' if len(plan.steps) != 1 else ''}{how}"
+        return PassEnd(success=True, detail=detail, plan=own.model_dump_json())
+    why = f"no valid plan: {'; '.join(planned.faults)}"
     if not run.limits.orchestrator.plan_fallback:
         return PassEnd(success=False, detail=why)
-    plan = whole_part(part, run.task, _editable_scope(run, package), run.tree().paths)
-    if plan is None:
+    scope = _editable_scope(run, package)
+    whole = whole_part(part, run.task.description, scope, run.commits.tree().paths)
+    if whole is None:
         return PassEnd(success=False, detail=f"{why}; {NOTHING_IN_SCOPE}")
-    targets = plan.steps[0].target_files
-    if failed is not None:
-        if any(step.any_of_files and step.target_files == targets for step in failed.plan.steps):
-            return PassEnd(success=False, detail=f"{why}; the part as one step was tried before")
-        plan = _with_own_names(plan, f"-{failed.number + 1}")
-    files = _list(target.path for target in targets)
-    return _fallen_back(run, package.pass_id, faults, plan, f"{why}; one step in its place: {files}")
+    targets = whole.steps[0].target_files
+    if failed is not None and any(
+        step.any_of_files and step.target_files == targets for step in failed.plan.steps
+    ):
+        return PassEnd(success=False, detail=f"{why}; the part as one step was tried before")
+    files = ", ".join(target.path for target in targets)
+    detail = f"{why}; one step in its place: {files}"
+    return _fallen_back(run, package.pass_id, planned.faults, _with_own_names(whole, failed), detail)
 
 
 def _fallen_back(
@@ -197,24 +197,20 @@ def _fallen_back(
 
 def _editable_scope(run: Run, package: ContextPackage) -> tuple[str, ...]:
     """The files in scope that an edit could change, best first."""
-    tree = run.tree()
-    scripts = scripts_of(run.bench.commands, tree.paths)
+    tree = run.commits.tree()
+    scripts = scripts_of(run.tests.commands, tree.paths)
     files = files_in_scope(package, protected=run.limits.edit.protected, scripts=scripts)
     texts, _ = tree.texts(files)
     return tuple(path for path in files if path in texts)
 
 
-def _list(paths: Iterable[str]) -> str:
-    return ", ".join(paths)
-
-
 def _shared_package(run: Run, meta: MetaPlan, request: ContextRequest) -> ContextPackage | None:
     """The context of the meta-plan, where nothing was changed since and it serves the part as well; else None."""
-    first = meta_plan_pass(run.task_id)
+    first = meta_plan_pass(run.task.task_id)
     package = run.journal.newest(first, CONTEXT, ContextPackage)
     if (
         package is None
-        or run.progress.head != run.base
+        or run.commits.head != run.commits.base
         or not serves_part(run.models, package, meta, request)
     ):
         return None
@@ -278,8 +274,11 @@ def part_plan_request(
     )
 
 
-def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:
-    """The plan with `suffix` behind each step's id, so that no pass of it bears an earlier one's name."""
+def _with_own_names(plan: PartPlan, failed: FailedPlan | None) -> PartPlan:
+    """The plan; after a failed one with a number behind each step's id, so that no pass of it bears an earlier one's name."""
+    if failed is None:
+        return plan
+    suffix = f"-{failed.number + 1}"
     names = {step.id: step.id[: ID_LENGTH - len(suffix)] + suffix for step in plan.steps}
     steps = tuple(
         step.model_copy(
@@ -293,11 +292,6 @@ def _with_own_names(plan: PartPlan, suffix: str) -> PartPlan:
 def _beyond_reserve(models: ModelClient, need: int) -> int:
     """What of a prompt's `need` the configured reserve does not hold, so that its code never has to go for it."""
     return max(0, need - models.window("reasoning").reserved)
-
-
-def _package(run: Run, request: ContextRequest) -> ContextPackage:
-    run.observer.notice(PassProgress(doing="looking for what it needs"))
-    return run.context.retrieve(request)
 
 
 def plan_limits(models: ModelClient, bounds: OrchestratorConfig, *, short: bool = False) -> PlanLimits:
@@ -325,7 +319,7 @@ def note_planned(run: Run, pass_id: str, planned: Planned[Any]) -> None:
     if planned.verdicts:
         run.recorder.plan_decisions(pass_id, planned.verdicts)
     if planned.account is not None:
-        run.session.for_pass(pass_id).set_state("verdicts", planned.account.model_dump(mode="json"))
+        run.journal.session.for_pass(pass_id).set_state("verdicts", planned.account.model_dump(mode="json"))
     for note in planned.notes:
         run.recorder.event(pass_id, EventKind.PLAN_NOTE, note)
     for fault in planned.faults:

@@ -1,13 +1,11 @@
 """What is to be done about a step, said by rules where they know, and whom to ask where they don't. Pure."""
 
 import re
-from dataclasses import dataclass
 
-from clean_room_agent.execute.prompts.doctor import Decision
 from clean_room_agent.orchestrator.config import RecoveryConfig
-from clean_room_agent.orchestrator.failure_kinds import Category
+from clean_room_agent.orchestrator.failures import Category
+from clean_room_agent.orchestrator.recovery.situation import RULES, Advice, DoctorSeen
 
-RULES = "rules"
 WHOLE_SYMBOLS = (
     "Write each function, method or class that you change whole: <edit> with symbol=, without a search text."
 )
@@ -26,38 +24,6 @@ NAMED = (
     ),
 )
 MISPLACED = re.compile(r"\b(?:NO_MATCH|AMBIGUOUS)\b")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advice:
-    """What the doctor says about a step's newest attempt."""
-
-    decision: Decision
-    by: str
-    """`rules`, or "model" and its tag where it is not the reasoning model."""
-    hint: str = ""
-    """For the coder; of a fatal error, for a person."""
-    category: Category | None = None
-    """As a model names it; None: as it was."""
-    confidence: float = 1.0
-    strong: bool = False
-    """Whether a stronger model said so."""
-    infrastructure: bool = False
-    """Whether it is about the test command."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorSeen:
-    """What the decision knows of the doctor."""
-
-    step: tuple[Advice, ...] = ()
-    """What was said about earlier attempts at the step."""
-    run: tuple[Advice, ...] = ()
-    """What was said in the run so far, the step's included."""
-    advice: Advice | None = None
-    """About the newest attempt; None while nothing was said."""
-    strong: str = ""
-    """Tag of the stronger model that can be asked; "" for none."""
 
 
 def known_cause(

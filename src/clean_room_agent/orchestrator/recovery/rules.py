@@ -7,10 +7,9 @@ from typing import Literal
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.orchestrator.config import Rule
-from clean_room_agent.orchestrator.failure_kinds import Category
-from clean_room_agent.orchestrator.recovery.doctor import Advice, known_cause, whom_to_ask
-from clean_room_agent.orchestrator.recovery.error_similarity import likeness
-from clean_room_agent.orchestrator.recovery.situation import AttemptSeen, Drawn, Form, Situation
+from clean_room_agent.orchestrator.failures import Category, likeness
+from clean_room_agent.orchestrator.recovery.doctor import known_cause, whom_to_ask
+from clean_room_agent.orchestrator.recovery.situation import Advice, AttemptSeen, Drawn, Form, Situation
 
 ActionKind = Literal[
     "stop",

@@ -5,10 +5,12 @@ from typing import Literal
 
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.execute.prompts.doctor import Decision
 from clean_room_agent.orchestrator.config import RecoveryConfig
-from clean_room_agent.orchestrator.failure_kinds import Category
-from clean_room_agent.orchestrator.recovery.doctor import DoctorSeen
+from clean_room_agent.orchestrator.failures import Category
 
+RULES = "rules"
+"""Who gives advice where the rules know the cause."""
 Form = Literal["", "whole_symbol"]
 """How edits are to be written: as the coder likes, or each changed symbol whole."""
 
@@ -49,6 +51,38 @@ class AttemptSeen:
     """Whether retrieval added to its context what an earlier attempt had lacked."""
     candidates: int = 1
     """Answers drawn from its prompt; this is the best of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What the doctor says about a step's newest attempt."""
+
+    decision: Decision
+    by: str
+    """`rules`, or "model" and its tag where it is not the reasoning model."""
+    hint: str = ""
+    """For the coder; of a fatal error, for a person."""
+    category: Category | None = None
+    """As a model names it; None: as it was."""
+    confidence: float = 1.0
+    strong: bool = False
+    """Whether a stronger model said so."""
+    infrastructure: bool = False
+    """Whether it is about the test command."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorSeen:
+    """What the decision knows of the doctor."""
+
+    step: tuple[Advice, ...] = ()
+    """What was said about earlier attempts at the step."""
+    run: tuple[Advice, ...] = ()
+    """What was said in the run so far, the step's included."""
+    advice: Advice | None = None
+    """About the newest attempt; None while nothing was said."""
+    strong: str = ""
+    """Tag of the stronger model that can be asked; "" for none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

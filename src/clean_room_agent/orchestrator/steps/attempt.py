@@ -1,7 +1,7 @@
-"""One attempt at a step: ask for edits, place them in a commit, and judge it by its tests."""
+"""One attempt at a step: ask for edits, and place them in a commit that waits for its tests."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from clean_room_agent.artifacts.edits import EditReport, PatchEdit, PatchResult
 from clean_room_agent.artifacts.event_kinds import EventKind
@@ -10,10 +10,8 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.artifacts.tasks import RefinementRequest
-from clean_room_agent.execute.attempt_result import describe_result
 from clean_room_agent.execute.edits.apply import Applied, apply_edits, paths_named
 from clean_room_agent.execute.edits.feedback import describe
-from clean_room_agent.execute.edits.paths import is_test_path
 from clean_room_agent.execute.edits.rules import EditRules
 from clean_room_agent.execute.implement import (
     AttemptSummary,
@@ -27,26 +25,21 @@ from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.scaffold import unwritten
 from clean_room_agent.execute.scaffold_bodies import Declared, write_bodies
 from clean_room_agent.execute.test_evidence import describe_evidence, evidence_bound
-from clean_room_agent.git.commits import commit_files
-from clean_room_agent.git.history import changed_paths, diff, readable_diff
-from clean_room_agent.git.repository import author_of
-from clean_room_agent.git.result_refs import keep_commit
 from clean_room_agent.llm.transport import Sampling
-from clean_room_agent.orchestrator.commit_tree import Tree
+from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.events import Note
-from clean_room_agent.orchestrator.full_tests import unstable_tests
 from clean_room_agent.orchestrator.recovery.doctor import WHOLE_SYMBOLS
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.steps.hidden_targets import unchanged, unshown_targets
-from clean_room_agent.orchestrator.steps.missing_context import missing_after_refusal, missing_after_tests
+from clean_room_agent.orchestrator.steps.missing_context import (
+    missing_after_refusal,
+    unshown_targets,
+)
 from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold, without_rewritten
 from clean_room_agent.orchestrator.testing.command_files import scripts_of
-from clean_room_agent.orchestrator.testing.comparison import left_undone, undone_in_words, what_tests_showed
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
-from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
+from clean_room_agent.orchestrator.testing.gate import StepVerdict
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.usable_run import says_nothing
 
 VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40
@@ -72,34 +65,67 @@ class StepJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
-    """What one attempt came to. `commit` is set when edits were applied, also when its tests then failed."""
+class Change:
+    """What an answer's edits made of the tree."""
 
-    outcome: AttemptOutcome
-    detail: str
-    answer: Implemented
-    fingerprint: str
     commit: str = ""
+    """Set when the edits were applied, also when the tests then failed."""
     diff: str = ""
     result: PatchResult | None = None
-    tests: TestRun | None = None
-    verdict: StepVerdict | None = None
-    missing: RefinementRequest | None = None
-    feedback: str = ""
-    """What the next attempt is told."""
+    """What became of each edit; None where the answer held none that could be read."""
     untouched: tuple[str, ...] = ()
     """The targets that the edits left as they were, like "modify src/a.py"; stubs of the scaffold that they left, like
     "write src/a.py::parse".
     """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """What the tests say of a change."""
+
+    tests: TestRun
+    verdict: StepVerdict
     unfinished: bool = False
-    """Whether it may stay, and a better one is worth trying: the run would end with goal tests red that it is about."""
+    """Whether the change may stay, and a better one is worth trying: the run would end with goal tests red that it is about."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempt:
+    """What one attempt came to."""
+
+    outcome: AttemptOutcome
+    detail: str
+    answer: Implemented
+    change: Change = field(default_factory=Change)
+    judgment: Judgment | None = None
+    """None where it was not tested."""
+    missing: RefinementRequest | None = None
+    """What it shows that its context lacked."""
+    feedback: str = ""
+    """What the next attempt is told."""
 
     @property
-    def waits(self) -> bool:
-        """Whether it is to be tested."""
-        return bool(self.commit) and self.tests is None
+    def passed(self) -> bool:
+        """Whether its change may stay."""
+        return self.outcome is AttemptOutcome.APPLIED_AND_PASSED
 
-    def judged(self) -> AttemptOutcome:
+    @property
+    def unfinished(self) -> bool:
+        """Whether it may stay, and a better one is worth trying."""
+        return self.judgment is not None and self.judgment.unfinished
+
+    @property
+    def awaits_tests(self) -> bool:
+        """Whether it is to be tested."""
+        return bool(self.change.commit) and self.judgment is None
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for answers with the same text."""
+        return answer_fingerprint(self.answer.step.raw_response)
+
+    @property
+    def outcome_so_far(self) -> AttemptOutcome:
         """The outcome in the eyes of what comes next: of an attempt that is not accepted yet, that of its red tests."""
         if not self.unfinished:
             return self.outcome
@@ -107,9 +133,9 @@ class Tried:
 
     def summary(self) -> AttemptSummary:
         """This attempt as the next one's prompt shows it: what became of it, not what it shows to be missing."""
-        outcome = self.judged()
+        outcome = self.outcome_so_far
         if outcome is AttemptOutcome.INSUFFICIENT_CONTEXT:
-            outcome = AttemptOutcome.TESTS_FAILED if self.tests else AttemptOutcome.REFUSED
+            outcome = AttemptOutcome.TESTS_FAILED if self.judgment else AttemptOutcome.REFUSED
         return AttemptSummary(
             outcome=outcome.value.replace("_", " "),
             why=self.detail,
@@ -123,8 +149,8 @@ class Draw:
     """How an answer is asked for."""
 
     action: Action
-    told: tuple[Tried, ...] = ()
-    """The earlier attempts that the prompt tells of."""
+    shown: tuple[Attempt, ...] = ()
+    """The earlier attempts that the prompt shows."""
     again: bool = False
     """Whether the same prompt was answered before: the answer is drawn with a temperature and a seed of its own, and where
     it comes to the same tree as an earlier one, that one's tests count.
@@ -143,7 +169,7 @@ def ask(
     instruction = replace(
         instruction_with_diff(run, job),
         unshown=unshown_targets(job.step, package),
-        failures=tuple(one.summary() for one in draw.told),
+        failures=tuple(one.summary() for one in draw.shown),
         hint=action.hint or (WHOLE_SYMBOLS if action.form == "whole_symbol" else ""),
     )
     sampling = (
@@ -166,7 +192,9 @@ def ask(
 
     if not job.scaffold.stands:
         return answer(package, instruction, "")
-    declared = Declared(package=package, texts=job.scaffold.texts(run.tree()), stubs=job.scaffold.stubs)
+    declared = Declared(
+        package=package, texts=job.scaffold.texts(run.commits.tree()), stubs=job.scaffold.stubs
+    )
     return write_bodies(answer, declared, instruction, lambda text: run.models.count(text, "coding"))
 
 
@@ -177,23 +205,21 @@ def place(
     answer: Implemented,
     *,
     pass_id: str,
-    earlier: Sequence[Tried],
-) -> Tried:
+    earlier: Sequence[Attempt],
+) -> Attempt:
     """The attempt after the `earlier` ones: its edits are a commit that waits for its tests, or it has failed already."""
     for dropped in answer.dropped:
         run.recorder.event(pass_id, EventKind.DROPPED_FROM_PROMPT, dropped)
-    fingerprint = answer_fingerprint(answer.step.raw_response)
     unusable = _unusable(answer)
     if unusable is not None:
         outcome, detail = unusable
-        return Tried(outcome=outcome, detail=detail, answer=answer, fingerprint=fingerprint, feedback=detail)
-    return _apply(run, job, package, answer, fingerprint, pass_id=pass_id, earlier=earlier)
+        return Attempt(outcome=outcome, detail=detail, answer=answer, feedback=detail)
+    return _apply(run, job, package, answer, pass_id=pass_id, earlier=earlier)
 
 
 def instruction_with_diff(run: Run, job: StepJob) -> StepInstruction:
     """As `instruction_for`, with what the run changed."""
-    changed = readable_diff(run.repo, run.base, run.progress.head) if run.progress.head != run.base else ""
-    return replace(instruction_for(run, job), diff=changed)
+    return replace(instruction_for(run, job), diff=run.commits.readable_diff())
 
 
 def instruction_for(run: Run, job: StepJob) -> StepInstruction:
@@ -201,26 +227,27 @@ def instruction_for(run: Run, job: StepJob) -> StepInstruction:
     accepted = run.progress.accepted
     evidence = Evidence() if accepted is None else evidence_of(accepted)
     return StepInstruction(
-        task=run.words,
+        task=run.task.words,
         part=job.part.description,
         step=job.step,
         constraints=job.constraints,
-        evidence=describe_evidence(evidence, bound=_evidence_bound(run)),
+        evidence=describe_evidence(evidence, bound=evidence_space(run)),
     )
 
 
-def _evidence_bound(run: Run) -> int:
+def evidence_space(run: Run) -> int:
+    """Characters that what the tests say may take in a prompt."""
     return evidence_bound(run.models.window(IMPLEMENT).context)
 
 
-def tell_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, *, first: bool) -> None:
+def note_unshown(run: Run, job: StepJob, package: ContextPackage, pass_id: str, *, first: bool) -> None:
     """The record, and at a step's `first` attempt whoever watches, knows what the step names and its prompt cannot show."""
     unshown = unshown_targets(job.step, package)
     for name in unshown:
         run.recorder.event(pass_id, EventKind.TARGET_NOT_SHOWN, name)
     if unshown and first:
         names = ", ".join(unshown)
-        run.observer.notice(Note(text=f"the step changes what is too large for its prompt: {names}"))
+        run.recorder.observer.notice(Note(text=f"the step changes what is too large for its prompt: {names}"))
 
 
 def _unusable(answer: Implemented) -> tuple[AttemptOutcome, str] | None:
@@ -239,55 +266,50 @@ def _apply(
     job: StepJob,
     package: ContextPackage,
     answer: Implemented,
-    fingerprint: str,
     *,
     pass_id: str,
-    earlier: Sequence[Tried],
-) -> Tried:
-    head = run.tree()
+    earlier: Sequence[Attempt],
+) -> Attempt:
+    head = run.commits.tree()
     tree = job.scaffold.on(head)
     applied = edited(run, job, package, tree, answer.step.edits)
     refusal = "" if applied.result.success else describe(applied.result)
     texts = job.scaffold.merged(applied.texts, head)
     untouched = () if refusal else _untouched_targets(job, applied, tree, texts)
-    told = {target for one in earlier for target in one.untouched}
-    if not told.issuperset(untouched):
+    known = {target for one in earlier for target in one.change.untouched}
+    if not known.issuperset(untouched):
         refusal = f"nothing was applied, because the step also has to: {', '.join(untouched)}"
     changes = head.encode(texts) if not refusal else {}
     if isinstance(changes, EditReport):
         refusal, changes = changes.detail, {}
     if refusal:
         missing = missing_after_refusal(applied.result.reports, package, tree.paths)
-        return Tried(
+        return Attempt(
             outcome=AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.REFUSED,
             detail=applied.result.error_info or refusal,
             answer=answer,
-            fingerprint=fingerprint,
-            result=applied.result,
+            change=Change(result=applied.result, untouched=untouched),
             missing=missing,
             feedback=refusal,
-            untouched=untouched,
         )
     if untouched:
         run.recorder.event(pass_id, EventKind.TARGET_UNTOUCHED, ", ".join(untouched))
-    commit = run.progress.head
+    commit = run.commits.head
     if changes:
-        message = (
-            f"{job.step.description.strip() or run.task}\n\nCra-Task: {run.task_id}\nCra-Step: {pass_id}\n"
-        )
-        ref = f"refs/cra/{run.task_id}/attempts/{job.part.id}/{job.step.id}/{len(earlier) + 1}"
-        with run.interrupts.shield():
-            made = commit_files(run.repo, commit, changes, message, author_of(run.repo))
-            commit = keep_commit(run.repo, ref, made)
-    return Tried(
+        title = job.step.description.strip() or run.task.description
+        message = f"{title}\n\nCra-Task: {run.task.task_id}\nCra-Step: {pass_id}\n"
+        name = f"attempts/{job.part.id}/{job.step.id}/{len(earlier) + 1}"
+        commit = run.commits.commit(changes, message, keep_as=name)
+    return Attempt(
         outcome=AttemptOutcome.APPLIED_AND_PASSED,
         detail="",
         answer=answer,
-        fingerprint=fingerprint,
-        commit=commit,
-        diff=diff(run.repo, run.progress.head, commit) if changes else "",
-        result=applied.result,
-        untouched=untouched,
+        change=Change(
+            commit=commit,
+            diff=run.commits.diff(run.commits.head, commit) if changes else "",
+            result=applied.result,
+            untouched=untouched,
+        ),
     )
 
 
@@ -298,12 +320,12 @@ def edited(
     texts, uneditable = tree.texts(paths_named(edits))
     rules = EditRules(
         targets=job.step.target_files,
-        planned=tuple(sorted(run.progress.planned_files)),
+        planned=tuple(sorted(run.progress.plan.files)),
         protected=run.limits.edit.protected,
-        scripts=scripts_of(run.bench.commands, tree.paths),
+        scripts=scripts_of(run.tests.commands, tree.paths),
         uneditable=uneditable,
     )
-    return apply_edits(edits, without_rewritten(texts, edits, run.tree()), package, rules)
+    return apply_edits(edits, without_rewritten(texts, edits, run.commits.tree()), package, rules)
 
 
 def _untouched_targets(
@@ -323,71 +345,3 @@ def _untouched_targets(
         if target.path not in touched and not settled:
             left.append(f"{target.role} {target.path}")
     return (*left, *(f"write {stub.name}" for stub in unwritten(job.scaffold.stubs, texts)))
-
-
-def judge(run: Run, job: StepJob, package: ContextPackage, tried: Tried, tests: TestRun) -> Tried:
-    """The attempt, which waited for its tests, with what they say."""
-    before = run.progress.accepted
-    assert before is not None, "the baseline runs before the first step"
-    planned = tuple(
-        one.path
-        for one in changed_paths(run.repo, run.progress.head, tried.commit)
-        if one.status == "D" or is_test_path(one.path)
-    )
-    verdict = judge_step(before, tests, run.bench.config.accept, planned=planned)
-    if verdict.newly_failing:
-        wobbling = unstable_tests(run, tests, verdict.newly_failing, tried.commit)
-        if wobbling:
-            verdict = judge_step(before, tests, run.bench.config.accept, planned=planned, unstable=wobbling)
-    base = run.progress.at_base or before
-    all_must_pass = run.bench.config.accept == "all-pass" and bool(base.red())
-    unfinished = verdict.passed and job.last and all_must_pass and bool(left_undone(base, tests))
-    missing = None
-    if unfinished or not verdict.passed:
-        missing = missing_after_tests(
-            evidence_of(tests), package, run.tree().paths, newly_failing=verdict.newly_failing
-        )
-    if verdict.passed:
-        outcome = AttemptOutcome.APPLIED_AND_PASSED
-    elif says_nothing(tests) and _says_nothing_at_head(run):
-        outcome = AttemptOutcome.INFRASTRUCTURE
-    else:
-        outcome = _failed_outcome(tests, missing)
-    left = f"; left as it was: {', '.join(tried.untouched)}" if tried.untouched else ""
-    return Tried(
-        outcome=outcome,
-        detail=verdict.reason
-        + (f": {undone_in_words(base, tests)}" if unfinished else _left_out(run, job, package, tried))
-        + left,
-        answer=tried.answer,
-        fingerprint=tried.fingerprint,
-        commit=tried.commit,
-        diff=tried.diff,
-        result=tried.result,
-        tests=tests,
-        verdict=verdict,
-        missing=missing,
-        feedback=""
-        if verdict.passed and not unfinished
-        else describe_result(what_tests_showed(before, tests, verdict), bound=_evidence_bound(run)),
-        untouched=tried.untouched,
-        unfinished=unfinished,
-    )
-
-
-def _says_nothing_at_head(run: Run) -> bool:
-    """Whether the tests, which ran before, do not run without the attempt's edits either."""
-    run.bench.checkout(run.progress.head)
-    return says_nothing(run.bench.run_step())
-
-
-def _failed_outcome(tests: TestRun, missing: RefinementRequest | None) -> AttemptOutcome:
-    if tests.timed_out:
-        return AttemptOutcome.TIMED_OUT
-    return AttemptOutcome.INSUFFICIENT_CONTEXT if missing else AttemptOutcome.TESTS_FAILED
-
-
-def _left_out(run: Run, job: StepJob, package: ContextPackage, tried: Tried) -> str:
-    """A remark on what the step names, its prompt could not show, and the attempt left as it was; "" where nothing."""
-    left = unchanged(unshown_targets(job.step, package), run.tree(), Tree(repo=run.repo, commit=tried.commit))
-    return f"; unchanged, too large to show: {', '.join(left)}" if left else ""

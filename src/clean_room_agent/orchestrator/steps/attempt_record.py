@@ -1,98 +1,95 @@
-"""An attempt in the record: the pass that it is, the attempt itself, and the test run that judged it."""
+"""An attempt as the journal keeps it and as the record tells of it."""
 
-from dataclasses import dataclass
+from typing import Any
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
+
 from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
-from clean_room_agent.orchestrator.recovery.rules import Action
+from clean_room_agent.orchestrator.journal import Pass
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.run_recorder import OpenPass, PassEnd
-from clean_room_agent.orchestrator.steps.attempt import StepJob, Tried
+from clean_room_agent.orchestrator.run_recorder import PassEnd
+from clean_room_agent.orchestrator.steps.attempt import Attempt
+
+OF_CHANGE = ("commit", "diff", "result", "untouched")
+OF_JUDGMENT = ("tests", "verdict", "unfinished")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempted:
+class CheckedAttempt:
     """An attempt, with what informs about an accepted one and decides nothing."""
 
-    tried: Tried
+    attempt: Attempt
     lint: str | None = None
     types: str | None = None
 
-
-def open_attempt(
-    run: Run, job: StepJob, pass_id: str, number: int, action: Action, *, known: bool
-) -> OpenPass:
-    """The pass of the attempt has begun; it is shown the hints that are due."""
-    at = run.progress
-    run.hear_hints(pass_id, known=known)
-    count = f"step {len(at.done) + len(at.failed) + 1}/{max(at.total_steps, 1)}"
-    title = f"{count} {job.part.id}/{job.step.id}" + (f", attempt {number}" if number > 1 else "")
-    return run.recorder.open_pass(
-        PassType.IMPLEMENT,
-        pass_id,
-        title,
-        mode="implement",
-        role="coding",
-        now=run.monotonic(),
-        part_id=job.part.id,
-        step_id=job.step.id,
-        known=known,
-        model=action.model,
-    )
+    @model_validator(mode="before")
+    @classmethod
+    def _read_flat(cls, kept: Any) -> Any:
+        """Earlier versions kept the attempt as one flat object named `tried`: a run that one of them began can go on."""
+        if not isinstance(kept, dict) or "tried" not in kept:
+            return kept
+        flat = dict(kept["tried"])
+        flat.pop("fingerprint", None)
+        change = {key: flat.pop(key) for key in OF_CHANGE if key in flat}
+        judgment = {key: flat.pop(key) for key in OF_JUDGMENT if key in flat}
+        tested = judgment.get("tests") is not None and judgment.get("verdict") is not None
+        attempt = {**flat, "change": change, "judgment": judgment if tested else None}
+        return {"attempt": attempt, "lint": kept.get("lint"), "types": kept.get("types")}
 
 
-def record_attempt(run: Run, opened: OpenPass, attempted: Attempted, number: int) -> None:
+def record_attempt(run: Run, current: Pass[CheckedAttempt], checked: CheckedAttempt, number: int) -> None:
     """The attempt and its test run stand in the record, then the pass is closed."""
-    tried = attempted.tried
-    success = tried.outcome is AttemptOutcome.APPLIED_AND_PASSED
+    attempt, pass_id = checked.attempt, current.opened.header.pass_id
+    answer, change = attempt.answer, attempt.change
     run.recorder.attempt(
         AttemptRow(
-            task_run_id=opened.row_id,
+            task_run_id=current.opened.row_id,
             attempt=number,
-            prompt_tokens=tried.answer.prompt_tokens,
-            completion_tokens=tried.answer.completion_tokens,
-            latency_ms=tried.answer.latency_ms,
-            raw_response=tried.answer.step.raw_response,
-            patch_applied=bool(tried.commit),
+            prompt_tokens=answer.prompt_tokens,
+            completion_tokens=answer.completion_tokens,
+            latency_ms=answer.latency_ms,
+            raw_response=answer.step.raw_response,
+            patch_applied=bool(change.commit),
             timestamp=run.recorder.now(),
-            outcome=tried.outcome,
-            diff=tried.diff,
-            edit_report=tried.result.reports if tried.result else (),
-            call_id=tried.answer.call_id,
-            commit_hash=tried.commit,
-            error="" if success else tried.detail,
+            outcome=attempt.outcome,
+            diff=change.diff,
+            edit_report=change.result.reports if change.result else (),
+            call_id=answer.call_id,
+            commit_hash=change.commit,
+            error="" if attempt.passed else attempt.detail,
         ),
-        _judged_by(run, opened, attempted),
+        _validation(run, pass_id, checked),
     )
-    detail = tried.detail if success else f"{tried.outcome.value.replace('_', ' ')}: {tried.detail}"
-    run.session.for_pass(opened.pass_id).set_state(
-        "attempt_summary", {"outcome": tried.outcome.value, "detail": tried.detail, "commit": tried.commit}
+    detail = attempt.detail
+    run.journal.session.for_pass(pass_id).set_state(
+        "attempt_summary", {"outcome": attempt.outcome.value, "detail": detail, "commit": change.commit}
     )
-    run.recorder.close_pass(
-        opened, PassEnd(success=success, detail=detail, diff=tried.diff or None), now=run.monotonic()
-    )
+    words = detail if attempt.passed else f"{attempt.outcome.value.replace('_', ' ')}: {detail}"
+    current.close(PassEnd(success=attempt.passed, detail=words, diff=change.diff or None))
 
 
-def _judged_by(run: Run, opened: OpenPass, attempted: Attempted) -> ValidationRow | None:
+def _validation(run: Run, pass_id: str, checked: CheckedAttempt) -> ValidationRow | None:
     """The test run of an attempt; None where none was made."""
-    tried = attempted.tried
-    if tried.tests is None or tried.verdict is None:
+    judgment = checked.attempt.judgment
+    if judgment is None:
         return None
+    tests = judgment.tests
     return ValidationRow(
         attempt_id=None,
-        success=tried.outcome is AttemptOutcome.APPLIED_AND_PASSED,
-        test_output=tried.tests.output,
-        lint_output=attempted.lint,
-        type_check_output=attempted.types,
-        failing_tests=tried.tests.failing,
-        newly_failing=tried.verdict.newly_failing,
-        task_id=opened.pass_id,
+        success=checked.attempt.passed,
+        test_output=tests.output,
+        lint_output=checked.lint,
+        type_check_output=checked.types,
+        failing_tests=tests.failing,
+        newly_failing=judgment.verdict.newly_failing,
+        task_id=pass_id,
         kind="attempt",
-        command=tried.tests.command,
-        exit_code=tried.tests.returncode,
-        timed_out=tried.tests.timed_out,
-        tests_run=tried.tests.collected,
-        tests_passed=tried.tests.passed,
-        duration_ms=tried.tests.duration_ms,
+        command=tests.command,
+        exit_code=tests.returncode,
+        timed_out=tests.timed_out,
+        tests_run=tests.collected,
+        tests_passed=tests.passed,
+        duration_ms=tests.duration_ms,
         timestamp=run.recorder.now(),
     )

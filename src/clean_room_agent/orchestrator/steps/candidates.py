@@ -7,8 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.orchestrator.steps.attempt import Tried
+from clean_room_agent.orchestrator.steps.attempt import Attempt
 from clean_room_agent.orchestrator.testing.comparison import passes
 from clean_room_agent.orchestrator.testing.results import TestRun
 
@@ -46,21 +45,21 @@ class Candidate:
         return self.may_stay, self.green, self.newly == 0, self.tested, self.placed
 
 
-def candidate(tried: Tried, number: int, before: TestRun | None) -> Candidate:
+def candidate(attempt: Attempt, number: int, before: TestRun | None) -> Candidate:
     """The attempt of that number, as the choice sees it; `before` ran before the step."""
     goals = frozenset() if before is None else before.red()
-    after = tried.tests
+    after = attempt.judgment.tests if attempt.judgment else None
     red = frozenset() if after is None else after.red()
     green = 0 if after is None else sum(name not in red and passes(name, after) for name in goals)
     return Candidate(
         number=number,
-        may_stay=tried.outcome is AttemptOutcome.APPLIED_AND_PASSED and bool(green or not tried.unfinished),
+        may_stay=attempt.passed and bool(green or not attempt.unfinished),
         goals=len(goals),
         green=green,
-        newly=len(tried.verdict.newly_failing) if tried.verdict else 0,
+        newly=len(attempt.judgment.verdict.newly_failing) if attempt.judgment else 0,
         tested=after is not None,
-        placed=tried.result is not None,
-        diff=tried.diff,
+        placed=attempt.change.result is not None,
+        diff=attempt.change.diff,
     )
 
 

@@ -1,15 +1,17 @@
-"""Whether a failed attempt shows that its context lacked something, and what."""
+"""What an attempt's context lacks: what the step names and it could not show, and what a failure shows to be missing."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.evidence import Evidence
-from clean_room_agent.artifacts.package import ContextPackage
+from clean_room_agent.artifacts.package import ContextPackage, DroppedItem
 from clean_room_agent.artifacts.plans import PlanStep
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.artifacts.test_names import SEPARATOR, files_meant, unnumbered
+from clean_room_agent.execute.edits.definitions import definition_spans
 from clean_room_agent.execute.edits.paths import is_test_path
+from clean_room_agent.orchestrator.commits import Tree
 from clean_room_agent.orchestrator.testing.gate import is_in
 
 UNKNOWN_NAME = (
@@ -28,8 +30,35 @@ the call or the signature is wrong. Of a test's own code the context shows enoug
 """
 PATH_LIKE = re.compile(r"[\w@.-]*(?:/[\w@.-]+)+|\b[\w-]+\.[A-Za-z]{1,5}\b")
 UNSEEN = frozenset({EditCode.WRONG_FILE, EditCode.NO_MATCH})
+PIECE = re.compile(r"(?P<symbol>.*?)(?: \((?:head|lines (?P<first>\d+)-(?P<last>\d+))\))?", re.DOTALL)
+"""What a context calls a piece: a symbol, its head, or some lines of it where it is divided."""
+LINES = re.compile(r" \(lines [\d, -]+\)\Z")
 MAX_NAMED = 8
 """Files, symbols or tests in one request, in order of appearance: more would be a new context, not a refinement."""
+
+
+def unshown_targets(step: PlanStep, package: ContextPackage) -> tuple[str, ...]:
+    """The files and symbols that the step names and the context had to leave out, in its order.
+
+    A symbol is `path::symbol`; where only some of its lines are left out, `path::symbol (lines 4-90)`.
+    """
+    shown = {(item.path, item.symbol) for item in package.primary()}
+    paths = {path for path, _ in shown}
+    found: dict[str, list[tuple[int, int]]] = {}
+    for item in package.dropped:
+        if item.detail != "primary" or (item.path, item.symbol) in shown or not _is_target(item, step):
+            continue
+        if item.symbol is not None:
+            symbol, lines = _parts(item.symbol)
+            found.setdefault(f"{item.path}::{symbol}", []).extend(lines)
+        elif item.path not in paths:
+            found.setdefault(item.path, [])
+    return tuple(name + _in_words(lines) for name, lines in found.items())
+
+
+def unchanged(names: tuple[str, ...], before: Tree, after: Tree) -> tuple[str, ...]:
+    """Those of `names` (as `unshown_targets` gives them) whose text is the same in both trees."""
+    return tuple(name for name in names if _text(name, before) == _text(name, after))
 
 
 def missing_after_refusal(
@@ -166,3 +195,45 @@ def _may_change(package: ContextPackage, name: str) -> bool:
 
 def _first(names: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))[:MAX_NAMED]
+
+
+def _is_target(item: DroppedItem, step: PlanStep) -> bool:
+    if item.path not in {target.path for target in step.target_files}:
+        return False
+    return item.symbol is None or any(_is_same(_parts(item.symbol)[0], name) for name in step.target_symbols)
+
+
+def _is_same(symbol: str, name: str) -> bool:
+    """Whether a plan's `name`, which may leave out the class, is that of the symbol."""
+    return symbol == name or symbol.endswith(f".{name}")
+
+
+def _parts(piece: str) -> tuple[str, list[tuple[int, int]]]:
+    """The symbol, and the lines of it where the piece is some of them."""
+    match = PIECE.fullmatch(piece)
+    assert match is not None, "the pattern fits every text"
+    lines = [(int(match["first"]), int(match["last"]))] if match["first"] else []
+    return match["symbol"], lines
+
+
+def _in_words(lines: list[tuple[int, int]]) -> str:
+    """The lines, neighbours joined; "" for none."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(lines):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], last)
+        else:
+            joined.append((first, last))
+    return f" (lines {', '.join(f'{first}-{last}' for first, last in joined)})" if joined else ""
+
+
+def _text(name: str, tree: Tree) -> tuple[str, ...]:
+    """The text of the file, or of each definition with the symbol's name; nothing where it is not there."""
+    path, _, symbol = LINES.sub("", name).partition("::")
+    texts, _ = tree.texts((path,))
+    if path not in texts or not symbol:
+        return tuple(texts.values())
+    text = texts[path]
+    return tuple(
+        text[span.start : span.end] for span in definition_spans(path, text) if span.symbol == symbol
+    )

@@ -5,22 +5,21 @@ from dataclasses import dataclass, field, replace
 
 from clean_room_agent.artifacts.event_kinds import EventKind
 from clean_room_agent.artifacts.ids import implement_pass
-from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.outcomes import AttemptOutcome, PassType
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.tasks import RefinementRequest
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.execute.implement import Implemented
-from clean_room_agent.git.history import has_commit
 from clean_room_agent.orchestrator.events import PassProgress
-from clean_room_agent.orchestrator.recovery.doctor import Advice
+from clean_room_agent.orchestrator.journal import Entry, Pass
 from clean_room_agent.orchestrator.recovery.rules import Action
-from clean_room_agent.orchestrator.recovery.situation import AttemptSeen
+from clean_room_agent.orchestrator.recovery.situation import Advice, AttemptSeen
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.run_recorder import PassEnd
-from clean_room_agent.orchestrator.setup import tell
-from clean_room_agent.orchestrator.steps.attempt import Draw, StepJob, Tried, ask, judge, place, tell_unshown
-from clean_room_agent.orchestrator.steps.attempt_record import Attempted, open_attempt, record_attempt
+from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
+from clean_room_agent.orchestrator.steps.attempt import Attempt, Draw, StepJob, ask, note_unshown, place
+from clean_room_agent.orchestrator.steps.attempt_record import CheckedAttempt, record_attempt
 from clean_room_agent.orchestrator.steps.candidates import Candidate, candidate, choose, why_not
+from clean_room_agent.orchestrator.steps.judging import judge
 from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold
 from clean_room_agent.orchestrator.steps.scaffold_attempt import package_with, scaffold_for
 from clean_room_agent.orchestrator.steps.step_context import context_for
@@ -35,7 +34,7 @@ ATTEMPT, SIZE = "attempt", "round"
 class Round:
     """A round that has ended."""
 
-    best: Tried
+    best: Attempt
     pass_id: str
     """Of the best."""
     size: int
@@ -44,19 +43,26 @@ class Round:
 
 
 @dataclass(kw_only=True)
-class History:
-    """What a step has been through."""
+class Shown:
+    """What the attempts at a step are shown."""
 
     package: ContextPackage | None = None
     """The context of the newest round, without the scaffold; None before the first."""
     scaffold: Scaffold | None = None
     """None as long as none was asked for."""
-    attempts: list[Tried] = field(default_factory=list)
+    failed: list[Attempt] = field(default_factory=list)
+    """The best of each round so far."""
+
+
+@dataclass(kw_only=True)
+class History:
+    """What a step has been through."""
+
+    shown: Shown = field(default_factory=Shown)
+    attempts: list[Attempt] = field(default_factory=list)
     """All of them, by their numbers."""
-    told: list[Tried] = field(default_factory=list)
-    """The best of each round: later prompts tell of these."""
     seen: list[AttemptSeen] = field(default_factory=list)
-    """The same, as decisions see them."""
+    """The best of each round, as decisions see them."""
     refinements: list[RefinementRequest] = field(default_factory=list)
     advice: list[Advice] = field(default_factory=list)
     kept: Round | None = None
@@ -68,39 +74,39 @@ def has_attempt(run: Run, job: StepJob) -> bool:
     return run.journal.has(_pass_id(run, job, 1), ATTEMPT)
 
 
-def draw_round(run: Run, job: StepJob, past: History, action: Action) -> Round:
+def draw_round(run: Run, job: StepJob, history: History, action: Action) -> Round:
     """`[solve] samples` more attempts stand in the history and in the record; fewer where one is all that a step can ask
     for, where another draw can help no more, or where a budget of the run is spent.
 
     Raises:
         WindowExceeded: the prompt does not fit; the pass that it was for is closed.
     """
-    first = len(past.attempts) + 1
-    beginning = _pass_id(run, job, first), _inputs(run, job, past)
-    size = run.journal.recall(beginning[0], SIZE, int, beginning[1]) or run.limits.solve.samples
-    parallel = run.bench.config.parallel
+    first = len(history.attempts) + 1
+    entry = run.journal.entry(_pass_id(run, job, first), SIZE, int, _inputs(run, job, history))
+    size = entry.value or run.limits.solve.samples
+    parallel = run.tests.config.parallel
     drawn: list[Candidate] = []
     all_known, ends = True, False
     while len(drawn) < size:
         number = first + len(drawn)
-        known = _known(run, _pass_id(run, job, number), _inputs(run, job, past))
+        known = _entry(run, job, history, number).value is not None
         begins = len(drawn) % parallel == 0
-        if begins and (ends or (drawn and known is None and run.budget_spent())):
+        if begins and (ends or (drawn and not known and run.journal.budget.spent())):
             break
         # Those that are made at a time end there, also where a run was broken off among them.
         end = min(size, (len(drawn) // parallel + 1) * parallel)
         numbers = [number] if known else list(range(number, first + end))
-        made = _make(run, job, past, action, first, numbers, known)
+        made = _make(run, job, history, action, first, numbers)
         drawn += [candidate(one, at, run.progress.accepted) for at, one in zip(numbers, made, strict=True)]
-        all_known = all_known and known is not None
+        all_known = all_known and known
         ends = ends or any(one.is_full for one in drawn) or any(map(_cannot_be_drawn_better, made))
-    run.journal.note(beginning[0], SIZE, int, len(drawn), beginning[1])
+    entry.note(len(drawn))
     chosen = choose(drawn)
     for one in drawn:
         if one.number != chosen.number:
             run.recorder.event(_pass_id(run, job, one.number), EventKind.NOT_CHOSEN, why_not(one, drawn))
     return Round(
-        best=past.attempts[chosen.number - 1],
+        best=history.attempts[chosen.number - 1],
         pass_id=_pass_id(run, job, chosen.number),
         size=len(drawn),
         known=all_known,
@@ -108,129 +114,162 @@ def draw_round(run: Run, job: StepJob, past: History, action: Action) -> Round:
 
 
 def _make(
-    run: Run,
-    job: StepJob,
-    past: History,
-    action: Action,
-    first: int,
-    numbers: Sequence[int],
-    known: Attempted | None,
-) -> list[Tried]:
-    """The attempts of these numbers, made now at a time, or the one that is `known`, stand in the history and in the
+    run: Run, job: StepJob, history: History, action: Action, first: int, numbers: Sequence[int]
+) -> list[Attempt]:
+    """The attempts of these numbers, made now at a time, or the one that is known, stand in the history and in the
     record; the round began with `first`.
     """
+    shown = history.shown
+    passes = [_open(run, job, history, action, number) for number in numbers]
     ids = [_pass_id(run, job, number) for number in numbers]
-    opened = [
-        open_attempt(run, job, pass_id, number, action, known=known is not None)
-        for pass_id, number in zip(ids, numbers, strict=True)
+    known = passes[0].value
+    failed = () if action.unchanged else tuple(shown.failed)
+    draws = [
+        Draw(action=action, shown=failed, again=action.unchanged or number > first) for number in numbers
     ]
-    told = () if action.unchanged else tuple(past.told)
-    draws = [Draw(action=action, told=told, again=action.unchanged or number > first) for number in numbers]
     try:
-        if past.package is None or numbers[0] == first:
-            past.package = context_for(run, job, past.package, ids[0], action, past.refinements)
-        if past.scaffold is None:
-            past.scaffold = scaffold_for(
-                run, job, past.package, action, pass_id=ids[0], earlier=past.attempts, known=known is not None
+        if shown.package is None or numbers[0] == first:
+            shown.package = context_for(run, job, shown.package, ids[0], action, history.refinements)
+        if shown.scaffold is None:
+            shown.scaffold = scaffold_for(
+                run,
+                job,
+                shown.package,
+                action,
+                pass_id=ids[0],
+                earlier=history.attempts,
+                known=known is not None,
             )
-        job = replace(job, scaffold=past.scaffold or NO_SCAFFOLD)
-        package = package_with(run, job.scaffold, past.package)
-        placed = [] if known else _place(run, job, past, package, draws, ids)
+        job = replace(job, scaffold=shown.scaffold or NO_SCAFFOLD)
+        package = package_with(run, job.scaffold, shown.package)
+        placed = [] if known else _place(run, job, history, package, draws, ids)
     except WindowExceeded as error:
-        tell(run.recorder, run.observer, run.task_id, f"{error.message} ({error.hint})")
-        for one in opened:
-            run.recorder.close_pass(one, PassEnd(success=False, detail=error.message), now=run.monotonic())
+        run.recorder.note(f"{error.message} ({error.hint})")
+        for current in passes:
+            current.close(PassEnd(success=False, detail=error.message))
         raise
-    tests = {} if known else _tests_of(run, past, placed, draws)
-    for index, (one, number) in enumerate(zip(opened, numbers, strict=True)):
-        attempted = known or _attempt(run, job, past, package, draws[index], placed[index], tests, ids[index])
-        past.attempts.append(attempted.tried)
-        with run.interrupts.shield():
-            record_attempt(run, one, attempted, number)
-    return past.attempts[-len(numbers) :]
+    tests = {} if known else _tests_of(run, history, placed, draws)
+    for index, (current, number) in enumerate(zip(passes, numbers, strict=True)):
+        checked = known
+        if checked is None:
+            made = _checked(run, job, history, package, draws[index], placed[index], tests)
+            # Kept as made after the earlier ones of this batch, which had not ended when its pass was opened.
+            checked = _entry(run, job, history, number).keep(made)
+        history.attempts.append(checked.attempt)
+        with run.journal.interrupts.shield():
+            record_attempt(run, current, checked, number)
+    return history.attempts[-len(numbers) :]
+
+
+def _open(run: Run, job: StepJob, history: History, action: Action, number: int) -> Pass[CheckedAttempt]:
+    """The pass of the attempt has begun."""
+    plan = run.progress.plan
+    count = f"step {len(plan.done) + len(plan.failed) + 1}/{max(plan.total_steps, 1)}"
+    title = f"{count} {job.part.id}/{job.step.id}" + (f", attempt {number}" if number > 1 else "")
+    header = PassHeader(
+        kind=PassType.IMPLEMENT,
+        pass_id=_pass_id(run, job, number),
+        title=title,
+        part_id=job.part.id,
+        step_id=job.step.id,
+        model=action.model,
+    )
+    return run.journal.open_pass(header, _entry(run, job, history, number))
 
 
 def _place(
-    run: Run, job: StepJob, past: History, package: ContextPackage, draws: Sequence[Draw], ids: Sequence[str]
-) -> list[Tried]:
+    run: Run,
+    job: StepJob,
+    history: History,
+    package: ContextPackage,
+    draws: Sequence[Draw],
+    ids: Sequence[str],
+) -> list[Attempt]:
     """The answers are drawn at a time, and placed in their order."""
-    count = len(past.attempts)
+    count = len(history.attempts)
     for pass_id in ids:
-        tell_unshown(run, job, package, pass_id, first=not count and pass_id == ids[0])
-    run.observer.notice(PassProgress(doing="writing the edits"))
+        note_unshown(run, job, package, pass_id, first=not count and pass_id == ids[0])
+    run.recorder.observer.notice(PassProgress(doing="writing the edits"))
 
     def drawn(index: int) -> Implemented:
         return ask(run, job, package, pass_id=ids[index], number=count + index + 1, draw=draws[index])
 
     answers = [drawn(0)] if len(ids) == 1 else at_a_time(drawn, len(ids))
-    placed: list[Tried] = []
+    placed: list[Attempt] = []
     for pass_id, answer in zip(ids, answers, strict=True):
-        placed.append(place(run, job, package, answer, pass_id=pass_id, earlier=[*past.attempts, *placed]))
+        placed.append(place(run, job, package, answer, pass_id=pass_id, earlier=[*history.attempts, *placed]))
     return placed
 
 
-def _tests_of(run: Run, past: History, placed: Sequence[Tried], draws: Sequence[Draw]) -> dict[str, TestRun]:
+def _tests_of(
+    run: Run, history: History, placed: Sequence[Attempt], draws: Sequence[Draw]
+) -> dict[str, TestRun]:
     """The test runs of what waits for them, by the diff; what has the same tree as an earlier candidate is not tested."""
     waiting: dict[str, str] = {}
     for one, draw in zip(placed, draws, strict=True):
-        if one.waits and _same_tree(past, draw, one) is None:
-            waiting.setdefault(one.diff, one.commit)
-    runs = run.benches.run_step_at(tuple(waiting.values()))
+        if one.awaits_tests and _same_tree(history, draw, one) is None:
+            waiting.setdefault(one.change.diff, one.change.commit)
+    runs = run.worktrees.run_step_at(tuple(waiting.values()))
     return dict(zip(waiting, runs, strict=True))
 
 
-def _attempt(
+def _checked(
     run: Run,
     job: StepJob,
-    past: History,
+    history: History,
     package: ContextPackage,
     draw: Draw,
-    placed: Tried,
+    placed: Attempt,
     tests: Mapping[str, TestRun],
-    pass_id: str,
-) -> Attempted:
-    tried, lint, types = placed, None, None
-    same = _same_tree(past, draw, placed)
+) -> CheckedAttempt:
+    same = _same_tree(history, draw, placed)
     if same is not None:
-        tried = replace(same, answer=placed.answer, fingerprint=placed.fingerprint, result=placed.result)
-    elif placed.waits:
-        tried = judge(run, job, package, placed, tests[placed.diff])
-        if tried.outcome is AttemptOutcome.APPLIED_AND_PASSED:
-            lint, types = run.bench.inform(tried.commit)
-    attempted = Attempted(tried=tried, lint=lint, types=types)
-    return run.journal.keep(pass_id, ATTEMPT, Attempted, attempted, _inputs(run, job, past))
+        change = replace(same.change, result=placed.change.result)
+        return CheckedAttempt(attempt=replace(same, answer=placed.answer, change=change))
+    if not placed.awaits_tests:
+        return CheckedAttempt(attempt=placed)
+    attempt = judge(run, job, package, placed, tests[placed.change.diff])
+    lint, types = run.tests.inform(attempt.change.commit) if attempt.passed else (None, None)
+    return CheckedAttempt(attempt=attempt, lint=lint, types=types)
 
 
-def _same_tree(past: History, draw: Draw, placed: Tried) -> Tried | None:
+def _same_tree(history: History, draw: Draw, placed: Attempt) -> Attempt | None:
     """The earlier candidate whose tests count for `placed` too; None where it is to be tested itself."""
-    if not (draw.again and placed.waits):
+    if not (draw.again and placed.awaits_tests):
         return None
-    judged = (one for one in past.attempts if one.tests and one.outcome is not AttemptOutcome.INFRASTRUCTURE)
-    return next((one for one in judged if one.diff == placed.diff), None)
+    judged = (
+        one for one in history.attempts if one.judgment and one.outcome is not AttemptOutcome.INFRASTRUCTURE
+    )
+    return next((one for one in judged if one.change.diff == placed.change.diff), None)
 
 
-def _known(run: Run, pass_id: str, inputs: tuple[str, ...]) -> Attempted | None:
-    """The attempt as it was made before the run was resumed; None where git lost its commit in a power cut, or where no
-    test could be run, which may be mended now.
+def _entry(run: Run, job: StepJob, history: History, number: int) -> Entry[CheckedAttempt]:
+    """The attempt as it was made before the run was resumed; without it where git lost its commit in a power cut, or where no
+    test could be run, which may be fixed now.
     """
-    known = run.journal.recall(pass_id, ATTEMPT, Attempted, inputs)
-    if known is None or known.tried.outcome is AttemptOutcome.INFRASTRUCTURE:
-        return None
-    return None if known.tried.commit and not has_commit(run.repo, known.tried.commit) else known
+    pass_id = _pass_id(run, job, number)
+    entry = run.journal.entry(pass_id, ATTEMPT, CheckedAttempt, _inputs(run, job, history))
+    if entry.value is not None:
+        attempt = entry.value.attempt
+        lost = attempt.change.commit and not run.commits.exists(attempt.change.commit)
+        if lost or attempt.outcome is AttemptOutcome.INFRASTRUCTURE:
+            entry.value = None
+    return entry
 
 
-def _cannot_be_drawn_better(tried: Tried) -> bool:
+def _cannot_be_drawn_better(attempt: Attempt) -> bool:
     """Whether the failure lies in what all draws from the prompt share: the space for an answer, a model that does not
     come to an end, tests that do not run.
     """
     stuck = {AttemptOutcome.TRUNCATED, AttemptOutcome.INFRASTRUCTURE}
-    return tried.outcome in stuck or tried.answer.endless
+    return attempt.outcome in stuck or attempt.answer.endless
 
 
 def _pass_id(run: Run, job: StepJob, number: int) -> str:
-    return implement_pass(run.task_id, job.part.id, job.step.id, number)
+    return implement_pass(run.task.task_id, job.part.id, job.step.id, number)
 
 
-def _inputs(run: Run, job: StepJob, past: History) -> tuple[str, ...]:
+def _inputs(run: Run, job: StepJob, history: History) -> tuple[str, ...]:
     """What the next attempt is made from."""
-    return (run.progress.head, job.step.model_dump_json(), *(earlier.commit for earlier in past.attempts))
+    earlier = (attempt.change.commit for attempt in history.attempts)
+    return (run.commits.head, job.step.model_dump_json(), *earlier)

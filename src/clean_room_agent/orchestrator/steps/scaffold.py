@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.execute.scaffold import Stub
-from clean_room_agent.orchestrator.commit_tree import Tree
+from clean_room_agent.orchestrator.commits import Tree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

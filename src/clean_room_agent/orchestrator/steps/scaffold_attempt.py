@@ -19,14 +19,10 @@ from clean_room_agent.execute.scaffold import (
     why_scaffold,
 )
 from clean_room_agent.execute.scaffold_context import scaffolded_package
-from clean_room_agent.git.commits import commit_files
-from clean_room_agent.git.history import has_commit
-from clean_room_agent.git.repository import author_of
-from clean_room_agent.git.result_refs import keep_commit
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.steps.attempt import StepJob, Tried, edited, instruction_with_diff
+from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob, edited, instruction_with_diff
 from clean_room_agent.orchestrator.steps.scaffold import Scaffold
 from clean_room_agent.orchestrator.testing.import_check import import_command, import_fault
 
@@ -53,7 +49,7 @@ def scaffold_for(
     action: Action,
     *,
     pass_id: str,
-    earlier: Sequence[Tried],
+    earlier: Sequence[Attempt],
     known: bool,
 ) -> Scaffold | None:
     """The step's scaffold, made in the pass of the attempt after the `earlier` ones, or why it was dropped: the record and the
@@ -64,9 +60,10 @@ def scaffold_for(
     Raises:
         ModelError: the server failed.
     """
-    inputs = (run.progress.head, job.step.model_dump_json(), *(one.commit for one in earlier))
-    made = run.journal.recall(pass_id, JOURNAL_NAME, Scaffold, inputs)
-    if made is not None and made.commit and not has_commit(run.repo, made.commit):
+    inputs = (run.commits.head, job.step.model_dump_json(), *(one.change.commit for one in earlier))
+    entry = run.journal.entry(pass_id, JOURNAL_NAME, Scaffold, inputs)
+    made = entry.value
+    if made is not None and made.commit and not run.commits.exists(made.commit):
         made = None
     if made is None:
         if known or not _is_due(run, earlier):
@@ -74,15 +71,13 @@ def scaffold_for(
         new, reason = _wanted(run, job)
         if not reason:
             return None
-        made = _make(run, job, package, action, pass_id, new, reason)
-        run.journal.keep(pass_id, JOURNAL_NAME, Scaffold, made, inputs)
-    run.recorder.event(
-        pass_id, EventKind.SCAFFOLD if made.stands else EventKind.SCAFFOLD_DROPPED, made.described()
-    )
+        made = entry.keep(_make(run, job, package, action, pass_id, new, reason))
+    kind = EventKind.SCAFFOLD if made.stands else EventKind.SCAFFOLD_DROPPED
+    run.recorder.event(pass_id, kind, made.described())
     return made
 
 
-def _is_due(run: Run, earlier: Sequence[Tried]) -> bool:
+def _is_due(run: Run, earlier: Sequence[Attempt]) -> bool:
     """Whether steps of the right kind begin with one now: always, or once an answer was cut off that would have ended."""
     if run.limits.solve.scaffold == "auto":
         return any(one.outcome is AttemptOutcome.TRUNCATED and not one.answer.endless for one in earlier)
@@ -93,7 +88,7 @@ def package_with(run: Run, scaffold: Scaffold, package: ContextPackage) -> Conte
     """The context as it is once the scaffold stands."""
     if not scaffold.stands:
         return package
-    head = run.tree()
+    head = run.commits.tree()
     before, _ = head.texts(scaffold.paths)
     return scaffolded_package(
         package, before, scaffold.texts(head), lambda text: run.models.count(text, "coding")
@@ -103,7 +98,7 @@ def package_with(run: Run, scaffold: Scaffold, package: ContextPackage) -> Conte
 def _wanted(run: Run, job: StepJob) -> tuple[tuple[str, ...], str]:
     """The new symbols that the step names, and why it is to begin with a scaffold; "" where it is not."""
     paths = tuple(target.path for target in job.step.target_files)
-    texts, _ = run.tree().texts(paths)
+    texts, _ = run.commits.tree().texts(paths)
     new = new_symbols(job.step, texts)
     return new, why_scaffold(job.step, new, least=run.limits.solve.scaffold_symbols)
 
@@ -118,7 +113,7 @@ def _make(
     reason: str,
 ) -> Scaffold:
     window = run.models.window("coding")
-    run.observer.notice(PassProgress(doing="declaring what the step adds"))
+    run.recorder.observer.notice(PassProgress(doing="declaring what the step adds"))
     refused = RefusedScaffold()
     for asked in range(ASKED):
         try:
@@ -160,7 +155,7 @@ def _proven(
     """The scaffold that the answer makes, once it is proven."""
     if answer.bad is not None:
         return _Unproven(faults=(answer.bad.fault,))
-    tree = run.tree()
+    tree = run.commits.tree()
     applied = edited(run, job, package, tree, answer.step.edits)
     if not applied.result.success:
         return _Unproven(faults=(describe(applied.result),))
@@ -172,15 +167,12 @@ def _proven(
         faults = (*faults, changes.detail)
     if faults or isinstance(changes, EditReport):
         return _Unproven(faults=faults)
-    message = f"Declare what {job.step.id} adds\n\nCra-Task: {run.task_id}\nCra-Step: {pass_id}\n"
-    with run.interrupts.shield():
-        commit = commit_files(run.repo, run.progress.head, changes, message, author_of(run.repo))
+    message = f"Declare what {job.step.id} adds\n\nCra-Task: {run.task.task_id}\nCra-Step: {pass_id}\n"
+    commit = run.commits.commit(changes, message)
     fault, repairable = _import_fault(run, commit, tuple(after))
     if fault:
         return _Unproven(faults=(fault,), hopeless=not repairable)
-    with run.interrupts.shield():
-        ref = f"refs/cra/{run.task_id}/scaffolds/{job.part.id}/{job.step.id}"
-        commit = keep_commit(run.repo, ref, commit)
+    commit = run.commits.keep(commit, f"scaffolds/{job.part.id}/{job.step.id}")
     return Scaffold(
         reason=reason,
         commit=commit,
@@ -199,10 +191,10 @@ def _import_fault(run: Run, commit: str, paths: tuple[str, ...]) -> tuple[str, b
     if not sources:
         return "", False
     try:
-        run.bench.checkout(commit)
-        code, said = run.bench.run_apart(import_command(run.bench.commands[-1], sources))
+        run.tests.checkout(commit)
+        code, said = run.tests.run_apart(import_command(run.tests.commands[-1], sources))
     finally:
-        run.bench.checkout(run.progress.head)
+        run.tests.checkout(run.commits.head)
     return import_fault(code, said)
 
 

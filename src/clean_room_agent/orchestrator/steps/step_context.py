@@ -13,9 +13,9 @@ from clean_room_agent.execute.implement import (
     usual_answer_tokens,
 )
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.orchestrator.context import fits
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery.rules import Action
-from clean_room_agent.orchestrator.resume.kept_context import fits
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import StepJob, instruction_for
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
@@ -55,15 +55,15 @@ def context_for(
     refinements: list[RefinementRequest],
 ) -> ContextPackage:
     """The first attempt's context; for a retry the same again, one with what was missing added, or a smaller one."""
-    first = request_for(run, job, implement_pass(run.task_id, job.part.id, job.step.id))
+    first = request_for(run, job, implement_pass(run.task.task_id, job.part.id, job.step.id))
     if package is None:
-        run.observer.notice(PassProgress(doing="looking for what it needs"))
+        run.recorder.observer.notice(PassProgress(doing="looking for what it needs"))
         return run.context.retrieve(first)
     more = _for_long_answer(run) if action.more_room else 0
     again = replace(first, pass_id=pass_id, extra_reserved=first.extra_reserved + more)
     if action.kind != "refine":
         return run.context.retrieve(again) if _crowds_the_answer(run, package, again) else package
-    run.observer.notice(PassProgress(doing="looking for what was missing"))
+    run.recorder.observer.notice(PassProgress(doing="looking for what was missing"))
     before = {_shown_as(item) for item in package.items}
     refined = run.context.refine(refinements[-1], again)
     added = [item for item in refined.items if _shown_as(item) not in before]

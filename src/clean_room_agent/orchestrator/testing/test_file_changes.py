@@ -15,8 +15,8 @@ from clean_room_agent.execute.edits.paths import (
 )
 from clean_room_agent.execute.edits.rules import tool_settings
 from clean_room_agent.git.commits import FileChange
-from clean_room_agent.git.history import changed_paths, file_mode, read_blob
-from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.history import ChangedPath
+from clean_room_agent.orchestrator.commits import Tree
 
 Kind = Literal["test", "test configuration", "CI"]
 Change = Literal["created", "changed", "deleted"]
@@ -46,16 +46,22 @@ class Touched:
 
 
 def touched_files(
-    repo: Repository, base: str, head: str, *, scripts: Collection[str], asked: Collection[str], task: str
+    base: Tree,
+    head: Tree,
+    changed: Collection[ChangedPath],
+    *,
+    scripts: Collection[str],
+    asked: Collection[str],
+    task: str,
 ) -> tuple[Touched, ...]:
-    """Those between `base` and `head`, sorted by path.
+    """Those among the paths that changed between `base` and `head`, sorted by path.
 
     `scripts` are what the test commands run, `asked` the paths of a plan that the user gave.
     """
     found = []
-    for one in changed_paths(repo, base, head):
+    for one in changed:
         change = CHANGES[one.status]
-        kind = _kind(repo, base, head, one.path, change, scripts)
+        kind = _kind(base, head, one.path, change, scripts)
         if kind is not None:
             named = one.path in asked or names_file(task, one.path)
             found.append(Touched(path=one.path, kind=kind, change=change, asked=named))
@@ -68,21 +74,12 @@ def names_file(words: str, path: str) -> bool:
     return path in words or re.search(rf"(?<![\w/.-]){name}(?![\w/-])", words) is not None
 
 
-def restored_changes(
-    repo: Repository, base: str, touched: Collection[Touched]
-) -> dict[str, FileChange | None]:
+def restored_changes(base: Tree, touched: Collection[Touched]) -> dict[str, FileChange | None]:
     """What undoes those of `touched` that are left out; empty when there is nothing to undo."""
-    return {one.path: _at(repo, base, one.path) for one in touched if one.left_out}
+    return {one.path: base.change(one.path) for one in touched if one.left_out}
 
 
-def _at(repo: Repository, commit: str, path: str) -> FileChange | None:
-    data, mode = read_blob(repo, commit, path), file_mode(repo, commit, path)
-    return None if data is None or mode is None else FileChange(data=data, mode=mode)
-
-
-def _kind(
-    repo: Repository, base: str, head: str, path: str, change: Change, scripts: Collection[str]
-) -> Kind | None:
+def _kind(base: Tree, head: Tree, path: str, change: Change, scripts: Collection[str]) -> Kind | None:
     if is_ci(path):
         return "CI"
     if is_test_configuration(path) or path in scripts:
@@ -91,12 +88,12 @@ def _kind(
         return "test configuration"
     if is_test_path(path):
         return "test"
-    settings = [tool_settings(path, _text(repo, commit, path)) for commit in (base, head)]
+    settings = [tool_settings(path, _text(tree, path)) for tree in (base, head)]
     return "test configuration" if settings[0] != settings[1] else None
 
 
-def _text(repo: Repository, commit: str, path: str) -> str:
-    data = read_blob(repo, commit, path)
+def _text(tree: Tree, path: str) -> str:
+    data = tree.data(path)
     if data is None:
         return "{}" if path.endswith(".json") else ""
     return data.decode("utf-8", "replace")

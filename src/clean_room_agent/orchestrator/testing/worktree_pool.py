@@ -1,25 +1,92 @@
-"""Several worktrees of a run, so that the tests of several commits run at a time."""
+"""Worktrees with a test runner in each: one for a run or a check, and more where candidates are tested at a time."""
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
 
 from clean_room_agent.cancellation import stopped_by
-from clean_room_agent.orchestrator.events import TestsStarted
+from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.worktree import (
+    Worktree,
+    add_worktree,
+    remove_leftovers,
+    remove_worktree,
+    reports_beside,
+    worktree_places,
+)
+from clean_room_agent.git.worktree_include import INCLUDE_FILE, included_files
+from clean_room_agent.orchestrator.events import Observer, TestsStarted
+from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.test_bench import TestBench, told_of
+from clean_room_agent.orchestrator.testing.sandbox_setup import SandboxInputs, set_up_sandbox
+from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree, finished
+from clean_room_agent.tree_removal import remove_tree
 
 ResultT = TypeVar("ResultT")
+RESULTS = "results.xml"
 
 
-class Benches:
-    """The run's own bench, and more of them once they are needed."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunnerSetup:
+    """What every worktree of a pool is made with."""
 
-    def __init__(self, first: TestBench, add: Callable[[int], TestBench]) -> None:
-        """`add` makes the bench of that number, from 2; whoever made this removes its worktree."""
-        self._benches = [first]
-        self._add = add
+    repo: Repository
+    sandbox_inputs: SandboxInputs
+    environment: Mapping[str, str]
+    """That the commands start from."""
+    place: Path
+    """Of the first worktree; the others stand beside it."""
+
+
+class WorktreePool:
+    """Worktrees of one commit with a test runner in each; all are gone when the context ends."""
+
+    def __init__(
+        self, setup: RunnerSetup, task_id: str, observer: Observer, interrupts: Interrupts | None = None
+    ) -> None:
+        self._setup = setup
+        self._task_id = task_id
+        self._observer = observer
+        self._interrupts = interrupts or Interrupts()
+        self._commit = ""
+        self._runners: list[TestRunner] = []
+        self._cleanup = contextlib.ExitStack()
+        self.notes: tuple[str, ...] = ()
+        """What a person is to know of the place where tests run."""
+
+    def open(self, commit: str, *, resumed: bool = False) -> Self:
+        """The first worktree holds `commit`; what an earlier process of a `resumed` task left is gone.
+
+        Raises:
+            ConfigError: there can be no sandbox, and one is wanted.
+            GitError: there can be no worktree.
+        """
+        if resumed:
+            for place in worktree_places(self._setup.place):
+                remove_leftovers(self._setup.repo, self._task_id, place)
+                remove_tree(reports_beside(place))
+        self._commit = commit
+        worktree, report = self._add_worktree(self._setup.place)
+        runner, self.notes = self._open_runner(worktree, report)
+        self._runners.append(runner)
+        return self
+
+    @property
+    def first(self) -> TestRunner:
+        """The runner of the run's own worktree."""
+        return self._runners[0]
+
+    def add(self) -> TestRunner:
+        """A runner in a worktree of its own, which holds the first commit."""
+        with self._interrupts.shield():
+            worktree, report = self._add_worktree(worktree_places(self._setup.place)[len(self._runners)])
+        return self._open_runner(worktree, report)[0]
 
     def run_step_at(self, commits: Sequence[str]) -> list[TestRun]:
         """The runs at `commits` of the command that judges attempts, `[testing] parallel` at a time, each in a worktree of its
@@ -28,7 +95,7 @@ class Benches:
         Raises:
             What the first of them, in order, raised; and KeyboardInterrupt: the others are killed.
         """
-        first = self._benches[0]
+        first = self.first
         if len(commits) <= 1 or first.config.parallel == 1:
             runs = []
             for commit in commits:
@@ -36,23 +103,66 @@ class Benches:
                 runs.append(first.run_step())
             return runs
         count = min(len(commits), first.config.parallel)
-        while len(self._benches) < count:
-            self._benches.append(self._add(len(self._benches) + 1))
-        free = self._benches[:count]
+        while len(self._runners) < count:
+            self._runners.append(self.add())
+        free = self._runners[:count]
 
         def run_at(index: int) -> TestRun:
-            bench = free.pop()
+            runner = free.pop()
             try:
-                bench.checkout(commits[index])
-                return bench.run_step_unseen()
+                runner.checkout(commits[index])
+                return runner.run_step_unseen()
             finally:
-                free.append(bench)
+                free.append(runner)
 
         first.observer.notice(TestsStarted(what=f"{len(commits)} candidates'"))
         runs = at_a_time(run_at, len(commits), workers=count)
         for run in runs:
-            first.observer.notice(told_of("", run))
+            first.observer.notice(finished("", run))
         return runs
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._cleanup.close()
+
+    def _add_worktree(self, place: Path) -> tuple[Worktree, Path]:
+        """The worktree, and where its tests leave their results."""
+        worktree = add_worktree(self._setup.repo, self._commit, place, self._task_id)
+        # A folder of its own: what runs for one candidate must not reach the results of another.
+        report = reports_beside(place) / RESULTS
+        self._cleanup.callback(self._remove, worktree, report)
+        return worktree, report
+
+    def _open_runner(self, worktree: Worktree, report: Path) -> tuple[TestRunner, tuple[str, ...]]:
+        setup = self._setup
+        sandbox_setup = set_up_sandbox(setup.sandbox_inputs, worktree, setup.environment, report)
+        included = included_files(setup.repo)
+        notes = [*sandbox_setup.notes, *_empty_submodules(setup.sandbox_inputs, worktree)]
+        if included:
+            several = "s" if len(included) > 1 else ""
+            notes.append(f"{INCLUDE_FILE}: {len(included)} ignored file{several} copied in for the tests")
+            copy_included(worktree.path, setup.repo.top, included)
+        runner = TestRunner(
+            config=setup.sandbox_inputs.testing,
+            tree=TestWorktree(
+                worktree=worktree, included=included, copies=sandbox_setup.copies, clean_at=self._commit
+            ),
+            inherited=setup.environment,
+            report=report,
+            observer=self._observer,
+            sandbox=sandbox_setup.sandbox,
+        )
+        return runner, tuple(notes)
+
+    def _remove(self, worktree: Worktree, report: Path) -> None:
+        with self._interrupts.closing():
+            remove_worktree(worktree)
+            with contextlib.suppress(OSError):
+                remove_tree(report.parent)
 
 
 def at_a_time(work: Callable[[int], ResultT], count: int, *, workers: int | None = None) -> list[ResultT]:
@@ -75,3 +185,21 @@ def at_a_time(work: Callable[[int], ResultT], count: int, *, workers: int | None
             stop.set()
             for future in futures:
                 future.cancel()
+
+
+def several(paths: tuple[str, ...]) -> str:
+    """The one path, or how many there are and the first."""
+    return paths[0] if len(paths) == 1 else f"{len(paths)} ({paths[0]}, ...)"
+
+
+def _empty_submodules(sandbox_inputs: SandboxInputs, worktree: Worktree) -> list[str]:
+    """In words, the submodules that the user's tree has and the worktree has not."""
+    brought = {name.rstrip("/") for name in sandbox_inputs.worktree.link}
+    top = worktree.repo.top
+    missing = tuple(
+        name
+        for name in worktree.submodules
+        if name not in brought and (top / name).is_dir() and any((top / name).iterdir())
+    )
+    remedy = "submodules are empty in the worktree; [worktree] link brings them in for the tests"
+    return [f"{remedy}: {several(missing)}"] if missing else []

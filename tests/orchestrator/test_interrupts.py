@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.orchestrator.resume.interrupts import Interrupts
+from clean_room_agent.orchestrator.interrupts import Interrupts
 
 
 def test_what_can_be_done_again_is_broken_off_at_once() -> None:

@@ -1,9 +1,11 @@
-"""What a run has spent on models, counted where each call is recorded."""
+"""What a run may spend on models and time, and what it has spent: calls are counted where each is recorded."""
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from clean_room_agent.db.raw.calls import CallTotals
+from clean_room_agent.orchestrator.config import OrchestratorConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,3 +77,38 @@ class Meter:
         with self._lock:
             fullest, self._fullest = self._fullest, (0, 0)
             return fullest
+
+
+class Budget:
+    """The bounds of one run, and how much of them is used up, earlier processes of a resumed run included."""
+
+    def __init__(
+        self, limits: OrchestratorConfig, meter: Meter, now: Callable[[], float], *, used_before: float = 0.0
+    ) -> None:
+        """`now` is a monotonic clock; it and `used_before` are in seconds."""
+        self._limits = limits
+        self._meter = meter
+        self.now = now
+        self._started_at = now() - used_before
+
+    def seconds(self) -> float:
+        """What the run has taken."""
+        return self.now() - self._started_at
+
+    def spent(self) -> str:
+        """Which budget is used up; "" while none is."""
+        limits, spent, minutes = self._limits, self._meter.read(), self.seconds() / 60
+        if spent.calls >= limits.max_calls:
+            return f"{spent.calls} model calls (max_calls = {limits.max_calls})"
+        if spent.tokens >= limits.max_tokens:
+            return f"{spent.tokens} tokens (max_tokens = {limits.max_tokens})"
+        if minutes >= limits.max_minutes:
+            return f"{minutes:.0f} minutes (max_minutes = {limits.max_minutes:g})"
+        return ""
+
+    def share(self) -> float:
+        """How much of the budget that is nearest to its end is used up; 1 is all."""
+        limits, spent, minutes = self._limits, self._meter.read(), self.seconds() / 60
+        return max(
+            spent.calls / limits.max_calls, spent.tokens / limits.max_tokens, minutes / limits.max_minutes
+        )

@@ -1,4 +1,4 @@
-from clean_room_agent.orchestrator.resume.hints import Hint, Hints
+from clean_room_agent.orchestrator.task import Hint, Hints
 
 
 def test_a_new_hint_is_shown_from_the_first_pass_that_is_not_done() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.orchestrator.recovery.error_similarity import likeness, normalised
+from clean_room_agent.orchestrator.failures import likeness, normalised
 
 
 @pytest.mark.parametrize(

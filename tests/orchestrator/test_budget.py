@@ -1,6 +1,6 @@
 from concurrent.futures import ThreadPoolExecutor
 
-from clean_room_agent.orchestrator.usage_meter import Meter
+from clean_room_agent.orchestrator.budget import Meter
 
 
 def test_calls_from_many_threads_are_all_counted() -> None:

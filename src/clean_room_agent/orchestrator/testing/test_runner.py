@@ -1,11 +1,10 @@
-"""Running the repository's own commands in the worktree, and what their results mean for the run."""
+"""Runs the repository's own commands in a worktree, and tells whoever watches how the tests went."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from clean_room_agent import proc, safe_open
-from clean_room_agent.artifacts.edits import ValidationResult
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
 from clean_room_agent.orchestrator.testing.command_files import runs_node_tests
@@ -25,40 +24,71 @@ MAX_PACKAGE = 1_000_000
 
 
 @dataclass(kw_only=True)
-class TestBench:
-    """The worktree as a place to run the `[testing]` commands in."""
+class TestWorktree:
+    """A worktree in which commands run, and what they may have left in it."""
+
+    __test__ = False  # its name must not make pytest collect it
+
+    worktree: Worktree
+    included: tuple[str, ...] = ()
+    """Ignored files of the user's tree that are copied in anew at each reset."""
+    copies: Copies | None = None
+    """Linked folders that were copied in, to be the same for each command; a reset leaves them alone."""
+    clean_at: str = ""
+    """The commit that it holds exactly; "" once a command ran in it, which may have left anything behind."""
+
+    @property
+    def root(self) -> Path:
+        """Its folder."""
+        return self.worktree.path
+
+    @property
+    def repo_top(self) -> Path:
+        """The user's own tree."""
+        return self.worktree.repo.top
+
+    def checkout(self, commit: str) -> None:
+        """It holds `commit` and nothing that an earlier command left behind."""
+        if self.clean_at != commit:
+            self.clean_at = ""
+            keep = self.copies.brought if self.copies is not None else ()
+            reset_worktree(self.worktree, commit, keep=keep)
+            copy_included(self.root, self.repo_top, self.included)
+            self.clean_at = commit
+
+    def before_command(self) -> None:
+        """Copied folders are as they were brought; whatever runs now may leave anything behind."""
+        self.clean_at = ""
+        if self.copies is not None:
+            self.copies.renew()
+
+
+@dataclass(kw_only=True)
+class TestRunner:
+    """Runs the `[testing]` commands in a worktree."""
 
     __test__ = False
 
     config: TestingConfig
-    worktree: Worktree
-    repo_top: Path
+    tree: TestWorktree
     inherited: Mapping[str, str]
     """The environment that the commands start from."""
     report: Path
     """The file, outside the worktree, in which pytest leaves its results."""
-    keep: tuple[str, ...]
-    """Relative paths brought into the worktree that a reset must leave alone."""
     observer: Observer
     sandbox: Sandbox | None = None
     """Where the commands run, with the worktree at the repository's place; None: in the worktree, as the user."""
-    included: tuple[str, ...] = ()
-    """Ignored files of the user's tree that are copied in anew at each reset."""
-    copies: Copies | None = None
-    """Linked folders that were copied into the worktree, to be the same for each command."""
-    clean_at: str = ""
-    """The commit that the worktree holds exactly; "" once a command ran in it, which may have left anything behind."""
-
     took: dict[str, float] = field(default_factory=dict)
     """Seconds of each command's last run."""
 
+    @property
+    def root(self) -> Path:
+        """The worktree's folder."""
+        return self.tree.root
+
     def checkout(self, commit: str) -> None:
         """The worktree holds `commit` and nothing that an earlier test run left behind."""
-        if self.clean_at != commit:
-            self.clean_at = ""
-            reset_worktree(self.worktree, commit, keep=self.keep)
-            copy_included(self.worktree.path, self.repo_top, self.included)
-            self.clean_at = commit
+        self.tree.checkout(commit)
 
     def run_all(self, what: str) -> TestRun:
         """The full test command's run; `what` (baseline, final) is for the observer."""
@@ -109,23 +139,19 @@ class TestBench:
         return None if command is None else self._said(self._completed(command))
 
     def _completed(self, command: str) -> proc.Completed:
-        self.clean_at = ""
-        if self.copies is not None:
-            self.copies.renew()
+        self.tree.before_command()
         env, timeout, bound = self._environment(command), self.config.timeout, self.config.output_bound
         if self.sandbox is None:
-            return proc.run(
-                command, cwd=self.worktree.path, env=env, timeout=timeout, check=False, bound=bound
-            )
+            return proc.run(command, cwd=self.root, env=env, timeout=timeout, check=False, bound=bound)
         return self.sandbox.run(command, env=env, timeout=timeout, bound=bound)
 
     def _said(self, done: proc.Completed) -> str:
         output = marked(done.stdout, done.stdout_cut) + marked(done.stderr, done.stderr_cut)
-        return normalise(output.decode("utf-8", "replace"), (self.worktree.path, self.repo_top))
+        return normalise(output.decode("utf-8", "replace"), (self.root, self.tree.repo_top))
 
     def count_as(self, what: str, run: TestRun) -> TestRun:
         """The run, of the very tree that `what` is about; whoever watches is told that it counts."""
-        self.observer.notice(told_of(what, run, ran=False))
+        self.observer.notice(finished(what, run, ran=False))
         return run
 
     def _observed(self, command: str, what: str) -> TestRun:
@@ -133,29 +159,27 @@ class TestBench:
         told = PercentReader(lambda percent: self.observer.notice(TestsProgress(percent=percent)))
         run = self._run(command, told.feed)
         self.took[command] = run.duration_ms / 1000
-        self.observer.notice(told_of(what, run))
+        self.observer.notice(finished(what, run))
         return run
 
     def _run(self, command: str, heard: Callable[[bytes], None] | None = None) -> TestRun:
-        self.clean_at = ""
-        if self.copies is not None:
-            self.copies.renew()
+        self.tree.before_command()
         return run_tests(
             command,
-            cwd=self.worktree.path,
+            cwd=self.root,
             env=self._environment(command),
             timeout=self.config.timeout,
             report=self.report,
-            roots=(self.repo_top,),
+            roots=(self.tree.repo_top,),
             bound=self.config.output_bound,
             sandbox=self.sandbox,
             heard=heard,
         )
 
     def _environment(self, command: str) -> dict[str, str]:
-        stands_at = self.worktree.path if self.sandbox is None else self.repo_top
+        stands_at = self.root if self.sandbox is None else self.tree.repo_top
         try:
-            package = safe_open.read_bytes(self.worktree.path, "package.json", max_bytes=MAX_PACKAGE).decode(
+            package = safe_open.read_bytes(self.root, "package.json", max_bytes=MAX_PACKAGE).decode(
                 "utf-8", "replace"
             )
         except OSError:
@@ -163,14 +187,14 @@ class TestBench:
         return test_environment(
             self.inherited,
             stands_at,
-            self.repo_top,
+            self.tree.repo_top,
             self.report,
             node_tests=runs_node_tests(command, package),
         )
 
 
-def told_of(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
-    """The run as an observer is told of it."""
+def finished(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
+    """The run as whoever watches is told of it."""
     known = run.runner != "unknown"
     detail = run.problem or ("" if known else f"exit code {run.returncode}")
     return TestsFinished(
@@ -181,11 +205,4 @@ def told_of(what: str, run: TestRun, *, ran: bool = True) -> TestsFinished:
         success=run.whole and run.returncode == 0,
         seconds=run.duration_ms / 1000 if ran else 0.0,
         detail=detail if ran else "as the last step ran them",
-    )
-
-
-def validation(run: TestRun, *, success: bool, newly_failing: tuple[str, ...] = ()) -> ValidationResult:
-    """A test run as the artifact that plans and prompts know."""
-    return ValidationResult(
-        success=success, test_output=run.output, failing_tests=run.failing, newly_failing=newly_failing
     )

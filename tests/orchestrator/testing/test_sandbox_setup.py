@@ -17,14 +17,14 @@ from clean_room_agent.git.repository import open_repository
 from clean_room_agent.git.visible_metadata import bare_configuration
 from clean_room_agent.git.worktree import Worktree, add_worktree
 from clean_room_agent.git.worktree_include import included_files
-from clean_room_agent.orchestrator.sandbox_setup import (
+from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
+from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
+from clean_room_agent.orchestrator.testing.sandbox_setup import (
     NO_SANDBOX,
     SandboxInputs,
     SandboxSetup,
     set_up_sandbox,
 )
-from clean_room_agent.orchestrator.testing.config import TestingConfig, WorktreeConfig
-from clean_room_agent.orchestrator.testing.ignored_folders import copy_included
 from clean_room_agent.sandbox.bubblewrap import Bubblewrap, Obstacle, Sandbox
 from clean_room_agent.sandbox.config import Mode, SandboxConfig
 
@@ -88,13 +88,13 @@ def make_environment(folder: Path, *, paths: str = "") -> None:
 
 def test_none_is_said_and_runs_as_the_user(tmp_path: Path) -> None:
     tree = make_tree(tmp_path, {"a.py": BEFORE})
-    assert setup_for(tree, "none").told == (NO_SANDBOX,)
+    assert setup_for(tree, "none").notes == (NO_SANDBOX,)
 
 
 def test_auto_without_bubblewrap_is_said_with_the_reason_and_the_remedy(tmp_path: Path) -> None:
     sandbox_setup = setup_for(make_tree(tmp_path, {"a.py": BEFORE}), "auto")
     assert sandbox_setup.sandbox is None
-    assert sandbox_setup.told == (f"{NO_SANDBOX} (bubblewrap is not installed; install it)",)
+    assert sandbox_setup.notes == (f"{NO_SANDBOX} (bubblewrap is not installed; install it)",)
 
 
 def test_a_configured_sandbox_that_cannot_be_had_is_an_error(tmp_path: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_command_that_the_sandbox_does_not_show_is_told_with_the_remedy(tmp_pa
 def test_where_bubblewrap_works_both_take_it(mode: Mode, tmp_path: Path) -> None:
     sandbox_setup = setup_for(make_tree(tmp_path, {"a.py": BEFORE}), mode, installed)
     assert sandbox_setup.sandbox is not None
-    assert sandbox_setup.told[0].startswith("sandbox: bubblewrap")
+    assert sandbox_setup.notes[0].startswith("sandbox: bubblewrap")
 
 
 def test_an_editable_install_finds_the_worktree_s_files(tmp_path: Path) -> None:
@@ -256,7 +256,7 @@ def test_a_linked_folder_that_is_no_environment_is_left_out_and_said(goal: str, 
     (folder / "private").write_text("secret")
     (tree.repo.top / "venv").symlink_to(folder)
     sandbox_setup = setup_for(tree, "bwrap", installed)
-    assert any(text.startswith("venv: left out (a link to ") for text in sandbox_setup.told)
+    assert any(text.startswith("venv: left out (a link to ") for text in sandbox_setup.notes)
     assert sandbox_setup.sandbox is not None
     done = sandbox_setup.sandbox.run("grep -rs secret ~ . venv", env=ENV, timeout=PATIENCE)
     assert done.stdout == b""

@@ -38,7 +38,7 @@ class SandboxSetup:
     """Where commands run, and what a person is to know of it."""
 
     sandbox: Sandbox | None
-    told: tuple[str, ...]
+    notes: tuple[str, ...]
     copies: Copies | None = None
     """The linked folders that were brought into the worktree; None where they are mounted."""
 
@@ -71,7 +71,7 @@ def set_up_sandbox(
             copies = Copies(worktree=worktree.path, repo_top=top, names=links, how="copy", turn=False)
             copied = copies.bring()
         left_out = (f"{name}: left out ({why})" for name, why in strange_links(top, links))
-        return SandboxSetup(sandbox=sandbox, told=(text, *left_out, *copied), copies=copies)
+        return SandboxSetup(sandbox=sandbox, notes=(text, *left_out, *copied), copies=copies)
     if sandbox_inputs.config.mode == "bwrap":
         raise ConfigError(
             f'[sandbox] mode = "bwrap", and there can be no sandbox: {found.reason}', hint=found.remedy
@@ -85,7 +85,7 @@ def set_up_sandbox(
         turn=True,
     )
     done = copies.bring()
-    return SandboxSetup(sandbox=None, told=(NO_SANDBOX + because, *done), copies=copies)
+    return SandboxSetup(sandbox=None, notes=(NO_SANDBOX + because, *done), copies=copies)
 
 
 def _tried(

@@ -1,0 +1,162 @@
+"""The commits of a run: the snapshot it starts from, what was accepted since, and what is to be tested."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from clean_room_agent.artifacts.edits import EditCode, EditReport
+from clean_room_agent.git.commits import FileChange, commit_files
+from clean_room_agent.git.history import (
+    ChangedPath,
+    changed_paths,
+    diff,
+    file_mode,
+    has_commit,
+    list_tree,
+    read_blob,
+    readable_diff,
+)
+from clean_room_agent.git.repository import Repository, author_of
+from clean_room_agent.git.result_refs import keep_commit, land, list_refs, update_ref
+from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.text_file import NotTextError, TextFile, decode
+
+REGULAR_MODES = frozenset({"100644", "100755"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tree:
+    """What stands in `commit`, read from git's objects and never from the folder in which tests ran."""
+
+    repo: Repository
+    commit: str
+
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        """The regular files of the tree."""
+        return frozenset(list_tree(self.repo, self.commit))
+
+    def mode(self, path: str) -> str | None:
+        """Its mode as git writes it; None where the tree has no such file or link."""
+        return file_mode(self.repo, self.commit, path)
+
+    def data(self, path: str) -> bytes | None:
+        """The bytes as they are stored; None where the tree has no such file or link."""
+        return read_blob(self.repo, self.commit, path)
+
+    def change(self, path: str) -> FileChange | None:
+        """What makes another tree hold this one's file; None where that is to delete it."""
+        data, mode = self.data(path), self.mode(path)
+        return None if data is None or mode is None else FileChange(data=data, mode=mode)
+
+    def read(self, path: str) -> TextFile:
+        """The file's text and form.
+
+        Raises:
+            NotTextError: it is no regular file, a pointer of LFS, binary, or does not survive a round trip.
+        """
+        if self.mode(path) not in REGULAR_MODES:
+            raise NotTextError("it is a link or a submodule")
+        data = self.data(path)
+        if data is None:
+            raise NotTextError("it does not exist")
+        return decode(data)
+
+    def texts(self, paths: tuple[str, ...]) -> tuple[dict[str, str], dict[str, str]]:
+        """(texts of those of `paths` that exist and can be edited, reason by path for those that cannot)."""
+        texts: dict[str, str] = {}
+        refused: dict[str, str] = {}
+        for path in paths:
+            if path not in self.paths:
+                continue
+            try:
+                texts[path] = self.read(path).text
+            except NotTextError as error:
+                refused[path] = str(error)
+        return texts, refused
+
+    def encode(self, texts: Mapping[str, str | None]) -> dict[str, FileChange | None] | EditReport:
+        """The bytes and modes that make `texts` true (None deletes), or the report of the first that has no bytes."""
+        changes: dict[str, FileChange | None] = {}
+        for path, text in sorted(texts.items()):
+            if text is None:
+                changes[path] = None
+                continue
+            try:
+                changes[path] = self._encoded(path, text)
+            except NotTextError as error:
+                return EditReport(index=0, file_path=path, code=EditCode.PROTECTED, detail=f"{path}: {error}")
+        return changes
+
+    def _encoded(self, path: str, text: str) -> FileChange:
+        if path not in self.paths:
+            return FileChange(data=text.encode("utf-8"), mode="100644")
+        return FileChange(data=self.read(path).encode(text), mode=self.mode(path) or "100644")
+
+
+class RunCommits:
+    """The commits of one run, and the only place where it writes to git.
+
+    What must not be half done is finished before Ctrl-C ends the run.
+    """
+
+    def __init__(self, repo: Repository, task_id: str, base: str, interrupts: Interrupts) -> None:
+        """`base` is the snapshot's commit."""
+        self.repo = repo
+        self.base = base
+        self.head = base
+        """The newest accepted commit."""
+        self._refs = f"refs/cra/{task_id}"
+        self._interrupts = interrupts
+        self._kept_head = self._read_kept_head()
+        """What the head's ref names; "" while it does not exist. A resumed run is behind it until it goes on."""
+
+    def tree(self, commit: str = "") -> Tree:
+        """The files of a commit; by default of the newest accepted one."""
+        return Tree(repo=self.repo, commit=commit or self.head)
+
+    def exists(self, commit: str) -> bool:
+        """Whether the commit can be read: after a power cut it may be gone."""
+        return has_commit(self.repo, commit)
+
+    def changed(self, before: str, after: str) -> tuple[ChangedPath, ...]:
+        """The paths that differ between two commits, sorted."""
+        return changed_paths(self.repo, before, after)
+
+    def diff(self, before: str, after: str) -> str:
+        """The unified diff between two commits."""
+        return diff(self.repo, before, after)
+
+    def readable_diff(self) -> str:
+        """What the run has changed so far, for a prompt; "" for nothing."""
+        return readable_diff(self.repo, self.base, self.head) if self.head != self.base else ""
+
+    def commit(
+        self, files: Mapping[str, FileChange | None], message: str, *, keep_as: str = "", parent: str = ""
+    ) -> str:
+        """A commit in which `files` are as given (None deletes), on top of the head or of `parent`.
+
+        `keep_as` names it, below the run's refs, so that git does not collect it.
+        """
+        with self._interrupts.shield():
+            made = commit_files(self.repo, parent or self.head, files, message, author_of(self.repo))
+            return self.keep(made, keep_as) if keep_as else made
+
+    def keep(self, commit: str, name: str) -> str:
+        """The commit that the run's ref `name` names: this one, or an equal one that it named before."""
+        with self._interrupts.shield():
+            return keep_commit(self.repo, f"{self._refs}/{name}", commit)
+
+    def keep_head(self) -> None:
+        """The ref of the head names the newest accepted commit."""
+        if self.head not in {self.base, self._kept_head}:
+            update_ref(self.repo, f"{self._refs}/head", self.head, expected=self._kept_head)
+            self._kept_head = self.head
+
+    def land(self, branch: str, before: tuple[str, str]) -> str:
+        """The branch that stands at the head now: `branch`, or one with a number behind it; see `git.result_refs.land`."""
+        return land(self.repo, branch, self.head, before=before)
+
+    def _read_kept_head(self) -> str:
+        ref = f"{self._refs}/head"
+        return list_refs(self.repo, ref).get(ref, "")

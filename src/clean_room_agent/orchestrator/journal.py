@@ -1,0 +1,215 @@
+"""What a run has finished: kept in its session, so that a resumed run takes it from there and does nothing twice.
+
+A pass is opened, recalled or done, kept, and closed:
+
+    with run.journal.pass_(header, inputs) as current:
+        if current.value is None:          # not done before this process began
+            current.keep(PassEnd(...))     # on disk before anything depends on it
+    current.end                            # how it ended, now or before
+"""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.db.session import Session
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.orchestrator.budget import Budget
+from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.run_recorder import OpenPass, PassEnd, PassHeader, RunRecorder
+from clean_room_agent.orchestrator.task import Hints
+
+ValueT = TypeVar("ValueT")
+
+FORMAT = 1
+"""Goes up when what is kept changes its meaning, so that an older program's notes are not taken for ours."""
+SECONDS = "seconds_used"
+STATE = "done:"
+"""Begins the keys."""
+PASS = "pass"  # noqa: S105 - a key, no password
+"""The name under which a planning pass keeps how it ended."""
+
+
+class Journal:
+    """Finished work under the id of its pass (or of the task) and a name, with a hash of what it was done from.
+
+    What is kept has reached the disk when `keep` returns, and whatever follows from it is done afterwards: a process that
+    dies leaves work undone or done, and done work is only published again.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        recorder: RunRecorder,
+        budget: Budget,
+        *,
+        hints: Hints,
+        interrupts: Interrupts,
+        resumed: bool,
+    ) -> None:
+        """`resumed`: an earlier process may have finished some of the work."""
+        self.session = session
+        self.recorder = recorder
+        self.budget = budget
+        self.hints = hints
+        self.interrupts = interrupts
+        self.behind = resumed
+        """Whether all that was asked for so far had been done before this process began."""
+
+    def entry(self, owner: str, name: str, kind: type[ValueT], inputs: Sequence[str] = ()) -> "Entry[ValueT]":
+        """The place of a finished piece of work, with its value where it was done before from the same inputs."""
+        digest = _digest(inputs)
+        kept = self._kept(owner, name)
+        value = _value(kept, kind) if kept is not None and kept["inputs"] == digest else None
+        return Entry(self, owner, name, kind, digest, value)
+
+    def newest(self, owner: str, name: str, kind: type[ValueT]) -> ValueT | None:
+        """What was kept last, from whatever inputs; None where nothing was, or by a program that kept other things."""
+        kept = self._kept(owner, name)
+        return None if kept is None else _value(kept, kind)
+
+    def has(self, owner: str, name: str) -> bool:
+        """Whether anything is kept there, from whatever inputs."""
+        return self._kept(owner, name) is not None
+
+    @contextlib.contextmanager
+    def pass_(
+        self, header: PassHeader, inputs: Sequence[str], *, must_fit: bool = True
+    ) -> "Iterator[Pass[PassEnd]]":
+        """A planning pass: open in the body, which does it where its `value` is None, and closed afterwards.
+
+        Unless it `must_fit`, a prompt that does not fit ends the pass alone; a run that goes on tries it again, for its
+        window may be larger then.
+        """
+        current = self.open_pass(header, self.entry(header.pass_id, PASS, PassEnd, inputs))
+        try:
+            yield current
+            end = current.end
+        except WindowExceeded as error:
+            if must_fit:
+                raise
+            self.recorder.note(f"{error.message} ({error.hint})")
+            current.failure = end = PassEnd(success=False, detail=error.message)
+        current.close(end)
+
+    def open_pass(self, header: PassHeader, entry: "Entry[ValueT]") -> "Pass[ValueT]":
+        """A pass that has begun, to be closed by the caller. It is the first to be shown the hints that are due."""
+        known = entry.value is not None
+        for text in self.hints.begin(header.pass_id, known=known):
+            self.recorder.event(header.pass_id, EventKind.HINT_SHOWN, text)
+        opened = self.recorder.open_pass(header, now=self.budget.now(), known=known)
+        return Pass(self, entry, opened)
+
+    def _kept(self, owner: str, name: str) -> dict[str, Any] | None:
+        kept = self.session.for_pass(owner).get_state(STATE + name)
+        return kept if isinstance(kept, dict) else None
+
+
+class Entry(Generic[ValueT]):
+    """One piece of finished work, or the place for it."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        owner: str,
+        name: str,
+        kind: type[ValueT],
+        digest: str,
+        value: ValueT | None,
+    ) -> None:
+        self._journal = journal
+        self._owner = owner
+        self._name = name
+        self._kind = kind
+        self._digest = digest
+        self.value = value
+        """None where the work was not done yet, was done from other inputs, or by a program that kept other things."""
+
+    def keep(self, value: ValueT) -> ValueT:
+        """The value, which is on disk: work was done for it."""
+        self._journal.behind = False
+        self._write(value)
+        return value
+
+    def note(self, value: ValueT) -> None:
+        """The value is on disk; no work was done for it."""
+        if self.value is None:
+            self._write(value)
+
+    def _write(self, value: ValueT) -> None:
+        plain = _adapter(self._kind).dump_python(value, mode="json")
+        states = self._journal.session.for_pass(self._owner)
+        states.set_state(STATE + self._name, {"format": FORMAT, "inputs": self._digest, "value": plain})
+        self._journal.session.set_state(SECONDS, self._journal.budget.seconds())
+        self.value = value
+
+
+@dataclass
+class Pass(Generic[ValueT]):
+    """A pass that has begun."""
+
+    journal: Journal
+    entry: Entry[ValueT]
+    opened: OpenPass
+    failure: PassEnd | None = None
+    """How it ended without being done, which is tried again by a run that goes on."""
+
+    @property
+    def value(self) -> ValueT | None:
+        """What it came to; None as long as it has to be done."""
+        return self.entry.value
+
+    def keep(self, value: ValueT) -> ValueT:
+        """What the pass came to, which is on disk."""
+        return self.entry.keep(value)
+
+    @property
+    def end(self) -> PassEnd:
+        """How a planning pass ended."""
+        end = self.failure or self.value
+        assert isinstance(end, PassEnd), "the body of a pass keeps how it ended"
+        return end
+
+    def close(self, end: PassEnd) -> None:
+        """The record, and whoever watches, knows how it ended."""
+        self.journal.recorder.close_pass(self.opened, end, now=self.journal.budget.now())
+
+
+_ADAPTERS: dict[Any, TypeAdapter[Any]] = {}
+"""One is dear to make."""
+
+
+def seconds_used(session: Session) -> float:
+    """What earlier processes have taken for the run."""
+    kept = session.get_state(SECONDS)
+    return float(kept) if isinstance(kept, int | float) else 0.0
+
+
+def as_text(value: object) -> str:
+    """The value as an input: the same text for the same value."""
+    return json.dumps(_adapter(type(value)).dump_python(value, mode="json"), sort_keys=True)
+
+
+def _value(kept: dict[str, Any], kind: type[ValueT]) -> ValueT | None:
+    if kept["format"] != FORMAT:
+        return None
+    try:
+        return cast("ValueT", _adapter(kind).validate_python(kept["value"]))
+    except ValidationError:
+        return None
+
+
+def _digest(inputs: Sequence[str]) -> str:
+    return hashlib.sha256(json.dumps(list(inputs)).encode()).hexdigest()
+
+
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]

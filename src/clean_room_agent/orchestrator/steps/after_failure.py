@@ -1,0 +1,227 @@
+"""What follows a failed round: how the recovery table sees it, what is decided, and whom is asked for a diagnosis."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from clean_room_agent.artifacts.edits import EditCode
+from clean_room_agent.artifacts.evidence import FailingTest
+from clean_room_agent.artifacts.ids import ID_LENGTH, part_plan_pass
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.artifacts.plans import PlanStep
+from clean_room_agent.artifacts.tasks import RefinementRequest
+from clean_room_agent.artifacts.verdicts import FailureSignal
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.execute.diagnose import diagnose
+from clean_room_agent.execute.failure_signals import failure_signals
+from clean_room_agent.execute.implement import text_fingerprint
+from clean_room_agent.execute.prompts.doctor import SURE
+from clean_room_agent.orchestrator.events import PassProgress
+from clean_room_agent.orchestrator.failures import MOST_COMPARED, Category, category_of, normalised
+from clean_room_agent.orchestrator.journal import as_text
+from clean_room_agent.orchestrator.recovery.rules import Action, advised_by_rules, decide, doctor_to_ask
+from clean_room_agent.orchestrator.recovery.situation import (
+    Advice,
+    AttemptSeen,
+    DoctorSeen,
+    RunSeen,
+    Situation,
+    StepSeen,
+)
+from clean_room_agent.orchestrator.run import Run
+from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob
+from clean_room_agent.orchestrator.steps.missing_context import is_new, not_shown_whole
+from clean_room_agent.orchestrator.steps.rounds import History
+from clean_room_agent.orchestrator.testing.evidence import evidence_of
+
+ACTION, DIAGNOSIS = "action", "diagnosis"
+"""Names in the journal, under the pass of an attempt."""
+ENDS_RUN = frozenset({"stop", "skip", "needs_human"})
+"""Actions that are decided anew when a run goes on: a limit may have been raised, or the user have said something."""
+NOT_RUN = "the test passed before, and does not run now"
+
+
+def decide_next(run: Run, job: StepJob, history: History, pass_id: str) -> Action:
+    """What happens after the newest round, the best of which is `pass_id`. What was decided stands, unless it ended the
+    step or the run for good.
+
+    What the doctor says is added to the advice of the step, and to the run's.
+    """
+    step = _step_seen(run, job, history)
+    budget = run.journal.budget
+    at = Situation(
+        step=step,
+        run=RunSeen(budget_spent=budget.spent(), budget_share=round(budget.share(), 2)),
+        config=run.limits.recovery,
+    )
+    inputs = (as_text(step.newest),)
+    decided = run.journal.entry(pass_id, ACTION, Action, inputs)
+    diagnosis = run.journal.entry(pass_id, DIAGNOSIS, Advice, inputs)
+    action = decided.value or decide(at)
+    if diagnosis.value is None and action.kind == "diagnose":
+        run.recorder.recovery(pass_id, as_text(at), action)
+        diagnosis.keep(advised_by_rules(at) or _ask_doctor(run, job, history.shown.failed, at, pass_id))
+    if diagnosis.value is not None:
+        history.advice.append(diagnosis.value)
+        run.progress.advice.append(diagnosis.value)
+        at = replace(at, step=replace(step, doctor=replace(step.doctor, advice=diagnosis.value)))
+        action = decided.value or decide(at)
+    run.recorder.recovery(pass_id, as_text(at), action)
+    if action.kind not in ENDS_RUN:
+        decided.note(action)
+    return action
+
+
+def _step_seen(run: Run, job: StepJob, history: History) -> StepSeen:
+    stronger = run.models.stronger("reasoning")
+    return StepSeen(
+        attempts=tuple(history.seen),
+        max_attempts=run.limits.solve.max_attempts,
+        refinements_left=run.limits.solve.max_refinement_loops - len(history.refinements),
+        unshown=_shown_in_part(run, job, history),
+        divisible=is_divisible(job.step),
+        depended_on=job.depended_on,
+        kept=history.kept is not None,
+        replans_left=_replans_left(run, job, history.seen),
+        stronger=run.models.stronger("coding"),
+        doctor=DoctorSeen(
+            step=tuple(history.advice),
+            run=tuple(run.progress.advice),
+            strong=stronger[0] if stronger else "",
+        ),
+    )
+
+
+def _shown_in_part(run: Run, job: StepJob, history: History) -> RefinementRequest | None:
+    """The step's files that may still be shown whole."""
+    package = history.shown.package
+    if package is None:
+        return None
+    texts, _ = run.commits.tree().texts(tuple(target.path for target in job.step.target_files))
+    sizes = {path: run.models.count(text, "coding") for path, text in texts.items()}
+    request = not_shown_whole(job.step, package, sizes)
+    return request if request and is_new(request, history.refinements) else None
+
+
+def _replans_left(run: Run, job: StepJob, seen: Sequence[AttemptSeen]) -> int:
+    """Who could not plan the part, and learns nothing of it from tests or from the user, is not asked again."""
+    if not job.plan_number:
+        return 0
+    hinted = run.task.hints.by(part_plan_pass(run.task.task_id, job.part.id, job.plan_number))
+    if job.step.any_of_files and not hinted and not any(one.tree for one in seen):
+        return 0
+    return run.replans_left(job.part.id, job.plan_number)
+
+
+def _ask_doctor(run: Run, job: StepJob, failed: Sequence[Attempt], at: Situation, pass_id: str) -> Advice:
+    """What a model says is to be done; where its answer cannot be read, no more than to try again."""
+    tag = doctor_to_ask(at) or ""
+    run.recorder.observer.notice(PassProgress(doing="asking why it fails"))
+    try:
+        said = diagnose(
+            run.models,
+            job.step,
+            task=run.task.words,
+            attempts=tuple(
+                f"{seen.outcome.value.replace('_', ' ')}: {' '.join(seen.message.split())}"
+                for seen in at.step.attempts
+            ),
+            edits=failed[-1].answer.step.edits,
+            pass_id=pass_id,
+            tag=tag,
+        )
+    except WindowExceeded:
+        said = None
+    by = f"model {tag}".rstrip()
+    if said is None:
+        return Advice(decision="retry_with_fix", by=by, confidence=0.0, strong=bool(tag))
+    return Advice(
+        decision=said.decision,
+        by=by,
+        hint=said.hint,
+        category=said.category,
+        confidence=said.confidence / SURE,
+        strong=bool(tag),
+    )
+
+
+def attempt_seen(
+    attempt: Attempt, action: Action, missing: RefinementRequest | None, *, candidates: int = 1
+) -> AttemptSeen:
+    """The attempt that `action` led to, the best of so many candidates; `missing` is what it shows to be missing and was
+    not asked for before.
+    """
+    failing = _decisive(attempt)
+    messages = [test.message for test in failing]
+    reports = attempt.change.result.reports if attempt.change.result else ()
+    return AttemptSeen(
+        outcome=attempt.outcome_so_far,
+        fingerprint=attempt.fingerprint,
+        missing=missing,
+        category=_category(attempt, messages),
+        message=("\n".join(messages) or attempt.detail)[:MOST_COMPARED],
+        tree=text_fingerprint(attempt.change.diff),
+        red=tuple(sorted(f"{test.name}: {normalised(test.message)}" for test in failing)),
+        already_applied=any(report.code is EditCode.ALREADY_APPLIED for report in reports),
+        drawn=replace(action.drawn(), varied=action.vary or candidates > 1),
+        refined=action.kind == "refine",
+        candidates=candidates,
+    )
+
+
+def signals_of(attempt: Attempt) -> tuple[FailureSignal, ...]:
+    """What went wrong in an attempt that was not accepted, for whoever revises the steps that remain."""
+    if attempt.judgment is None:
+        return failure_signals(attempt.outcome, attempt.detail)
+    tests = attempt.judgment.tests
+    failing = {test.name: test for test in reversed(tests.failing)}
+    newly = [
+        failing.get(name) or FailingTest(name=name, message=NOT_RUN)
+        for name in attempt.judgment.verdict.newly_failing
+    ]
+    messages = evidence_of(tests).messages if not tests.failing else ()
+    return failure_signals(attempt.outcome_so_far, attempt.detail, newly_failing=newly, messages=messages)
+
+
+def _category(attempt: Attempt, messages: Sequence[str]) -> Category:
+    if attempt.answer.endless:
+        return "endless"
+    change = attempt.change
+    placed = change.result is not None and change.result.success
+    if attempt.outcome is AttemptOutcome.REFUSED and change.untouched and placed:
+        return "untouched"
+    return category_of(attempt.outcome_so_far, messages, tested=attempt.judgment is not None)
+
+
+def _decisive(attempt: Attempt) -> Sequence[FailingTest]:
+    """The tests that fail newly; where none does, all that fail."""
+    if attempt.judgment is None:
+        return ()
+    newly = frozenset(attempt.judgment.verdict.newly_failing)
+    failing = attempt.judgment.tests.failing
+    return [test for test in failing if test.name in newly] or failing
+
+
+def is_divisible(step: PlanStep) -> bool:
+    """Whether the step names several files that all have to change, or several symbols."""
+    return not step.any_of_files and (len(step.target_files) > 1 or len(step.target_symbols) > 1)
+
+
+def divided(step: PlanStep) -> tuple[PlanStep, PlanStep]:
+    """The smallest deliverable of a divisible step, and what it leaves out; the goal in their descriptions is the same."""
+    names = [target.path for target in step.target_files]
+    kept: PlanStep = step.model_copy(update={"target_files": step.target_files[:1], "target_symbols": ()})
+    left = step.model_copy(update={"target_files": step.target_files[1:], "target_symbols": ()})
+    if len(names) == 1:
+        names = list(step.target_symbols)
+        kept = step.model_copy(update={"target_symbols": step.target_symbols[:1]})
+        left = step.model_copy(update={"target_symbols": step.target_symbols[1:]})
+    first, *rest = names
+    return (
+        _named(kept, "-a", f"Of this, only {first} now; the rest follows later."),
+        _named(left, "-b", f"Of this, {', '.join(rest)}."),
+    )
+
+
+def _named(step: PlanStep, suffix: str, words: str) -> PlanStep:
+    name = step.id[: ID_LENGTH - len(suffix)] + suffix
+    return step.model_copy(update={"id": name, "description": f"{step.description.rstrip()} {words}"})

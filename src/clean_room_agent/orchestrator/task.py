@@ -1,0 +1,87 @@
+"""What the user asked for: the task's words, plans given with it, hints added since, and the limits that were set."""
+
+from dataclasses import dataclass
+
+from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.plans import MetaPlan, PartPlan
+from clean_room_agent.execute.config import EditConfig
+from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    """What the user says to a run that goes on: every pass from then on is shown it beside the task's own words."""
+
+    text: str
+    since: str = ""
+    """The first pass that was shown it, relative to the task; "" while none was."""
+
+
+class Hints:
+    """The hints of a run, in the order in which they were given."""
+
+    def __init__(self, hints: tuple[Hint, ...] = ()) -> None:
+        self._waiting = list(hints)
+        self._active: list[Hint] = []
+
+    def begin(self, pass_id: str, *, known: bool) -> tuple[str, ...]:
+        """The hints that are shown from this pass on and have not been to any; a `known` pass was done without them."""
+        new = tuple(hint for hint in self._waiting if not hint.since and not known)
+        due = [hint for hint in self._waiting if hint.since == relative_pass(pass_id) or hint in new]
+        self._waiting = [hint for hint in self._waiting if hint not in due]
+        self._active += due
+        return tuple(hint.text for hint in new)
+
+    def by(self, pass_id: str) -> int:
+        """How many hints this pass would be shown, were it to begin next."""
+        return len(self._active) + sum(hint.since in {"", relative_pass(pass_id)} for hint in self._waiting)
+
+    def with_task(self, description: str) -> str:
+        """The task's words, and what was said since."""
+        said = "".join(f"\n\nThe user has added since: {hint.text}" for hint in self._active)
+        return description + said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanGiven:
+    """What the user decides beside the task: by a reviewed file (both None: the run plans by itself), or by hints."""
+
+    meta_plan: MetaPlan | None = None
+    single: PartPlan | None = None
+    """A plan followed as one atomic step."""
+    hints: tuple[Hint, ...] = ()
+
+    @property
+    def paths(self) -> frozenset[str]:
+        """The files that the user's plan names."""
+        parts = self.meta_plan.parts if self.meta_plan else ()
+        paths = {path for part in parts for path in part.affected_files}
+        if self.single is not None:
+            paths.update(target.path for step in self.single.steps for target in step.target_files)
+        return frozenset(paths)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLimits:
+    """The slices of the configuration that bound a run."""
+
+    solve: SolveConfig
+    orchestrator: OrchestratorConfig
+    edit: EditConfig
+    recovery: RecoveryConfig
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """The task of one run."""
+
+    task_id: str
+    description: str
+    """In the user's words."""
+    hints: Hints
+    limits: RunLimits
+
+    @property
+    def words(self) -> str:
+        """The task as a pass is told it: the user's words, and the hints given since."""
+        return self.hints.with_task(self.description)

@@ -1,0 +1,390 @@
+"""A run of the orchestrator without git, processes, files or a server: commits are dicts, the tests are a function of them."""
+
+import contextlib
+import difflib
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from clean_room_agent.artifacts.package import BudgetAccount, ContextPackage
+from clean_room_agent.artifacts.plans import Part, PartPlan, PlanStep, TargetFile
+from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
+from clean_room_agent.db.raw.events import list_events
+from clean_room_agent.db.raw.orchestrator_runs import get_orchestrator_run
+from clean_room_agent.db.raw.record import Record
+from clean_room_agent.db.session import Session
+from clean_room_agent.execute.config import EditConfig
+from clean_room_agent.git.command import Named
+from clean_room_agent.git.commits import FileChange
+from clean_room_agent.git.history import ChangedPath
+from clean_room_agent.git.repository import Repository
+from clean_room_agent.git.worktree import Worktree
+from clean_room_agent.llm.config import BudgetConfig
+from clean_room_agent.llm.router import ModelRouter
+from clean_room_agent.llm.transport import ChatRequest
+from clean_room_agent.orchestrator.budget import Budget, Meter
+from clean_room_agent.orchestrator.commits import RunCommits, Tree
+from clean_room_agent.orchestrator.config import OrchestratorConfig, RecoveryConfig, SolveConfig
+from clean_room_agent.orchestrator.context import RunContext
+from clean_room_agent.orchestrator.events import Event
+from clean_room_agent.orchestrator.interrupts import Interrupts
+from clean_room_agent.orchestrator.journal import Journal, seconds_used
+from clean_room_agent.orchestrator.run import Progress, Run
+from clean_room_agent.orchestrator.run_recorder import RunHeader, RunRecorder
+from clean_room_agent.orchestrator.task import Hint, Hints, RunLimits, Task
+from clean_room_agent.orchestrator.testing.config import TestingConfig
+from clean_room_agent.orchestrator.testing.results import Outcome, TestRun
+from clean_room_agent.orchestrator.testing.test_runner import TestRunner, TestWorktree
+from clean_room_agent.orchestrator.testing.worktree_pool import WorktreePool
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import NOW, budget_config, model_client, models_config
+from testing.client.scripted_transport import Scripted, ScriptedTransport
+from testing.packages import shown_file
+
+TASK_ID = "0b0c0d0e-0000-4000-8000-000000000000"
+TASK = "split(100, 3) must add up to 100"
+PLACE = Path("/memory")
+REPOSITORY = Repository(
+    top=PLACE, git_dir=PLACE / ".git", common_dir=PLACE / ".git", head="0" * 40, named=Named()
+)
+WINDOW = 16_384
+
+Files = Mapping[str, str]
+Tests = Callable[[Files], Mapping[str, Outcome]]
+"""The outcome of each test, by the files that it runs on."""
+Script = Callable[[ChatRequest], Scripted]
+
+
+@dataclass(kw_only=True)
+class MemoryHistory:
+    """Commits by name: their files, and the parent that they were made on."""
+
+    files: dict[str, dict[str, str]] = field(default_factory=dict)
+    refs: dict[str, str] = field(default_factory=dict)
+
+    def add(self, files: Files) -> str:
+        """The name of the commit of these files: the same for the same files."""
+        name = hashlib.sha1(repr(sorted(files.items())).encode()).hexdigest()
+        self.files[name] = dict(files)
+        return name
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryTree(Tree):
+    """The files of a commit in memory."""
+
+    files: Files
+
+    @cached_property
+    def paths(self) -> frozenset[str]:
+        return frozenset(self.files)
+
+    def mode(self, path: str) -> str | None:
+        return "100644" if path in self.files else None
+
+    def data(self, path: str) -> bytes | None:
+        return self.files[path].encode() if path in self.files else None
+
+
+class MemoryCommits(RunCommits):
+    """Commits in memory; `history.refs` are what the run keeps, without the run's own prefix."""
+
+    def __init__(self, history: MemoryHistory, base: str) -> None:
+        self.repo = REPOSITORY
+        self.base = self.head = base
+        self.history = history
+
+    def tree(self, commit: str = "") -> Tree:
+        name = commit or self.head
+        return MemoryTree(repo=REPOSITORY, commit=name, files=self.history.files[name])
+
+    def exists(self, commit: str) -> bool:
+        return commit in self.history.files
+
+    def changed(self, before: str, after: str) -> tuple[ChangedPath, ...]:
+        old, new = self.history.files[before], self.history.files[after]
+        paths = sorted(path for path in {*old, *new} if old.get(path) != new.get(path))
+        return tuple(
+            ChangedPath(path=path, status="A" if path not in old else "D" if path not in new else "M")
+            for path in paths
+        )
+
+    def diff(self, before: str, after: str) -> str:
+        old, new = self.history.files[before], self.history.files[after]
+        lines: list[str] = []
+        for one in self.changed(before, after):
+            lines.append(f"diff --git a/{one.path} b/{one.path}\n")
+            lines += difflib.unified_diff(
+                old.get(one.path, "").splitlines(keepends=True),
+                new.get(one.path, "").splitlines(keepends=True),
+                f"a/{one.path}",
+                f"b/{one.path}",
+            )
+        return "".join(lines)
+
+    def readable_diff(self) -> str:
+        return self.diff(self.base, self.head)
+
+    def commit(
+        self, files: Mapping[str, FileChange | None], message: str, *, keep_as: str = "", parent: str = ""
+    ) -> str:
+        changed = dict(self.history.files[parent or self.head])
+        for path, change in files.items():
+            if change is None:
+                changed.pop(path, None)
+            else:
+                changed[path] = change.data.decode()
+        made = self.history.add(changed)
+        return self.keep(made, keep_as) if keep_as else made
+
+    def keep(self, commit: str, name: str) -> str:
+        self.history.refs[name] = commit
+        return commit
+
+    def keep_head(self) -> None:
+        if self.head != self.base:
+            self.history.refs["head"] = self.head
+
+    def land(self, branch: str, before: tuple[str, str]) -> str:
+        self.history.refs[branch] = self.head
+        return branch
+
+
+class MemoryRunner(TestRunner):
+    """Runs no command: `tests` says what each test came to on the files that are checked out."""
+
+    history: MemoryHistory
+    tests: Tests
+    commands_run: list[str]
+
+    def checkout(self, commit: str) -> None:
+        self.tree.clean_at = commit
+
+    def inform(self, commit: str) -> tuple[str | None, str | None]:
+        return None, None
+
+    def run_apart(self, command: str) -> tuple[int, str]:
+        return 0, ""
+
+    def _run(self, command: str, heard: Callable[[bytes], None] | None = None) -> TestRun:
+        self.commands_run.append(command)
+        return pytest_run(self.tests(self.history.files[self.tree.clean_at]), command=command)
+
+
+class MemoryPool(WorktreePool):
+    """One runner for all."""
+
+    def __init__(self, runner: TestRunner) -> None:
+        self._runners = [runner]
+        self.notes = ()
+
+    def add(self) -> TestRunner:
+        return self.first
+
+
+class MemoryIndex:
+    """Shows the files that are asked for whole; where none is, all of them."""
+
+    def __init__(self, commits: MemoryCommits, window: BudgetConfig) -> None:
+        self._commits = commits
+        self._window = window
+        self._described = commits.base
+        self.asked: list[ContextRequest] = []
+
+    @property
+    def source(self) -> "MemoryIndex":
+        return self
+
+    def retrieve(self, request: ContextRequest) -> ContextPackage:
+        self.asked.append(request)
+        return self._package(request, request.files)
+
+    def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
+        self.asked.append(request)
+        return self._package(request, (*request.files, *refinement.missing_files))
+
+    def refresh(self, root: Path, paths: Sequence[str], commit: str) -> None:
+        self._described = commit
+
+    def described(self) -> str:
+        return self._described
+
+    def _package(self, request: ContextRequest, paths: Sequence[str]) -> ContextPackage:
+        files = self._commits.history.files[self._described]
+        shown = [path for path in dict.fromkeys(paths) if path in files] or sorted(files)
+        items = tuple(shown_file(path, files[path]) for path in shown)
+        account = BudgetAccount(
+            context_window=self._window.context_window,
+            reserved_tokens=self._window.reserved_tokens,
+            used_tokens=sum(item.tokens for item in items),
+        )
+        return ContextPackage(pass_id=request.pass_id, task=request.task, items=items, budget=account)
+
+
+class Noted:
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+
+    def notice(self, event: Event) -> None:
+        self.events.append(event)
+
+
+@dataclass(kw_only=True)
+class MemoryProject:
+    """A repository in memory with its tests, and everything that outlives a process of a run."""
+
+    files: Files
+    tests: Tests
+    record: Record
+    session: Session
+    history: MemoryHistory = field(default_factory=MemoryHistory)
+    observer: Noted = field(default_factory=Noted)
+    seconds: float = 0.0
+    """What the clock shows."""
+
+    def open(
+        self,
+        script: Script,
+        *,
+        resumed: bool = False,
+        hints: tuple[Hint, ...] = (),
+        window: int = WINDOW,
+        testing: Mapping[str, Any] | None = None,
+        **limits: Mapping[str, Any],
+    ) -> "MemoryRun":
+        """A run that stands at the snapshot; `limits` are tables such as `solve={"max_attempts": 1}`."""
+        base = self.history.add(self.files)
+        meter, router = Meter(), ModelRouter(models_config(), budget_config(window))
+        transport = ScriptedTransport(script)
+        models = model_client(transport, MemorySink(), window=window)
+        task = Task(task_id=TASK_ID, description=TASK, hints=Hints(hints), limits=limits_of(**limits))
+        header = RunHeader(
+            task_id=TASK_ID,
+            task=TASK,
+            repo_path="/memory",
+            command="solve",
+            config="{}",
+            stages="scope,precision",
+            program_version="0",
+            base_commit=base,
+        )
+        recorder = RunRecorder(
+            header=header,
+            record=self.record,
+            router=router,
+            meter=meter,
+            observer=self.observer,
+            resumed=self.record.write(get_orchestrator_run, TASK_ID),
+        )
+        budget = Budget(
+            task.limits.orchestrator,
+            meter,
+            lambda: self.seconds,
+            used_before=seconds_used(self.session),
+        )
+        journal = Journal(
+            self.session, recorder, budget, hints=task.hints, interrupts=Interrupts(), resumed=resumed
+        )
+        commits = MemoryCommits(self.history, base)
+        runner = self._runner(base, testing or {})
+        index = MemoryIndex(commits, budget_config(window))
+        run = Run(
+            task=task,
+            commits=commits,
+            worktrees=MemoryPool(runner),
+            context=RunContext(index, journal, commits, runner),
+            models=models,
+            journal=journal,
+            progress=Progress(),
+        )
+        return MemoryRun(run=run, transport=transport, index=index, runner=runner, meter=meter)
+
+    def events(self) -> list[tuple[str, str]]:
+        """Kind and words of each event on record."""
+        return [(event.kind, event.detail) for event in self.record.write(list_events, TASK_ID)]
+
+    def _runner(self, base: str, testing: Mapping[str, Any]) -> MemoryRunner:
+        worktree = Worktree(path=PLACE / "tree", git_dir=PLACE / ".git", repo=REPOSITORY, submodules=())
+        runner = MemoryRunner(
+            config=TestingConfig.model_validate({"test_command": "pytest", **testing}),
+            tree=TestWorktree(worktree=worktree, clean_at=base),
+            inherited={},
+            report=PLACE / "results.xml",
+            observer=self.observer,
+        )
+        runner.history, runner.tests, runner.commands_run = self.history, self.tests, []
+        return runner
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryRun:
+    """A run, and what stands behind it."""
+
+    run: Run
+    transport: ScriptedTransport
+    index: MemoryIndex
+    runner: MemoryRunner
+    meter: Meter
+
+    @property
+    def asked(self) -> list[str]:
+        """Pass and prompt of each question, in order."""
+        return [
+            f"{request.identity.pass_id} {request.identity.prompt}" for request in self.transport.requests
+        ]
+
+
+@contextlib.contextmanager
+def memory_project(folder: Path, files: Files, tests: Tests) -> Iterator[MemoryProject]:
+    """A project in memory; `folder` holds no more than the record's lock."""
+    with (
+        Record.in_memory(folder / "lock", clock=lambda: NOW) as record,
+        Session.in_memory(TASK_ID, clock=lambda: NOW) as session,
+    ):
+        yield MemoryProject(files=files, tests=tests, record=record, session=session)
+
+
+def limits_of(**tables: Mapping[str, Any]) -> RunLimits:
+    """The limits of a run: three attempts at a step, one refinement, else what the configuration has by default."""
+    solve = {"max_attempts": 3, "max_refinement_loops": 1, **tables.get("solve", {})}
+    return RunLimits(
+        solve=SolveConfig.model_validate(solve),
+        orchestrator=OrchestratorConfig.model_validate(tables.get("orchestrator", {})),
+        edit=EditConfig.model_validate(tables.get("edit", {})),
+        recovery=RecoveryConfig.model_validate(tables.get("recovery", {})),
+    )
+
+
+def pytest_run(outcomes: Mapping[str, Outcome], *, command: str = "pytest") -> TestRun:
+    """A run of pytest that came to these outcomes."""
+    red = any(outcome in {"failed", "error"} for outcome in outcomes.values())
+    return TestRun(
+        command=command,
+        returncode=int(red),
+        runner="pytest",
+        outcomes=dict(sorted(outcomes.items())),
+        named=True,
+        collected=len(outcomes),
+        passed=list(outcomes.values()).count("passed"),
+    )
+
+
+def step(name: str, *paths: str, needs: tuple[str, ...] = (), words: str = "Keep every cent.") -> PlanStep:
+    """A step that modifies these files."""
+    targets = tuple(TargetFile(path=path) for path in paths)
+    return PlanStep(id=name, description=words, target_files=targets, depends_on=needs)
+
+
+def part_plan(*steps: PlanStep, part: str = "p1") -> PartPlan:
+    """A part's plan of these steps."""
+    return PartPlan(part_id=part, task_summary="Keep every cent.", steps=steps)
+
+
+def part(name: str, *paths: str, needs: tuple[str, ...] = ()) -> Part:
+    """A part about these files."""
+    return Part(id=name, description="Keep every cent.", affected_files=paths, depends_on=needs)
