@@ -185,6 +185,13 @@ class MemoryPool(WorktreePool):
         return self.first
 
 
+@dataclass(frozen=True, kw_only=True)
+class Found:
+    """What a retrieval found."""
+
+    package: ContextPackage
+
+
 class MemoryIndex:
     """Shows the files that are asked for whole; where none is, all of them."""
 
@@ -198,9 +205,9 @@ class MemoryIndex:
     def source(self) -> "MemoryIndex":
         return self
 
-    def retrieve(self, request: ContextRequest) -> ContextPackage:
+    def retrieve(self, request: ContextRequest) -> "Found":
         self.asked.append(request)
-        return self._package(request, request.files)
+        return Found(package=self._package(request, request.files))
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         self.asked.append(request)

@@ -15,10 +15,18 @@ CONTEXT = "room"
 """Its name in the session, which runs of earlier builds have there too."""
 
 
+class Retrieved(Protocol):
+    """What a retrieval found."""
+
+    @property
+    def package(self) -> ContextPackage:
+        """The context."""
+
+
 class ContextSource(Protocol):
     """Makes contexts from one state of the index."""
 
-    def retrieve(self, request: ContextRequest) -> ContextPackage:
+    def retrieve(self, request: ContextRequest) -> Retrieved:
         """The package for one pass; its decisions are in the record when this returns."""
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
@@ -55,7 +63,7 @@ class RunContext:
         if entry.value is not None:
             return entry.value
         self.follow_head()
-        return entry.keep(self._index.source.retrieve(request))
+        return entry.keep(self._index.source.retrieve(request).package)
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` with what `refinement` names added, judged and assembled again."""

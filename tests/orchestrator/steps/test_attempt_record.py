@@ -4,7 +4,7 @@ from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.orchestrator.steps.attempt_record import CheckedAttempt
 
 ANSWER = {
-    "step": {"edits": [], "raw_response": "text"},
+    "step": {"success": False, "edits": [], "raw_response": "text"},
     "truncated": False,
     "bad": None,
     "dropped": [],
