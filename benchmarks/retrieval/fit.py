@@ -3,7 +3,7 @@
 python -m benchmarks.retrieval.fit CHECKOUT [CHECKOUT ...] [--write]
 
 Each checkout is an indexed repository with its history. The messages of its newest commits are the tasks, the source
-files that they changed the answers; what is heard of the past ends before each block of them. (Contents are today's:
+files that they changed the answers; what is counted of the past ends before each block of them. (Contents are today's:
 that flatters words a little, for both.) The weights are fitted to the older two thirds by coordinate ascent and
 measured on the newest third.
 """
@@ -21,8 +21,8 @@ from clean_room_agent.db.curated.files import list_files
 from clean_room_agent.db.curated.history import SaidCommit, list_said, read_message
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query.file_kinds import kind_of
-from clean_room_agent.query.question import Question
 from clean_room_agent.query.ranking import KIND_WEIGHTS, WEIGHTS, Ranking
+from clean_room_agent.query.search_query import SearchQuery
 from clean_room_agent.retrieval.search.mentions import find_mentions
 
 RESULTS = Path(__file__).with_name("RESULTS.md")
@@ -71,7 +71,7 @@ def read_tasks(conn: Connection) -> list[Task]:
     said = list(list_said(conn))
     tasks = []
     for start in range(0, min(BLOCK * BLOCKS, len(said)), BLOCK):
-        ranking = Ranking(conn, unheard=start + BLOCK)
+        ranking = Ranking(conn, skip_newest=start + BLOCK)
         for commit in said[start : start + BLOCK]:
             task = _task(conn, ranking, commit, sources, kinds)
             if task is not None:
@@ -86,7 +86,7 @@ def _task(
     message = read_message(conn, commit.id)[1]
     if not 1 <= len(changed) <= MAX_FILES or len(message) < SHORTEST_MESSAGE:
         return None
-    found = ranking.find(Question(text=message, names=find_mentions(message).identifiers))
+    found = ranking.find(SearchQuery(text=message, names=find_mentions(message).identifiers))
     files = {file_id for signal in found for file_id in signal.values}
     shares = {
         file_id: tuple(signal.share(file_id) * kinds[file_id] for signal in found)

@@ -6,7 +6,7 @@ from testing.repositories import make_repository
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import symbols
-from clean_room_agent.query.chunk_scores import Chunks, Near
+from clean_room_agent.query.chunk_scores import ChunkScores, DefinitionScore
 from clean_room_agent.query.knowledge import KnowledgeBase
 
 FILES = {
@@ -20,10 +20,10 @@ FILES = {
 }
 
 
-def near(kb: KnowledgeBase, path: str, **weights: float) -> Near | None:
+def score(kb: KnowledgeBase, path: str, **weights: float) -> DefinitionScore | None:
     file = kb.get_file_by_path(path)
     assert file is not None
-    return Chunks(kb._conn).near({file.id: path}, weights).get(file.id)
+    return ChunkScores(kb._conn).score({file.id: path}, weights).get(file.id)
 
 
 def test_the_definition_that_says_most_is_the_nearest(tmp_path: Path) -> None:
@@ -31,20 +31,20 @@ def test_the_definition_that_says_most_is_the_nearest(tmp_path: Path) -> None:
     index(top)
     with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
         kb = KnowledgeBase(conn)
-        found = near(kb, "one.py", pars=1.0, date=1.0)
-        only = near(kb, "one.py", format=1.0)
+        found = score(kb, "one.py", pars=1.0, date=1.0)
+        only = score(kb, "one.py", format=1.0)
         assert found is not None
         assert only is not None
         file = kb.get_file_by_path("one.py")
         assert file is not None
         names = {
-            one.place: symbols.get_symbol(conn, symbols.first_symbol_id(file.id) + one.place)
+            one.best: symbols.get_symbol(conn, symbols.first_symbol_id(file.id) + one.best)
             for one in (found, only)
         }
         assert [symbol.name if symbol else "" for symbol in names.values()] == ["parse_date", "format_date"]
-        more = near(kb, "one.py", pars=2.0, date=2.0)
+        more = score(kb, "one.py", pars=2.0, date=2.0)
         assert more is not None
         assert more.score == 2 * found.score
-        assert near(kb, "far.py", pars=1.0, date=1.0) is None
-        assert near(kb, "note.md", pars=1.0) is None
-        assert near(kb, "one.py") is None
+        assert score(kb, "far.py", pars=1.0, date=1.0) is None
+        assert score(kb, "note.md", pars=1.0) is None
+        assert score(kb, "one.py") is None

@@ -8,13 +8,13 @@ from testing.repositories import commit, git, make_repository
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import files
-from clean_room_agent.query.history import Past, Vote
+from clean_room_agent.query.history import CommitHistory, Vote
 
 
 class Told:
     """The past of one small repository, by path."""
 
-    def __init__(self, past: Past, paths: dict[int, str]) -> None:
+    def __init__(self, past: CommitHistory, paths: dict[int, str]) -> None:
         self.past = past
         self.paths = paths
         self.ids = {path: file_id for file_id, path in paths.items()}
@@ -34,7 +34,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
     commit(top, {"a.py": "a = 4\n", "b.py": "b = 4\n", "c.py": "c = 4\n"}, "Tidy up")
     index(top)
     with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
-        yield Told(Past(conn), {file.id: file.path for file in files.list_files(conn)})
+        yield Told(CommitHistory(conn), {file.id: file.path for file in files.list_files(conn)})
 
 
 def test_a_term_was_said_of_the_files_that_the_commit_touched(told: Told) -> None:
@@ -49,15 +49,15 @@ def test_commits_with_like_messages_vote_for_their_files(told: Told) -> None:
     votes = told.by_path(told.past.votes({"pars": 1.0, "date": 1.0, "comma": 1.0}))
     assert set(votes) == {"a.py", "b.py"}
     assert votes["a.py"].weight > votes["b.py"].weight > 0
-    assert (votes["a.py"].voices, votes["b.py"].voices) == (2, 1)
+    assert (votes["a.py"].count, votes["b.py"].count) == (2, 1)
     commit_hash, message = told.past.commit(votes["a.py"].source)
     assert message == "Parse dates with a comma"
     assert len(commit_hash) == 40
-    assert told.past.votes({"unheard": 1.0}) == {}
+    assert told.past.votes({"skip_newest": 1.0}) == {}
 
 
 def test_what_changed_together_more_exclusively_is_nearer(told: Told) -> None:
-    company = told.by_path(told.past.companions({told.ids["a.py"]: 2.0}))
+    company = told.by_path(told.past.co_changed({told.ids["a.py"]: 2.0}))
     assert set(company) == {"b.py", "c.py", "d.py"}  # d.py came with the first commit
     assert company["b.py"].weight > company["c.py"].weight > company["d.py"].weight > 0
     assert company["b.py"].source == told.ids["a.py"]
@@ -65,9 +65,8 @@ def test_what_changed_together_more_exclusively_is_nearer(told: Told) -> None:
 
 def test_a_repository_without_history_says_nothing(tmp_path: Path) -> None:
     with contextlib.closing(get_connection("curated", repo_path=tmp_path)) as conn:
-        past = Past(conn)
-        assert past.is_empty
-        assert past.votes({"a": 1.0}) == past.companions({1: 1.0}) == {}
+        past = CommitHistory(conn)
+        assert past.votes({"a": 1.0}) == past.co_changed({1: 1.0}) == {}
         assert past.mean_length(0) == past.length(1) == 0
 
 
@@ -83,5 +82,5 @@ def test_one_commit_with_an_absurd_date_breaks_nothing(tmp_path: Path, when: str
     index(top)
     with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
         ids = {file.path: file.id for file in files.list_files(conn)}
-        votes = Past(conn).companions({ids["a.py"]: 1.0})
+        votes = CommitHistory(conn).co_changed({ids["a.py"]: 1.0})
     assert {file_id: vote.source for file_id, vote in votes.items()} == {ids["b.py"]: ids["a.py"]}

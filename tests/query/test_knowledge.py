@@ -10,7 +10,7 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.update import update_paths
 from clean_room_agent.query.knowledge import KnowledgeBase
-from clean_room_agent.query.question import Question
+from clean_room_agent.query.search_query import SearchQuery
 
 FILES = {
     "shop/__init__.py": '"""A shop."""\nfrom .cart import Cart\n',
@@ -293,8 +293,8 @@ def test_the_overview_counts(kb: KnowledgeBase, indexed: Path) -> None:
     assert not overview.described
 
 
-def ask(text: str) -> Question:
-    return Question(text=text)
+def ask(text: str) -> SearchQuery:
+    return SearchQuery(text=text)
 
 
 def test_a_ranking_is_by_field_and_says_why(kb: KnowledgeBase) -> None:
@@ -342,7 +342,7 @@ def test_a_commit_says_more_of_few_files_than_of_many_and_goes_along_with_a_rena
     assert hits[0].score > hits[1].score == hits[2].score > hits[3].score > 0
 
 
-def test_what_was_said_since_is_heard(kb: KnowledgeBase, top: Path) -> None:
+def test_what_was_said_since_is_counted(kb: KnowledgeBase, top: Path) -> None:
     assert kb.rank(ask("discount"), limit=3) == ()
     commit(top, {"shop/other.py": "class Cart:\n    pass\n"}, "Drop the discount")
     index(top)

@@ -8,8 +8,8 @@ from testing.repositories import make_repository
 
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.curated import files
-from clean_room_agent.query.named_in_task import Names
-from clean_room_agent.query.question import Question
+from clean_room_agent.query.named_in_task import NameIndex
+from clean_room_agent.query.search_query import SearchQuery
 
 FILES = {
     "shop/__init__.py": "",
@@ -23,7 +23,7 @@ FILES = {
 class Shop:
     """The names of one small repository, by path."""
 
-    def __init__(self, names: Names, paths: dict[int, str]) -> None:
+    def __init__(self, names: NameIndex, paths: dict[int, str]) -> None:
         self.names = names
         self.paths = paths
 
@@ -37,7 +37,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shop]:
     index(top)
     with contextlib.closing(get_connection("curated", repo_path=top, read_only=True)) as conn:
         paths = {file.id: file.path for file in files.list_files(conn)}
-        yield Shop(Names(conn, paths), paths)
+        yield Shop(NameIndex(conn, paths), paths)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,9 @@ def test_a_file_is_mentioned_by_its_name_or_its_folders(
 
 
 def test_a_name_that_few_files_define_says_more(shop: Shop) -> None:
-    found = shop.by_path(shop.names.defining(Question(text="", names=("Cart.total", "only_here", "nothing"))))
+    found = shop.by_path(
+        shop.names.defining(SearchQuery(text="", names=("Cart.total", "only_here", "nothing")))
+    )
     assert set(found) == {"shop/cart.py", "shop/cart_items.py", "web/_private.py"}
     assert found["shop/cart.py"][0] > found["web/_private.py"][0] > found["shop/cart_items.py"][0] > 0
     assert {path: name for path, (_, name) in found.items()} == {

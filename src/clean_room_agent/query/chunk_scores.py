@@ -1,4 +1,4 @@
-"""How near the definitions of a file are to a task: BM25 over their words and the file's path."""
+"""How well the definitions of a file match a task: BM25 over their words and the file's path."""
 
 import re
 from collections import Counter
@@ -11,56 +11,56 @@ from clean_room_agent.indexer.terms import count_terms, terms_of
 
 K1, B = 2.0, 0.3
 SHARES = (1.0, 0.5, 0.25)
-"""What the best, the second and the third definition of a file count."""
+"""Of the best, the second and the third definition of a file."""
 MEAN_LENGTH = 90
 """Words of a definition, in round numbers, to compare lengths with."""
 
 
-class Near(NamedTuple):
-    """How near the definitions of a file are."""
+class DefinitionScore(NamedTuple):
+    """Of a file, by its best three definitions."""
 
     score: float
-    place: int
-    """Of the nearest one among the file's symbols."""
+    best: int
+    """The best definition, by its position among the file's symbols."""
 
 
-class Chunks:
-    """Reads the definitions of files, for one state of the index."""
+class ChunkScores:
+    """Scores files by their definitions, for one state of the index."""
 
     def __init__(self, conn: Connection) -> None:
         self._conn = conn
-        self._met: set[int] = set()
+        self._known_files: set[int] = set()
         self._words: dict[str, set[str]] = {}
-        """Term -> the words that hold it, of the files met so far: what is asked for is then found by equality."""
+        """Term -> the words of the known files that hold it: what is asked for is then found by equality."""
 
-    def near(self, paths: Mapping[int, str], weights: Mapping[str, float]) -> dict[int, Near]:
-        """How near the definitions of these files (id to path) are to the terms; files of which none is are left out.
+    def score(self, paths: Mapping[int, str], weights: Mapping[str, float]) -> dict[int, DefinitionScore]:
+        """Of these files (id to path), those with a definition that holds a term.
 
-        `weights`: of each term, its weight and rarity in one.
+        `weights`: of each term, its weight times its rarity.
         """
         held = {
             file_id: chunks for file_id in paths if (chunks := read_chunks(self._conn, file_id)) is not None
         }
         words = {file_id: chunks.words.split(" ") for file_id, chunks in held.items()}
-        for file_id in words.keys() - self._met:
-            self._meet(words[file_id])
-            self._met.add(file_id)
+        for file_id in words.keys() - self._known_files:
+            self._add_words(words[file_id])
+            self._known_files.add(file_id)
         asked = frozenset(word for term in weights for word in self._words.get(term, ()))
         found = {
-            file_id: _nearest(chunks, words[file_id], paths[file_id], asked, weights)
+            file_id: _best(chunks, words[file_id], paths[file_id], asked, weights)
             for file_id, chunks in held.items()
         }
         return {file_id: one for file_id, one in found.items() if one is not None}
 
-    def _meet(self, words: Sequence[str]) -> None:
+    def _add_words(self, words: Sequence[str]) -> None:
         for word in words:
             for term in terms_of(word):
                 self._words.setdefault(term, set()).add(word)
 
 
-def _nearest(
+def _best(
     chunks: FileChunks, words: Sequence[str], path: str, asked: Container[str], weights: Mapping[str, float]
-) -> Near | None:
+) -> DefinitionScore | None:
     wanted = _wanted(words, asked, weights)
     if not wanted:
         return None
@@ -75,7 +75,9 @@ def _nearest(
     if not scored:
         return None
     scored.sort()
-    return Near(sum(-score * share for (score, _), share in zip(scored, SHARES, strict=False)), scored[0][1])
+    return DefinitionScore(
+        sum(-score * share for (score, _), share in zip(scored, SHARES, strict=False)), scored[0][1]
+    )
 
 
 def _wanted(

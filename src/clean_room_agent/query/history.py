@@ -1,4 +1,4 @@
-"""What past commits say of the files that they touched: their messages, and what changed together."""
+"""Past commits as evidence for files: whose messages are like the task, and what changed together."""
 
 import json
 import math
@@ -12,89 +12,84 @@ from clean_room_agent.db.curated.history import list_said, read_message
 from clean_room_agent.db.rows import Connection
 
 MAX_COMMITS = 300
-"""The newest of a file's commits that are heard."""
+"""Of one file, the newest, whose messages count for it."""
 NEAREST = 100
 """Commits nearest to a task that vote for their files."""
 SHARPNESS = 3
 """The power of a commit's nearness, relative to the nearest one's."""
 K1, B = 1.2, 0.75
 SEEDS = 15
-"""Files, best first, whose companions are looked up."""
+"""Files, best first, of which it is looked up what changed with them."""
 DAY = 86_400
 VOTE_HALF_LIFE_DAYS = 1500
-COMPANY_HALF_LIFE_DAYS = 730
+CO_CHANGE_HALF_LIFE_DAYS = 730
 NUMBER = re.compile(r"\d+")
 
 
 @dataclass(slots=True)
 class Vote:
-    """What speaks for one file."""
+    """The votes for one file, added up."""
 
     weight: float = 0.0
     strongest: float = 0.0
     source: int = 0
-    """What spoke the loudest: a commit's position, or a file's id."""
-    voices: int = 0
+    """Of the strongest vote: a commit's position, or a file's id."""
+    count: int = 0
 
     def add(self, weight: float, source: int) -> None:
-        """One voice more."""
+        """One more vote is counted."""
         self.weight += weight
-        self.voices += 1
-        if weight > self.strongest or self.voices == 1:
+        self.count += 1
+        if weight > self.strongest or self.count == 1:
             self.strongest, self.source = weight, source
 
 
-class Past:
-    """The messages of one state of the index; a commit of n files counts 1/sqrt(n) for each."""
+class CommitHistory:
+    """The commits of one state of the index, by position, newest first; one of n files counts 1/sqrt(n) for each."""
 
-    def __init__(self, conn: Connection, *, unheard: int = 0) -> None:
-        """`unheard`: so many of the newest commits are left out, as if they had not been made."""
+    def __init__(self, conn: Connection, *, skip_newest: int = 0) -> None:
+        """`skip_newest`: so many of the newest commits are left out, as if they had not been made."""
         self._conn = conn
-        said = list(list_said(conn))[unheard:]
-        self._ids = [commit.id for commit in said]
-        self._text = "\n".join(commit.terms for commit in said)
-        self._starts = list(accumulate((len(commit.terms) + 1 for commit in said), initial=0))[:-1]
-        self._files = [commit.file_ids for commit in said]
-        self._shares = [max(commit.files_changed, 1) ** -0.5 for commit in said]
-        self._sizes = [commit.terms.count(":") for commit in said]
-        newest = max((commit.seconds for commit in said), default=0)
-        self._ages = [max(newest - commit.seconds, 0) / DAY for commit in said]
-        self._heard: list[list[int]] = []
+        commits = list(list_said(conn))[skip_newest:]
+        self._ids = [commit.id for commit in commits]
+        self._text = "\n".join(commit.terms for commit in commits)
+        self._starts = list(accumulate((len(commit.terms) + 1 for commit in commits), initial=0))[:-1]
+        self._files = [commit.file_ids for commit in commits]
+        self._shares = [max(commit.files_changed, 1) ** -0.5 for commit in commits]
+        self._sizes = [commit.terms.count(":") for commit in commits]
+        newest = max((commit.seconds for commit in commits), default=0)
+        self._ages = [max(newest - commit.seconds, 0) / DAY for commit in commits]
+        self._counted: list[list[int]] = []
         self._of_file: dict[int, list[int]] = {}
         self._lengths: dict[int, float] = {}
         for position, file_ids in enumerate(self._files):
-            heard = []
+            counted = []
             length = self._shares[position] * self._sizes[position]
             for file_id in file_ids:
-                commits = self._of_file.setdefault(file_id, [])
-                commits.append(position)
-                if len(commits) <= MAX_COMMITS:
-                    heard.append(file_id)
+                positions = self._of_file.setdefault(file_id, [])
+                positions.append(position)
+                if len(positions) <= MAX_COMMITS:
+                    counted.append(file_id)
                     self._lengths[file_id] = self._lengths.get(file_id, 0.0) + length
-            self._heard.append(heard)
+            self._counted.append(counted)
         self._found: dict[str, list[tuple[int, int]]] = {}
         self._mentions: dict[str, dict[int, float]] = {}
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no history to hear."""
-        return not self._ids
-
     def length(self, file_id: int) -> float:
-        """The weighted number of terms that were said of a file."""
+        """How many terms the messages of a file's commits have, weighted."""
         return self._lengths.get(file_id, 0.0)
 
     def mean_length(self, files: int) -> float:
-        """The mean of `length` over so many files, those of which nothing was said included."""
+        """The mean of `length` over so many files, those without commits included."""
         return sum(self._lengths[file_id] for file_id in sorted(self._lengths)) / max(files, 1)
 
     def mentions(self, term: str) -> Mapping[int, float]:
-        """How often the term was said of each file, weighted."""
+        """How often the term stands in the messages of each file's commits, weighted."""
         found = self._mentions.get(term)
         if found is None:
             found = self._mentions[term] = {}
             for position, times in self._find(term):
-                for file_id in self._heard[position]:
+                for file_id in self._counted[position]:
                     found[file_id] = found.get(file_id, 0.0) + self._shares[position] * times
         return found
 
@@ -116,12 +111,12 @@ class Past:
         votes: dict[int, Vote] = {}
         for position in nearest:
             nearness = (scores[position] / scores[nearest[0]]) ** SHARPNESS
-            voice = nearness * 2 ** (-self._ages[position] / VOTE_HALF_LIFE_DAYS) * self._shares[position]
+            weight = nearness * 2 ** (-self._ages[position] / VOTE_HALF_LIFE_DAYS) * self._shares[position]
             for file_id in self._files[position]:
-                votes.setdefault(file_id, Vote()).add(voice, position)
+                votes.setdefault(file_id, Vote()).add(weight, position)
         return votes
 
-    def companions(self, scores: Mapping[int, float]) -> dict[int, Vote]:
+    def co_changed(self, scores: Mapping[int, float]) -> dict[int, Vote]:
         """The files that changed together with the best of these, by how good those are, how lately and how exclusively."""
         best = sorted(scores, key=lambda file_id: (-scores[file_id], file_id))[:SEEDS]
         votes: dict[int, Vote] = {}
@@ -131,10 +126,10 @@ class Past:
                 together = self._files[position]
                 if len(together) > 1:
                     others = self._shares[position] ** -2 - 1
-                    voice = weight * 2 ** (-self._ages[position] / COMPANY_HALF_LIFE_DAYS) / others
+                    share = weight * 2 ** (-self._ages[position] / CO_CHANGE_HALF_LIFE_DAYS) / others
                     for file_id in together:
                         if file_id != seed:
-                            votes.setdefault(file_id, Vote()).add(voice, seed)
+                            votes.setdefault(file_id, Vote()).add(share, seed)
         return votes
 
     def commit(self, position: int) -> tuple[str, str]:

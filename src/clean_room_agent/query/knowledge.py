@@ -22,15 +22,15 @@ from clean_room_agent.db.curated.prose import CommentRow, DocstringRow
 from clean_room_agent.db.curated.reexports import ReexportRow
 from clean_room_agent.db.curated.symbols import NeighborRow, SymbolRow
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.query.question import Question
 from clean_room_agent.query.ranking import Ranking, SearchHit
+from clean_room_agent.query.search_query import SearchQuery
 
 RECENT_COMMITS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileContext:
-    """All that is known of one file, each list in the order of its own question."""
+    """All that is known of one file, each list in the order of its own query."""
 
     file: FileRow
     symbols: tuple[SymbolRow, ...]
@@ -237,15 +237,15 @@ class KnowledgeBase:
         """The adapter deployed last for a prompt, while it is active."""
         return metadata.get_active_adapter(self._conn, stage_name)
 
-    def rank(self, question: Question, *, limit: int) -> tuple[SearchHit, ...]:
-        """The files that the question is most likely about, the best first, then by path.
+    def rank(self, query: SearchQuery, *, limit: int) -> tuple[SearchHit, ...]:
+        """The files that the query is most likely about, the best first, then by path.
 
         What it needs of the index is read once for each state of the index.
         """
         seen = index_state.seen_changes(self._conn)
         if self._ranking is None or self._ranked != seen:
             self._ranking, self._ranked = Ranking(self._conn), seen
-        return self._ranking.rank(question, limit=limit)
+        return self._ranking.rank(query, limit=limit)
 
 
 def _ends_with(qualified: str, name: str) -> bool:

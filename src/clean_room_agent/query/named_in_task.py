@@ -1,4 +1,4 @@
-"""What a task says outright: files and definitions by name, and the part of the project that its first line begins with."""
+"""Files that a task names: by their name, by what they define, by the scope before its first line (`fix(cart): …`)."""
 
 import math
 import re
@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from clean_room_agent.db.curated import symbols
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.indexer.terms import parts_of, stem
-from clean_room_agent.query.question import Question
+from clean_room_agent.query.search_query import SearchQuery
 
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 SCOPE = re.compile(r"\s*(?:[A-Za-z]+\(([^)\n]{1,60})\)!?:|\[?([\w./-]{2,40})\]?:\s)")
@@ -42,8 +42,8 @@ SCOPE_IN_PART = 0.7
 SHORTEST_STEM = 3
 
 
-class Names:
-    """The names of one state of the index."""
+class NameIndex:
+    """The names of files and definitions in one state of the index."""
 
     def __init__(self, conn: Connection, paths: Mapping[int, str]) -> None:
         self._conn = conn
@@ -64,19 +64,19 @@ class Names:
                     found[file_id] = weight, word
         return found
 
-    def defining(self, question: Question) -> dict[int, tuple[float, str]]:
-        """The files that define what the question names: more for a name that few define; and the rarest name."""
+    def defining(self, query: SearchQuery) -> dict[int, tuple[float, str]]:
+        """The files that define what the query names: more for a name that few define; and the rarest name."""
         found: dict[int, tuple[float, str]] = {}
         best: dict[int, float] = {}
-        for name in _plain_names(question.names):
+        for name in _plain_names(query.names):
             holders = [one for one in symbols.files_defining(self._conn, name) if one in self._paths]
             if holders:
                 gain = math.log(1 + len(self._paths) / len(holders)) / math.sqrt(len(holders))
                 for file_id in holders:
-                    total, spoken = found.get(file_id, (0.0, ""))
+                    total, rarest = found.get(file_id, (0.0, ""))
                     if gain > best.get(file_id, 0.0):
-                        best[file_id], spoken = gain, name
-                    found[file_id] = total + gain, spoken
+                        best[file_id], rarest = gain, name
+                    found[file_id] = total + gain, rarest
         return found
 
     def in_scope(self, text: str) -> dict[int, tuple[float, str]]:

@@ -1,7 +1,26 @@
 """The order of a repository's files by how likely a task is to be about them, with reasons.
 
-Words are the backbone (fields, definitions, past messages); names, scope and shared changes add to them. Each signal
-counts a share of its weight, and the shares are added up; files of a kind that the task does not ask for count a part.
+Each kind of evidence is a signal. Of a signal, a file gets its share of the best file's value; the shares times their
+weights are added up, and files of a kind that the task does not ask for count a part of that.
+
+An example: the query `split` over three files that came with one commit, whose message says nothing of it.
+
+    pay/bill.py    def split(cents):       pay/tip.py    def tip(bill):       docs/bill.md    How a bill is split.
+                       return cents                          return bill
+
+- `fields`: two of three files hold the term, so its idf is ln(1 + (3 - 2 + 0.5)/(2 + 0.5)) = 0.470; standing in the
+  first line, it weighs 2. pay/bill.py has it once among its symbols (weight 3) and once in its body, whose 5 words,
+  where the mean is 4, bring it down to 1/(0.4 + 0.6 * 5/4) = 0.870: x = 3.870 gives 2 * 0.470 * x/(x + 8) = 0.306.
+  docs/bill.md has it once in a body of 2 words: x = 1/(0.4 + 0.6 * 2/4) = 1.429 gives 0.142. Shares: 1 and 0.465.
+- `definitions`: of the code files found, only pay/bill.py defines something that holds the term. Share: 1.
+- `co_change`: the other two changed together with pay/bill.py, the best code file by its fields. Shares: 1 and 1.
+
+    file          fields  definitions  co_change    score
+    pay/bill.py   1       1            0            2 * 1 + 1 * 1             = 3.000
+    pay/tip.py    0       0            1            0.7 * 1                   = 0.700
+    docs/bill.md  0.465   0            1            0.3 * (2 * 0.465 + 0.7)   = 0.489
+
+The first factor of docs/bill.md is what documentation counts where the task does not ask for any.
 """
 
 import heapq
@@ -11,12 +30,12 @@ from dataclasses import dataclass
 from clean_room_agent.db.curated import files
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.query import signals
-from clean_room_agent.query.chunk_scores import Chunks
-from clean_room_agent.query.fields import Fields
+from clean_room_agent.query.chunk_scores import ChunkScores
+from clean_room_agent.query.field_scores import FieldScores
 from clean_room_agent.query.file_kinds import FileKind, kind_of
-from clean_room_agent.query.history import Past
-from clean_room_agent.query.named_in_task import Names
-from clean_room_agent.query.question import Question
+from clean_room_agent.query.history import CommitHistory
+from clean_room_agent.query.named_in_task import NameIndex
+from clean_room_agent.query.search_query import SearchQuery
 from clean_room_agent.query.signals import Signal
 
 WEIGHTS: Mapping[str, float] = {
@@ -27,17 +46,17 @@ WEIGHTS: Mapping[str, float] = {
     "path": 2.0,
     "name": 1.0,
     "scope": 2.0,
-    "company": 0.7,
+    "co_change": 0.7,
 }
-"""What each signal counts at most."""
+"""What a share of 1 counts, by signal."""
 KIND_WEIGHTS: Mapping[FileKind, float] = {"code": 1.0, "test": 0.1, "side": 0.3}
-"""What a file counts of a kind that the task does not ask for."""
+"""What the score of a file is multiplied by, where the task does not ask for its kind."""
 TERMS = 20
-"""Terms of a question that are looked for in files, those that tell most."""
+"""Terms of a query that are looked for in files: those that tell files apart best."""
 READ_FILES = 16
-"""Files, the best by their fields, whose definitions are looked at."""
+"""Files whose definitions are scored: the best by their fields."""
 REASONED = 100
-"""Files, best first, that get reasons."""
+"""Files that get reasons, best first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,28 +66,30 @@ class SearchHit:
     path: str
     file_id: int
     score: float
-    """Comparable within one question only; at most the sum of `WEIGHTS`."""
+    """Comparable within one query only; at most the sum of `WEIGHTS`."""
     reasons: tuple[str, ...]
-    """What speaks for it, the strongest first."""
+    """The evidence for it, the strongest first."""
 
 
 class Ranking:
     """Ranks the files of one state of the index."""
 
-    def __init__(self, conn: Connection, *, unheard: int = 0) -> None:
-        """`unheard`: so many of the newest commits are not heard, for measuring with their messages as tasks."""
+    def __init__(self, conn: Connection, *, skip_newest: int = 0) -> None:
+        """`skip_newest`: so many of the newest commits are left out, so that their messages can serve as tasks when the ranking
+        is measured.
+        """
         self._conn = conn
         self._paths = {file.id: file.path for file in files.list_files(conn)}
         self._kinds = {file_id: kind_of(path) for file_id, path in self._paths.items()}
-        self._past = Past(conn, unheard=unheard)
-        self._fields = Fields(conn, self._past)
-        self._names = Names(conn, self._paths)
-        self._chunks = Chunks(conn)
+        self._history = CommitHistory(conn, skip_newest=skip_newest)
+        self._fields = FieldScores(conn, self._history)
+        self._names = NameIndex(conn, self._paths)
+        self._chunks = ChunkScores(conn)
 
-    def rank(self, question: Question, *, limit: int) -> tuple[SearchHit, ...]:
-        """The first `limit` files for which anything speaks, the best first, then by path."""
-        found = self.find(question)
-        wanted = {kind: 1.0 if kind in question.wanted else weight for kind, weight in KIND_WEIGHTS.items()}
+    def rank(self, query: SearchQuery, *, limit: int) -> tuple[SearchHit, ...]:
+        """The first `limit` files for which there is any evidence, the best first, then by path."""
+        found = self.find(query)
+        wanted = {kind: 1.0 if kind in query.wanted else weight for kind, weight in KIND_WEIGHTS.items()}
         scores: dict[int, float] = {}
         for signal in found:
             weight = WEIGHTS[signal.name] / signal.top
@@ -87,11 +108,11 @@ class Ranking:
             for place, file_id in enumerate(best)
         )
 
-    def find(self, question: Question) -> tuple[Signal, ...]:
-        """All that speaks for files, in the order of `WEIGHTS`."""
-        weights = self._telling(question)
-        terms = {term: self._fields.gains(term, question.terms[term]) for term in weights}
-        by_fields = signals.by_fields(self._fields, question, terms)
+    def find(self, query: SearchQuery) -> tuple[Signal, ...]:
+        """The evidence for files, in the order of `WEIGHTS`."""
+        weights = self._distinctive_terms(query)
+        terms = {term: self._fields.gains(term, query.terms[term]) for term in weights}
+        by_fields = signals.by_fields(self._fields, query, terms)
         likely = {
             file_id: value for file_id, value in by_fields.values.items() if self._kinds[file_id] != "side"
         }
@@ -100,26 +121,26 @@ class Ranking:
             likely,
             key=lambda file_id: (-likely[file_id] * KIND_WEIGHTS[self._kinds[file_id]], file_id),
         )
-        near = self._chunks.near({file_id: self._paths[file_id] for file_id in read}, weights)
-        named = {file_id: (1.0, "") for file_id, path in self._paths.items() if path in question.paths}
-        scope, names = self._names.in_scope(question.text), self._names.mentioned(question.text)
+        by_definition = self._chunks.score({file_id: self._paths[file_id] for file_id in read}, weights)
+        named = {file_id: (1.0, "") for file_id, path in self._paths.items() if path in query.paths}
+        scope, names = self._names.in_scope(query.text), self._names.mentioned(query.text)
         return (
             by_fields,
-            signals.by_definitions(self._conn, near),
-            signals.by_messages(self._past, self._past.votes(question.terms)),
-            signals.by_symbols(self._names.defining(question)),
+            signals.by_definitions(self._conn, by_definition),
+            signals.by_messages(self._history, self._history.votes(query.terms)),
+            signals.by_symbols(self._names.defining(query)),
             signals.named("path", named, "named by the task"),
             signals.named("name", names, "the task says {!r}"),
             signals.named("scope", scope, "the task begins with the scope {!r}"),
-            signals.by_company(self._paths, self._past.companions(likely)),
+            signals.by_co_change(self._paths, self._history.co_changed(likely)),
         )
 
-    def _telling(self, question: Question) -> dict[str, float]:
-        """The terms that tell files apart best, with their weight and rarity in one, by term."""
+    def _distinctive_terms(self, query: SearchQuery) -> dict[str, float]:
+        """The terms that tell files apart best, with their weight times their rarity, by term."""
         weights = {
             term: weight * self._fields.rarity(term)
-            for term, weight in question.terms.items()
-            if self._fields.is_telling(term)
+            for term, weight in query.terms.items()
+            if self._fields.is_distinctive(term)
         }
         best = heapq.nsmallest(TERMS, weights, key=lambda term: (-weights[term], term))
         return {term: weights[term] for term in sorted(best)}

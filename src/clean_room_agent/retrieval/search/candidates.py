@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.query.file_kinds import FileKind, is_side_file, is_test_file, kind_of
-from clean_room_agent.query.question import Question
 from clean_room_agent.query.ranking import KIND_WEIGHTS
+from clean_room_agent.query.search_query import SearchQuery
 from clean_room_agent.query.signals import TOGETHER
 from clean_room_agent.retrieval.search.failing_tests import file_of_test, find_tests
 from clean_room_agent.retrieval.search.mentions import WORD, unique
@@ -111,10 +111,10 @@ def find_candidates(
     request: ContextRequest, query: TaskQuery, source: RepositorySource
 ) -> tuple[tuple[Candidate, ...], tuple[Decision, ...]]:
     """The files that may matter, those of tier 0 first, then by score and path; and what was left out on the way."""
-    question = _question(request, query)
-    pool = _Pool(source, question.wanted)
+    search = _search_query(request, query)
+    pool = _Pool(source, search.wanted)
     decisions = _add_planned(request, pool, source)
-    for hit in source.kb.rank(question, limit=RANKED):
+    for hit in source.kb.rank(search, limit=RANKED):
         pool.add(hit.path, tier=4, reason="", ranked=hit.score)
         pool.files[hit.path].reasons.extend(hit.reasons)
     _add_named(query, pool, source)
@@ -134,7 +134,7 @@ def find_candidates(
 
 def search_terms(request: ContextRequest, query: TaskQuery) -> Mapping[str, float]:
     """Weighted terms of the request, and of what the analysis adds to it."""
-    return _question(request, query).terms
+    return _search_query(request, query).terms
 
 
 def asks_for_tests(query: TaskQuery) -> bool:
@@ -142,11 +142,11 @@ def asks_for_tests(query: TaskQuery) -> bool:
     return query.kind == "test" or any(is_test_file(named) for named in query.paths)
 
 
-def _question(request: ContextRequest, query: TaskQuery) -> Question:
+def _search_query(request: ContextRequest, query: TaskQuery) -> SearchQuery:
     wanted: set[FileKind] = {"test"} if asks_for_tests(query) else set()
     if query.kind == "docs" or any(is_side_file(named) for named in query.paths):
         wanted.add("side")
-    return Question(
+    return SearchQuery(
         text=request.task,
         added=" ".join((*query.keywords, *query.symbols, *request.symbols, *_said(query.error_messages))),
         names=unique((*query.identifiers, *query.symbols, *request.symbols)),

@@ -1,4 +1,4 @@
-"""Field-weighted BM25 over the index's own postings (Robertson, Zaragoza, Taylor 2004)."""
+"""How well files match a term: field-weighted BM25 over the index's postings (Robertson, Zaragoza, Taylor 2004)."""
 
 import math
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from clean_room_agent.db.curated import postings
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.query.history import Past
+from clean_room_agent.query.history import CommitHistory
 
 FIELD_WEIGHTS = (6.0, 3.0, 1.5, 1.5, 1.0, 0.56)
 """For path, symbols, docstrings, comments, body, history: measured on 460 tasks of five repositories."""
@@ -15,35 +15,35 @@ LENGTH_WEIGHTS = (0.3, 0.0, 0.15, 0.3, 0.6, 0.5)
 FIELDS = (*postings.FIELDS, "history")
 SATURATION = 8.0
 FEW = 50
-"""Files that are scored soon, however little a word says of them."""
+"""Where no more files hold a term, it tells files apart whatever their share."""
 
 
 @dataclass(frozen=True, slots=True)
 class TermGains:
-    """What one term does for the files that hold it."""
+    """What one term adds to the scores of the files that hold it."""
 
     gains: Mapping[int, float]
     """File id -> what the term adds to the file's score."""
     counts: Mapping[int, tuple[int, ...]]
-    """File id -> how often it stands in each field of the contents, where that is not the body alone."""
-    said: Mapping[int, float]
-    """File id -> how often past commits said it."""
+    """File id -> how often the term stands in each field of the contents, where that is not the body alone."""
+    in_messages: Mapping[int, float]
+    """File id -> how often it stands in the messages of the file's commits."""
 
 
-class Fields:
-    """Scores files for one state of the index by the words in their fields, the past among them."""
+class FieldScores:
+    """Scores files by the words in their fields, of which the messages of past commits are one; for one state of the index."""
 
-    def __init__(self, conn: Connection, past: Past) -> None:
+    def __init__(self, conn: Connection, history: CommitHistory) -> None:
         self._postings = postings.Postings(conn)
-        self._past = past
+        self._history = history
         lengths = postings.read_lengths(conn)
         self.files = len(lengths.by_file)
-        mean = (*lengths.mean, past.mean_length(self.files))
+        mean = (*lengths.mean, history.mean_length(self.files))
         self._norms = {
             file_id: tuple(
                 weight / (1 - b + b * length / average) if average else weight
                 for weight, b, length, average in zip(
-                    FIELD_WEIGHTS, LENGTH_WEIGHTS, (*values, past.length(file_id)), mean, strict=True
+                    FIELD_WEIGHTS, LENGTH_WEIGHTS, (*values, history.length(file_id)), mean, strict=True
                 )
             )
             for file_id, values in lengths.by_file.items()
@@ -54,12 +54,12 @@ class Fields:
         count = self._postings.count(term)
         return _idf(self.files, count) if count else 0.0
 
-    def is_telling(self, term: str) -> bool:
+    def is_distinctive(self, term: str) -> bool:
         """Whether the term tells files apart: no more than half of them hold it, where they are many."""
         return self._postings.count(term) <= max(self.files // 2, FEW)
 
     def gains(self, term: str, weight: float) -> TermGains:
-        """What the term, of this weight, does for each file that holds it."""
+        """What the term, of this weight, adds for each file that holds it."""
         norms = self._norms
         totals: dict[int, float] = {}
         counts: dict[int, tuple[int, ...]] = {}
@@ -72,19 +72,19 @@ class Fields:
                     counts[file_id] = path, symbols, docstrings, comments, body
                 else:
                     totals[file_id] = b * body
-        said = self._past.mentions(term)
-        for file_id, times in said.items():
+        in_messages = self._history.mentions(term)
+        for file_id, times in in_messages.items():
             if file_id in norms:
                 totals[file_id] = totals.get(file_id, 0.0) + norms[file_id][-1] * times
         gain = weight * _idf(self.files, len(totals))
         gains = {file_id: gain * total / (total + SATURATION) for file_id, total in totals.items()}
-        return TermGains(gains, counts, said)
+        return TermGains(gains, counts, in_messages)
 
     def holders(self, term: TermGains, file_id: int) -> tuple[str, ...]:
         """The fields of the file that hold the term, the weightiest first."""
-        said = term.said.get(file_id, 0.0)
-        only_body = (0, 0, 0, 0, int(file_id in term.gains and not said))
-        counts = (*term.counts.get(file_id, only_body), said)
+        in_messages = term.in_messages.get(file_id, 0.0)
+        only_body = (0, 0, 0, 0, int(file_id in term.gains and not in_messages))
+        counts = (*term.counts.get(file_id, only_body), in_messages)
         shares = (norm * count for norm, count in zip(self._norms[file_id], counts, strict=True))
         held = sorted((-share, name) for share, name in zip(shares, FIELDS, strict=True) if share > 0)
         return tuple(name for _, name in held)

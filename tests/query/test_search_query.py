@@ -1,7 +1,7 @@
 import pytest
 
 from clean_room_agent.indexer.terms import terms_of
-from clean_room_agent.query.terms import query_terms, spoken_terms
+from clean_room_agent.query.search_query import query_terms, surface_forms
 
 
 def test_the_first_line_weighs_twice_and_repeats_are_damped() -> None:
@@ -20,7 +20,7 @@ def test_terms_are_sorted_so_that_sums_do_not_depend_on_hashing() -> None:
 
 
 def test_terms_are_called_what_the_text_calls_them() -> None:
-    spoken = spoken_terms("Ways to parse_reply: parsing replies")
+    spoken = surface_forms("Ways to parse_reply: parsing replies")
     assert spoken["parse_reply"] == "parse_reply"
     assert spoken[next(iter(terms_of("ways")))] == "ways"
     assert spoken[next(iter(terms_of("replies")))] == "reply"
