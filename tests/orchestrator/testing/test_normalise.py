@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name, strip_escapes
+from clean_room_agent.orchestrator.testing.normalise import (
+    MOST_LINES,
+    first_and_last_lines,
+    normalise,
+    normalise_name,
+    strip_escapes,
+)
 
 ROOTS = (Path("/cache/cra/w1"), Path("/home/u/repo"))
 
@@ -76,3 +82,11 @@ def test_the_end_of_a_word_may_be_a_temporary_folder() -> None:
     assert normalise("x=/tmp/pytest-of-me/pytest-3/a", []) == "x=<tmp>/a"
     assert normalise("/tmp/pytest-of-me/pytest-3/a", []) == "<tmp>/a"
     assert normalise("(/usr/lib/python3.11/site-packages/x.py)", []) == "(site-packages/x.py)"
+
+
+def test_of_a_very_long_output_the_first_and_the_last_lines_are_looked_at() -> None:
+    lines = [f"line {number}" for number in range(2 * MOST_LINES + 3)]
+    kept = first_and_last_lines("\n".join(lines)).split("\n")
+    assert kept == [*lines[:MOST_LINES], "[... 3 lines left out ...]", *lines[-MOST_LINES:]]
+    whole = "\n".join(lines[:-3])
+    assert first_and_last_lines(whole) == whole

@@ -8,6 +8,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+MOST_LINES = 1000
+"""Lines at the beginning of an output, and at its end, that are looked at: normalising a megabyte takes a quarter of a second."""
 ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)"  # OSC, DCS and other strings
@@ -79,6 +81,18 @@ def normalise(text: str, roots: Sequence[Path]) -> str:
     for pattern, replacement in REPLACEMENTS:
         plain = pattern.sub(replacement, plain)
     return plain
+
+
+def first_and_last_lines(text: str) -> str:
+    """A very long text's first and last lines, the cut marked; any other text as it is.
+
+    Lines are counted, and not characters: two runs of the same code print as many.
+    """
+    lines = text.split("\n")
+    if len(lines) <= 2 * MOST_LINES:
+        return text
+    left_out = len(lines) - 2 * MOST_LINES
+    return "\n".join([*lines[:MOST_LINES], f"[... {left_out} lines left out ...]", *lines[-MOST_LINES:]])
 
 
 def normalise_name(name: str, roots: Sequence[Path]) -> str:

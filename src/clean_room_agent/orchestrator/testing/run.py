@@ -16,6 +16,7 @@ from clean_room_agent.orchestrator.testing.failure_reports import (
 )
 from clean_room_agent.orchestrator.testing.guard_watch import Watched, clear, read_watched
 from clean_room_agent.orchestrator.testing.normalise import (
+    first_and_last_lines,
     normalise,
     normalise_name,
     relative_paths,
@@ -178,7 +179,7 @@ def _settle(
     command: str, done: proc.Completed, output: str, reading: Reading, roots: Sequence[Path]
 ) -> TestRun:
     outcomes = merge((normalise_name(name, roots), outcome) for name, outcome in reading.outcomes.items())
-    shown = normalise(output, roots)
+    shown = normalise(first_and_last_lines(output), roots)
 
     tree = SourceTree(roots[0])
     ordered = sorted(reading.failures, key=_order)
@@ -218,4 +219,4 @@ def _excerpt(text: str) -> str:
     if len(text) <= EXCERPT_BOUND:
         return text
     half = EXCERPT_BOUND // 2
-    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
+    return f"{text[:half]}\n[... the middle left out ...]\n{text[-half:]}"
