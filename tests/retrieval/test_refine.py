@@ -118,9 +118,6 @@ def test_the_merge_is_on_record_under_its_own_name(make: Make) -> None:
     call = world.transport.requests[-1]
     assert call.identity.item == "refinement_merge:0"
     assert "NameError: task_3" in call.prompt
-    kept = world.session.for_pass(RETRY).get_state("refinement_request")
-    assert isinstance(kept, dict)
-    assert kept["missing_symbols"] == ["task_3"]
 
 
 def test_a_second_refinement_goes_on_from_the_first(make: Make) -> None:

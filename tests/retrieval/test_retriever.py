@@ -348,7 +348,7 @@ def test_the_session_keeps_what_a_refinement_needs(make: Make) -> None:
     request = context_request(files=("shop/cart.py",))
     world.retriever().retrieve(request)
     keys = world.session.for_pass(request.pass_id).list_keys()
-    assert keys == ("final_context", "stage_outputs", "stage_progress", "task_query", "to_change")
+    assert keys == ("final_context", "stage_outputs", "task_query", "to_change")
 
 
 def test_what_a_planner_was_shown_to_change_is_shown_to_who_does_it(make: Make) -> None:

@@ -78,9 +78,7 @@ For any line of an accepted diff: `orchestrator_runs` → `orchestrator_passes` 
 
 ## Keys of a session
 
-`stage_outputs`, `stage_progress`, `final_context`, `task_query`, `refinement_request`, `attempt_summary`,
-`retry_context`, `plan_artifact`; for orchestrated runs `meta_plan`, `part_plan:<part>`, `step_result:<part>:<step>`,
-`adjustment:<part>:after_<step>`, `orchestrator_progress`, `cumulative_diff`, `seconds_used`, and `done:<what>`: finished
+`stage_outputs`, `final_context`, `task_query`, `to_change`; for orchestrated runs `verdicts`, `seconds_used`, and `done:<what>`: finished
 work that a resumed run does not do again ([pipeline.md](pipeline.md)). The keys of a pass inside an orchestrated run are
 written `<pass id>/<key>`.
 """

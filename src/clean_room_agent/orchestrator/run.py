@@ -139,5 +139,3 @@ class Run:
             parts_done=plan.parts_done,
             steps_done=len(plan.done),
         )
-        at = self.commits.head
-        self.journal.session.set_state("orchestrator_progress", {"head": at, "steps": len(plan.done)})

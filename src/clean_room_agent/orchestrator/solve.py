@@ -69,7 +69,6 @@ def _follow(run: Run, plan: PartPlan) -> None:
 def _walk(run: Run, meta: MetaPlan | None) -> None:
     if meta is None:
         return
-    run.journal.session.set_state("meta_plan", meta.model_dump(mode="json"))
     run.progress.plan.total_parts = len(meta.parts)
     run.progress.plan.files.update(path for part in meta.parts for path in part.affected_files)
     run.report_progress()
@@ -200,11 +199,8 @@ def _try_step(run: Run, job: StepJob) -> StepEnd:
     run.progress.plan.done.append(
         StepDone(part_id=job.part.id, step=job.step, commit=end.accepted.change.commit)
     )
-    key = f"step_result:{job.part.id}:{job.step.id}"
-    run.journal.session.set_state(key, {"commit": end.accepted.change.commit, "detail": end.accepted.detail})
     if not run.journal.behind:
         run.commits.keep_head()
-    run.journal.session.set_state("cumulative_diff", run.commits.diff(run.commits.base, run.commits.head))
     run.report_progress()
     return end
 
@@ -232,11 +228,9 @@ def _give_up(run: Run, part: Part, step: PlanStep, end: StepEnd, *, replan: bool
             replan=replan,
         )
     )
-    run.journal.session.set_state(f"step_result:{part.id}:{step.id}", {"commit": "", "detail": end.why})
 
 
 def _note_planned(run: Run, plan: PartPlan) -> None:
-    run.journal.session.set_state(f"part_plan:{plan.part_id}", plan.model_dump(mode="json"))
     run.progress.plan.files.update(target.path for step in plan.steps for target in step.target_files)
 
 

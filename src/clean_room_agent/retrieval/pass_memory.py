@@ -45,11 +45,6 @@ def remember_query(states: States, query: TaskQuery) -> None:
     states.set_state("task_query", QUERY.dump_python(query, mode="json"))
 
 
-def remember_progress(states: States, done: tuple[str, ...], waiting: tuple[str, ...]) -> None:
-    """Which stages are through, and which are to come."""
-    states.set_state("stage_progress", {"done": done, "waiting": waiting})
-
-
 def remember_outputs(states: States, context: StageContext) -> None:
     """What the stages decided is kept."""
     outputs = StageOutputs(files=context.files, selections=context.selections)
@@ -59,11 +54,6 @@ def remember_outputs(states: States, context: StageContext) -> None:
 def remember_package(states: States, package: ContextPackage) -> None:
     """The package is kept."""
     states.set_state("final_context", PACKAGE.dump_python(package, mode="json"))
-
-
-def remember_refinement(states: States, request: RefinementRequest) -> None:
-    """What a failed attempt asks for is kept."""
-    states.set_state("refinement_request", REQUEST.dump_python(request, mode="json"))
 
 
 def remember_changes(states: States, changes: Collection[tuple[str, str]]) -> None:

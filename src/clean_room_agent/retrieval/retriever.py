@@ -97,13 +97,10 @@ class Retriever:
             files=tuple(entry for entry in candidates if entry.tier <= 1),
             to_change=pass_memory.recall_changes(self._session, self._session.task_id),
         )
-        names = tuple(stage.name for stage in self._stages)
-        pass_memory.remember_progress(states, (), names)
-        for place, stage in enumerate(self._stages, start=1):
+        for stage in self._stages:
             before = len(context.decisions)
             context = stage.run(context, source, analysis.query, judge)
             self._decisions.post(request.pass_id, context.decisions[before:])
-            pass_memory.remember_progress(states, names[:place], names[place:])
         if not context.detail_chosen:
             context = replace(context, selections=_whole_files(context, source))
         if request.mode in {"plan", "implement"}:
@@ -132,7 +129,6 @@ class Retriever:
         """
         source = self._source(request)
         states = self._session.for_pass(request.pass_id)
-        pass_memory.remember_refinement(states, refinement)
         earlier = pass_memory.recall(self._session, request.pass_id)
         judge = self._judge(request, refinement)
         merged = merge_request(

@@ -18,7 +18,6 @@ from clean_room_agent.db.raw.task_runs import TaskRunOutcome, TaskRunRow, append
 from clean_room_agent.db.session import Session
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.orchestrator.budget import Meter
-from clean_room_agent.retrieval import pass_memory
 from clean_room_agent.retrieval.decision_log import DecisionLog
 from clean_room_agent.retrieval.judges import ModelJudge
 from clean_room_agent.retrieval.judgment_header import question_text
@@ -114,7 +113,6 @@ class Pipeline:
         request = ContextRequest(pass_id=self.session.task_id, mode=mode, role="reasoning", task=task)
         window = self.models.window("reasoning")
         query = TaskQuery(task=task)
-        pass_memory.remember_query(self.session, query)
         judge = ModelJudge(
             self.models,
             self.session,
@@ -130,14 +128,10 @@ class Pipeline:
                 Candidate(path=name, file_id=0, tier=4, score=0.0, reasons=()) for name in candidates
             ),
         )
-        names = tuple(stage.name for stage in built)
-        pass_memory.remember_progress(self.session, (), names)
-        for place, stage in enumerate(built, start=1):
+        for stage in built:
             before = len(context.decisions)
             context = stage.run(context, source, query, judge)
             self.decisions.write(request.pass_id, context.decisions[before:])
-            pass_memory.remember_progress(self.session, names[:place], names[place:])
-        pass_memory.remember_outputs(self.session, context)
         return context
 
     def pack(self, context: StageContext) -> ContextPackage:
@@ -176,7 +170,7 @@ class Pipeline:
             )
         self.decisions.write(context.request.pass_id, decisions)
         window = self.models.window(context.request.role)
-        package = ContextPackage(
+        return ContextPackage(
             pass_id=context.request.pass_id,
             task=context.request.task,
             items=tuple(items),
@@ -187,5 +181,3 @@ class Pipeline:
                 used_tokens=context.available_tokens - left,
             ),
         )
-        pass_memory.remember_package(self.session, package)
-        return package

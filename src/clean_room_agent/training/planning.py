@@ -76,7 +76,6 @@ def make_training_plan(
             return Planned(plan=None, plan_id=0, reason=reason, refused=refused, waterfall=waterfall)
         stored = row_of(plan, task_id=plan.task_id, raw=raw, now=pipeline.record.now())
         plan_id = pipeline.record.write(append_training_plan, stored)
-        pipeline.session.set_state("plan_artifact", plan.model_dump(mode="json"))
         outcome.success, outcome.plan, outcome.detail = True, plan.model_dump_json(), f"train {plan.target}"
     return Planned(plan=plan, plan_id=plan_id, reason="", refused=refused, waterfall=waterfall)
 

@@ -43,10 +43,7 @@ def adjust_part(
             current.keep(_adjusted(run, part, (*earlier, newest), left, pass_id))
     if current.end.plan is None:
         return left
-    plan = PlanAdjustment.model_validate_json(current.end.plan)
-    state = plan.model_dump(mode="json")
-    run.journal.session.set_state(f"adjustment:{part.id}:after_{newest.step.id}", state)
-    return plan.revised_steps
+    return PlanAdjustment.model_validate_json(current.end.plan).revised_steps
 
 
 def _adjusted(

@@ -57,7 +57,6 @@ def _plan(run: Run, parts: RunParts) -> PlanMade:
         part_plans=tuple(plans),
     )
     artifact = artifact.model_copy(update={"rationale": _rationale(meta, run.recorder.passes)})
-    run.journal.session.set_state("plan_artifact", artifact.model_dump(mode="json"))
     run.recorder.ended(RunStatus.COMPLETE)
     return PlanMade(plan=artifact)
 

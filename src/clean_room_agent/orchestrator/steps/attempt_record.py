@@ -62,9 +62,6 @@ def record_attempt(run: Run, current: Pass[CheckedAttempt], checked: CheckedAtte
         _validation(run, pass_id, checked),
     )
     detail = attempt.detail
-    run.journal.session.for_pass(pass_id).set_state(
-        "attempt_summary", {"outcome": attempt.outcome.value, "detail": detail, "commit": change.commit}
-    )
     words = detail if attempt.passed else f"{attempt.outcome.value.replace('_', ' ')}: {detail}"
     current.close(PassEnd(success=attempt.passed, detail=words, diff=change.diff or None))
 

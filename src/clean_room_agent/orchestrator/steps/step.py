@@ -60,7 +60,6 @@ def run_step(run: Run, job: StepJob) -> StepEnd:
         history.shown.failed.append(attempt)
         history.seen.append(attempt_seen(attempt, action, missing, candidates=drawn.size))
         action = decide_next(run, job, history, drawn.pass_id)
-        run.journal.session.for_pass(drawn.pass_id).set_state("retry_context", {"feedback": attempt.feedback})
         wanted = action.missing or missing
         if action.kind == "refine" and wanted is not None:
             history.refinements.append(wanted)
