@@ -361,7 +361,7 @@ class Writer:
             detail=detail,
             call_id=call_id,
         )
-        decisions.append_decision(self.conn, row)
+        decisions.append_decisions(self.conn, (row,))
 
     def attempt(self, row_id: int, call_id: int, outcome: AttemptOutcome, *, applied: bool) -> None:
         row = attempts.AttemptRow(

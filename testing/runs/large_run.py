@@ -234,7 +234,7 @@ def _judgment(writer: _Writer, pass_id: str, number: int) -> None:
             call_id=judge,
             probability=writer.rng.random() if judge else None,
         )
-        decisions.append_decision(writer.conn, row)
+        decisions.append_decisions(writer.conn, (row,))
 
 
 def _prompt(writer: _Writer, prompt: Prompt[Any, Any], paths: tuple[str, ...]) -> str:

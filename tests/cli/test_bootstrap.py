@@ -14,7 +14,7 @@ from testing.runs.solving import Project, project_at
 
 from clean_room_agent.app.package_extras import EXTRAS
 from clean_room_agent.db.connection import get_connection
-from clean_room_agent.db.raw.training import list_datasets, list_training_plans
+from clean_room_agent.db.raw.training import TRAINING_DATASETS, TRAINING_PLANS
 from clean_room_agent.training.plan import plan_of
 
 BUDGET = ("--context-window", "16384", "--reserved-tokens", "4096", "--unit-commits", "2")
@@ -54,8 +54,8 @@ def test_a_history_becomes_a_dataset_with_its_rows_in_the_record(history: Path, 
     texts = [path.read_text() for path in Path(told["dataset"]).rglob("*") if path.is_file()]
     assert not any(KEY in text for text in texts)
     with get_connection("raw", repo_path=home.top, read_only=True) as conn:
-        plans = list_training_plans(conn)
-        datasets = [row for plan in plans for row in list_datasets(conn, plan.id)]
+        plans = TRAINING_PLANS.select(conn, "ORDER BY id")
+        datasets = TRAINING_DATASETS.select(conn, "ORDER BY id")
     assert {plan.source for plan in plans} == {"synthetic"}
     assert {row.stage_name for row in datasets} == {entry["stage"] for entry in told["files"]}
     assert all(row.example_count == row.positive_count + row.negative_count for row in datasets)

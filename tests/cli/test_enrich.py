@@ -19,7 +19,7 @@ from testing.servers.ollama_server import OllamaServer
 
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.calls import CALLS, READINGS
-from clean_room_agent.db.raw.enrichment import EnrichmentRow, list_enrichments
+from clean_room_agent.db.raw.enrichment import ENRICHMENT_OUTPUTS, EnrichmentRow
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
 from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.workspace import Workspace, hold
@@ -44,7 +44,7 @@ def enrich(
 
 def outputs(till: Project) -> tuple[EnrichmentRow, ...]:
     with contextlib.closing(connect_file("raw", Workspace(repo=till.top).raw, read_only=True)) as conn:
-        return list_enrichments(conn)
+        return ENRICHMENT_OUTPUTS.select(conn, "ORDER BY path, id")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,8 @@ from testing.repositories import write
 from testing.runs.solving import Project
 
 from clean_room_agent.db.connection import connect_file
-from clean_room_agent.db.raw.index_runs import list_generated, list_index_runs
+from clean_room_agent.db.raw.events import EVENTS
+from clean_room_agent.db.raw.index_runs import GENERATED
 from clean_room_agent.workspace import Workspace
 
 
@@ -126,5 +127,5 @@ def test_folders_that_tools_made_are_left_out_named_and_recorded(till: Project) 
     answer = json.loads(till.cra("index", "--json").out)
     assert answer["generated"] == [{"path": ".venv", "what": "a Python environment"}]
     with contextlib.closing(connect_file("raw", Workspace(repo=till.top).raw, read_only=True)) as conn:
-        kept = [list_generated(conn, row.id) for row in list_index_runs(conn)]
-    assert kept == [((".venv", "a Python environment"),)] * 2
+        kept = [event.detail for event in EVENTS.select(conn, "WHERE kind = ?", (GENERATED,))]
+    assert [json.loads(detail) for detail in kept] == [[[".venv", "a Python environment"]]] * 2

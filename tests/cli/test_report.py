@@ -22,7 +22,7 @@ from clean_room_agent.cli.display import CONTROL
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call, list_calls
-from clean_room_agent.db.raw.decisions import DecisionRow, append_decision
+from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions
 from clean_room_agent.db.raw.events import EventRow, append_event
 from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
 from clean_room_agent.db.raw.task_runs import append_task_run
@@ -207,7 +207,7 @@ def test_whatever_the_record_holds_is_text_on_the_page(top: Path, tmp_path: Path
             path=name,
             call_id=None,
         )
-        append_decision(conn, row)
+        append_decisions(conn, (row,))
         append_event(conn, EventRow(task_id=TASK, kind=name, detail=name, timestamp=NOW))
     page = written(top, tmp_path / "page.html", TASK)
     assert [tag for tag, _ in page.tags].count("script") == 1

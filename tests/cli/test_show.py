@@ -14,7 +14,7 @@ from tests.report.scripted_solve import LINE, SECOND_TRY, solve_sample
 from clean_room_agent.cli.main import run as cra
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import append_call
-from clean_room_agent.db.raw.decisions import DecisionRow, append_decision
+from clean_room_agent.db.raw.decisions import DecisionRow, append_decisions
 from clean_room_agent.db.raw.orchestrator_runs import append_orchestrator_run
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.db.raw.task_runs import TaskRunOutcome, append_task_run, finish_task_run
@@ -309,7 +309,7 @@ def test_a_pass_that_stands_alone_is_shown_as_what_left_it(
             timestamp=NOW,
             path="a.py",
         )
-        append_decision(conn, decided)
+        append_decisions(conn, (decided,))
         outcome = TaskRunOutcome(success=True, total_tokens=0, total_latency_ms=0, completed_at=NOW)
         finish_task_run(conn, row, outcome)
     assert cra(("show", TASK[:8], "--repo", str(top))) == 0

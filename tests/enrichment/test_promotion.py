@@ -12,11 +12,11 @@ from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.curated import files, metadata
 from clean_room_agent.db.curated.metadata import FileMetadataRow
 from clean_room_agent.db.raw.enrichment import (
+    ENRICHMENT_OUTPUTS,
     DescriptionRow,
     EnrichmentRow,
     append_enrichment,
     list_descriptions,
-    list_enrichments,
     mark_promoted,
 )
 from clean_room_agent.enrichment.promotion import promote
@@ -142,4 +142,8 @@ def test_of_several_descriptions_of_one_content_the_newest_is_listed(tmp_path: P
         ids = [append_enrichment(conn, row(*said)) for said in (("x", "1"), ("y", "2"), ("x", "3"))]
         assert [each.purpose for each in list_descriptions(conn)] == ["2", "3"]
         mark_promoted(conn, ids[1:])
-        assert [each.promoted for each in list_enrichments(conn)] == [False, True, True]
+        assert [each.promoted for each in ENRICHMENT_OUTPUTS.select(conn, "ORDER BY path, id")] == [
+            False,
+            True,
+            True,
+        ]

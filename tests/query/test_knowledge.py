@@ -237,7 +237,6 @@ def test_prose_of_a_file_is_read(kb: KnowledgeBase) -> None:
         (True, "Carts."),
         (False, "Holds items."),
     ]
-    assert [one.kind for one in kb.get_comments_for_file(cart)] == ["todo"]
     reasons = kb.get_rationale_comments(cart)
     assert [(one.line, one.is_rationale) for one in reasons] == [(8, True)]
 

@@ -75,7 +75,7 @@ GOOD = graded(1, examples=300, better=0.2, worse=0.02)
 def failed(pairs: list[Pair], **more: object) -> list[str]:
     finding = judge_candidate(pairs, resamples=RESAMPLES, **more)  # type: ignore[arg-type]
     assert finding.status == "failed"
-    return [check.name for check in finding.failed_checks]
+    return [check.name for check in finding.checks if not check.holds]
 
 
 def test_what_fails_is_named() -> None:
@@ -103,7 +103,7 @@ def test_many_candidates_raise_the_bar() -> None:
     assert alone.passed
     among = judge_candidate(pairs, rivals={f"c{n}": 0.5 for n in range(30)}, resamples=RESAMPLES)
     assert among.adjusted_p == pytest.approx(min(1.0, 31 * alone.p))
-    assert [check.name for check in among.failed_checks] == ["better"]
+    assert [check.name for check in among.checks if not check.holds] == ["better"]
 
 
 def test_one_task_with_many_flips_is_no_proof() -> None:
@@ -116,7 +116,7 @@ def test_an_answer_that_cannot_be_read_is_wrong() -> None:
     mute = [replace(each, candidate=Scored(yes=None, readable=False)) for each in pairs]
     finding = judge_candidate(mute, validation=mute, resamples=RESAMPLES)
     assert finding.candidate_mean == 0
-    assert {"better", "readable", "skill"} <= {check.name for check in finding.failed_checks}
+    assert {"better", "readable", "skill"} <= {check.name for check in finding.checks if not check.holds}
 
 
 def test_the_finding_says_which_answers_flipped_and_where() -> None:

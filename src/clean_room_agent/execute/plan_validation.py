@@ -68,11 +68,6 @@ def artifact_faults(plan: PlanArtifact) -> tuple[str, ...]:
     return tuple(faults + (_followed_faults(plan) if plan.as_steps else []))
 
 
-def step_faults(steps: tuple[PlanStep, ...]) -> tuple[str, ...]:
-    """The faults of steps that can be seen without the tree, in order."""
-    return tuple(_written_faults(steps))
-
-
 def in_order(needs: Mapping[str, Iterable[str]]) -> tuple[str, ...]:
     """The names such that each comes after those it needs, as near to the order given as can be; unknown needs are ignored.
 

@@ -182,10 +182,6 @@ class KnowledgeBase:
         """The file's documentation: the module's first, then in the order of the symbols."""
         return prose.list_docstrings(self._conn, file_id)
 
-    def get_comments_for_file(self, file_id: int) -> tuple[CommentRow, ...]:
-        """All comments of a file, by line."""
-        return prose.list_comments(self._conn, file_id)
-
     def get_rationale_comments(self, file_id: int) -> tuple[CommentRow, ...]:
         """The comments of a file that give a reason, by line."""
         return prose.list_rationale(self._conn, file_id)

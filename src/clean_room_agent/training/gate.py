@@ -134,11 +134,6 @@ class Finding:
         """Whether the adapter may be deployed."""
         return self.status == "passed"
 
-    @property
-    def failed_checks(self) -> tuple[Check, ...]:
-        """What does not hold."""
-        return tuple(check for check in self.checks if not check.holds)
-
 
 def judge_candidate(
     pairs: Sequence[Pair],

@@ -1,9 +1,11 @@
 """Shared beginnings: every text can be put together again, and what is shared is there once."""
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.report.page.shared_prefixes import WORTH, share_beginnings, whole_text
+from clean_room_agent.report.page.shared_prefixes import WORTH, Beginning, OwnText, share_beginnings
 
 LONG = "rules " * (WORTH // 6 + 1)
 
@@ -32,6 +34,11 @@ def test_a_short_common_line_is_not_worth_a_reference() -> None:
     beginnings, own = share_beginnings({1: "# Task\na", 2: "# Task\nb"})
     assert beginnings == ()
     assert own[2].text == "# Task\nb"
+
+
+def whole_text(beginnings: Sequence[Beginning], own: OwnText) -> str:
+    stored = [beginnings[number - 1].text for number in own.chain]
+    return "\n".join((*stored, *own.lines))
 
 
 @given(

@@ -68,11 +68,6 @@ def list_docstrings(conn: sqlite3.Connection, file_id: int) -> tuple[DocstringRo
     )
 
 
-def list_comments(conn: sqlite3.Connection, file_id: int) -> tuple[CommentRow, ...]:
-    """All comments of a file, by line."""
-    return tuple(_comment(row) for row in conn.execute(COMMENTS, (file_id,)))
-
-
 def list_rationale(conn: sqlite3.Connection, file_id: int) -> tuple[CommentRow, ...]:
     """The comments of a file that give a reason, by line."""
     return tuple(_comment(row) for row in conn.execute(RATIONALE, (file_id,)))

@@ -32,11 +32,6 @@ class DecisionRow:
 DECISIONS = Table("retrieval_decisions", DecisionRow)
 
 
-def append_decision(conn: Connection, row: DecisionRow) -> int:
-    """The decision is stored; its id."""
-    return DECISIONS.insert(conn, row)
-
-
 def append_decisions(conn: Connection, rows: tuple[DecisionRow, ...]) -> tuple[int, ...]:
     """All decisions are stored, in order; their ids."""
     return tuple(DECISIONS.insert(conn, row) for row in rows)
@@ -50,8 +45,3 @@ def list_decisions(conn: Connection, task_id: str) -> tuple[DecisionRow, ...]:
 def list_decisions_of_pass(conn: Connection, pass_id: str) -> tuple[DecisionRow, ...]:
     """The decisions of exactly this pass, by id."""
     return DECISIONS.select(conn, "WHERE task_id = ? ORDER BY id", (pass_id,))
-
-
-def list_decisions_about(conn: Connection, task_id: str, path: str) -> tuple[DecisionRow, ...]:
-    """All decisions of a task and its passes about one file and its symbols, by id."""
-    return DECISIONS.select(conn, f"WHERE {OF_TASK} AND path = ? ORDER BY id", (*task_range(task_id), path))

@@ -63,11 +63,6 @@ def mark_promoted(conn: Connection, enrichment_ids: Iterable[int]) -> None:
         ENRICHMENT_OUTPUTS.update(conn, enrichment_id, promoted=True)
 
 
-def list_enrichments(conn: Connection) -> tuple[EnrichmentRow, ...]:
-    """Every description, by path, the newest of each last."""
-    return ENRICHMENT_OUTPUTS.select(conn, "ORDER BY path, id")
-
-
 def list_descriptions(conn: Connection) -> tuple[DescriptionRow, ...]:
     """The newest description of each content of each path, by path, the newest of a path last."""
     return DESCRIPTIONS.select(conn, NEWEST)

@@ -37,7 +37,6 @@ OF_INDEX_RUN = "index_run:"
 GENERATED = "generated"
 """The kind of event that holds, as JSON, (path, what it is) of each folder that an index run left out."""
 INSERT_EVENT = "INSERT INTO events (task_id, kind, detail, timestamp) VALUES (?, ?, ?, ?)"
-SELECT_EVENT = "SELECT detail FROM events WHERE task_id = ? AND kind = ? ORDER BY id LIMIT 1"
 
 
 def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tuple[str, str]] = ()) -> int:
@@ -63,14 +62,3 @@ def append_index_run(conn: Connection, row: IndexRunRow, generated: Sequence[tup
         detail = json.dumps(generated)
         conn.execute(INSERT_EVENT, (f"{OF_INDEX_RUN}{run_id}", GENERATED, detail, row.timestamp))
     return run_id
-
-
-def list_generated(conn: Connection, run_id: int) -> tuple[tuple[str, str], ...]:
-    """The folders that the index run left out as tools made them, each with what it is, by path."""
-    kept = conn.execute(SELECT_EVENT, (f"{OF_INDEX_RUN}{run_id}", GENERATED)).fetchone()
-    return tuple((path, what) for path, what in json.loads(kept[0])) if kept else ()
-
-
-def list_index_runs(conn: Connection, *, limit: int = 100) -> tuple[IndexRunRow, ...]:
-    """The newest runs, newest first."""
-    return INDEX_RUNS.select(conn, "ORDER BY id DESC LIMIT ?", (limit,))

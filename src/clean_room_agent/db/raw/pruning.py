@@ -33,7 +33,6 @@ ROWS: Mapping[str, str] = {
     "orchestrator_runs": OF_TASK,
 }
 """Every table that holds rows of a run, with the condition on them; those that name other rows come first."""
-LEARNED = ("answer_biases", "window_proofs", "token_calibrations")
 KEEP_MEASURED = f"""
 UPDATE retrieval_llm_calls SET task_id = '{MEASUREMENTS}' WHERE {OF_TASK} AND id IN (
     SELECT call_id FROM answer_biases UNION SELECT call_id FROM window_proofs

@@ -132,16 +132,6 @@ def get_training_plan(conn: Connection, plan_id: int) -> TrainingPlanRow | None:
     return TRAINING_PLANS.first(conn, "WHERE id = ?", (plan_id,))
 
 
-def list_training_plans(conn: Connection) -> tuple[TrainingPlanRow, ...]:
-    """Every plan, newest first."""
-    return TRAINING_PLANS.select(conn, "ORDER BY id DESC")
-
-
-def list_datasets(conn: Connection, plan_id: int) -> tuple[DatasetRow, ...]:
-    """The data sets of a plan, by id."""
-    return TRAINING_DATASETS.select(conn, "WHERE training_plan_id = ? ORDER BY id", (plan_id,))
-
-
 def list_datasets_of_stage(conn: Connection, stage: str, source: Source) -> tuple[DatasetRow, ...]:
     """The data sets for a prompt from one source, by id."""
     tail = "WHERE stage_name = ? AND source = ? ORDER BY id"

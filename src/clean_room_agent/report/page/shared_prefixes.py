@@ -120,9 +120,3 @@ def _branches(
 
 def _own(lines: Sequence[str], group: _Group) -> OwnText:
     return OwnText(chain=group.chain, first_line=group.stored + 1, lines=tuple(lines[group.stored :]))
-
-
-def whole_text(beginnings: Sequence[Beginning], own: OwnText) -> str:
-    """The text again, from all stored beginnings and what is its own."""
-    stored = [beginnings[number - 1].text for number in own.chain]
-    return "\n".join((*stored, *own.lines))
