@@ -13,8 +13,7 @@ from clean_room_agent.app.signal_handling import on_interrupt
 from clean_room_agent.artifacts.ids import new_task_id
 from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw.enrichment import list_descriptions, mark_promoted
-from clean_room_agent.enrichment.describe import Describer, Descriptions, Watcher
-from clean_room_agent.enrichment.due_files import Chosen, choose
+from clean_room_agent.enrichment.describe import Describer, Descriptions, DueFiles, Watcher, find_due_files
 from clean_room_agent.enrichment.promotion import promote
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT
 from clean_room_agent.enrichment.workers import Stop
@@ -109,7 +108,7 @@ class Enrichment:
         index = connect_file("curated", self._workspace.curated, read_only=True)
         with contextlib.closing(index):
             kb = KnowledgeBase(index)
-            chosen = choose(kb, self._access.record.write(list_descriptions), every=every)
+            chosen = find_due_files(kb, self._access.record.write(list_descriptions), every=every)
             outcome = self._describe(kb, task_id, chosen, limit)
         spent = self._access.meter.read()
         if promoting and outcome.files:
@@ -144,7 +143,7 @@ class Enrichment:
         finally:
             bar.close()
 
-    def _describe(self, kb: KnowledgeBase, task_id: str, chosen: Chosen, limit: int | None) -> Descriptions:
+    def _describe(self, kb: KnowledgeBase, task_id: str, chosen: DueFiles, limit: int | None) -> Descriptions:
         due = chosen.due[:limit]
         if not due:
             return Descriptions(files=(), gave_up=False)

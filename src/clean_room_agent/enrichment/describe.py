@@ -2,13 +2,14 @@
 
 import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from clean_room_agent import syntax
 from clean_room_agent.db.curated.files import FileRow
-from clean_room_agent.db.raw.enrichment import EnrichmentRow, append_enrichment
+from clean_room_agent.db.raw.enrichment import DescriptionRow, EnrichmentRow, append_enrichment
 from clean_room_agent.db.raw.record import Record
 from clean_room_agent.enrichment.file_facts import Subject, look_at
 from clean_room_agent.enrichment.file_fitting import brief, fit
@@ -17,6 +18,7 @@ from clean_room_agent.enrichment.workers import Stop, Workers
 from clean_room_agent.errors import DegenerateOutput, ModelError, ServerFailed, ServerTimeout, WindowExceeded
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.query.knowledge import KnowledgeBase
+from clean_room_agent.secret_files import is_secret_name
 
 PASSING = (DegenerateOutput, ServerFailed, ServerTimeout)
 """Failures that one file's prompt can have brought about: the next file may go well."""
@@ -51,6 +53,36 @@ class Descriptions:
     files: tuple[Described, ...]
     gave_up: bool
     """Whether the last answers, as many as were borne in a row, could not be read; then files are left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueFiles:
+    """The files that are to be described, each list the most imported first, then by path."""
+
+    described: tuple[FileRow, ...]
+    """Their present content is described in the record."""
+    due: tuple[FileRow, ...]
+
+
+def find_due_files(kb: KnowledgeBase, known: Collection[DescriptionRow], *, every: bool) -> DueFiles:
+    """The files of the languages whose symbols the index has, or with `every` all text files, but no empty ones."""
+    wanted = [
+        file
+        for file in kb.get_files()
+        if file.size_bytes
+        and (every or syntax.grammar_of(file.path) is not None)
+        and not is_secret_name(file.path)
+    ]
+    importers = {
+        file.id: len({row.file.id for row in kb.get_dependencies(file.id, direction="imported_by")})
+        for file in wanted
+    }
+    wanted.sort(key=lambda file: (syntax.grammar_of(file.path) is None, -importers[file.id], file.path))
+    contents = {(row.path, row.content_hash) for row in known}
+    return DueFiles(
+        described=tuple(file for file in wanted if (file.path, file.content_hash) in contents),
+        due=tuple(file for file in wanted if (file.path, file.content_hash) not in contents),
+    )
 
 
 class Watcher(Protocol):

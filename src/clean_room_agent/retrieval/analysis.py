@@ -7,18 +7,24 @@ from typing import TYPE_CHECKING
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.package import fence_for, frame
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
+from clean_room_agent.query.file_kinds import is_test_file
+from clean_room_agent.retrieval.context_files import NotEditable
 from clean_room_agent.retrieval.judgment_header import evidence_text
+from clean_room_agent.retrieval.search.candidates import asks_for_tests, find_candidates
 from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.search.mentions import Mentions, find_mentions, unique
-from clean_room_agent.retrieval.selection.nearest_files import Nearest
+from clean_room_agent.retrieval.selection.relevance import Hints, score_pieces
+from clean_room_agent.retrieval.selection.selectable_pieces import read_view, weighted_terms, words_of
 from clean_room_agent.retrieval.stage import Decision
-from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySource
+from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, RepositorySource
 
 if TYPE_CHECKING:
     from clean_room_agent.llm.client import ModelClient
     from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisAnswer
 
 STAGE = "task_analysis"
+MAX_FILES = 12
+MAX_SYMBOLS = 25
 TEST_TOKENS = 1200
 """Of the failing tests' source; the first that fit."""
 
@@ -31,6 +37,15 @@ class Analysis:
     decisions: tuple[Decision, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nearest:
+    """The best first."""
+
+    files: tuple[str, ...]
+    symbols: tuple[str, ...]
+    """`name (path)`; a member by its class, as in `Class.method`."""
+
+
 def named_in(request: ContextRequest, source: RepositorySource) -> Analysis:
     """The request's task, focus and evidence as a query in which every path, symbol and frame exists."""
     mentions = find_mentions(f"{request.task}\n\n{request.focus}")
@@ -39,7 +54,12 @@ def named_in(request: ContextRequest, source: RepositorySource) -> Analysis:
 
 
 def ask_where(
-    found: Analysis, near: Nearest, request: ContextRequest, source: RepositorySource, models: "ModelClient"
+    found: Analysis,
+    request: ContextRequest,
+    source: RepositorySource,
+    models: "ModelClient",
+    *,
+    available_tokens: int,
 ) -> Analysis:
     """What a model adds to what was `found`: areas, keywords and symbols that exist; nothing where its answer cannot be
     read.
@@ -49,6 +69,7 @@ def ask_where(
         TaskAnalysisInputs,
     )
 
+    near = find_nearest(request, found.query, source, available_tokens=available_tokens)
     inputs = TaskAnalysisInputs(
         task=request.task,
         focus=request.focus if request.focus.strip() != request.task.strip() else "",
@@ -69,6 +90,42 @@ def ask_where(
         )
         return Analysis(query=found.query, decisions=(*found.decisions, note))
     return _merge(found, near, reply.value, source, reply.call_id)
+
+
+def find_nearest(
+    request: ContextRequest, query: TaskQuery, source: RepositorySource, *, available_tokens: int
+) -> Nearest:
+    """The best files of the ranking, and in them the definitions that hold most of what the task asks for.
+
+    Raises:
+        RepositoryError: a file is not what was indexed.
+    """
+    candidates, _ = find_candidates(request, query, source)
+    wanted = [entry.path for entry in candidates if asks_for_tests(query) or not is_test_file(entry.path)]
+    files = tuple(wanted[:MAX_FILES])
+    views: list[FileView] = []
+    for path in files:
+        view = read_view(path, source, available_tokens)
+        if not isinstance(view, NotEditable):
+            views.append(view)
+    tests = find_tests(query, source)
+    hints = Hints(
+        planned=frozenset(),
+        named=frozenset((*query.symbols, *query.identifiers)),
+        frames=query.frames,
+        wants_tests=asks_for_tests(query),
+        tested=words_of(tests),
+    )
+    scores = score_pieces(views, weighted_terms(request, query, tests), hints)
+    pieces = [
+        (-scores[view.row.path, piece.start_line], view.row.path, piece.start_line, piece.name)
+        for view in views
+        for piece in view.pieces
+        if piece.kind == "symbol" and scores[view.row.path, piece.start_line] > 0
+    ]
+    return Nearest(
+        files=files, symbols=tuple(f"{name} ({path})" for _, path, _, name in sorted(pieces)[:MAX_SYMBOLS])
+    )
 
 
 def without_model(found: Analysis) -> Analysis:

@@ -23,7 +23,6 @@ from clean_room_agent.retrieval.judgment_header import question_text
 from clean_room_agent.retrieval.refinement import merge_request
 from clean_room_agent.retrieval.registry import build_stages
 from clean_room_agent.retrieval.search.candidates import find_candidates
-from clean_room_agent.retrieval.selection.nearest_files import find_nearest
 from clean_room_agent.retrieval.stage import Candidate, Judge, Selection, StageContext
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
@@ -116,9 +115,9 @@ class Retriever:
             return without_model(found)
         if any(source.file(path) is not None for path in request.files):
             return found
-        available = self._available_tokens(request)
-        near = find_nearest(request, found.query, source, available_tokens=available)
-        return ask_where(found, near, request, source, self._models)
+        return ask_where(
+            found, request, source, self._models, available_tokens=self._available_tokens(request)
+        )
 
     def refine(self, refinement: RefinementRequest, request: ContextRequest) -> ContextPackage:
         """The package of `request` (or of the attempt before it) with what `refinement` names judged and added.

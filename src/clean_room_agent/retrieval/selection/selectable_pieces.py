@@ -7,13 +7,13 @@ from clean_room_agent.artifacts.package import Detail
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.query.file_kinds import is_test_file
-from clean_room_agent.retrieval.code.evidence_lines import nearest_lines, numbered
 from clean_room_agent.retrieval.code.pieces import OTHER_KINDS, Piece
 from clean_room_agent.retrieval.context_files import NotEditable
 from clean_room_agent.retrieval.search.candidates import asks_for_tests, search_terms
 from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.search.mentions import WORD
-from clean_room_agent.retrieval.selection import outlines
+from clean_room_agent.retrieval.selection import excerpts
+from clean_room_agent.retrieval.selection.excerpts import nearest_lines, numbered
 from clean_room_agent.retrieval.selection.relevance import Hints, PieceKey, score_pieces
 from clean_room_agent.retrieval.stage import Candidate, Option, Selection, StageContext
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
@@ -63,7 +63,7 @@ class Unit:
         if piece.end_line - piece.start_line >= BODY_LINES or len(text) > BODY_CHARS:
             lines = self.view.text.lines[piece.start_line - 1 : piece.end_line]
             near = nearest_lines(lines, terms, most=LINES_SHOWN, first=piece.start_line)
-            text = outlines.short_summary(piece) + numbered(near)
+            text = excerpts.short_summary(piece) + numbered(near)
         return Option(
             key=f"{path}:{piece.start_line} :: {piece.name}",
             name=f"{path} :: {piece.name} (lines {piece.start_line}-{piece.end_line})",
@@ -82,7 +82,7 @@ class Unit:
             tier=self.entry.tier,
             score=self.score,
             reason=reason,
-            outline=outlines.summary(self.piece) if self.piece.kind not in OTHER_KINDS else "",
+            outline=excerpts.summary(self.piece) if self.piece.kind not in OTHER_KINDS else "",
         )
 
 

@@ -7,13 +7,13 @@ from functools import partial
 from clean_room_agent.artifacts.tasks import TaskQuery
 from clean_room_agent.llm.answers import YES
 from clean_room_agent.query.file_kinds import is_test_file
-from clean_room_agent.retrieval.code.evidence_lines import nearest_lines, numbered
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.judges import take_best
 from clean_room_agent.retrieval.prompts.scope_batch import RELEVANT, SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.search.failing_tests import find_tests
+from clean_room_agent.retrieval.selection.excerpts import nearest_lines, numbered
 from clean_room_agent.retrieval.selection.selectable_pieces import weighted_terms
 from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Ruling, StageContext
 from clean_room_agent.retrieval.stage_source import RepositorySource, top_names

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clean_room_agent.retrieval.code.evidence_lines import MOST_CHARS, nearest_lines, numbered, quoted
+from clean_room_agent.retrieval.selection.excerpts import QUOTED_CHARS, nearest_lines, numbered, quoted
 
 LINES = ["total = 0", "    for price in prices:", "        total += price", "", "return round(total)"]
 
@@ -34,8 +34,8 @@ def test_nothing_asked_for_or_nothing_found_is_nothing_shown() -> None:
 
 
 def test_a_very_long_line_is_cut_and_says_so() -> None:
-    assert quoted("x" * MOST_CHARS) == "x" * MOST_CHARS
-    assert quoted("  " + "x" * (MOST_CHARS + 1)) == "x" * MOST_CHARS + " [cut]"
+    assert quoted("x" * QUOTED_CHARS) == "x" * QUOTED_CHARS
+    assert quoted("  " + "x" * (QUOTED_CHARS + 1)) == "x" * QUOTED_CHARS + " [cut]"
 
 
 def test_each_line_stands_after_its_number() -> None:

@@ -1,14 +1,19 @@
-"""Code in short: signatures and documentation from the index, never cut from the source."""
+"""Code in short: signatures and documentation as the index has them, names with their lines, and the lines nearest to a task."""
 
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from textwrap import indent
 
+from clean_room_agent.indexer.terms import count_terms
 from clean_room_agent.retrieval.code.pieces import VALUES, Definition, Piece
 from clean_room_agent.retrieval.stage_source import FileView
 
 NOTES_SHOWN = 3
 MOST_CHARS = 300
 """Of a signature or a line of documentation in a list to choose from: a packed file has lines larger than a window."""
+QUOTED_CHARS = 160
+"""Of a line, as it is quoted."""
 
 
 def summary(piece: Piece) -> str:
@@ -50,6 +55,35 @@ def names_outline(view: FileView, nearness: Callable[[Definition], float], *, mo
 def first_line(text: str) -> str:
     """The first line that is not blank, shortened, with its end."""
     return _shorten(next((line for line in text.split("\n") if line.strip()), ""), MOST_CHARS) + "\n"
+
+
+def nearest_lines(
+    lines: Sequence[str], terms: Mapping[str, float], *, most: int, first: int = 1
+) -> tuple[tuple[int, str], ...]:
+    """Number and text of up to `most` lines that hold wanted terms, in the order of the file.
+
+    The rarer a term is among the lines, the more it counts; of equal lines the first. `first` is the number of the
+    first line given.
+    """
+    bags = [frozenset(count_terms(line)) & terms.keys() for line in lines]
+    held = Counter(term for bag in bags for term in bag)
+    weights = {term: terms[term] / math.log(2 + count) for term, count in held.items()}
+    scores = [sum(weights[term] for term in sorted(bag)) for bag in bags]
+    best = sorted(
+        (place for place, score in enumerate(scores) if score > 0), key=lambda at: (-scores[at], at)
+    )
+    return tuple((first + place, quoted(lines[place])) for place in sorted(best[:most]))
+
+
+def quoted(line: str) -> str:
+    """The line without the white space around it, cut where it is very long."""
+    text = line.strip()
+    return text if len(text) <= QUOTED_CHARS else f"{text[:QUOTED_CHARS]} [cut]"
+
+
+def numbered(lines: Sequence[tuple[int, str]]) -> str:
+    """Each line after its number."""
+    return "".join(f"{number}: {text}\n" for number, text in lines)
 
 
 def _one_line(text: str) -> str:

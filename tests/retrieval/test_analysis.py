@@ -4,8 +4,7 @@ from tests.retrieval.test_retriever import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
-from clean_room_agent.retrieval.analysis import named_in
-from clean_room_agent.retrieval.selection.nearest_files import MAX_FILES, MAX_SYMBOLS, Nearest, find_nearest
+from clean_room_agent.retrieval.analysis import MAX_FILES, MAX_SYMBOLS, Nearest, find_nearest, named_in
 
 Make = Callable[..., World]
 
