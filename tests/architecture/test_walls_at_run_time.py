@@ -25,7 +25,6 @@ PORT = ("app.index_copy:IndexCopy.", "retrieval.retriever:Retriever.")
 MAX_HOPS = 8
 STATIONS = {
     "cli.main": "1 the command line",
-    "cli.options": "1 the command line",
     "cli.solve": "1 the command line",
     "app.solve": "2 the use case",
     "app.wiring": "2 the use case",
@@ -114,7 +113,6 @@ def test_the_coder_is_asked_in_eight_hops(watched: Watched) -> None:
     for entry in asked:
         assert entry.modules == (
             "cli.main",
-            "cli.options",
             "cli.solve",
             "app.solve",
             "orchestrator.solve",

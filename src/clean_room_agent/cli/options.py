@@ -1,8 +1,7 @@
 """Options that several commands share."""
 
 import dataclasses
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -98,60 +97,59 @@ issue_option = click.option(
 )
 
 
+def _keep_override(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    """The command gets the value in its argument `overrides`."""
+    from clean_room_agent.app.settings import Overrides  # slow to import, and not every command needs it
+
+    before = context.params.get("overrides") or Overrides()
+    context.params["overrides"] = dataclasses.replace(before, **{str(parameter.name): value})
+
+
+def _override(flag: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
+    """An option that stands for the configuration's value of the same name."""
+    return click.option(flag, expose_value=False, callback=_keep_override, **attributes)
+
+
+BUDGET_OPTIONS = (
+    _override("--stages", type=STAGES, help="Retrieval stages in order, e.g. scope,precision."),
+    _override("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window."),
+    _override(
+        "--reserved-tokens", type=click.IntRange(min=0), help="Tokens kept for task, framing and answer."
+    ),
+    _override(
+        "--budget-config",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="A TOML file with context_window and reserved_tokens, in place of the two flags.",
+    ),
+)
+ATTEMPT_OPTIONS = (
+    _override("--max-attempts", type=click.IntRange(min=1), help="Attempts at one step."),
+    _override(
+        "--max-refinement-loops",
+        type=click.IntRange(min=0),
+        help="Times a step may ask for what its context lacked.",
+    ),
+    _override(
+        "--samples",
+        type=click.IntRange(min=1),
+        help="Answers that an attempt may draw from one prompt; the tests choose among them.",
+    ),
+)
+
+
 def budget_options(command: CommandT) -> CommandT:
     """Add the flags for the size of contexts and the stages that fill them; the command gets them in `overrides`."""
-    options = {
-        "stages": click.option(
-            "--stages", type=STAGES, help="Retrieval stages in order, e.g. scope,precision."
-        ),
-        "context_window": click.option(
-            "--context-window", type=click.IntRange(min=1), help="Tokens of the models' window."
-        ),
-        "reserved_tokens": click.option(
-            "--reserved-tokens", type=click.IntRange(min=0), help="Tokens kept for task, framing and answer."
-        ),
-        "budget_config": click.option(
-            "--budget-config",
-            type=click.Path(path_type=Path, dir_okay=False),
-            help="A TOML file with context_window and reserved_tokens, in place of the two flags.",
-        ),
-    }
-    return _with_overrides(command, options)
+    return _with(command, BUDGET_OPTIONS)
 
 
 def attempt_options(command: CommandT) -> CommandT:
     """Add the flags for how often a step is tried; the command gets them in `overrides`."""
-    options = {
-        "max_attempts": click.option(
-            "--max-attempts", type=click.IntRange(min=1), help="Attempts at one step."
-        ),
-        "max_refinement_loops": click.option(
-            "--max-refinement-loops",
-            type=click.IntRange(min=0),
-            help="Times a step may ask for what its context lacked.",
-        ),
-        "samples": click.option(
-            "--samples",
-            type=click.IntRange(min=1),
-            help="Answers that an attempt may draw from one prompt; the tests choose among them.",
-        ),
-    }
-    return _with_overrides(command, options)
+    return _with(command, ATTEMPT_OPTIONS)
 
 
-def _with_overrides(command: CommandT, options: Mapping[str, Callable[[Any], Any]]) -> CommandT:
-    """The command with these options, whose values reach it as fields of its argument `overrides`."""
-
-    @functools.wraps(command)
-    def with_overrides(**arguments: Any) -> Any:
-        from clean_room_agent.app.settings import Overrides  # slow to import, and not every command needs it
-
-        given = {name: arguments.pop(name) for name in options}
-        before = arguments.pop("overrides", Overrides())
-        return command(**arguments, overrides=dataclasses.replace(before, **given))
-
-    decorated: Any = with_overrides
-    for option in reversed(list(options.values())):
+def _with(command: CommandT, options: tuple[Callable[[Any], Any], ...]) -> CommandT:
+    decorated: Any = command
+    for option in reversed(options):
         decorated = option(decorated)
     return decorated  # type: ignore[no-any-return]
 
