@@ -14,9 +14,11 @@ from clean_room_agent.artifacts.plans import PlanArtifact
 from clean_room_agent.errors import ArtifactError
 from clean_room_agent.execute.plan_file import is_written, load_plan
 from clean_room_agent.git.repository import list_files, open_repository
+from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Observer
-from clean_room_agent.orchestrator.planning.only_plan import make_plan
+from clean_room_agent.orchestrator.planning.only_plan import PlanMade, make_plan
+from clean_room_agent.orchestrator.setup import RunParts, opened_run
 from clean_room_agent.report.causes import Ending, ending_of
 from clean_room_agent.workspace import Workspace
 
@@ -65,8 +67,19 @@ def run_plan(
         index_for_run(services, repo, task_id, None, observer) as index,
         run_parts(services, repo, task, observer, command="plan", index_path=index) as parts,
     ):
-        made = make_plan(parts)
+        made = _make(parts, services.router.resolve("reasoning", "reasoning").tag)
         ending = Ending() if made.plan else services.record.write(ending_of, task_id, reason=made.reason)
         services.end_task()
     reason = made.reason or f"see cra show {short_id(task_id)}"
     return (0 if made.plan else 1), made.plan, "; ".join((reason, *ending.sentences()))
+
+
+def _make(parts: RunParts, model: str) -> PlanMade:
+    """The plan; nothing of the run is left in git."""
+    repo = parts.origin.repo
+    try:
+        with opened_run(parts) as run:
+            return make_plan(run, model)
+    finally:
+        for ref in list_refs(repo, f"refs/cra/{parts.task.task_id}/"):
+            delete_ref(repo, ref)

@@ -34,6 +34,7 @@ from clean_room_agent.llm.transport import Transport
 from clean_room_agent.orchestrator.events import Event, Observer, PassFinished
 from clean_room_agent.orchestrator.finishing import BRANCHES, Solved
 from clean_room_agent.orchestrator.journal import seconds_used
+from clean_room_agent.orchestrator.setup import opened_run
 from clean_room_agent.orchestrator.solve import solve
 from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.report.causes import Ending, ending_of
@@ -164,8 +165,9 @@ def run_solve(
                 interrupts=interrupts,
             ) as parts,
             _says_how_to_go_on(task_id),
+            opened_run(parts) as run,
         ):
-            solved = solve(parts, given)
+            solved = solve(run, given)
         code = EXIT_CODES.get(solved.result.status, 1)
         applied, refusal = _apply(repo, services, solved) if request.apply else (None, None)
         seconds = seconds_used(services.session)

@@ -13,7 +13,6 @@ from clean_room_agent.orchestrator.full_tests import run_baseline
 from clean_room_agent.orchestrator.planning.adjustment import adjust_part
 from clean_room_agent.orchestrator.planning.plans import FailedPlan, plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run, StepDone, StepFailed
-from clean_room_agent.orchestrator.setup import RunParts, opened_run
 from clean_room_agent.orchestrator.steps.after_failure import divided
 from clean_room_agent.orchestrator.steps.attempt import StepJob
 from clean_room_agent.orchestrator.steps.rounds import has_attempt
@@ -22,8 +21,8 @@ from clean_room_agent.orchestrator.task import PlanGiven
 from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
 
-def solve(parts: RunParts, given: PlanGiven) -> Solved:
-    """The whole run: whatever comes of it stands in the record, and only a new branch stands in the repository.
+def solve(run: Run, given: PlanGiven) -> Solved:
+    """The task is done as far as it can be: whatever comes of it is in the record, and its result a branch.
 
     A model server that fails ends the run; the steps accepted before are tested and kept as a partial result.
 
@@ -31,20 +30,19 @@ def solve(parts: RunParts, given: PlanGiven) -> Solved:
         ModelError: the server failed before a step was accepted.
         ConfigError: a test command cannot be started.
     """
-    with opened_run(parts) as run:
-        _note_given(run, given)
-        baseline = run_baseline(run)
-        try:
-            if given.single is not None:
-                _follow(run, given.single)
-            else:
-                _walk(run, given.meta_plan or plan_parts(run, evidence_of(baseline)))
-        except ModelError as error:
-            if not run.progress.plan.done:
-                raise
-            run.progress.stop.reason = error.message
-            run.recorder.note(f"{error.message} ({error.hint})")
-        return finish(run, baseline, given)
+    _note_given(run, given)
+    baseline = run_baseline(run)
+    try:
+        if given.single is not None:
+            _follow(run, given.single)
+        else:
+            _walk(run, given.meta_plan or plan_parts(run, evidence_of(baseline)))
+    except ModelError as error:
+        if not run.progress.plan.done:
+            raise
+        run.progress.stop.reason = error.message
+        run.recorder.note(f"{error.message} ({error.hint})")
+    return finish(run, baseline, given)
 
 
 def _note_given(run: Run, given: PlanGiven) -> None:

@@ -8,10 +8,8 @@ from clean_room_agent.artifacts.ids import relative_pass
 from clean_room_agent.artifacts.outcomes import PassResult, PassType, RunStatus
 from clean_room_agent.artifacts.plans import MetaPlan, PartPlan, PlanArtifact
 from clean_room_agent.execute.plan_artifact import build_artifact
-from clean_room_agent.git.result_refs import delete_ref, list_refs
 from clean_room_agent.orchestrator.planning.plans import plan_part, plan_parts
 from clean_room_agent.orchestrator.run import Run
-from clean_room_agent.orchestrator.setup import RunParts, opened_run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,18 +20,8 @@ class PlanMade:
     reason: str = ""
 
 
-def make_plan(parts: RunParts) -> PlanMade:
-    """The task planned down to its steps; no test is run, nothing is edited or left in git, the record has it all."""
-    repo = parts.origin.repo
-    try:
-        with opened_run(parts) as run:
-            return _plan(run, parts)
-    finally:
-        for ref in list_refs(repo, f"refs/cra/{parts.task.task_id}/"):
-            delete_ref(repo, ref)
-
-
-def _plan(run: Run, parts: RunParts) -> PlanMade:
+def make_plan(run: Run, model: str) -> PlanMade:
+    """The task planned down to its steps by `model`; no test is run, nothing is edited, the record has it all."""
     meta = plan_parts(run, Evidence())
     plans: list[PartPlan] = []
     for part in meta.parts if meta is not None else ():
@@ -51,7 +39,7 @@ def _plan(run: Run, parts: RunParts) -> PlanMade:
     artifact = build_artifact(
         task_id=run.task.task_id,
         task=run.task.description,
-        model={role: tag for role, tag, _ in parts.models.lines}["reasoning"],
+        model=model,
         created_at=run.recorder.now(),
         meta_plan=meta,
         part_plans=tuple(plans),

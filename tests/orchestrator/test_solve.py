@@ -1,0 +1,207 @@
+"""The order of passes, on a project in memory."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testing.runs.memory_run import MemoryProject, memory_project, part, part_plan, step
+
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.artifacts.plans import MetaPlan
+from clean_room_agent.errors import ServerFailed
+from clean_room_agent.llm.transport import ChatRequest
+from clean_room_agent.orchestrator.finishing import Solved
+from clean_room_agent.orchestrator.solve import solve
+from clean_room_agent.orchestrator.task import PlanGiven
+from clean_room_agent.orchestrator.testing.results import Outcome
+
+FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n"}
+"""Each file has a test that passes once its number is 1."""
+BOTH = PlanGiven(meta_plan=MetaPlan(task_summary="x", parts=(part("p1", "a.py"), part("p2", "b.py"))))
+
+
+def ones(files: Mapping[str, str]) -> dict[str, Outcome]:
+    return {f"t.py::{path[0]}": "passed" if "= 1" in text else "failed" for path, text in files.items()}
+
+
+def setting(path: str, value: str = "1") -> str:
+    """An answer that sets the file's number."""
+    name = path[0]
+    return (
+        f'<edit file="{path}">\n<search>\n{name} = 0\n</search>\n'
+        f"<replacement>\n{name} = {value}\n</replacement>\n</edit>\n"
+    )
+
+
+def steps_of(*paths: str, needs: Mapping[str, Sequence[str]] | None = None) -> str:
+    """A model's plan with a step for each file, named s1, s2, ..."""
+    steps = [
+        {
+            "description": f"Set {path}.",
+            "files": [{"path": path, "role": "modify"}],
+            "id": f"s{number}",
+            "needs": list((needs or {}).get(path, ())),
+            "symbols": [],
+        }
+        for number, path in enumerate(paths, 1)
+    ]
+    return json.dumps({"analysis": "x", "steps": steps, "summary": "x"})
+
+
+def right(request: ChatRequest) -> str:
+    """Plans a step for the part's file, and sets the number of the file that the step names."""
+    name = request.identity.prompt
+    if name == "part_plan":
+        return steps_of("b.py" if request.identity.pass_id.endswith("p2") else "a.py")
+    if name == "implement":
+        return setting("b.py" if ":p2:" in request.identity.pass_id else "a.py")
+    raise AssertionError(name)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[MemoryProject]:
+    with memory_project(tmp_path, FILES, ones) as made:
+        yield made
+
+
+def solved(
+    project: MemoryProject,
+    script: Callable[[ChatRequest], str],
+    given: PlanGiven = BOTH,
+    **tables: Any,
+) -> tuple[Solved, list[str]]:
+    """How the run ended, and the passes that asked something, each once."""
+    memory = project.open(script, **tables)
+    result = solve(memory.run, given)
+    return result, list(dict.fromkeys(line.rpartition(" ")[0] for line in memory.asked))
+
+
+def test_parts_and_their_steps_are_done_in_order_and_land_as_a_branch(project: MemoryProject) -> None:
+    end, passes = solved(project, right)
+    assert end.result.status is RunStatus.COMPLETE, end.result.reason
+    assert passes == ["part_plan:p1", "impl:p1:s1", "part_plan:p2", "impl:p2:s1"]
+    assert [entry.pass_id.partition(":")[2] for entry in end.result.passes] == [
+        "part_plan:p1",
+        "impl:p1:s1",
+        "adjust:p1:after_s1",
+        "part_plan:p2",
+        "impl:p2:s1",
+        "adjust:p2:after_s1",
+    ]
+    assert project.history.files[end.result_commit] == {"a.py": "a = 1\n", "b.py": "b = 1\n"}
+    assert project.history.refs[end.result.branch] == end.result_commit
+
+
+def test_a_part_waits_for_what_it_needs(project: MemoryProject) -> None:
+    parts = (part("p1", "a.py", needs=("p2",)), part("p2", "b.py"))
+    _, passes = solved(project, right, PlanGiven(meta_plan=MetaPlan(task_summary="x", parts=parts)))
+    assert passes[0] == "part_plan:p2"
+
+
+def test_what_needs_an_unfinished_part_is_not_begun(project: MemoryProject) -> None:
+    parts = (part("p1", "a.py"), part("p2", "b.py", needs=("p1",)))
+
+    def lazy(request: ChatRequest) -> str:
+        return right(request) if request.identity.prompt == "part_plan" else "I cannot."
+
+    given = PlanGiven(meta_plan=MetaPlan(task_summary="x", parts=parts))
+    end, passes = solved(project, lazy, given, solve={"max_attempts": 1}, recovery={"rules": ()})
+    assert end.result.status is RunStatus.FAILED
+    assert "part_plan:p2" not in passes
+    assert ("part_blocked", "p2 needs p1") in project.events()
+
+
+def test_what_needs_a_step_that_was_given_up_is_not_tried(project: MemoryProject) -> None:
+    plan = part_plan(step("s1", "a.py"), step("s2", "b.py", needs=("s1",)))
+    end, passes = solved(
+        project,
+        lambda _: "I cannot.",
+        PlanGiven(single=plan),
+        solve={"max_attempts": 1},
+        recovery={"rules": ()},
+    )
+    assert set(passes) == {"impl:p1:s1"}
+    assert end.result.steps_completed == 0
+    assert end.result.reason.startswith("s1: ")
+
+
+def test_a_reviewed_plan_is_followed_without_planning(project: MemoryProject) -> None:
+    plan = part_plan(step("s2", "b.py", needs=("s1",)), step("s1", "a.py"))
+
+    def by_step(request: ChatRequest) -> str:
+        return setting("a.py" if request.identity.pass_id.endswith("s1") else "b.py")
+
+    end, passes = solved(project, by_step, PlanGiven(single=plan))
+    assert end.result.status is RunStatus.COMPLETE, end.result.reason
+    assert passes == ["impl:p1:s1", "impl:p1:s2"], "dependencies first"
+    assert project.events()[0][0] == "plan_given"
+
+
+def test_a_step_that_others_need_is_put_to_a_person(project: MemoryProject) -> None:
+    plan = part_plan(step("s1", "a.py"), step("s2", "b.py", needs=("s1",)))
+    end, _ = solved(project, lambda _: "I cannot.", PlanGiven(single=plan), solve={"max_attempts": 1})
+    assert end.result.status is RunStatus.NEEDS_HUMAN
+    assert end.result.reason.endswith("what does this step have to do differently? Other steps need it")
+
+
+def test_a_part_whose_steps_failed_is_planned_again_from_what_failed(project: MemoryProject) -> None:
+    plans = iter([steps_of("b.py"), steps_of("a.py")])
+
+    def second_plan_is_right(request: ChatRequest) -> str:
+        if request.identity.prompt == "part_plan":
+            return next(plans)
+        if request.identity.prompt == "goal_check":
+            return "yes"
+        return setting("a.py") if "s1-2" in request.identity.pass_id else "I cannot."
+
+    one = PlanGiven(meta_plan=MetaPlan(task_summary="x", parts=(part("p1", "a.py", "b.py"),)))
+    end, passes = solved(
+        project,
+        second_plan_is_right,
+        one,
+        solve={"max_attempts": 1},
+        recovery={"rules": ("replan_last",)},
+    )
+    assert "part_plan:p1:replan_1" in passes
+    assert [kind for kind, _ in project.events() if kind == "replan"] == ["replan"]
+    assert end.result.steps_completed == 1
+    assert project.history.files[end.result_commit]["a.py"] == "a = 1\n"
+
+
+def test_a_server_that_fails_after_a_step_leaves_a_partial_result(project: MemoryProject) -> None:
+    def then_fails(request: ChatRequest) -> str:
+        if "p2" in request.identity.pass_id:
+            raise ServerFailed("the server is gone", hint="start it")
+        return right(request)
+
+    end, _ = solved(project, then_fails)
+    assert (end.result.status, end.result.reason) == (RunStatus.PARTIAL, "the server is gone")
+    assert project.history.files[end.result_commit] == {"a.py": "a = 1\n", "b.py": "b = 0\n"}
+
+
+def test_a_server_that_fails_before_any_step_ends_the_run(project: MemoryProject) -> None:
+    def fails(_: ChatRequest) -> str:
+        raise ServerFailed("the server is gone")
+
+    with pytest.raises(ServerFailed):
+        solved(project, fails)
+
+
+def test_a_run_whose_budget_is_spent_begins_no_step(project: MemoryProject) -> None:
+    memory = project.open(right, orchestrator={"max_calls": 1})
+    memory.meter.add(prompt_tokens=1, completion_tokens=1, latency_ms=1, window=1)
+    end = solve(memory.run, PlanGiven(single=part_plan(step("s1", "a.py"))))
+    assert end.result.status is RunStatus.PARTIAL
+    assert end.result.reason == "budget spent: 1 model calls (max_calls = 1)"
+    assert memory.asked == []
+
+
+def test_a_resumed_run_does_nothing_twice(project: MemoryProject) -> None:
+    first, _ = solved(project, right)
+    again = project.open(right, resumed=True)
+    second = solve(again.run, BOTH)
+    assert again.asked == []
+    assert again.runner.commands_run == []
+    assert (second.result.status, second.result_commit) == (RunStatus.COMPLETE, first.result_commit)
