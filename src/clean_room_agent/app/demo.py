@@ -83,9 +83,9 @@ class Sample:
     commits: tuple[tuple[str, dict[str, str]], ...]
 
 
-def load_sample(path: Path = ASSETS / "sample.toml") -> Sample:
+def load_sample() -> Sample:
     """The sample project that comes with the program."""
-    data = tomllib.loads(path.read_text(encoding="utf-8"))
+    data = tomllib.loads((ASSETS / "sample.toml").read_text(encoding="utf-8"))
     commits = tuple(
         (commit["message"], {name: text.lstrip("\n") for name, text in commit["files"].items()})
         for commit in data["commits"]

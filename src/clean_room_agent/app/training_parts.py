@@ -15,7 +15,6 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.training import append_training_plan, get_training_plan
 from clean_room_agent.errors import ConfigError, UsageError
 from clean_room_agent.llm.router import ModelRouter
-from clean_room_agent.llm.transport import Transport
 from clean_room_agent.retrieval.config import split_stages
 from clean_room_agent.retrieval.decision_log import DecisionLog
 from clean_room_agent.training.logs import LogAnalysisAPI
@@ -47,7 +46,6 @@ def training_parts(
     workspace: Workspace,
     settings: Settings,
     progress: Callable[[int, int], None],
-    transport: Callable[[Settings], Transport] = wiring.live_transport,
 ) -> Iterator[TrainingParts]:
     """The parts over the record as it stood when the command began: its own calls are not analysed.
 
@@ -59,7 +57,9 @@ def training_parts(
     settings.require(*NEEDED)
     task_id = new_task_id()
     with contextlib.ExitStack() as stack:
-        services = stack.enter_context(wiring.open_services(workspace, settings, task_id, transport))
+        services = stack.enter_context(
+            wiring.open_services(workspace, settings, task_id, wiring.live_transport)
+        )
         reading = get_connection("raw", repo_path=workspace.repo, read_only=True)
         conn = stack.enter_context(contextlib.closing(reading))
         yield TrainingParts(

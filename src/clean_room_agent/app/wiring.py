@@ -159,10 +159,9 @@ def refresh_index(
     settings: Settings,
     record: Record,
     *,
-    full: bool = False,
     progress: Progress | None = None,
 ) -> IndexSummary:
-    """The repository's index says what its files hold now; the record has the run."""
+    """Bring the repository's index up to date, with a row in the record."""
     workspace.create()
     return index_recorded(
         workspace.repo,
@@ -171,7 +170,6 @@ def refresh_index(
             workspace.repo,
             config=settings.index,
             jobs=processors(),
-            full=full,
             progress=progress or (lambda _done, _total: None),
         ),
         note=lambda row, generated: record.write(index_runs.append_index_run, row, generated),

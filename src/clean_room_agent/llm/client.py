@@ -274,9 +274,9 @@ class ModelClient:
             top_p=WARM_TOP_P,
         )
 
-    def measure(self, prompt: Prompt[InputsT, AnswerT], inputs: InputsT, *, stage: str = "") -> int:
+    def measure(self, prompt: Prompt[InputsT, AnswerT], inputs: InputsT) -> int:
         """Estimated tokens of the whole request, framing included, without the answer."""
-        model = self._router.resolve(prompt.role, prompt.name, stage)
+        model = self._router.resolve(prompt.role, prompt.name)
         return request_tokens(prompt.system, prompt.render(inputs), model)
 
     def count(self, text: str, role: Role) -> int:

@@ -11,7 +11,6 @@ from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import GitError
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.report.line_origin import of_file
 from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.workspace import Workspace
 
@@ -95,15 +94,15 @@ def render_responses(texts: tuple[CallTexts, ...]) -> Group:
     return Group(*(parts or [Text("no call is recorded here")]))
 
 
-def attempt_diffs(chosen: Chosen, *, accepted_only: bool, path: str = "") -> tuple[AttemptDiff, ...]:
-    """What the chosen attempts changed (in `path` alone, where it is given), in order; those that changed nothing left out."""
+def attempt_diffs(chosen: Chosen, *, accepted_only: bool) -> tuple[AttemptDiff, ...]:
+    """What the chosen attempts changed, in order, without those that changed nothing."""
     found = (
         AttemptDiff(
             place=entry.place,
             attempt=row.attempt,
             outcome=row.outcome.value,
             stands=entry.is_accepted(row),
-            diff=of_file(row.diff, path) if path else row.diff,
+            diff=row.diff,
         )
         for entry in chosen.passes
         for row in entry.attempts

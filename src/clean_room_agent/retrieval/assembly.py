@@ -79,9 +79,9 @@ class _Budget:
     def leave_out(self, draft: _Draft, reason: str) -> None:
         self.left_out.append((draft, reason))
 
-    def offer(self, draft: _Draft, *, bound: int | None = None) -> bool:
-        """Whether the draft came in; it does not where it is larger than what is left, or than `bound`."""
-        fits = draft.item.tokens <= min(self.left, self.left if bound is None else bound)
+    def offer(self, draft: _Draft) -> bool:
+        """Add the draft if it fits what is left; whether it did."""
+        fits = draft.item.tokens <= self.left
         if fits:
             self.add(draft)
         return fits

@@ -25,8 +25,8 @@ def edits_of(text: str) -> tuple[PatchEdit, ...]:
     return read
 
 
-def fault_of(text: str, *, finished: bool = True) -> ParseFault:
-    read = parse_edits(text, finished=finished)
+def fault_of(text: str) -> ParseFault:
+    read = parse_edits(text)
     assert isinstance(read, ParseFault), read
     return read
 
@@ -215,10 +215,6 @@ def test_a_broken_answer_says_what_is_wrong(text: str, kind: str, part: str) -> 
     assert part in fault.fault
 
 
-def test_an_answer_that_ended_for_length_is_never_an_edit() -> None:
-    assert fault_of(SIMPLE, finished=False).kind == "truncated"
-
-
 def test_many_tags_are_read_quickly() -> None:
     assert fault_of('<edit file="a">\n<search>\n' * 20_000).kind == "truncated"
 
@@ -230,13 +226,12 @@ PIECES = st.sampled_from([
 ])  # fmt: skip
 
 
-@given(st.one_of(st.text(), st.lists(PIECES).map("\n".join), st.lists(PIECES).map("".join)), st.booleans())
-@example("<search></search>", True)
-def test_reading_never_raises(text: str, finished: bool) -> None:
-    read = parse_edits(text, finished=finished)
+@given(st.one_of(st.text(), st.lists(PIECES).map("\n".join), st.lists(PIECES).map("".join)))
+@example("<search></search>")
+def test_reading_never_raises(text: str) -> None:
+    read = parse_edits(text)
     if isinstance(read, tuple):
         assert read
-        assert finished
     else:
         assert read.fault
 

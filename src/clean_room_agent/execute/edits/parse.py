@@ -100,13 +100,8 @@ _EXPECTED: dict[_State, str] = {
 }
 
 
-def parse_edits(text: str, *, finished: bool = True) -> tuple[PatchEdit, ...] | ParseFault:
-    """The answer's edits in order, at least one, or why there are none. Never raises.
-
-    `finished` is False when generation ended for length: then no edit of the answer is trusted.
-    """
-    if not finished:
-        return ParseFault(kind="truncated", fault="the answer ended before it was complete")
+def parse_edits(text: str) -> tuple[PatchEdit, ...] | ParseFault:
+    """The answer's edits in order, at least one, or why there are none. Never raises."""
     body = _normalised(text)
     bad = UNWRITABLE.search(body)
     if bad is not None:
