@@ -36,6 +36,11 @@ def run(project: Path, tmp_path: Path) -> Runner:
     report = tmp_path / "run" / "report.xml"
     inherited = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     inherited["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # tiny projects start quicker without our plugins
+    # A pytest deletes the temporary folders of the runs before it at its end, and one with xdist always has such folders:
+    # in the usual place those are the large ones of whoever runs these tests, which took longer than a test may.
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    inherited["PYTEST_DEBUG_TEMPROOT"] = str(temporary)
 
     def run(
         command: str = PYTEST,

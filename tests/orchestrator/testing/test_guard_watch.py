@@ -1,5 +1,6 @@
 """What the guard in the processes of a test command sees, and that it is not in their way."""
 
+import getpass
 import sys
 from pathlib import Path
 
@@ -16,7 +17,6 @@ from clean_room_agent.orchestrator.testing.guard_watch import (
     read_watched,
 )
 from clean_room_agent.orchestrator.testing.readers import python_record, script_report
-from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import naming
 
 UNITTEST = f"{sys.executable} -m unittest"
@@ -26,19 +26,27 @@ MEDDLE = "import unittest\nunittest.TestCase.assertEqual = lambda *args: None\n"
 COMMANDS = {"pytest": PYTEST, "unittest": UNITTEST, "xdist": f"{PYTEST} -p xdist -n 2"}
 
 
-def to_its_end(run: Runner, command: str) -> TestRun:
-    """Once in some hundred runs on a busy machine, pytest-xdist waits for ever at its end; then it is run again."""
-    got = run(command)
-    return run(command) if got.timed_out else got
+def test_a_run_deletes_nobody_elses_temporary_folders(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """It seemed to hang at its end while it deleted what the suite's own runs had left."""
+    kept = [tmp_path / f"pytest-of-{getpass.getuser()}" / f"pytest-{number}" for number in range(5)]
+    for folder in kept:
+        folder.mkdir(parents=True, mode=0o700)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    write({"test_a.py": TEST, "value.py": VALUE})
+    run: Runner = request.getfixturevalue("run")
+    assert run(COMMANDS["xdist"]).passed == 1
+    assert [folder.name for folder in kept if not folder.is_dir()] == []
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
 def test_code_that_replaces_a_part_of_the_runner_is_named(name: str, write: Write, run: Runner) -> None:
     write({"test_a.py": TEST, "value.py": VALUE})
-    before = to_its_end(run, COMMANDS[name])
+    before = run(COMMANDS[name])
     assert (before.passed, before.watched) == (1, Watched(ended=True)), before.output
     write({"value.py": MEDDLE + "def value(): return 2\n"})
-    after = to_its_end(run, COMMANDS[name])
+    after = run(COMMANDS[name])
     assert after.watched.replaced == (("unittest.case.TestCase.assertEqual", "value.py"),)
     verdict = judge_step(before, after)
     assert not verdict.passed
