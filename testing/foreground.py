@@ -1,11 +1,17 @@
-"""Programs as a terminal starts them."""
+"""Signals as a program has them that a terminal starts."""
 
 import signal
 
 
-def heed_ctrl_c() -> None:
-    """This process, and what it starts, ends at Ctrl-C, also where a shell started it as a background job: such a job
-    ignores the signal, and what it starts inherits that.
+def restore_signals() -> None:
+    """Ctrl-C and a closed terminal end this process and what it starts, also where a shell started it as a background job
+    (which ignores SIGINT and SIGQUIT) or `nohup` did (SIGHUP): whatever such a process starts inherits that.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    usual = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGQUIT: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    for number, handler in usual.items():
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)

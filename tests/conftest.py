@@ -6,7 +6,7 @@ import shutil
 import tempfile
 
 from hypothesis import HealthCheck, settings
-from testing.foreground import heed_ctrl_c
+from testing.foreground import restore_signals
 
 # A busy machine must not fail a test that asks about values: how long things take is measured by benchmarks.
 settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,4 +18,4 @@ atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 # No test reads what the user who runs it configured.
 os.environ["XDG_CONFIG_HOME"] = f"{os.environ['XDG_STATE_HOME']}/config"
 
-heed_ctrl_c()
+restore_signals()

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from testing.faults.figures import Effort, Figure
-from testing.foreground import heed_ctrl_c
+from testing.foreground import restore_signals
 
 from benchmarks.faults.scoreboard import read_board, render, write_board
 
@@ -55,7 +55,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, help="a folder for what is made; default: a temporary one")
     parser.add_argument("--write", action="store_true", help="into RESULTS.md")
     options = parser.parse_args()
-    heed_ctrl_c()
+    restore_signals()
     measured: dict[str, tuple[Figure, ...]] = {}
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
