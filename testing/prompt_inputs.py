@@ -3,6 +3,7 @@
 from typing import Any
 
 from clean_room_agent.artifacts.package import section_texts
+from clean_room_agent.artifacts.tasks import ContextRequest
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
 from clean_room_agent.execute.edits.grammar import Editable
 from clean_room_agent.execute.prompts.adjustment import AdjustmentInputs
@@ -22,6 +23,7 @@ from clean_room_agent.execute.prompts.scaffold import ScaffoldInputs
 from clean_room_agent.execute.prompts.step_dependency import StepDependencyInputs
 from clean_room_agent.execute.prompts.step_design import StepDesignInputs
 from clean_room_agent.execute.prompts.symbol_targets import SymbolTargetsInputs
+from clean_room_agent.retrieval.judgment_header import question_text
 from clean_room_agent.retrieval.prompts.task_analysis import TaskAnalysisInputs
 from clean_room_agent.retrieval.stage import BatchInputs, SingleInputs
 from clean_room_agent.training.prompts.train_plan import TrainPlanInputs
@@ -31,7 +33,7 @@ PATH = "src/till.py"
 CODE = "def total(prices):\n    return sum(prices[1:])\n"
 TASK = "total() leaves out the first price. Make it add all prices."
 CONTEXT = section_texts((shown_file(PATH, CODE),))
-QUESTION = f"## Task\n{TASK}"
+QUESTION = question_text(ContextRequest(pass_id="task:meta_plan", mode="plan", role="reasoning", task=TASK))
 OPTIONS = (
     f"1. {PATH}\n1: def total(prices):",
     "2. src/menu.py\n1: def dishes():",

@@ -19,7 +19,11 @@ PARTS: tuple[tuple[str, type, dict[str, Any]], ...] = (
         {"pass_id": "task", "stage_name": "", "call_type": "implement", "item": "", "attempt": 0},
     ),
     ("model", CalledModel, {"tag": "", "role": "coding", "provider": "ollama", "digest": ""}),
-    ("request", CallRequest, {"system_prompt": "", "prompt": "", "prompt_hash": "", "request_body": "{}"}),
+    (
+        "request",
+        CallRequest,
+        {"system_prompt": "", "prompt": "", "prompt_hash": "", "request_body": "{}", "spans": None},
+    ),
     ("answer", CallAnswer, {"response": "", "thinking": "", "logprobs": ""}),
     ("ending", CallEnding, {"finish": "stop", "error": "", "replayed_from": None}),
     (

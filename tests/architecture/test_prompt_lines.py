@@ -1,22 +1,27 @@
 """Every line of every prompt of a whole run can be traced, and what a context shows of a file is that file's."""
 
 import contextlib
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from testing.framed_items import framed_items
+from testing.prompt_inputs import INPUTS
 from testing.repositories import git
 from tests.architecture.eventful_run import Eventful
 
 from clean_room_agent.app.prompts import PROMPTS
 from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.prompt_sources import SourcedText
 from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.calls import list_calls
 from clean_room_agent.db.raw.runs import list_runs
 from clean_room_agent.db.rows import Connection
+from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.window_probe import PROBE_NAME
-from clean_room_agent.report.prompt_lines import framed_items
 from clean_room_agent.report.trace import RunTrace, read_trace
 from clean_room_agent.report.why_line import LineWhy, line_why, lines_of
 
@@ -37,7 +42,7 @@ class Looked:
         for call in self.calls:
             for number, text in enumerate(call.request.prompt.split("\n"), start=1):
                 if text.strip():
-                    yield line_why(self.conn, self.trace, call.id, number, BY_NAME)
+                    yield line_why(self.conn, self.trace, call.id, number)
 
 
 @pytest.fixture
@@ -49,20 +54,51 @@ def looked(eventful: Eventful) -> Iterator[Looked]:
         yield Looked(conn=conn, trace=read_trace(conn, run.task_id), calls=calls, top=top)
 
 
-def test_no_line_of_any_prompt_is_of_unknown_origin(looked: Looked) -> None:
-    found = list(looked.every_line())
-    unknown = [(line.call_type, line.origin.text) for line in found if line.origin.kind == "unknown"]
-    assert unknown == []
-    assert {line.origin.kind for line in found} >= {
-        "template",
+def test_the_run_has_lines_of_every_source(looked: Looked) -> None:
+    assert {line.origin.kind for line in looked.every_line()} >= {
+        "rules",
+        "example",
         "task",
         "file",
+        "outline",
+        "frame",
         "candidate",
-        "plan",
+        "part",
+        "step",
         "evidence",
         "attempt",
-        "answer",
+        "refused",
     }
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
+def test_what_no_span_covers_are_the_prompts_own_words(prompt: Prompt[Any, Any]) -> None:
+    inputs = INPUTS[prompt.name]
+    own = [rules_of(prompt.render(each)) for each in (inputs, changed(inputs))]
+    assert own[0] == own[1]
+
+
+def changed(inputs: Any) -> Any:
+    """The same inputs, all their texts other ones."""
+
+    def other(value: Any) -> Any:
+        if isinstance(value, SourcedText):
+            return SourcedText(re.sub(r"(?m)^([^#\n].*)", r"\1 changed", value), value.spans)
+        if isinstance(value, str):
+            return value and re.sub(r"(?m)(.+)$", r"\1 changed", value)
+        if isinstance(value, tuple):
+            return tuple(map(other, value))
+        if is_dataclass(value) and not isinstance(value, type):
+            return replace(value, **{one.name: other(getattr(value, one.name)) for one in fields(value)})
+        return value
+
+    return other(inputs)
+
+
+def rules_of(text: SourcedText) -> list[str]:
+    """The lines in no span."""
+    covered = {line for span in text.spans for line in range(span.first, span.last + 1)}
+    return [line for number, line in enumerate(text.split("\n"), 1) if number not in covered]
 
 
 def test_every_line_of_a_file_is_that_line_of_the_file_in_its_commit(looked: Looked) -> None:
@@ -87,7 +123,7 @@ def test_every_file_shown_was_let_in_by_a_decision(looked: Looked) -> None:
 
 def test_every_line_of_a_plan_of_a_diff_and_of_an_answer_leads_to_a_call(looked: Looked) -> None:
     for line in looked.every_line():
-        if line.origin.kind in {"plan", "answer", "attempt", "diff"}:
+        if line.origin.kind in {"part", "step", "draft", "refused", "attempt", "diff", "failure"}:
             assert line.from_call is not None, line
 
 
@@ -109,8 +145,8 @@ def test_every_item_of_a_context_is_whole(looked: Looked) -> None:
 
 def test_the_first_line_of_a_prompt_is_its_templates(looked: Looked) -> None:
     for call in looked.calls:
-        first = lines_of(call, looked.trace, BY_NAME)[0]
-        assert (first.kind, first.text) == ("template", f"# {BY_NAME[call.site.call_type].title}")
+        first = lines_of(call)[0]
+        assert (first.kind, first.text) == ("rules", f"# {BY_NAME[call.site.call_type].title}")
 
 
 def test_the_run_shows_what_its_tests_are_about(looked: Looked) -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from testing.framed_items import framed_items
 from testing.packages import shown_file, shown_symbol
 
 from clean_room_agent.artifacts.package import (
@@ -17,7 +18,6 @@ from clean_room_agent.artifacts.package import (
     quoted,
     section_texts,
 )
-from clean_room_agent.report.prompt_lines import framed_items
 
 TEXT = "def f():\n    return 1\n\n\ndef g():\n    return f()\n"
 F = shown_symbol("a.py", TEXT, "f", 1, 2)

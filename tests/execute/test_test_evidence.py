@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from inline_snapshot import snapshot
+from testing.framed_items import framed_items
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame
 from clean_room_agent.execute.test_evidence import (
@@ -13,7 +14,6 @@ from clean_room_agent.execute.test_evidence import (
     describe_tests,
     evidence_bound,
 )
-from clean_room_agent.report.prompt_lines import framed_items
 
 SPLIT = FailingTest(
     name="tests/test_money.py::test_split",

@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from testing.framed_items import FramedItem, framed_items
 from testing.runs.solving import Project, Told
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
-from clean_room_agent.report.prompt_lines import FramedItem, framed_items
 
 WRONG = json.dumps(
     {

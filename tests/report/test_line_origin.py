@@ -5,7 +5,7 @@ from testing.repositories import commit, make_repository
 
 from clean_room_agent.git.history import diff
 from clean_room_agent.git.repository import open_repository
-from clean_room_agent.report.line_origin import LineOrigin, edit_that_wrote, find_origin, of_file, touches
+from clean_room_agent.report.line_origin import LineOrigin, edit_that_wrote, find_origin
 
 FIRST = """\
 diff --git a/a.py b/a.py
@@ -60,13 +60,6 @@ def test_a_line_is_followed_back_through_every_change(line: int, origin: LineOri
 
 def test_a_line_of_a_new_file_was_written_by_the_change_that_made_it() -> None:
     assert find_origin([FIRST, SECOND], "b.py", 1) == LineOrigin(change=0, line=1, text="only")
-
-
-def test_a_diff_touches_the_files_of_its_headers_alone() -> None:
-    assert touches(FIRST, "b.py")
-    assert not touches(FIRST, "py")
-    assert of_file(FIRST, "b.py").splitlines()[-1] == "+only"
-    assert of_file(SECOND, "b.py") == ""
 
 
 def test_a_name_that_git_quotes_is_found(tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.app.token_estimators import read_estimators
 from clean_room_agent.artifacts.ids import short_id
 from clean_room_agent.artifacts.outcomes import RunStatus
 from clean_room_agent.db.connection import get_connection
+from clean_room_agent.db.raw.calls import list_prompt_spans
 from clean_room_agent.db.raw.runs import find_task
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
@@ -56,7 +56,8 @@ def page_of_run(conn: Connection, workspace: Workspace, trace: RunTrace, safe: C
         trace=trace,
         ending=ending_on_record(conn, trace),
         texts=call_texts(conn, chosen),
-        accounts=window_accounts(conn, trace, chosen, BY_NAME, read_estimators(conn, trace.task_id) or {}),
+        spans=list_prompt_spans(conn, trace.task_id),
+        accounts=window_accounts(conn, chosen, read_estimators(conn, trace.task_id) or {}),
         result_diff="".join(entry.diff for entry in result_diffs(workspace, trace, chosen)),
     )
     return run_html(change_texts(run_page(sources, safe), safe))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from clean_room_agent.artifacts.ids import relative_pass
+from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.artifacts.tasks import Role
 
 
@@ -78,6 +79,8 @@ class CallRequest:
     """Hex SHA-256 of what the model was shown."""
     request_body: str
     """The JSON text as it was sent."""
+    spans: tuple[PromptSpan, ...] | None = None
+    """Where the prompt's lines come from; None of calls that were recorded before this was kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

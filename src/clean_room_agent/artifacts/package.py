@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Literal
 
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
+
 Detail = Literal["primary", "supporting", "type_context"]
 """primary: shown whole and editable; supporting: signature and docstring; type_context: signature alone."""
 Section = Literal["code", "tests", "conventions", "uses", "callers", "green"]
@@ -142,20 +144,33 @@ def quoted(name: str) -> str:
     return json.dumps(name) if UNQUOTED.search(name) else name
 
 
-def frame(head: str, text: str, fence: str) -> str:
-    """The text below its head, with a line that ends it."""
-    body = text if text.endswith("\n") or not text else text + "\n"
-    return f"{fence} {head}\n{body}{fence} end\n"
+def frame(head: str, text: str, fence: str, *, path: str = "", symbol: str = "") -> SourcedText:
+    """The text below its head, with a line that ends it; head and end are about this path and symbol."""
+    first, last = (
+        sourced(f"{fence} {words}\n", PromptSource.FRAME, path=path, symbol=symbol) for words in (head, "end")
+    )
+    return compose((first, _line_ended(text), last))
 
 
-def _framed(items: Sequence[ContextItem], fence: str) -> str:
-    blocks = []
+def _framed(items: Sequence[ContextItem], fence: str) -> SourcedText:
+    blocks: list[str] = []
     for listed, group in groupby(items, key=_is_line):
         if listed:
-            blocks.append("".join(item.text for item in group))
+            blocks.append(compose(_shown(item) for item in group))
         else:
             blocks.extend(_frame_of(run, fence) for run in _runs(list(group)))
-    return "\n".join(blocks)
+    return joined("\n", blocks)
+
+
+def _shown(item: ContextItem) -> SourcedText:
+    """The item's text, each line with the place in the file that it shows or is about."""
+    if _head_word(item) in {"file", "code", "test"}:
+        source, number = PromptSource.FILE, item.start_line
+    else:
+        source, number = PromptSource.OUTLINE, None
+        if item.section in {"callers", "green"}:
+            number = item.start_line
+    return sourced(_line_ended(item.text), source, path=item.path, symbol=item.symbol or "", number=number)
 
 
 def _is_line(item: ContextItem) -> bool:
@@ -174,22 +189,32 @@ def _runs(items: Sequence[ContextItem]) -> list[list[ContextItem]]:
     return runs
 
 
-def _frame_of(run: Sequence[ContextItem], fence: str) -> str:
+def _frame_of(run: Sequence[ContextItem], fence: str) -> SourcedText:
     first = run[0]
     names = ", ".join(item.symbol for item in run if item.symbol is not None)
     path = quoted(first.path)
     name = f"{path} :: {names}" if names else path
-    text = _line_ended(first.text)
+    texts: list[str] = [_shown(first)]
     for before, item in pairwise(run):
         if item.detail == "primary":
-            text += "\n" * (item.start_line - before.end_line - 1)
-        text += _line_ended(item.text)
+            blank = "\n" * (item.start_line - before.end_line - 1)
+            texts.append(
+                sourced(
+                    blank,
+                    PromptSource.FILE,
+                    path=item.path,
+                    symbol=before.symbol or "",
+                    number=before.end_line + 1,
+                )
+            )
+        texts.append(_shown(item))
     last = max(item.end_line for item in run)
-    return frame(f"{_head_word(first)}: {name} (lines {first.start_line}-{last})", text, fence)
+    head = f"{_head_word(first)}: {name} (lines {first.start_line}-{last})"
+    return frame(head, compose(texts), fence, path=first.path, symbol=names)
 
 
 def _line_ended(text: str) -> str:
-    return text if text.endswith("\n") or not text else text + "\n"
+    return text if text.endswith("\n") or not text else compose((text, "\n"))
 
 
 def _head_word(item: ContextItem) -> str:

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from clean_room_agent.artifacts.package import ContextPackage
 from clean_room_agent.artifacts.plans import Part, PlanAdjustment, PlanStep
 from clean_room_agent.artifacts.verdicts import AdjustmentVerdicts, FailureSignal, PlanVerdict
-from clean_room_agent.execute.diff_pieces import newest_hunks
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.one_call_plans import renamed_notes, steps_from, told
 from clean_room_agent.execute.plan_drafts import (
@@ -33,6 +32,7 @@ from clean_room_agent.execute.prompts.adjustment_step_viability import (
 )
 from clean_room_agent.llm.bias import NOTHING
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.unified_diff import newest_hunks
 
 DIFF_CHARS = 2000
 """Of the newest changes in a question."""

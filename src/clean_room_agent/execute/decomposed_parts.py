@@ -15,6 +15,7 @@ from itertools import combinations, permutations
 from clean_room_agent.artifacts.evidence import Evidence
 from clean_room_agent.artifacts.package import ContextPackage, fence_for, frame, section_texts
 from clean_room_agent.artifacts.plans import MetaPlan, Part
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
 from clean_room_agent.artifacts.verdicts import PlanVerdict, PlanVerdicts
 from clean_room_agent.execute.code_relations import Place, ShownCode, folder
 from clean_room_agent.execute.grouping import at_most, groups, needs_of
@@ -305,13 +306,20 @@ def pair_with_code(
 
     def text(words: str, places: Sequence[Place], others: Sequence[Place]) -> str:
         frames = [
-            frame(f"reference: {_name(place)}", shown.excerpt(place, others), fence)
+            _framed(place, shown.excerpt(place, others), fence)
             for place in dict.fromkeys(places)
             if shown.code(place)
         ]
-        return "\n".join((words, *frames)).rstrip("\n")
+        text = joined("\n", (words, *frames))
+        return SourcedText(text.rstrip("\n"), text.spans)
 
     return (text(*one, other[1]), text(*other, one[1])), (one[0], other[0])
+
+
+def _framed(place: Place, excerpt: str, fence: str) -> SourcedText:
+    path, symbol = place.path, place.symbol
+    text = sourced(excerpt, PromptSource.OUTLINE, path=path, symbol=symbol)
+    return frame(f"reference: {_name(place)}", text, fence, path=path, symbol=symbol)
 
 
 def _use(shown: ShownCode, one: Place, other: Place) -> tuple[str, ...]:

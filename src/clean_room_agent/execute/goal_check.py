@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from clean_room_agent.artifacts.plans import Part, PlanStep
 from clean_room_agent.artifacts.verdicts import PlanVerdict
-from clean_room_agent.execute.diff_pieces import newest_hunks
 from clean_room_agent.execute.judgments import YesNo
 from clean_room_agent.execute.prompts.goal_check import GOAL_CHECK, GoalCheckInputs
 from clean_room_agent.llm.bias import NOTHING
 from clean_room_agent.llm.client import ModelClient
+from clean_room_agent.unified_diff import newest_hunks
 
 DIFF_CHARS = 2000
 """Of the newest changes in a question."""

@@ -6,10 +6,10 @@ from typing import Generic
 
 from clean_room_agent.artifacts.package import ContextItem, ContextPackage, SectionTexts, section_texts
 from clean_room_agent.errors import WindowExceeded
-from clean_room_agent.execute.diff_pieces import Hunk, join_hunks, split_hunks
 from clean_room_agent.llm.answers import AnswerT
 from clean_room_agent.llm.client import ModelClient
 from clean_room_agent.llm.prompt import InputsT, Prompt
+from clean_room_agent.unified_diff import Hunk, join_hunks, split_hunks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, CallSite
+from clean_room_agent.artifacts.prompt_sources import compose
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice
@@ -134,7 +135,7 @@ class ModelClient:
         if value.kind == "parroted":
             self._copiers_of(pass_id).add(model.tag)
         self._note_unreadable(first.call_id, value)
-        again = self._repair(question, prompt, first.raw.text, value) if repair else None
+        again = self._repair(question, prompt, inputs, first.raw.text, value) if repair else None
         if again is None:
             return _reply(first, first.sent, bad=value, endless=value.endless)
         second = self._sender.exchange(again, site)
@@ -218,7 +219,7 @@ class ModelClient:
         self._watch(CallUnreadable(call_id=call_id, fault=bad.fault))
 
     def _repair(
-        self, question: Question, prompt: Prompt[InputsT, AnswerT], answer: str, bad: BadAnswer
+        self, question: Question, prompt: Prompt[InputsT, AnswerT], inputs: InputsT, said: str, bad: BadAnswer
     ) -> Question | None:
         if bad.kind == "truncated" and not prompt.answer.repairs_truncated:
             return None
@@ -230,8 +231,8 @@ class ModelClient:
             shape = shape._replace(schema=brief(shape.schema, package))
         asked = question.text
         if bad.kind == "parroted" and self._is_held(question):
-            asked = asked.replace(prompt.example, EXAMPLE_LEFT_OUT)
-        text = repair_prompt(asked, answer, bad, max_tokens=package) + form
+            asked = prompt.render(inputs, example=EXAMPLE_LEFT_OUT)
+        text = compose((repair_prompt(asked, said, bad, max_tokens=package), form))
         estimated = request_tokens(question.system, text, question.model)
         again = replace(
             question,

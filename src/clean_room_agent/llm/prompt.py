@@ -7,6 +7,14 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from clean_room_agent.artifacts.package import quoted
+from clean_room_agent.artifacts.prompt_sources import (
+    PromptSource,
+    SourcedText,
+    compose,
+    listed,
+    sourced,
+    stripped,
+)
 from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.llm.answers import AnswerReader, AnswerT, BadAnswer, TokenChoice
 from clean_room_agent.llm.copied_examples import (
@@ -46,7 +54,8 @@ class Prompt(Generic[InputsT, AnswerT]):
     template: str
     """jinja2 over the fields of the inputs, and `schema` (the answer's JSON schema, or "") and `example`.
     Rules first, then what calls share, the question last. An undefined variable raises. A name that the repository or
-    its tests gave goes through the filter `line`.
+    its tests gave goes through the filter `line`, every text through the one that says where it comes from (see
+    `prompt_environment`).
     """
     answer: AnswerReader[AnswerT]
     max_answer_tokens: int
@@ -57,16 +66,15 @@ class Prompt(Generic[InputsT, AnswerT]):
     grammar: Callable[[InputsT], str] | None = None
     """What free text is held to, in GBNF, in place of the answer's own; may be "" for some inputs."""
 
-    def render(self, inputs: InputsT, *, example: str | None = None) -> str:
+    def render(self, inputs: InputsT, *, example: str | None = None) -> SourcedText:
         """The user message: `# title`, then the filled template, without white space at its end. `example` takes the place of
         the prompt's own.
         """
         values: dict[str, object] = {field.name: getattr(inputs, field.name) for field in fields(inputs)}
         schema = "" if self.schema is None else json.dumps(self.schema, separators=(",", ":"))
-        body = _compiled(self.template).render(
-            values, schema=schema, example=self.example if example is None else example
-        )
-        return f"# {self.title}\n\n{body.strip()}"
+        shown = sourced(self.example if example is None else example, PromptSource.EXAMPLE)
+        pieces = _compiled(self.template).generate(values, schema=schema, example=shown)
+        return compose((f"# {self.title}\n\n", stripped(compose(pieces))))
 
     def parse(self, text: str, tokens: tuple[TokenChoice, ...] = ()) -> AnswerT | BadAnswer:
         """The answer's value, or what is wrong with it."""
@@ -121,7 +129,11 @@ def _compiled(template: str) -> "jinja2.Template":
 
 @functools.cache
 def prompt_environment() -> "jinja2.Environment":
-    """What templates are read in. Its filter `line` holds a name to one line, so that none can write a heading."""
+    """What templates are read in.
+
+    Its filter `line` holds a name to one line, so that none can write a heading; `listed` and
+    `definition` do so for what names a file or a piece of one. A filter named as a `PromptSource` says where a value comes from.
+    """
     import jinja2  # noqa: PLC0415 - 40 ms, which a command that asks no model must not pay
 
     environment = jinja2.Environment(
@@ -131,4 +143,22 @@ def prompt_environment() -> "jinja2.Environment":
         autoescape=False,  # noqa: S701 - prompts are plain text; escaping would falsify shown code
     )
     environment.filters["line"] = lambda name: quoted(str(name))
+    environment.filters["listed"] = lambda name: listed(quoted(str(name)))
+    environment.filters["definition"] = _definition
+    environment.filters |= {source.value: _from(source) for source in PromptSource}
     return environment
+
+
+def _definition(name: object) -> SourcedText:
+    """A definition that stands in a list as `name (path)`."""
+    symbol, _, path = str(name).rpartition(" (")
+    return sourced(quoted(str(name)), PromptSource.CANDIDATE, path=path.removesuffix(")"), symbol=symbol)
+
+
+def _from(source: PromptSource) -> Callable[..., SourcedText]:
+    """The filter that says of a value what it comes from."""
+
+    def mark(value: object, *, path: str = "", symbol: str = "", number: int | None = None) -> SourcedText:
+        return sourced(str(value), source, path=path, symbol=symbol, number=number)
+
+    return mark

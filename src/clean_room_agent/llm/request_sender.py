@@ -16,6 +16,7 @@ from clean_room_agent.artifacts.model_calls import (
     CallSite,
     ModelCall,
 )
+from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
 from clean_room_agent.llm.bias import Measured
 from clean_room_agent.llm.call_events import CallFinished, CallProgress, CallStarted, CallWatcher, unwatched
@@ -72,7 +73,7 @@ class Question:
 
     model: ModelConfig
     system: str
-    text: str
+    text: SourcedText
     shape: Shape
     wants_logprobs: bool
     max_tokens: int
@@ -174,7 +175,7 @@ class RequestSender:
         question = Question(
             model=model,
             system="",
-            text=text,
+            text=SourcedText(text),
             shape=Shape(None),
             wants_logprobs=False,
             max_tokens=1,
@@ -286,7 +287,7 @@ class RequestSender:
             identity=site.identity,
             model=question.model,
             system=question.system,
-            prompt=question.text,
+            prompt=plain_text(question.text),
             schema=question.shape.schema,
             grammar=question.shape.grammar,
             opening=question.opening,
@@ -313,7 +314,7 @@ class RequestSender:
             latency_ms=latency_ms,
             timestamp=timestamp,
         )
-        call = _recorded(site, request, raw, cost, provider=self._transport.provider)
+        call = _recorded(site, question, request, raw, cost, provider=self._transport.provider)
         call_id = self._sink.record(call)
         self._watch(_finished(number, call_id, call))
         return raw, call_id, latency_ms
@@ -327,7 +328,13 @@ class RequestSender:
 
 
 def _recorded(
-    site: CallSite, request: ChatRequest, raw: RawAnswer, cost: CallCost, *, provider: str
+    site: CallSite,
+    question: Question,
+    request: ChatRequest,
+    raw: RawAnswer,
+    cost: CallCost,
+    *,
+    provider: str,
 ) -> ModelCall:
     return ModelCall(
         site=site,
@@ -339,6 +346,7 @@ def _recorded(
             prompt=request.prompt,
             prompt_hash=request.prompt_hash,
             request_body=raw.request_body,
+            spans=question.text.spans,
         ),
         answer=CallAnswer(response=raw.text, thinking=raw.thinking, logprobs=dump_logprobs(raw.tokens)),
         ending=CallEnding(

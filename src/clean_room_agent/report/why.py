@@ -1,8 +1,7 @@
 """Why a file was shown and changed, or was not: decisions, contexts, attempts, and who wrote a line of the result."""
 
 import difflib
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from rich.console import Group
@@ -10,22 +9,20 @@ from rich.text import Text
 
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.ids import call_place
-from clean_room_agent.artifacts.model_calls import CallSummary, ModelCall
-from clean_room_agent.db.raw.calls import get_call
-from clean_room_agent.db.raw.trace import list_prompts_with
+from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.prompt_sources import PromptSpan
+from clean_room_agent.db.raw.calls import get_call, list_prompt_spans
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
 from clean_room_agent.report.decisions import PassVerdicts, decision_lines
-from clean_room_agent.report.line_origin import edit_that_wrote, find_origin, touches
+from clean_room_agent.report.line_origin import edit_that_wrote, find_origin
+from clean_room_agent.report.prompt_lines import BEFORE_SPANS, SHOWN, framed
 from clean_room_agent.report.trace import PassTrace, RunTrace, context_passes
 from clean_room_agent.report.validation import counts
+from clean_room_agent.unified_diff import diff_of_file
 
 SHOWN_ANSWER = 200
 NEAREST = 3
-FRAME = re.compile(
-    r"^(?P<fence>={5,}) (?P<kind>file|symbol|reference|signature): (?P<name>.+) \(lines (?P<lines>\d+-\d+)\)$",
-    re.MULTILINE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +37,7 @@ class JudgingCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """A call whose prompt holds the file's name."""
+    """A call whose prompt shows or names the file."""
 
     place: str
     call_id: int
@@ -93,6 +90,8 @@ class Why:
     decisions: tuple[PassVerdicts, ...]
     judges: tuple[JudgingCall, ...]
     shown: tuple[Shown, ...]
+    unknown: int
+    """Calls that were recorded before it was kept what their prompts show."""
     changed: tuple[Changed, ...]
 
 
@@ -103,7 +102,8 @@ def why(conn: Connection, trace: RunTrace, passes: tuple[PassTrace, ...], path: 
         UsageError: nothing in the passes is about such a file; the hint names the nearest.
     """
     decisions = _decisions(passes, path)
-    shown = _shown(conn, trace.task_id, passes, path)
+    spans = list_prompt_spans(conn, trace.task_id)
+    shown = tuple(_shown(spans, passes, path))
     changed = tuple(_changed(passes, path))
     if not (decisions or shown or changed):
         _refuse(passes, path)
@@ -115,6 +115,7 @@ def why(conn: Connection, trace: RunTrace, passes: tuple[PassTrace, ...], path: 
         decisions=decisions,
         judges=tuple(_judge(call) for call in calls if call is not None),
         shown=shown,
+        unknown=sum(spans[call.id] is None for entry in passes for call in entry.calls),
         changed=changed,
     )
 
@@ -149,26 +150,6 @@ def render_why(found: Why, short: Callable[[str], str]) -> Group:
     return Group(*lines)
 
 
-def frames(prompt: str, path: str) -> tuple[str, ...]:
-    """How a prompt shows the file: one text for each framed piece, in order. See `artifacts/package.py`.
-
-    All frames of a prompt have one fence, longer than any that shown text can imitate, and the first one found is real:
-    no shown text stands before it.
-    """
-    heads = tuple(FRAME.finditer(prompt))
-    return tuple(
-        f"{head['kind']}{f' {symbol}' if symbol else ''}, lines {head['lines']}"
-        for head in heads
-        for name, _, symbol in [head["name"].partition(" :: ")]
-        if name == path and head["fence"] == heads[0]["fence"]
-    )
-
-
-def names_file(prompt: str, path: str) -> bool:
-    """Whether the prompt names this file, and not only one whose path holds this one's."""
-    return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w/-]|\.\w)", prompt) is not None
-
-
 def _decisions(passes: tuple[PassTrace, ...], path: str) -> tuple[PassVerdicts, ...]:
     found = (
         PassVerdicts(place=entry.place, decisions=tuple(row for row in entry.decisions if row.path == path))
@@ -177,20 +158,21 @@ def _decisions(passes: tuple[PassTrace, ...], path: str) -> tuple[PassVerdicts, 
     return tuple(entry for entry in found if entry.decisions)
 
 
-def _shown(conn: Connection, task_id: str, passes: tuple[PassTrace, ...], path: str) -> tuple[Shown, ...]:
-    heads: dict[int, tuple[PassTrace, CallSummary]] = {
-        call.id: (entry, call) for entry in passes for call in entry.calls
-    }
-    return tuple(
-        Shown(
-            place=heads[call_id][0].place,
-            call_id=call_id,
-            call_type=heads[call_id][1].site.call_type,
-            pieces=frames(prompt, path),
-        )
-        for call_id, prompt in list_prompts_with(conn, task_id, path)
-        if call_id in heads and names_file(prompt, path)
-    )
+def _shown(
+    spans: Mapping[int, tuple[PromptSpan, ...] | None], passes: tuple[PassTrace, ...], path: str
+) -> Iterator[Shown]:
+    for entry in passes:
+        for call in entry.calls:
+            about = [span for span in spans[call.id] or () if span.path == path]
+            if about:
+                pieces = tuple(_piece(span) for span in framed(about) if span.source in SHOWN)
+                yield Shown(place=entry.place, call_id=call.id, call_type=call.site.call_type, pieces=pieces)
+
+
+def _piece(span: PromptSpan) -> str:
+    symbol = f" {span.symbol}" if span.symbol else ""
+    last = span.from_line(span.last).number
+    return f"{span.source.value}{symbol}" + (f", lines {span.number}-{last}" if span.number else "")
 
 
 def _changed(passes: tuple[PassTrace, ...], path: str) -> list[Changed]:
@@ -206,7 +188,7 @@ def _changed(passes: tuple[PassTrace, ...], path: str) -> list[Changed]:
         )
         for entry in passes
         for attempt in entry.attempts
-        if touches(attempt.diff, path) or any(report.file_path == path for report in attempt.edit_report)
+        if diff_of_file(attempt.diff, path) or any(report.file_path == path for report in attempt.edit_report)
     ]
 
 
@@ -283,6 +265,8 @@ def _shown_lines(found: Why) -> list[Text]:
     ]
     if named:
         lines.append(Text(f"  only named in {'calls' if len(named) > 1 else 'call'} {', '.join(named)}"))
+    if found.unknown:
+        lines.append(Text(f"  what {found.unknown} calls showed is not known: they were {BEFORE_SPANS}"))
     return lines or [Text("  no prompt")]
 
 

@@ -1,44 +1,61 @@
 """Why a line stands in a prompt: what it comes from, and the decision, answer, change or test that brought it there."""
 
-import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Group
 from rich.text import Text
 
 from clean_room_agent.artifacts.ids import call_place
-from clean_room_agent.artifacts.model_calls import ModelCall
-from clean_room_agent.db.raw.attempts import AttemptRow, ValidationRow
-from clean_room_agent.db.raw.calls import get_call, list_calls
+from clean_room_agent.artifacts.model_calls import AnswerReading, CallSummary, ModelCall
+from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.artifacts.prompt_sources import PromptSource
+from clean_room_agent.db.raw.attempts import AttemptRow
+from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.errors import UsageError
-from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.report.decisions import PassVerdicts, decision_lines
-from clean_room_agent.report.prompt_lines import Kind, PromptLine, grouped, prompt_lines
-from clean_room_agent.report.trace import PassTrace, RunTrace, choose, context_passes
-
-NAME = re.compile(r"[\w./-]{3,}")
-EVIDENCE_LABEL = re.compile(
-    r"- |at |(?:Failing test|failing line|expected|actual|error|also fails in the same way): ?"
+from clean_room_agent.report.prompt_lines import (
+    BEFORE_SPANS,
+    CODE,
+    SHOWN,
+    PromptLine,
+    grouped,
+    prompt_lines,
 )
-"""What a line of the evidence begins with; behind it stands what the tests printed."""
-PLANNERS = frozenset({"meta_plan", "part_plan", "adjustment"})
-WORDS: Mapping[Kind, str] = {
-    "template": "the prompt's own words",
-    "task": "the task, as it was given",
-    "file": "a line of a file",
-    "outline": "a signature with its description, or a place that uses or exercises code, from the index",
-    "candidate": "a candidate, as whoever judges it is shown it",
-    "plan": "a plan",
-    "evidence": "what the tests showed",
-    "diff": "what the run changed before",
-    "attempt": "an earlier attempt at the step",
-    "answer": "an earlier answer, and what was wrong with it",
-    "hint": "the user's hint",
-    "unknown": "nothing that the record knows",
+from clean_room_agent.report.trace import PassTrace, RunTrace, choose, context_passes
+from clean_room_agent.unified_diff import diff_of_file
+
+PLANNING = frozenset(
+    {
+        "meta_plan",
+        "change_points",
+        "part_plan",
+        "symbol_targets",
+        "step_design",
+        "adjustment",
+        "adjustment_finalize",
+    }
+)
+"""The prompts whose answers are plans, or drafts of one."""
+WORDS: Mapping[PromptSource, str] = {
+    PromptSource.RULES: "the prompt's own words",
+    PromptSource.EXAMPLE: "the prompt's example of an answer",
+    PromptSource.TASK: "the task, as it was given",
+    PromptSource.FILE: "a line of a file",
+    PromptSource.OUTLINE: "a signature with its description, or a place that uses or exercises code, from the index",
+    PromptSource.FRAME: "the line before or after a piece of code",
+    PromptSource.CANDIDATE: "a candidate, as whoever judges it is shown it",
+    PromptSource.PART: "the plan that divides the task into parts",
+    PromptSource.STEP: "the plan that divides the part into steps",
+    PromptSource.DRAFT: "a plan in the making, from earlier answers of the same pass",
+    PromptSource.EVIDENCE: "what the tests showed",
+    PromptSource.FAILURE: "how an earlier step or attempt failed",
+    PromptSource.DIFF: "what the run changed before",
+    PromptSource.ATTEMPT: "an earlier attempt at the step",
+    PromptSource.REFUSED: "an earlier answer, and what was wrong with it",
+    PromptSource.HINT: "the user's hint",
+    PromptSource.FIGURES: "figures from the record",
 }
 
 
@@ -68,7 +85,7 @@ class LineRange:
 
     first: int
     last: int
-    kind: Kind
+    kind: PromptSource
     section: str
     path: str
     symbol: str
@@ -86,21 +103,22 @@ class PromptWhy:
     ranges: tuple[LineRange, ...]
 
 
-def lines_of(
-    call: ModelCall, trace: RunTrace, prompts: Mapping[str, Prompt[Any, Any]]
-) -> tuple[PromptLine, ...]:
-    """The call's prompt, line by line."""
-    task = trace.run.task_description if trace.run else ""
-    entries = (entry for entry in trace.passes if entry.pass_id == call.site.pass_id)
-    paths = {
-        row.path for entry in entries for found in context_passes(trace, entry) for row in found.decisions
-    }
-    return prompt_lines(call.request.prompt, prompts.get(call.site.call_type), task, paths - {""})
+def lines_of(call: ModelCall) -> tuple[PromptLine, ...]:
+    """The call's prompt, line by line.
+
+    Raises:
+        UsageError: it was recorded before it was kept where the lines come from.
+    """
+    lines = prompt_lines(call)
+    if lines is None:
+        raise UsageError(
+            f"call {call.id} was {BEFORE_SPANS}: where the lines of its prompt come from is not known",
+            hint=f"`cra show RUN/call:{call.id} --prompt` shows it as it was sent",
+        )
+    return lines
 
 
-def prompt_why(
-    conn: Connection, trace: RunTrace, call_id: int, prompts: Mapping[str, Prompt[Any, Any]]
-) -> PromptWhy:
+def prompt_why(conn: Connection, trace: RunTrace, call_id: int) -> PromptWhy:
     """What the call's prompt is made of, from its first line to its last.
 
     Raises:
@@ -117,37 +135,35 @@ def prompt_why(
                 last=last.line,
                 kind=first.kind,
                 section=first.section,
-                path=first.path if first.kind in {"file", "outline"} else "",
-                symbol=first.symbol if first.kind in {"file", "outline"} else "",
+                path=first.path if first.kind in SHOWN else "",
+                symbol=first.symbol if first.kind in SHOWN else "",
                 file_first=first.file_line,
                 file_last=last.file_line,
             )
-            for first, last in grouped(lines_of(call, trace, prompts))
+            for first, last in grouped(lines_of(call))
         ),
     )
 
 
-def line_why(
-    conn: Connection, trace: RunTrace, call_id: int, line: int, prompts: Mapping[str, Prompt[Any, Any]]
-) -> LineWhy:
+def line_why(conn: Connection, trace: RunTrace, call_id: int, line: int) -> LineWhy:
     """Where line `line` (1-based) of the call's prompt comes from.
 
     Raises:
         UsageError: the task made no such call, or its prompt has fewer lines.
     """
     entry, call = _call(conn, trace, call_id)
-    lines = lines_of(call, trace, prompts)
+    lines = lines_of(call)
     if not 1 <= line <= len(lines):
         raise UsageError(f"the prompt of call {call_id} has {len(lines)} lines, and no line {line}")
     origin = lines[line - 1]
-    source = _source(conn, trace, entry, call, origin)
+    source = _source(trace, entry, call, origin)
     return LineWhy(
         call_id=call_id,
         place=entry.place,
         call_type=call.site.call_type,
         origin=origin,
         says=WORDS[origin.kind],
-        commit=_commit(trace, entry) if origin.kind in {"file", "outline"} else "",
+        commit=_commit(trace, entry) if origin.kind in SHOWN else "",
         from_call=source.call_id,
         from_place=source.place,
         decisions=_decisions(trace, entry, origin),
@@ -162,7 +178,7 @@ def render_prompt_why(found: PromptWhy) -> Group:
         what = f"{part.path}:{part.file_first}-{part.file_last}" if part.file_first else part.path
         if part.symbol:
             what += f" ({part.symbol})"
-        section = "" if part.kind in {"file", "outline"} else part.section
+        section = "" if part.kind in SHOWN else part.section
         lines.append(
             Text.assemble(f"{span:>11}  ", (f"{part.kind:<9}", "cyan"), f" {what or section}".rstrip())
         )
@@ -206,29 +222,75 @@ class _Source:
     place: str = ""
 
 
-def _source(
-    conn: Connection, trace: RunTrace, entry: PassTrace, call: ModelCall, line: PromptLine
-) -> _Source:
-    words = line.text.strip()
-    if line.kind == "plan":
-        return _planned(conn, trace, call, words)
-    if line.kind == "diff":
-        return next(
-            (_of(found, row) for found, row in _earlier(trace, entry) if words in row.diff), _Source()
-        )
-    if line.kind == "attempt":
-        tries = [
-            (found, row)
-            for found in context_passes(trace, entry)
-            for row in found.attempts
-            if found is not entry
-        ]
-        return _of(*tries[-1]) if tries else _Source()
-    if line.kind == "answer":
+def _source(trace: RunTrace, entry: PassTrace, call: ModelCall, line: PromptLine) -> _Source:
+    """Which call, attempt or test run of the task a line of this source comes from."""
+    if line.kind in {PromptSource.PART, PromptSource.STEP}:
+        return _planned(trace, entry, line.kind)
+    if line.kind is PromptSource.DRAFT:
+        return _answered(entry, [one for one in entry.calls if one.id < call.id], call.site.call_type)
+    if line.kind is PromptSource.REFUSED:
         return _refused(trace, entry, call)
-    if line.kind == "evidence":
-        return _Source(None, _tested(trace, entry, words))
-    return _Source()
+    if line.kind is PromptSource.ATTEMPT:
+        return _tried(trace, entry, call, line.attempt)
+    return _happened(trace, entry, line)
+
+
+def _happened(trace: RunTrace, entry: PassTrace, line: PromptLine) -> _Source:
+    """What the run did or saw before, of which the line tells."""
+    if line.kind is PromptSource.EVIDENCE:
+        return _Source(None, _tested(trace, entry))
+    tried: list[tuple[PassTrace, AttemptRow]] = []
+    if line.kind is PromptSource.FAILURE:
+        tried = [(found, row) for found in _until(trace, entry) for row in found.attempts]
+    if line.kind is PromptSource.DIFF:
+        tried = [one for one in _accepted_before(trace, entry) if diff_of_file(one[1].diff, line.path)]
+    return _Source(tried[-1][1].call_id, tried[-1][0].place) if tried else _Source()
+
+
+def _until(trace: RunTrace, entry: PassTrace) -> list[PassTrace]:
+    """The passes up to this one."""
+    return list(trace.passes[: trace.passes.index(entry) + 1])
+
+
+def _planned(trace: RunTrace, entry: PassTrace, kind: PromptSource) -> _Source:
+    """The newest plan of this kind that was made before the pass."""
+    part = None if entry.order is None else entry.order.part_id
+    wanted = {PassType.META_PLAN} if kind is PromptSource.PART else {PassType.PART_PLAN, PassType.ADJUST}
+    plans = [
+        found
+        for found in _until(trace, entry)
+        if found is not entry
+        and found.row.success
+        and found.order is not None
+        and found.order.pass_type in wanted
+        and (kind is PromptSource.PART or found.order.part_id == part)
+    ]
+    return _answered(plans[-1], plans[-1].calls) if plans else _Source()
+
+
+def _answered(entry: PassTrace, calls: Sequence[CallSummary], asking: str = "") -> _Source:
+    """The newest of the pass's calls that gave a plan or a draft of one; else the newest that asked something else."""
+    read = [
+        one
+        for one in calls
+        if one.site.call_type != asking
+        and one.read is not None
+        and one.read.reading is not AnswerReading.UNREADABLE
+    ]
+    chosen = [one for one in read if one.site.call_type in PLANNING] or read
+    return _Source(chosen[-1].id, entry.place) if chosen else _Source(None, entry.place)
+
+
+def _tried(trace: RunTrace, entry: PassTrace, call: ModelCall, number: int | None) -> _Source:
+    """The attempt of this number at the same step; the newest one before the call where none has it."""
+    tries = [
+        (found, row)
+        for found in context_passes(trace, entry)
+        for row in found.attempts
+        if (row.call_id or 0) < call.id
+    ]
+    chosen = [one for one in tries if one[1].attempt == number] or tries
+    return _Source(chosen[-1][1].call_id, chosen[-1][0].place) if chosen else _Source()
 
 
 def _refused(trace: RunTrace, entry: PassTrace, call: ModelCall) -> _Source:
@@ -247,64 +309,31 @@ def _refused(trace: RunTrace, entry: PassTrace, call: ModelCall) -> _Source:
     return _Source()
 
 
-def _planned(conn: Connection, trace: RunTrace, call: ModelCall, words: str) -> _Source:
-    """The newest earlier plan whose answer holds the line's words."""
-    places = {one.id: entry.place for entry in trace.passes for one in entry.calls}
-    for planned in reversed(list_calls(conn, trace.task_id)):
-        if (
-            planned.id < call.id
-            and planned.site.call_type in PLANNERS
-            and _holds(planned.answer.response, words)
-        ):
-            return _Source(planned.id, places.get(planned.id, ""))
-    return _Source()
+def _accepted_before(trace: RunTrace, entry: PassTrace) -> list[tuple[PassTrace, AttemptRow]]:
+    """The attempts accepted before the pass began, oldest first."""
+    return [(found, row) for found, row in trace.accepted() if found.row.id < entry.row.id]
 
 
-def _holds(answer: str, words: str) -> bool:
-    """Whether a JSON answer holds the line, the sentence at its end, or the names that it lists."""
-    parts = (words, words.partition(": ")[2])
-    if any(json.dumps(part)[1:-1] in answer for part in parts if part):
-        return True
-    names = [name for name in NAME.findall(words) if name in answer]
-    return bool(names)
-
-
-def _earlier(trace: RunTrace, entry: PassTrace) -> Iterator[tuple[PassTrace, AttemptRow]]:
-    """The attempts accepted before the pass began, newest first."""
-    accepted = [(found, row) for found, row in trace.accepted() if found.row.id < entry.row.id]
-    return iter(reversed(accepted))
-
-
-def _of(entry: PassTrace, row: AttemptRow) -> _Source:
-    return _Source(row.call_id, entry.place)
-
-
-def _tested(trace: RunTrace, entry: PassTrace, words: str) -> str:
-    """The newest test run before the pass that shows something of the line; else the newest that failed."""
+def _tested(trace: RunTrace, entry: PassTrace) -> str:
+    """The newest test run before the pass of a state that the run kept: its beginning, or an accepted change."""
     places = {found.pass_id: found.place for found in trace.passes}
-    before = [row for row in reversed(trace.tests) if row.timestamp <= entry.row.timestamp]
-    shown = [row for row in before if _shows(row, words)] or [row for row in before if not row.success]
-    return f"{shown[0].kind} tests {places.get(shown[0].task_id, '')}".rstrip() if shown else ""
-
-
-def _shows(row: ValidationRow, words: str) -> bool:
-    said = EVIDENCE_LABEL.sub("", words, count=1)
-    parts = said.partition(": ")
-    return any(part and part in row.test_output for part in (said, parts[0], parts[2]))
+    kept = {row.id for _, row in trace.accepted()} | {None}
+    before = [row for row in trace.tests if row.timestamp <= entry.row.timestamp and row.attempt_id in kept]
+    return f"{before[-1].kind} tests {places.get(before[-1].task_id, '')}".rstrip() if before else ""
 
 
 def _commit(trace: RunTrace, entry: PassTrace) -> str:
     """What the context's files were read from: the last accepted state before the pass's context was made."""
     first = context_passes(trace, entry)[0]
-    newest = next(_earlier(trace, first), None)
-    if newest is not None:
-        return newest[1].commit_hash
+    accepted = _accepted_before(trace, first)
+    if accepted:
+        return accepted[-1][1].commit_hash
     return trace.run.snapshot_commit if trace.run else ""
 
 
 def _decisions(trace: RunTrace, entry: PassTrace, line: PromptLine) -> tuple[PassVerdicts, ...]:
     """What was decided about the line's file (and symbol, where it has decisions of its own), before its call."""
-    if not line.path:
+    if line.kind not in CODE or not line.path:
         return ()
     symbols = {None, *line.symbol.split(", ")}
     found = []

@@ -8,17 +8,17 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
+from clean_room_agent.artifacts.model_calls import ModelCall
+from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.rows import Connection
-from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.llm.token_estimator import FittedEstimator, InitialEstimator, TokenEstimator
 from clean_room_agent.report.budget import FULL, TIGHT, CallLine, budget
 from clean_room_agent.report.figure_table import FigureTable
-from clean_room_agent.report.prompt_lines import Kind
-from clean_room_agent.report.trace import Chosen, RunTrace
-from clean_room_agent.report.why_line import lines_of
+from clean_room_agent.report.prompt_lines import BEFORE_SPANS, CODE, prompt_lines
+from clean_room_agent.report.trace import Chosen
 
-CODE: frozenset[Kind] = frozenset({"file", "outline", "candidate"})
+OWN = frozenset({PromptSource.RULES, PromptSource.EXAMPLE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +27,14 @@ class WindowAccount(CallLine):
 
     reserved: int
     """Of the pass's window, kept from code."""
-    rules: int
-    """System text and the prompt's own words; the frame that the server puts around them is in the estimate alone."""
-    task: int
-    code: int
+    rules: int | None
+    """System text and the prompt's own words; the frame that the server puts around them is in the estimate alone. None, as
+    the next three, of a call that was recorded before it was kept what its lines are.
+    """
+    task: int | None
+    code: int | None
     """Files, outlines and candidates, with their frames."""
-    rest: int
+    rest: int | None
     """Plan, diff, evidence, earlier attempts and answers."""
     slack: int
     """The window less the estimate and the answer's limit; below 0 where the server's own count let it pass."""
@@ -56,11 +58,7 @@ def estimator_lines(estimators: Mapping[str, TokenEstimator]) -> tuple[Estimator
 
 
 def window_accounts(
-    conn: Connection,
-    trace: RunTrace,
-    chosen: Chosen,
-    prompts: Mapping[str, Prompt[Any, Any]],
-    estimators: Mapping[str, TokenEstimator],
+    conn: Connection, chosen: Chosen, estimators: Mapping[str, TokenEstimator]
 ) -> tuple[WindowAccount, ...]:
     """The chosen calls' windows, in order. A model without a estimator is measured as at the start."""
     entries = {call.id: entry for entry in chosen.passes for call in entry.calls}
@@ -69,22 +67,13 @@ def window_accounts(
         call = get_call(conn, line.call_id)
         assert call is not None, "a call of the trace is in the record"
         estimator = estimators.get(call.model.tag, InitialEstimator())
-        texts: dict[str, list[str]] = {
-            "rules": [call.request.system_prompt],
-            "task": [],
-            "code": [],
-            "rest": [],
-        }
-        for found in lines_of(call, trace, prompts):
-            texts["code" if found.path else _share(found.kind)].append(found.text)
-        sizes: dict[str, Any] = {name: estimator.count("\n".join(parts)) for name, parts in texts.items()}
-        shared: dict[str, Any] = {
+        fields: dict[str, Any] = {
             field.name: getattr(line, field.name) for field in dataclasses.fields(CallLine)
         }
+        fields |= _shares(call, estimator)
         accounts.append(
             WindowAccount(
-                **shared,
-                **sizes,
+                **fields,
                 reserved=entries[line.call_id].row.reserved_tokens,
                 slack=line.window - line.estimated - (line.answer_limit or 0),
             )
@@ -109,16 +98,20 @@ def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
         figures = (line.rules, line.task, line.code, line.rest, line.estimated)
         table.add(
             Text(f"{line.call_id} {line.call_type}"),
-            *(f"{figure:,}" for figure in figures),
+            *("" if figure is None else f"{figure:,}" for figure in figures),
             "" if line.actual is None else f"{line.actual:,}",
             _answer(line),
             Text(f"{share:.0%}", style=style),
         )
     ratios = [line.actual / line.estimated for line in accounts if line.actual and line.estimated]
-    tail = []
+    tail: list[Text] = []
     if ratios:
         said = f"\ncounted tokens were {min(ratios):.0%} to {max(ratios):.0%} of the estimates"
         tail.append(Text(said, style="red" if max(ratios) > 1 else "dim"))
+    if any(line.rules is None for line in accounts):
+        tail.append(
+            Text(f"\nwhat filled the windows is not known of calls that were {BEFORE_SPANS}", style="dim")
+        )
     return Group(table, *tail)
 
 
@@ -139,10 +132,23 @@ def render_estimators(lines: tuple[EstimatorLine, ...]) -> Group:
     return Group(*(Text(line, style="dim") for line in said or ["how tokens were estimated is not recorded"]))
 
 
-def _share(kind: Kind) -> str:
+def _shares(call: ModelCall, estimator: TokenEstimator) -> dict[str, int | None]:
+    """Tokens of the call's texts by what they are."""
+    texts: dict[str, list[str]] = {"rules": [call.request.system_prompt], "task": [], "code": [], "rest": []}
+    lines = prompt_lines(call)
+    if lines is None:
+        return dict.fromkeys(texts)
+    for line in lines:
+        texts[_share(line.kind)].append(line.text)
+    return {name: estimator.count("\n".join(parts)) for name, parts in texts.items()}
+
+
+def _share(kind: PromptSource) -> str:
+    if kind in OWN:
+        return "rules"
     if kind in CODE:
         return "code"
-    return {"template": "rules", "task": "task"}.get(kind, "rest")
+    return "task" if kind is PromptSource.TASK else "rest"
 
 
 def _estimator_line(tag: str, estimator: TokenEstimator) -> EstimatorLine:

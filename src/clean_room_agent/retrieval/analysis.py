@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
 from clean_room_agent.artifacts.package import fence_for, frame
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, joined, sourced
 from clean_room_agent.artifacts.tasks import ContextRequest, TaskQuery
 from clean_room_agent.query.file_kinds import is_test_file
 from clean_room_agent.retrieval.context_files import NotEditable
@@ -134,18 +135,20 @@ def without_model(found: Analysis) -> Analysis:
     return Analysis(query=found.query, decisions=(*found.decisions, note))
 
 
-def _test_source(tests: Sequence[TestCode], source: RepositorySource) -> str:
+def _test_source(tests: Sequence[TestCode], source: RepositorySource) -> SourcedText:
     """The tests that fit together, framed."""
     shown: list[TestCode] = []
     for test in tests:
         if source.count("\n".join(one.text for one in (*shown, test))) <= TEST_TOKENS:
             shown.append(test)
     fence = fence_for(test.text for test in shown)
-    return "\n".join(frame(_test_head(test), test.text, fence) for test in shown)
+    return joined("\n", (_framed(test, fence) for test in shown))
 
 
-def _test_head(test: TestCode) -> str:
-    return f"test: {test.path} :: {test.name} (lines {test.start_line}-{test.end_line})"
+def _framed(test: TestCode, fence: str) -> SourcedText:
+    text = sourced(test.text, PromptSource.FILE, path=test.path, symbol=test.name, number=test.start_line)
+    head = f"test: {test.path} :: {test.name} (lines {test.start_line}-{test.end_line})"
+    return frame(head, text, fence, path=test.path, symbol=test.name)
 
 
 def _check_mentions(

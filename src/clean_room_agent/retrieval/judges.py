@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from clean_room_agent.artifacts.package import fence_for, frame, quoted
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, item_of, sourced
 from clean_room_agent.db.session import States
 from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import NOTHING, Weighed, lets_in, needs_leaning, weigh
@@ -21,7 +22,7 @@ NO_MODEL = "no model asked"
 EVEN = 0.5
 RULING: Final = TypeAdapter(Ruling)
 NOTHING_ASKED: Final = SingleInputs(
-    question=f"## Task\n{NOTHING}",
+    question=compose(("## Task\n", sourced(NOTHING, PromptSource.TASK))),
     option=frame(f"candidate: {NOTHING}", NOTHING, fence_for((NOTHING,))),
     others=(NOTHING,),
 )
@@ -198,16 +199,19 @@ class ModelJudge:
 
     def _batch_inputs(self, batch: Sequence[Option], chosen: tuple[str, ...], remark: str) -> BatchInputs:
         fence = fence_for(option.text for option in batch)
-        shown = tuple(
-            frame(f"candidate {number}: {quoted(option.name)}", option.text, fence)
-            for number, option in enumerate(batch, 1)
-        )
+        shown = tuple(_framed(f"candidate {number}", option, fence) for number, option in enumerate(batch, 1))
         return BatchInputs(question=self._question, options=shown, chosen=chosen, remark=remark)
 
 
 def frame_option(option: Option) -> str:
     """The option as a question about it alone shows it."""
-    return frame(f"candidate: {quoted(option.name)}", option.text, fence_for((option.text,)))
+    return _framed("candidate", option, fence_for((option.text,)))
+
+
+def _framed(word: str, option: Option, fence: str) -> SourcedText:
+    path, symbol = item_of(option.name)
+    shown = sourced(option.text, PromptSource.CANDIDATE, path=path, symbol=symbol)
+    return frame(f"{word}: {quoted(option.name)}", shown, fence, path=path, symbol=symbol)
 
 
 class ThresholdJudge:

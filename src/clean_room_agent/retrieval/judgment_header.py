@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
 from clean_room_agent.artifacts.package import quoted
+from clean_room_agent.artifacts.prompt_sources import PromptSource, SourcedText, compose, joined, sourced
 from clean_room_agent.artifacts.tasks import ContextRequest, RefinementRequest
 
 MAX_LISTED = 6
@@ -14,20 +15,19 @@ MAX_VALUE = 200
 """Characters of a message, of a statement or of a value; of a longer one the beginning."""
 
 
-def question_text(request: ContextRequest, missing: RefinementRequest | None = None) -> str:
+def question_text(request: ContextRequest, missing: RefinementRequest | None = None) -> SourcedText:
     """Task, focus, evidence and what a failed attempt missed, under their headings, without a line end at the end."""
-    parts = [f"## Task\n{request.task.strip()}"]
-    if request.focus.strip() and request.focus.strip() != request.task.strip():
-        parts.append(f"## The part of it to do now\n{request.focus.strip()}")
-    evidence = evidence_text(request.evidence)
-    if evidence:
-        parts.append(f"## What the tests show now\n{evidence}")
+    task, focus = request.task.strip(), request.focus.strip()
+    parts = [("## Task\n", sourced(task, PromptSource.TASK))]
+    if focus not in {"", task}:
+        parts.append(("## The part of it to do now\n", sourced(focus, PromptSource.PART)))
+    if evidence := evidence_text(request.evidence):
+        parts.append(("## What the tests show now\n", sourced(evidence, PromptSource.EVIDENCE)))
     if missing is not None:
         words = (missing.reason, *missing.error_signatures[:MAX_LISTED])
-        parts.append(
-            "## What an earlier attempt missed\n" + "\n".join(word.strip() for word in words if word.strip())
-        )
-    return "\n\n".join(parts)
+        said = "\n".join(word.strip() for word in words if word.strip())
+        parts.append(("## What an earlier attempt missed\n", sourced(said, PromptSource.FAILURE)))
+    return joined("\n\n", map(compose, parts))
 
 
 def evidence_text(evidence: Evidence) -> str:

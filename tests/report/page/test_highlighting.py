@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from clean_room_agent.report.page.file_diffs import DiffLine, FileDiff, file_diffs
 from clean_room_agent.report.page.highlighting import LEXERS, LONGEST_LINE, coloured_lines
+from clean_room_agent.unified_diff import DiffLine, FileDiff, file_diffs
 
 DIFF = """\
 diff --git a/tally/money.py b/tally/money.py

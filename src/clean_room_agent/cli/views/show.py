@@ -9,7 +9,6 @@ from typing import Any, Generic, TypeVar
 
 from rich.console import RenderableType
 
-from clean_room_agent.app.prompts import BY_NAME
 from clean_room_agent.app.token_estimators import read_estimators
 from clean_room_agent.artifacts.ids import parse_call, short_id
 from clean_room_agent.cli.sanitized import sanitized
@@ -106,7 +105,7 @@ def chosen_sections(
 def _windows(conn: Connection, trace: RunTrace, chosen: Chosen) -> list[Section[Any]]:
     """The account of each call's window, and what it was measured with."""
     estimators = read_estimators(conn, trace.task_id) or {}
-    accounts = window_accounts(conn, trace, chosen, BY_NAME, estimators)
+    accounts = window_accounts(conn, chosen, estimators)
     return [
         Section(key="budget", data=accounts, render=render_accounts),
         Section(key="estimators", data=estimator_lines(estimators), render=render_estimators),
@@ -122,9 +121,9 @@ def _why(conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen
         data = why(conn, trace, chosen.passes, path, line)
         return Section(key="why", data=data, render=lambda found: render_why(found, address))
     if named.line is None:
-        whole = prompt_why(conn, trace, named.call_id, BY_NAME)
+        whole = prompt_why(conn, trace, named.call_id)
         return Section(key="why", data=whole, render=render_prompt_why)
-    one = line_why(conn, trace, named.call_id, named.line, BY_NAME)
+    one = line_why(conn, trace, named.call_id, named.line)
     return Section(key="why", data=one, render=lambda found: render_line_why(found, address))
 
 

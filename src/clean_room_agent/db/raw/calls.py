@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
+from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.task_ids import OF_TASK, task_range
 from clean_room_agent.db.rows import Connection, Table
 
@@ -19,6 +20,12 @@ class ReadingRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _SpansRow:
+    id: int
+    prompt_spans: tuple[PromptSpan, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallTotals:
     """What some calls came to. A call without a count of its own counts as it was estimated, a failed one as nothing."""
 
@@ -31,8 +38,15 @@ class CallTotals:
 CALLS = Table(
     "retrieval_llm_calls",
     ModelCall,
-    renamed={"site.pass_id": "task_id", "model.tag": "model", "model.digest": "model_digest"},
+    renamed={
+        "site.pass_id": "task_id",
+        "model.tag": "model",
+        "model.digest": "model_digest",
+        "request.spans": "prompt_spans",
+    },
+    sparse=("prompt_spans",),
 )
+SPANS = Table("retrieval_llm_calls", _SpansRow)
 # total() has no largest number, as sum() has: one row of a spoiled record is enough for that.
 TOTALS = """
 SELECT count(*), total(CASE WHEN error = '' THEN coalesce(prompt_tokens, estimated_tokens) ELSE 0 END),
@@ -82,6 +96,11 @@ def get_call(conn: Connection, call_id: int) -> ModelCall | None:
 def list_calls(conn: Connection, task_id: str) -> tuple[ModelCall, ...]:
     """All calls of a task and its passes (or of one pass and what stands under it), by id."""
     return CALLS.select(conn, f"WHERE {OF_TASK} ORDER BY id", task_range(task_id))
+
+
+def list_prompt_spans(conn: Connection, task_id: str) -> dict[int, tuple[PromptSpan, ...] | None]:
+    """Where the lines of the prompts of a task and its passes come from, by call; None where that was not kept yet."""
+    return {row.id: row.prompt_spans for row in SPANS.select(conn, f"WHERE {OF_TASK}", task_range(task_id))}
 
 
 def list_readings(conn: Connection, task_id: str) -> tuple[ReadingRow, ...]:

@@ -1,4 +1,4 @@
-"""Looking into what is recorded of a task: its calls without their texts, and where in prompts a file stands."""
+"""Looking into what is recorded of a task: its calls without their texts, and how runs ended."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -34,9 +34,6 @@ FROM retrieval_llm_calls AS c
 LEFT JOIN call_readings AS r ON r.id = (SELECT max(id) FROM call_readings WHERE call_id = c.id)
 WHERE {OF_TASK} ORDER BY c.id
 """  # noqa: S608 - a constant condition
-PROMPTS_WITH = f"""
-SELECT id, prompt FROM retrieval_llm_calls WHERE {OF_TASK} AND instr(prompt, ?) > 0 ORDER BY id
-"""  # noqa: S608
 FINAL_TESTS = """
 SELECT success, tests_run, tests_passed, json_array_length(failing_tests), exit_code FROM validation_results
 WHERE task_id = ? AND kind = 'final' ORDER BY id DESC LIMIT 1
@@ -98,12 +95,6 @@ def _summary(row: tuple[Any, ...]) -> CallSummary:
         limits=CallLimits(window=window, answer=answer),
         read=CallReading(reading=AnswerReading(reading), fault=fault) if reading else None,
     )
-
-
-def list_prompts_with(conn: Connection, task_id: str, text: str) -> tuple[tuple[int, str], ...]:
-    """(call's id, prompt) of the task's calls whose prompt holds `text`, by id."""
-    rows = conn.execute(PROMPTS_WITH, (*task_range(task_id), text))
-    return tuple((row[0], row[1]) for row in rows)
 
 
 def list_overviews(conn: Connection, *, limit: int) -> tuple[RunOverview, ...]:

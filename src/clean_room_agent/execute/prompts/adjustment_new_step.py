@@ -37,13 +37,13 @@ Rules:
 
 ## Remaining steps
 {% for line in remaining %}
-{{ line }}
+{{ line | step }}
 {% else %}
 (none)
 {% endfor %}
 
 ## What failed
-{{ failure }}
+{{ failure | failure }}
 
 Does the plan need a new step for this failure? Answer yes or no.
 """

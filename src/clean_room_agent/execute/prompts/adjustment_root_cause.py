@@ -35,17 +35,17 @@ Rules:
     + """\
 
 ## What failed
-{{ failure }}
+{{ failure | failure }}
 {% if remains %}
 
 ## The remaining step
-{{ step }}
+{{ step | step }}
 
 Must this step change because of the failure? Answer yes or no.
 {% else %}
 
 ## The step that was tried
-{{ step }}
+{{ step | step }}
 
 Did this step cause the failure? Answer yes or no.
 {% endif %}

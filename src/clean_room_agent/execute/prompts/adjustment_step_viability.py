@@ -38,11 +38,11 @@ Rules:
 
 ## What failed
 {% for failure in failures %}
-{{ failure }}
+{{ failure | failure }}
 {% endfor %}
 
 ## The remaining step
-{{ step }}
+{{ step | step }}
 
 Should this step still be done? Answer yes or no.
 """

@@ -42,12 +42,12 @@ Rules:
 
 ## Steps before
 {% for step in before %}
-{{ step }}
+{{ step | step }}
 {% endfor %}
 
 ## Revised steps
 {% for step in after %}
-{{ step }}
+{{ step | draft }}
 {% else %}
 (none)
 {% endfor %}

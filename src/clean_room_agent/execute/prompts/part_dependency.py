@@ -29,18 +29,18 @@ Rules:
 - Answer with one word and nothing else: yes or no.
 
 ## Task
-{{ task }}
+{{ task | task }}
 
 ## All parts
 {% for part in parts %}
-- {{ part }}
+- {{ part | draft }}
 {% endfor %}
 
 ## Part A
-{{ part }}
+{{ part | draft }}
 
 ## Part B
-{{ other }}
+{{ other | draft }}
 
 Must B be done before A? Answer yes or no.
 """

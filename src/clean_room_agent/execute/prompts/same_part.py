@@ -31,23 +31,23 @@ Rules:
 - Answer with one word and nothing else: yes or no.
 
 ## Task
-{{ task }}
+{{ task | task }}
 
 ## All changes
 {% for change in changes %}
-- {{ change }}
+- {{ change | draft }}
 {% endfor %}
 
 ## First change
-{{ first }}
+{{ first | draft }}
 
 ## Second change
-{{ second }}
+{{ second | draft }}
 {% if known %}
 
 ## What the code shows
 {% for fact in known %}
-- {{ fact }}
+- {{ fact | candidate }}
 {% endfor %}
 {% endif %}
 

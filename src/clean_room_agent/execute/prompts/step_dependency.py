@@ -29,18 +29,18 @@ Rules:
 - Answer with one word and nothing else: yes or no.
 
 ## Task
-{{ task }}
+{{ task | task }}
 
 ## All steps
 {% for step in steps %}
-- {{ step }}
+- {{ step | draft }}
 {% endfor %}
 
 ## Step A
-{{ step }}
+{{ step | draft }}
 
 ## Step B
-{{ other }}
+{{ other | draft }}
 
 Must B be done before A? Answer yes or no.
 """

@@ -16,14 +16,14 @@ UNDER_WAY = """\
 {% if diff %}
 
 ## Changes made so far
-{{ diff }}
+{{ diff | diff }}
 {% endif %}
 
 ## Task
-{{ task }}
+{{ task | task }}
 
 ## The part of it under way
-{{ part }}
+{{ part | part }}
 """
 """Of judgments about a plan that is followed: what they all show first."""
 STEPS_SO_FAR = """\
@@ -31,7 +31,7 @@ STEPS_SO_FAR = """\
 
 ## Steps so far
 {% for line in done %}
-{{ line }}
+{{ line | step }}
 {% endfor %}
 {% endif %}
 """

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
 
-from clean_room_agent.report.page.file_diffs import DiffLine, FileDiff
+from clean_room_agent.unified_diff import DiffLine, FileDiff
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

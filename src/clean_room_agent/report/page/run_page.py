@@ -6,21 +6,22 @@ from dataclasses import dataclass, field
 from clean_room_agent.artifacts.edits import EditReport
 from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.artifacts.prompt_sources import PromptSpan
 from clean_room_agent.db.raw.decisions import DecisionRow
 from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
 from clean_room_agent.db.raw.refinements import RecoveryRow, RefinementRow
 from clean_room_agent.report.call_texts import CallTexts
 from clean_room_agent.report.causes import Ending
 from clean_room_agent.report.inspect import PassLine, RunView, pass_line, run_view
-from clean_room_agent.report.page.file_diffs import FileDiff, file_diffs
 from clean_room_agent.report.page.plan_graph import PlanGraph, plan_graph
 from clean_room_agent.report.page.shared_prefixes import Beginning, OwnText, share_beginnings
 from clean_room_agent.report.page.time_line import TimeLine, time_line
-from clean_room_agent.report.prompt_lines import framed_items
+from clean_room_agent.report.prompt_lines import framed
 from clean_room_agent.report.test_changes import TestsTouched, touched_on_record
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, context_passes
 from clean_room_agent.report.validation import ValidationLine, validation_lines
 from clean_room_agent.report.windows import WindowAccount
+from clean_room_agent.unified_diff import FileDiff, file_diffs
 
 OF_RUN = frozenset({"baseline", "final", "restored"})
 """Kinds of test runs whose whole output is on the page; of an attempt, what failed."""
@@ -35,6 +36,8 @@ class RunSources:
     trace: RunTrace
     ending: Ending
     texts: tuple[CallTexts, ...]
+    spans: Mapping[int, tuple[PromptSpan, ...] | None]
+    """Of each call's prompt; None where they were not kept yet."""
     accounts: tuple[WindowAccount, ...]
     result_diff: str
     """The whole run's change; "" where there is none."""
@@ -47,7 +50,7 @@ class ShownItem:
     name: str
     kind: str
     first: int
-    """1-based; 0 where the prompt names no lines."""
+    """1-based, in its file; 0 where it is not shown line by line."""
     last: int
     tokens: int
     """About: the prompt's tokens, by its share of the letters."""
@@ -153,7 +156,12 @@ def run_page(sources: RunSources, safe: Callable[[str], str]) -> RunPage:
             account=accounts[text.call_id],
             system=systems.index(text.system_prompt) + 1,
             prompt=own[text.call_id],
-            items=_items(prompts[text.call_id], accounts[text.call_id], _reasons(trace, text.call_id)),
+            items=_items(
+                text.prompt,
+                sources.spans.get(text.call_id) or (),
+                accounts[text.call_id],
+                _reasons(trace, text.call_id),
+            ),
             response=text.response,
             thinking=text.thinking,
         )
@@ -219,19 +227,23 @@ def _reasons(trace: RunTrace, call_id: int) -> Mapping[str, str]:
     }
 
 
-def _items(prompt: str, account: WindowAccount, reasons: Mapping[str, str]) -> tuple[ShownItem, ...]:
+def _items(
+    prompt: str, spans: tuple[PromptSpan, ...], account: WindowAccount, reasons: Mapping[str, str]
+) -> tuple[ShownItem, ...]:
+    """What the prompt shows in frames: a file, or a piece of one."""
+    lines = prompt.split("\n")
     found = []
-    for item in framed_items(prompt):
-        name = f"{item.path} :: {item.symbol}" if item.symbol else item.path
-        letters = sum(len(line) + 1 for line in item.lines)
+    for span in framed(spans):
+        name = f"{span.path} :: {span.symbol}" if span.symbol else span.path
+        letters = sum(len(line) + 1 for line in lines[span.first - 1 : span.last])
         found.append(
             ShownItem(
                 name=name,
-                kind=item.kind,
-                first=item.first,
-                last=item.last,
+                kind=span.source.value,
+                first=span.number or 0,
+                last=span.from_line(span.last).number or 0,
                 tokens=round(account.used * letters / max(len(prompt), 1)),
-                reason=reasons.get(name) or reasons.get(item.path, ""),
+                reason=reasons.get(name) or reasons.get(span.path, ""),
             )
         )
     return tuple(found)

@@ -21,17 +21,17 @@ Answer with one word:
 
 ## Already chosen
 {% for name in chosen %}
-- {{ name | line }}
+- {{ name | listed }}
 {% endfor %}
 {% endif %}
 
 ## Code to choose from
 {% for other in others %}
-- {{ other | line }}
+- {{ other | listed }}
 {% endfor %}
 
 ## Code
-{{ option }}
+{{ option | candidate }}
 Does the task change this code, does the change need it to be read, or neither? Answer change, read or skip.
 """
 

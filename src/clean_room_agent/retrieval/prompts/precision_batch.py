@@ -39,13 +39,13 @@ Example answer (the numbers of another list):
 
 ## Already chosen
 {% for name in chosen %}
-- {{ name | line }}
+- {{ name | listed }}
 {% endfor %}
 {% endif %}
 
 ## Code
 {% for option in options %}
-{{ option }}
+{{ option | candidate }}
 {% endfor %}
 Which of these pieces does the task change, and which must be read? Answer with the JSON object.
 """

@@ -36,10 +36,10 @@ Example answer (the numbers of another list):
 
 ## Code
 {% for option in options %}
-{{ option }}
+{{ option | candidate }}
 {% endfor %}
 
-{{ remark }}
+{{ remark | figures }}
 Which of these pieces must stay? Answer with the JSON object.
 """
 

@@ -38,13 +38,13 @@ Example answer (the numbers of another list):
 
 ## Already chosen
 {% for name in chosen %}
-- {{ name | line }}
+- {{ name | listed }}
 {% endfor %}
 {% endif %}
 
 ## Files
 {% for option in options %}
-{{ option }}
+{{ option | candidate }}
 {% endfor %}
 Which of these files matter for the task? Answer with the JSON object.
 """

@@ -19,17 +19,17 @@ Rules:
 
 ## Already chosen
 {% for name in chosen %}
-- {{ name | line }}
+- {{ name | listed }}
 {% endfor %}
 {% endif %}
 
 ## Files to choose from
 {% for other in others %}
-- {{ other | line }}
+- {{ other | listed }}
 {% endfor %}
 
 ## File
-{{ option }}
+{{ option | candidate }}
 Does this file matter for the task? Answer yes or no.
 """
 

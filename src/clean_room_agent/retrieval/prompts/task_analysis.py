@@ -53,12 +53,12 @@ Example answer:
 
 ## Files found
 {% for file in files %}
-- {{ file | line }}
+- {{ file | listed }}
 {% endfor %}
 
 ## Definitions found
 {% for symbol in symbols %}
-- {{ symbol | line }}
+- {{ symbol | definition }}
 {% endfor %}
 {% if tests %}
 
@@ -68,15 +68,15 @@ Example answer:
 {% if evidence %}
 
 ## What the tests show now
-{{ evidence }}
+{{ evidence | evidence }}
 {% endif %}
 
 ## Task
-{{ task.strip() }}
+{{ task.strip() | task }}
 {% if focus %}
 
 ## The part of it to do now
-{{ focus.strip() }}
+{{ focus.strip() | part }}
 {% endif %}
 
 Where in the code is this? Answer with the JSON object.

@@ -14,10 +14,10 @@ Rules:
 - Say no if you cannot tell.
 - Answer with one word: yes or no.
 
-{{ question }}
+{{ question | figures }}
 
 ## Example
-{{ option }}
+{{ option | candidate }}
 Is the answer a good example? Answer yes or no.
 """
 

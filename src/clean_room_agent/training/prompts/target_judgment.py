@@ -14,15 +14,15 @@ Rules:
 - Say no if the figures show that other stages lose the same tasks anyway.
 - Answer with one word: yes or no.
 
-{{ question }}
+{{ question | figures }}
 
 ## Questions that may be trained
 {% for other in others %}
-- {{ other | line }}
+- {{ other | line | candidate }}
 {% endfor %}
 
 ## Figures
-{{ option }}
+{{ option | candidate }}
 Is it worth training a model for this question? Answer yes or no.
 """
 

@@ -51,17 +51,17 @@ Example answer:
 
 ## Questions that may be trained
 {% for name in names %}
-- {{ name }}
+- {{ name | candidate }}
 {% endfor %}
 
 ## Figures of {{ tasks }} tasks
-{{ candidates }}
+{{ candidates | figures }}
 {% if faults %}
 
 ## An earlier plan was refused
-{{ rejected }}
+{{ rejected | refused }}
 {% for fault in faults %}
-- {{ fault }}
+- {{ fault | refused }}
 {% endfor %}
 {% endif %}
 

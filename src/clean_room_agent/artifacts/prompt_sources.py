@@ -1,0 +1,171 @@
+r"""Where the lines of a prompt come from: a text that knows it of its own lines, and the spans kept with a recorded call.
+
+    >>> code = sourced("def go():\n    pass\n", PromptSource.FILE, path="a.py", number=7)
+    >>> text = compose(("## Code\n", code, "\nWhat does it do?"))
+    >>> text.spans
+    (PromptSpan(first=2, last=3, source=<PromptSource.FILE: 'file'>, path='a.py', symbol='', number=7),)
+
+A line in no span is the template's own.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Self
+
+REMARK = re.compile(r"( \((?:lines \d+-\d+|about \d+ tokens)\))+$")
+
+
+class PromptSource(StrEnum):
+    """What a line of a prompt is, and so where it comes from."""
+
+    RULES = "rules"
+    """The prompt's own words; never in a span: it is what no span covers."""
+    EXAMPLE = "example"
+    """The example of an answer."""
+    TASK = "task"
+    """The user's words."""
+    FILE = "file"
+    """A line of a file, as it is."""
+    OUTLINE = "outline"
+    """A signature with its description, or a place that uses or tests code."""
+    FRAME = "frame"
+    """The line before or after a shown piece."""
+    CANDIDATE = "candidate"
+    """Something that is to be judged, or was found or chosen before."""
+    PART = "part"
+    """Of the plan that divides the task into parts."""
+    STEP = "step"
+    """Of the plan that divides a part into steps."""
+    DRAFT = "draft"
+    """What earlier answers of the same pass say of the plan in the making."""
+    EVIDENCE = "evidence"
+    """What the tests showed before the pass."""
+    FAILURE = "failure"
+    """How an earlier step or attempt failed."""
+    DIFF = "diff"
+    """What the run changed before."""
+    ATTEMPT = "attempt"
+    """An earlier attempt at the same step."""
+    REFUSED = "refused"
+    """An earlier answer that was refused, and why."""
+    HINT = "hint"
+    """The user's words to a run that had stopped."""
+    FIGURES = "figures"
+    """Counted from the record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSpan:
+    """Lines of a text that follow one another and come from one source. Lines are 1-based and inclusive."""
+
+    first: int
+    last: int
+    source: PromptSource
+    path: str = ""
+    """Of the file that the lines show or name."""
+    symbol: str = ""
+    """Qualified name of the piece of the file."""
+    number: int | None = None
+    """Of a file: the number of the first line in it. Of an attempt: which it was, from 1."""
+
+    def from_line(self, line: int) -> "PromptSpan":
+        """The rest of the span from this line on."""
+        passed = line - self.first
+        number = self.number + passed if self.number is not None and self.path else self.number
+        return replace(self, first=line, number=number)
+
+
+class SourcedText(str):
+    """A text with the spans of its lines; whatever makes another text of it, but for `compose`, loses them."""
+
+    __slots__ = ("spans",)
+    spans: tuple[PromptSpan, ...]
+
+    def __new__(cls, text: str, spans: tuple[PromptSpan, ...] = ()) -> Self:
+        """`spans`: in order, none overlapping another."""
+        made = super().__new__(cls, text)
+        made.spans = spans
+        return made
+
+    def __str__(self) -> str:
+        """The text itself, so that templates hand on its spans (they call `str` on each value)."""
+        return self
+
+
+def plain_text(text: SourcedText) -> str:
+    """The text without its spans."""
+    return str.__str__(text)
+
+
+def sourced(
+    text: str, source: PromptSource, *, path: str = "", symbol: str = "", number: int | None = None
+) -> SourcedText:
+    """The text with all its lines from one source; lines that are known to come from elsewhere stay as they are."""
+    lines = _last_line(text)
+    whole = PromptSpan(first=1, last=lines, source=source, path=path, symbol=symbol, number=number)
+    own = text.spans if isinstance(text, SourcedText) else ()
+    spans: list[PromptSpan] = []
+    line = 1
+    for span in own:
+        if line < span.first:
+            spans.append(replace(whole.from_line(line), last=span.first - 1))
+        spans.append(span)
+        line = span.last + 1
+    if line <= lines and text:
+        spans.append(whole.from_line(line))
+    return SourcedText(text, tuple(spans))
+
+
+def compose(pieces: Iterable[str]) -> SourcedText:
+    """The pieces one after the other, with the spans of those that have some; of a line that two share, the first one's."""
+    texts: list[str] = []
+    spans: list[PromptSpan] = []
+    above = 0
+    for piece in pieces:
+        if isinstance(piece, SourcedText):
+            for span in _moved(piece.spans, above):
+                taken = spans[-1].last if spans else 0
+                if span.last > taken:
+                    spans.append(span if span.first > taken else span.from_line(taken + 1))
+        texts.append(piece)
+        above += piece.count("\n")
+    return SourcedText("".join(texts), tuple(spans))
+
+
+def joined(separator: str, pieces: Iterable[str]) -> SourcedText:
+    """The pieces with the separator between them."""
+    between = (part for piece in pieces for part in (separator, piece))
+    return compose(tuple(between)[1:])
+
+
+def item_of(name: str) -> tuple[str, str]:
+    """(path, symbol) of what stands in a list as `path`, `path :: symbol` or either with a remark in brackets behind it."""
+    path, _, symbol = REMARK.sub("", name).partition(" :: ")
+    return path, symbol
+
+
+def listed(name: str) -> SourcedText:
+    """Such a name, as the file or the piece that it names."""
+    path, symbol = item_of(name)
+    return sourced(name, PromptSource.CANDIDATE, path=path, symbol=symbol)
+
+
+def stripped(text: SourcedText) -> SourcedText:
+    """The text without white space at its ends."""
+    kept = text.strip()
+    above = text[: len(text) - len(text.lstrip())].count("\n")
+    last = kept.count("\n") + 1
+    spans = (span for span in _moved(text.spans, -above) if span.first <= last)
+    return SourcedText(kept, tuple(replace(span, last=min(span.last, last)) for span in spans))
+
+
+def _moved(spans: Iterable[PromptSpan], lines: int) -> Iterator[PromptSpan]:
+    for span in spans:
+        yield replace(span, first=span.first + lines, last=span.last + lines)
+
+
+def _last_line(text: str) -> int:
+    """The number of the last line with something on it or after it; a line end begins no line of its own."""
+    return text.count("\n") + (not text.endswith("\n"))
