@@ -33,8 +33,6 @@ class FileDiff:
     path: str
     status: Literal["changed", "created", "deleted"]
     lines: tuple[DiffLine, ...]
-    text: str = ""
-    """As it stands in the diff, without its last line end."""
 
     @property
     def added(self) -> int:
@@ -160,7 +158,6 @@ def _file(head: list[str], body: list[str]) -> list[FileDiff]:
             path=path_of(head),
             status="created" if created else "deleted" if deleted else "changed",
             lines=(*notes, *_lines(body)),
-            text="\n".join((*head, *body)).rstrip("\n"),
         )
     ]
 
