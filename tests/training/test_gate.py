@@ -51,7 +51,7 @@ def test_an_adapter_of_zeros_ties() -> None:
         replace(each, candidate=each.base) for each in verdicts(1, examples=300, base=0.8, candidate=0.8)
     ]
     finding = judge_candidate(pairs, validation=pairs, resamples=RESAMPLES)
-    assert (finding.status, finding.p, finding.flips) == ("tie", 1.0, ())
+    assert (finding.status, finding.figures.p, finding.flips) == ("tie", 1.0, ())
 
 
 def test_a_shift_of_all_answers_changes_nothing() -> None:
@@ -102,7 +102,7 @@ def test_many_candidates_raise_the_bar() -> None:
     alone = judge_candidate(pairs, resamples=RESAMPLES)
     assert alone.passed
     among = judge_candidate(pairs, rivals={f"c{n}": 0.5 for n in range(30)}, resamples=RESAMPLES)
-    assert among.adjusted_p == pytest.approx(min(1.0, 31 * alone.p))
+    assert among.figures.adjusted_p == pytest.approx(min(1.0, 31 * alone.figures.p))
     assert [check.name for check in among.checks if not check.holds] == ["better"]
 
 
@@ -115,7 +115,7 @@ def test_an_answer_that_cannot_be_read_is_wrong() -> None:
     pairs = verdicts(1, examples=300, base=0.8, candidate=0.8)
     mute = [replace(each, candidate=Scored(yes=None, readable=False)) for each in pairs]
     finding = judge_candidate(mute, validation=mute, resamples=RESAMPLES)
-    assert finding.candidate_mean == 0
+    assert finding.figures.candidate_mean == 0
     assert {"better", "readable", "skill"} <= {check.name for check in finding.checks if not check.holds}
 
 
@@ -126,7 +126,7 @@ def test_the_finding_says_which_answers_flipped_and_where() -> None:
     counts = finding.flips_by["repository"].values()
     assert sum(better for better, _ in counts) == sum(flip.better for flip in finding.flips)
     assert sum(worse for _, worse in counts) == sum(not flip.better for flip in finding.flips)
-    assert 0 < finding.detectable < 0.1
+    assert 0 < finding.figures.detectable < 0.1
 
 
 def test_verdicts_of_one_class_alone_cannot_be_compared() -> None:

@@ -41,28 +41,49 @@ class Promoted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """What `--json` answers."""
+class FileCounts:
+    """How many files there are, and how far they got."""
 
-    task_id: str
-    """Under which the calls are recorded."""
-    model: str
     files: int
     """That can be described."""
     already_described: int
     described: int
+    left: int
+    """For another time: `--limit` left them, or it gave up before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What the calls took."""
+
+    calls: int
+    tokens: int
+    duration_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failures:
+    """Files that were asked about in vain, and why."""
+
     skipped: tuple[Skipped, ...]
     """By path."""
     gave_up: bool
     """Whether too many answers in a row could not be read."""
     ending: Ending
     """Why files have no description, by what the calls came to."""
-    left: int
-    """For another time: `--limit` left them, or it gave up before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """One run of `cra enrich`."""
+
+    task_id: str
+    """Under which the calls are recorded."""
+    model: str
+    counts: FileCounts
+    failures: Failures
     promotion: Promoted | None
-    calls: int
-    tokens: int
-    duration_ms: int
+    cost: Cost
 
 
 class View(Watcher, Protocol):
@@ -119,17 +140,19 @@ class Enrichment:
         return Summary(
             task_id=task_id,
             model=self._model,
-            files=len(chosen.described) + len(chosen.due),
-            already_described=len(chosen.described),
-            described=len(outcome.files) - len(skipped),
-            skipped=skipped,
-            gave_up=outcome.gave_up,
-            ending=ending,
-            left=len(chosen.due) - len(outcome.files),
+            counts=FileCounts(
+                files=len(chosen.described) + len(chosen.due),
+                already_described=len(chosen.described),
+                described=len(outcome.files) - len(skipped),
+                left=len(chosen.due) - len(outcome.files),
+            ),
+            failures=Failures(skipped=skipped, gave_up=outcome.gave_up, ending=ending),
             promotion=promotion,
-            calls=spent.calls,
-            tokens=spent.tokens,
-            duration_ms=round((time.monotonic() - began) * 1000),
+            cost=Cost(
+                calls=spent.calls,
+                tokens=spent.tokens,
+                duration_ms=round((time.monotonic() - began) * 1000),
+            ),
         )
 
     @property

@@ -8,7 +8,7 @@ from clean_room_agent.app import wiring
 from clean_room_agent.app.enrichment import Enrichment
 from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import options, output
-from clean_room_agent.cli.views.enrich import View, show
+from clean_room_agent.cli.views.enrich import View, as_object, show
 from clean_room_agent.enrichment.workers import Stop
 from clean_room_agent.llm.transports.stoppable import Stoppable
 from clean_room_agent.workspace import hold
@@ -64,7 +64,7 @@ def command(
             open_view=lambda total, model: View(total=total, model=model, verbose=verbose),
         ).run(limit=limit, every=every, promoting=promoting)
     if as_json:
-        output.answer_json(summary)
+        output.answer_json(as_object(summary))
     else:
         show(summary)
-    return PARTIAL if summary.skipped else 0
+    return PARTIAL if summary.failures.skipped else 0

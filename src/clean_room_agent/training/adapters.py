@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ def evaluate_adapter(
     except ValueError as exc:
         raise ArtifactError(f"the adapter cannot be judged: {exc}") from exc
     metrics = {
-        "finding": asdict(finding),
+        "finding": finding.as_object(),
         "test_hash": material.test_hash,
         "fingerprints": compared.fingerprints,
         "candidate_tag": asked.candidate.tag,
@@ -165,7 +165,7 @@ def evaluate_adapter(
         task_id=task_id,
         adapter_id=adapter.id,
         base_tag=asked.base.tag,
-        example_count=finding.examples,
+        example_count=finding.figures.examples,
         metrics=json.dumps(metrics),
         passed=finding.passed,
         timestamp=record.now(),

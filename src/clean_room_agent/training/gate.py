@@ -20,9 +20,9 @@ arms put their threshold between the second and the third score, nothing flips, 
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 from clean_room_agent.training.statistics import (
     LEVEL,
@@ -108,10 +108,9 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """What the gate found, with all that it rests on."""
+class Figures:
+    """The numbers that a comparison comes to."""
 
-    status: Status
     examples: int
     tasks: int
     base_mean: float
@@ -121,18 +120,31 @@ class Finding:
     p: float
     adjusted_p: float
     """After Holm's correction across candidates."""
+    detectable: float
+    """The smallest gain that so many examples show in 80 % of the cases."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What the gate decided, with all that it rests on."""
+
+    status: Status
     checks: tuple[Check, ...]
+    figures: Figures
     flips: tuple[Flip, ...]
     flips_by: Mapping[str, Mapping[str, tuple[int, int]]]
     """Group -> its value -> (better, worse)."""
-    detectable: float
-    """The smallest gain that so many examples show in 80 % of the cases."""
     verdicts: Verdicts | None = None
 
     @property
     def passed(self) -> bool:
         """Whether the adapter may be deployed."""
         return self.status == "passed"
+
+    def as_object(self) -> dict[str, Any]:
+        """The finding as the record and `--json` have it: its figures beside the rest."""
+        found = asdict(self)
+        return {**found.pop("figures"), **found}
 
 
 def judge_candidate(
@@ -182,17 +194,19 @@ def judge_candidate(
     share = len(flips) / len(pairs)
     return Finding(
         status=_status(checks, flips),
-        examples=len(pairs),
-        tasks=len({each.task for each in pairs}),
-        base_mean=sum(each.base.value for each in pairs) / len(pairs),
-        candidate_mean=sum(each.candidate.value for each in pairs) / len(pairs),
-        gain=gain,
-        p=p,
-        adjusted_p=adjusted,
         checks=checks,
+        figures=Figures(
+            examples=len(pairs),
+            tasks=len({each.task for each in pairs}),
+            base_mean=sum(each.base.value for each in pairs) / len(pairs),
+            candidate_mean=sum(each.candidate.value for each in pairs) / len(pairs),
+            gain=gain,
+            p=p,
+            adjusted_p=adjusted,
+            detectable=detectable_effect(len(pairs), share or USUAL_FLIPS),
+        ),
         flips=flips,
         flips_by=_by_group(pairs),
-        detectable=detectable_effect(len(pairs), share or USUAL_FLIPS),
         verdicts=verdicts,
     )
 

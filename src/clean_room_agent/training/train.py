@@ -38,30 +38,70 @@ Device = Literal["auto", "cpu"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
-    """What the trainer's process is told."""
+class TrainingData:
+    """What is learned from."""
 
     kind: Kind
     rows: str
     """The file of rows."""
-    base: str
-    """A folder of transformers, or a GGUF file."""
-    work: str
     template_options: Mapping[str, Any]
+    """What the chat template of the base is rendered with."""
     max_length: int
+    """Tokens of a row; a longer one is refused."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lora:
+    """The size of the adapter."""
+
     rank: int
     alpha: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """How long it is trained, and in which steps."""
+
     learning_rate: float
     epochs: float
     max_steps: int
     """0: as many as the epochs make."""
     micro_batch: int
+    """Rows at a time on one device."""
     accumulate: int
+    """Micro-batches of one update."""
     warmup_share: float
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compute:
+    """How it is computed."""
+
     dtype: Dtype
     device: Device
     gradient_checkpointing: bool
-    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One training, as the trainer's process is told of it."""
+
+    base: str
+    """A folder of transformers, or a GGUF file."""
+    work: str
+    data: TrainingData
+    lora: Lora
+    schedule: Schedule
+    compute: Compute
+
+    def as_settings(self) -> dict[str, Any]:
+        """The job as `job.json` has it: one table of all values."""
+        parts = (self.data, self.lora, self.schedule, self.compute)
+        settings: dict[str, Any] = {"base": self.base, "work": self.work}
+        for part in parts:
+            settings |= asdict(part)
+        return settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,24 +166,29 @@ def job_for(
             hint="choose --micro-batch so that it can",
         )
     return Job(
-        kind=kind,
-        rows=str(rows.resolve()),
         base=str(base.resolve()),
         work=str(work),
-        template_options=TEMPLATE_KWARGS,
-        max_length=max_length or plan.criteria.max_tokens,
-        rank=wanted.rank,
-        alpha=wanted.alpha,
-        learning_rate=wanted.learning_rate,
-        epochs=wanted.epochs,
-        max_steps=max_steps,
-        micro_batch=machine.micro_batch,
-        accumulate=wanted.batch_size // at_once,
-        warmup_share=wanted.warmup_share,
-        dtype=machine.dtype,
-        device=machine.device,
-        gradient_checkpointing=machine.gradient_checkpointing,
-        seed=seed,
+        data=TrainingData(
+            kind=kind,
+            rows=str(rows.resolve()),
+            template_options=TEMPLATE_KWARGS,
+            max_length=max_length or plan.criteria.max_tokens,
+        ),
+        lora=Lora(rank=wanted.rank, alpha=wanted.alpha),
+        schedule=Schedule(
+            learning_rate=wanted.learning_rate,
+            epochs=wanted.epochs,
+            max_steps=max_steps,
+            micro_batch=machine.micro_batch,
+            accumulate=wanted.batch_size // at_once,
+            warmup_share=wanted.warmup_share,
+            seed=seed,
+        ),
+        compute=Compute(
+            dtype=machine.dtype,
+            device=machine.device,
+            gradient_checkpointing=machine.gradient_checkpointing,
+        ),
     )
 
 
@@ -168,7 +213,7 @@ def train(
     work = Path(job.work)
     _prepare(job, folder, work, resume=resume)
     done, tokens = _run(job, work, machine, progress)
-    expected = _lines(Path(job.rows))
+    expected = _lines(Path(job.data.rows))
     if done["rows"] != expected:
         raise CraError(f"{expected} rows came in and {done['rows']} were trained; nothing was kept")
     digest = base_digest(Path(job.base))
@@ -210,8 +255,8 @@ def _about(plan: TrainingPlan, dataset: DatasetRow, job: Job, row: AdapterRow) -
         "base_digest": row.base_digest,
         "model_tag": row.model_tag,
         "dataset": dataset.dataset_path,
-        "rows_digest": digest_of(Path(job.rows)),
-        "job": asdict(job),
+        "rows_digest": digest_of(Path(job.data.rows)),
+        "job": job.as_settings(),
     }
 
 
@@ -230,7 +275,7 @@ def base_digest(base: Path) -> str:
 def _prepare(job: Job, folder: Path, work: Path, *, resume: bool) -> None:
     if folder.exists() and not (resume and work.exists()):
         raise UsageError(f"{folder} exists", hint="name another folder with -o")
-    told = json.dumps(asdict(job), indent=2, sort_keys=True) + "\n"
+    told = json.dumps(job.as_settings(), indent=2, sort_keys=True) + "\n"
     settings = work / "job.json"
     if work.exists() and not resume:
         raise UsageError(
@@ -261,7 +306,7 @@ def _run(
         "HF_HOME": str(work / "cache"),
         "TOKENIZERS_PARALLELISM": "false",
     }
-    if job.device == "cpu":
+    if job.compute.device == "cpu":
         env["CUDA_VISIBLE_DEVICES"] = ""
     done: dict[str, Any] = {}
     tokens = 0

@@ -46,7 +46,7 @@ def tell_evaluation(row: AdapterRow, made: "Evaluated", *, as_json: bool) -> Non
             {
                 "evaluation_id": made.id,
                 "adapter_id": row.id,
-                "finding": made.finding,
+                "finding": made.finding.as_object(),
                 "left_out": made.left_out,
                 "limited": made.limited,
                 "spread": made.spread,
@@ -74,11 +74,11 @@ def _show(adapter: AdapterRow, finding: "Finding") -> None:
         "shadow": "cannot be judged on so few examples",
     }
     output.answer(
-        f"{adapter.model_tag} {words[finding.status]}: {finding.examples} examples of {finding.tasks} tasks"
+        f"{adapter.model_tag} {words[finding.status]}: {finding.figures.examples} examples of {finding.figures.tasks} tasks"
     )
     for check in finding.checks:
         output.answer(f"  {'ok' if check.holds else 'NO':<3} {check.name}: {check.says}")
-    output.answer(f"  a gain of {finding.detectable:.1%} would show in 80 % of the cases")
+    output.answer(f"  a gain of {finding.figures.detectable:.1%} would show in 80 % of the cases")
     for name, values in finding.flips_by.items():
         for value, (better, worse) in values.items():
             output.answer(f"      {name} {value}: {better} better, {worse} worse")

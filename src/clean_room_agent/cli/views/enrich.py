@@ -1,11 +1,13 @@
-"""What `cra enrich` shows while it asks, and what it answers."""
+"""How `cra enrich` shows its progress and prints its summary."""
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 from clean_room_agent.app.enrichment import Summary
 from clean_room_agent.cli import output
 from clean_room_agent.enrichment.describe import Described
+from clean_room_agent.report.values import plain
 
 NAMED = 20
 """Paths of one kind that the summary names; `--json` names all."""
@@ -32,7 +34,7 @@ class View:
         self.tick()
 
     def answered(self, described: Described) -> None:
-        """As `Watcher` says."""
+        """Count the file, and name it if it has no description or all are to be named."""
         self._done += 1
         self.described += not described.fault
         if self._verbose or described.fault:
@@ -40,11 +42,11 @@ class View:
         self.tick()
 
     def tick(self) -> None:
-        """As `Watcher` says."""
+        """Bring the time left up to date."""
         self._bar.show(self._done, self._total, self._time_left())
 
     def stopping(self, under_way: int) -> None:
-        """As `Watcher` says."""
+        """Say what is still waited for after Ctrl-C."""
         if under_way:
             answers = "the answer" if under_way == 1 else f"{under_way} answers"
             self.say(f"stopping: waiting for {answers} under way; Ctrl-C again stops at once")
@@ -74,31 +76,43 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
+def as_object(summary: Summary) -> dict[str, Any]:
+    """The summary as `--json` answers it."""
+    return {
+        "task_id": summary.task_id,
+        "model": summary.model,
+        **plain(summary.counts),
+        **plain(summary.failures),
+        "promotion": plain(summary.promotion),
+        **plain(summary.cost),
+    }
+
+
 def show(summary: Summary) -> None:
     """What was described, what not and why, and what to type next."""
-    seconds = summary.duration_ms / 1000
-    if summary.described or summary.skipped:
+    counts, failures, cost = summary.counts, summary.failures, summary.cost
+    if counts.described or failures.skipped:
         output.answer(
-            f"{summary.described} {_files(summary.described)} described by {summary.model}; "
-            f"{summary.calls} calls, {summary.tokens:,} tokens, {_duration(seconds)}"
+            f"{counts.described} {_files(counts.described)} described by {summary.model}; "
+            f"{cost.calls} calls, {cost.tokens:,} tokens, {_duration(cost.duration_ms / 1000)}"
         )
-    if summary.already_described:
-        output.answer(f"{summary.already_described} of {summary.files} files were described already")
-    elif not summary.files:
+    if counts.already_described:
+        output.answer(f"{counts.already_described} of {counts.files} files were described already")
+    elif not counts.files:
         output.answer("no file to describe; `--all` takes every text file")
-    if summary.gave_up:
+    if failures.gave_up:
         output.answer("gave up: too many answers in a row could not be read; what was described is kept")
-    for line in summary.ending.sentences():
+    for line in failures.ending.sentences():
         output.answer(f"  {line}")
-    if summary.left:
-        output.answer(f"{summary.left} {_files(summary.left)} left for another time")
-    _name("without a description", tuple(f"{each.path}: {each.reason}" for each in summary.skipped))
+    if counts.left:
+        output.answer(f"{counts.left} {_files(counts.left)} left for another time")
+    _name("without a description", tuple(f"{each.path}: {each.reason}" for each in failures.skipped))
     if summary.promotion is not None:
         output.answer(
             f"{summary.promotion.promoted} promoted, {summary.promotion.unchanged} were in the index already"
         )
         _name("not promoted, because changed since described", summary.promotion.outdated)
-    elif summary.described:
+    elif counts.described:
         output.answer("`cra enrich --promote` puts the descriptions into the index")
 
 
