@@ -7,6 +7,9 @@ import tempfile
 
 from hypothesis import HealthCheck, settings
 from testing.foreground import restore_signals
+from testing.no_processes import pytest_addoption, pytest_configure
+
+__all__ = ["pytest_addoption", "pytest_configure"]
 
 # A busy machine must not fail a test that asks about values: how long things take is measured by benchmarks.
 settings.register_profile("values", deadline=None, suppress_health_check=[HealthCheck.too_slow])
