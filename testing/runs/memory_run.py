@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from clean_room_agent.artifacts.package import BudgetAccount, ContextPackage
 from clean_room_agent.artifacts.plans import Part, PartPlan, PlanStep, TargetFile
@@ -179,10 +179,19 @@ class MemoryPool(WorktreePool):
 
     def __init__(self, runner: TestRunner) -> None:
         self._runners = [runner]
-        self.notes = ()
+        self.notes = ("no sandbox here",)
+        self.opened: list[str] = []
+        self.closed = False
+
+    def open(self, commit: str, *, resumed: bool = False) -> Self:
+        self.opened.append(commit)
+        return self
 
     def add(self) -> TestRunner:
         return self.first
+
+    def __exit__(self, *_: object) -> None:
+        self.closed = True
 
 
 @dataclass(frozen=True, kw_only=True)

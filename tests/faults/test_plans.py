@@ -2,18 +2,21 @@
 
 import json
 import re
+import signal
+import threading
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from testing.framed_items import FramedItem, framed_items
-from testing.runs.solving import Project, Told
+from testing.runs.solving import MENDED_MONEY, Project, Script, Told, serving
 from testing.servers.ollama_script import Answer, ChatCall
 
 from clean_room_agent.execute.prompts.implement import IMPLEMENT
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.execute.prompts.part_plan import PART_PLAN
 
+NO_PLAN = {META_PLAN.title: ["No plan."] * 9, PART_PLAN.title: ["No plan."] * 9}
 WRONG = json.dumps(
     {
         "analysis": "the receipt is wrong",
@@ -144,3 +147,41 @@ def test_a_part_that_is_planned_again_has_a_context_of_its_own(till: Project) ->
     (used,) = [row.task_id for row in told.recorded.events if row.kind == "context_of"]
     assert used.endswith(":part_plan:p1")
     assert [call for call in told.recorded.calls if call.site.pass_id.endswith(":part_plan:p1:replan_1")]
+
+
+def press(_: ChatCall, right: str) -> str:
+    """Ctrl-C while the model writes."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    return right
+
+
+def test_a_run_without_any_plan_goes_on_after_an_interruption_and_replays(till: Project) -> None:
+    script = Script(till.oracle, {**NO_PLAN, IMPLEMENT.title: [press]})
+    with serving(till, script) as server:
+        broken_off = till.solve(server)
+        assert broken_off.code == 130, broken_off.err
+        assert broken_off.recorded.run is not None
+        run = broken_off.recorded.run.task_id
+        asked = len(broken_off.recorded.calls_of("meta_plan")) + len(
+            broken_off.recorded.calls_of("part_plan")
+        )
+        resumed = till.cra("solve", "--resume", run)
+    assert resumed.code == 0, resumed.err
+    again = resumed.recorded
+    assert len(again.calls_of("meta_plan")) + len(again.calls_of("part_plan")) == asked
+    assert again.actions == ["fallback", "fallback"]
+    assert json.loads(again.recoveries[0].state) == {"faults": ["the answer holds no JSON object"]}
+    assert [entry.task_id.partition(":")[2] for entry in again.recoveries] == ["meta_plan", "part_plan:whole"]
+    assert resumed.out.count("in its place: till/money.py") == 2
+    assert till.branch_file("till/money.py").decode() == MENDED_MONEY
+    replayed = till.cra("replay", run)
+    assert (replayed.code, replayed.out[:9]) == (0, "the same:"), replayed.err
+
+
+def test_an_answer_that_is_cut_off_again_and_again_is_a_refusal_like_any_other(till: Project) -> None:
+    def cut(_: ChatCall, right: str) -> Answer:
+        return Answer(text=right[: len(right) // 2], done_reason="length")
+
+    told = till.solve_scripted({META_PLAN.title: [cut] * 9})
+    assert told.code == 0, told.err
+    assert told.recorded.actions == ["fallback"]

@@ -1,11 +1,11 @@
 """The order of passes, on a project in memory."""
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from testing.runs.memory_answers import replacing, steps_answer
 from testing.runs.memory_run import MemoryProject, memory_project, part, part_plan, step
 
 from clean_room_agent.artifacts.outcomes import RunStatus
@@ -26,35 +26,16 @@ def ones(files: Mapping[str, str]) -> dict[str, Outcome]:
     return {f"t.py::{path[0]}": "passed" if "= 1" in text else "failed" for path, text in files.items()}
 
 
-def setting(path: str, value: str = "1") -> str:
+def setting(path: str) -> str:
     """An answer that sets the file's number."""
-    name = path[0]
-    return (
-        f'<edit file="{path}">\n<search>\n{name} = 0\n</search>\n'
-        f"<replacement>\n{name} = {value}\n</replacement>\n</edit>\n"
-    )
-
-
-def steps_of(*paths: str, needs: Mapping[str, Sequence[str]] | None = None) -> str:
-    """A model's plan with a step for each file, named s1, s2, ..."""
-    steps = [
-        {
-            "description": f"Set {path}.",
-            "files": [{"path": path, "role": "modify"}],
-            "id": f"s{number}",
-            "needs": list((needs or {}).get(path, ())),
-            "symbols": [],
-        }
-        for number, path in enumerate(paths, 1)
-    ]
-    return json.dumps({"analysis": "x", "steps": steps, "summary": "x"})
+    return replacing(path, f"{path[0]} = 0", f"{path[0]} = 1")
 
 
 def right(request: ChatRequest) -> str:
     """Plans a step for the part's file, and sets the number of the file that the step names."""
     name = request.identity.prompt
     if name == "part_plan":
-        return steps_of("b.py" if request.identity.pass_id.endswith("p2") else "a.py")
+        return steps_answer("b.py" if request.identity.pass_id.endswith("p2") else "a.py")
     if name == "implement":
         return setting("b.py" if ":p2:" in request.identity.pass_id else "a.py")
     raise AssertionError(name)
@@ -147,7 +128,7 @@ def test_a_step_that_others_need_is_put_to_a_person(project: MemoryProject) -> N
 
 
 def test_a_part_whose_steps_failed_is_planned_again_from_what_failed(project: MemoryProject) -> None:
-    plans = iter([steps_of("b.py"), steps_of("a.py")])
+    plans = iter([steps_answer("b.py"), steps_answer("a.py")])
 
     def second_plan_is_right(request: ChatRequest) -> str:
         if request.identity.prompt == "part_plan":

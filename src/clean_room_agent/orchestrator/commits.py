@@ -108,8 +108,10 @@ class RunCommits:
         """The newest accepted commit."""
         self._refs = f"refs/cra/{task_id}"
         self._interrupts = interrupts
-        self._kept_head = self._read_kept_head()
-        """What the head's ref names; "" while it does not exist. A resumed run is behind it until it goes on."""
+        self._kept_head: str | None = None
+        """What the head's ref names, "" where it does not exist; None before that is looked up. A resumed run is behind it
+        until it goes on.
+        """
 
     def tree(self, commit: str = "") -> Tree:
         """The files of a commit; by default of the newest accepted one."""
@@ -149,14 +151,13 @@ class RunCommits:
 
     def keep_head(self) -> None:
         """The ref of the head names the newest accepted commit."""
+        ref = f"{self._refs}/head"
+        if self._kept_head is None:
+            self._kept_head = list_refs(self.repo, ref).get(ref, "")
         if self.head not in {self.base, self._kept_head}:
-            update_ref(self.repo, f"{self._refs}/head", self.head, expected=self._kept_head)
+            update_ref(self.repo, ref, self.head, expected=self._kept_head)
             self._kept_head = self.head
 
     def land(self, branch: str, before: tuple[str, str]) -> str:
         """The branch that stands at the head now: `branch`, or one with a number behind it; see `git.result_refs.land`."""
         return land(self.repo, branch, self.head, before=before)
-
-    def _read_kept_head(self) -> str:
-        ref = f"{self._refs}/head"
-        return list_refs(self.repo, ref).get(ref, "")

@@ -1,103 +1,161 @@
-"""What a run does where no valid plan comes."""
-
 import json
-import signal
-import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from testing.runs.solving import MENDED_MONEY, Project, Script, make_project, serving
-from testing.servers.ollama_script import Answer, ChatCall
+from testing.runs.memory_answers import parts_answer, steps_answer
+from testing.runs.memory_run import TASK, MemoryProject, memory_project, part, part_plan, pytest_run, step
 
-from clean_room_agent.execute.prompts.implement import IMPLEMENT
-from clean_room_agent.execute.prompts.meta_plan import META_PLAN
-from clean_room_agent.execute.prompts.part_plan import PART_PLAN
+from clean_room_agent.artifacts.evidence import Evidence
+from clean_room_agent.artifacts.plans import MetaPlan
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.llm.transport import ChatRequest
+from clean_room_agent.orchestrator.events import PassFinished
+from clean_room_agent.orchestrator.planning.plans import FailedPlan, plan_part, plan_parts
+from clean_room_agent.orchestrator.testing.evidence import evidence_of
 
-NO_PLAN = {META_PLAN.title: ["No plan."] * 9, PART_PLAN.title: ["No plan."] * 9}
+FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n", "tests/test_a.py": "import a\n"}
+PART = part("p1", "a.py", "b.py")
+META = MetaPlan(task_summary="x", parts=(PART,))
 
 
 @pytest.fixture
-def till(tmp_path: Path) -> Project:
-    return make_project(tmp_path)
+def project(tmp_path: Path) -> Iterator[MemoryProject]:
+    with memory_project(tmp_path, FILES, lambda _: {"t.py::a": "failed"}) as made:
+        yield made
 
 
-def press(_: ChatCall, right: str) -> str:
-    """Ctrl-C while the model writes."""
-    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-    return right
-
-
-def test_a_run_without_any_plan_goes_on_after_an_interruption_and_replays(till: Project) -> None:
-    script = Script(till.oracle, {**NO_PLAN, IMPLEMENT.title: [press]})
-    with serving(till, script) as server:
-        broken_off = till.solve(server)
-        assert broken_off.code == 130, broken_off.err
-        assert broken_off.recorded.run is not None
-        run = broken_off.recorded.run.task_id
-        asked = len(broken_off.recorded.calls_of("meta_plan")) + len(
-            broken_off.recorded.calls_of("part_plan")
-        )
-        resumed = till.cra("solve", "--resume", run)
-    assert resumed.code == 0, resumed.err
-    again = resumed.recorded
-    assert len(again.calls_of("meta_plan")) + len(again.calls_of("part_plan")) == asked
-    assert again.actions == ["fallback", "fallback"]
-    assert json.loads(again.recoveries[0].state) == {"faults": ["the answer holds no JSON object"]}
-    assert [entry.task_id.partition(":")[2] for entry in again.recoveries] == ["meta_plan", "part_plan:whole"]
-    assert resumed.out.count("in its place: till/money.py") == 2
-    assert till.branch_file("till/money.py").decode() == MENDED_MONEY
-    replayed = till.cra("replay", run)
-    assert (replayed.code, replayed.out[:9]) == (0, "the same:"), replayed.err
-
-
-def test_an_answer_that_is_cut_off_again_and_again_is_a_refusal_like_any_other(till: Project) -> None:
-    def cut(_: ChatCall, right: str) -> Answer:
-        return Answer(text=right[: len(right) // 2], done_reason="length")
-
-    told = till.solve_scripted({META_PLAN.title: [cut] * 9})
-    assert told.code == 0, told.err
-    assert told.recorded.actions == ["fallback"]
-
-
-def test_a_plan_that_the_model_did_not_make_says_so(till: Project) -> None:
-    with serving(till, Script(till.oracle, NO_PLAN)) as server:
-        till.configure(server.base_url)
-        told = till.cra("plan", till.task)
-    assert told.code == 0, told.err
-    plan = json.loads(told.out)
-    assert [entry["path"] for entry in plan["affected_files"]] == ["till/money.py"]
-    assert plan["rationale"].splitlines() == [
-        f"Not planned by the model: {name}: no valid plan: the answer holds no JSON object; "
-        f"one {what} in its place: till/money.py."
-        for name, what in (("meta_plan", "part"), ("part_plan:whole", "step"))
+def test_a_task_is_divided_into_parts(project: MemoryProject) -> None:
+    memory = project.open(lambda _: parts_answer(("one", ["a.py"]), ("two", ["b.py"])))
+    plan = plan_parts(memory.run, Evidence())
+    assert plan is not None
+    assert [(entry.id, entry.affected_files) for entry in plan.parts] == [
+        ("one", ("a.py",)),
+        ("two", ("b.py",)),
     ]
+    (closed,) = memory.run.recorder.passes
+    assert (closed.success, closed.detail) == (True, "2 parts: one, two")
+    assert memory.asked == ["meta_plan meta_plan"]
 
 
-def test_where_nothing_is_in_scope_the_end_says_what_to_name(tmp_path: Path) -> None:
-    files = {
-        "tests/__init__.py": "",
-        "tests/test_sum.py": "import unittest\n\n\nclass T(unittest.TestCase):\n    def test(self):\n        pass\n",
-    }
-    bare = make_project(tmp_path, files, {}, task="Sums are wrong")
-    told = bare.solve_scripted(NO_PLAN)
-    assert (told.code, told.branches) == (1, ())
-    status, reason = told.recorded.ending
-    assert status == "failed"
-    assert "nothing is in scope that one step could change: name the files in the task" in reason
-    assert reason in told.out
+def test_the_planner_sees_the_task_what_fails_and_the_context(project: MemoryProject) -> None:
+    memory = project.open(lambda _: parts_answer(("one", ["a.py"])))
+    plan_parts(memory.run, evidence_of(pytest_run({"t.py::a": "failed"})))
+    (request,) = memory.index.asked
+    assert (request.task, request.mode, request.role) == (TASK, "plan", "reasoning")
+    prompt = memory.transport.requests[0].prompt
+    assert TASK in prompt
+    assert "a = 0" in prompt
 
 
-def test_a_part_that_became_one_step_may_leave_some_of_its_files_as_they_are(till: Project) -> None:
-    part = {
-        "description": "Split every cent.",
-        "files": ["till/money.py", "till/receipt.py"],
-        "id": "p1",
-        "needs": [],
-    }
-    parts = json.dumps({"analysis": "x", "parts": [part], "summary": "Split every cent."})
-    told = till.solve_scripted({META_PLAN.title: [parts], PART_PLAN.title: ["No plan."] * 9})
-    assert told.code == 0, told.err
-    assert told.recorded.outcomes == ["applied_and_passed"]
-    (asked,) = told.recorded.calls_of("implement")
-    assert "Files: modify till/money.py, modify till/receipt.py" in asked.request.prompt
-    assert "Change only those of the files that need it." in asked.request.prompt
+def test_a_plan_with_a_fault_goes_back_once_with_it(project: MemoryProject) -> None:
+    circle = json.loads(parts_answer(("one", ["a.py"]), ("two", ["b.py"])))
+    circle["parts"][0]["needs"], circle["parts"][1]["needs"] = ["two"], ["one"]
+    answers = iter([json.dumps(circle), parts_answer(("one", ["a.py"]))])
+    memory = project.open(lambda _: next(answers))
+    plan = plan_parts(memory.run, Evidence())
+    assert plan is not None
+    assert [entry.id for entry in plan.parts] == ["one"]
+    assert "these parts need one another: one, two" in memory.transport.requests[1].prompt
+    assert project.events() == [("plan_note", "refused: these parts need one another: one, two")]
+
+
+def test_where_no_plan_comes_the_task_is_one_part(project: MemoryProject) -> None:
+    memory = project.open(lambda _: "No plan.")
+    plan = plan_parts(memory.run, Evidence())
+    assert plan is not None
+    assert [entry.affected_files for entry in plan.parts] == [("a.py", "b.py")], "no tests: they judge"
+    (closed,) = memory.run.recorder.passes
+    assert (closed.success, closed.fallback) == (False, True)
+    assert closed.detail.endswith("one part in its place: a.py, b.py")
+    assert ("plan_fault", "the answer holds no JSON object") in project.events()
+
+
+def test_without_the_fallback_the_reason_is_kept(project: MemoryProject) -> None:
+    memory = project.open(lambda _: "No plan.", orchestrator={"plan_fallback": False})
+    assert plan_parts(memory.run, Evidence()) is None
+    assert memory.run.progress.stop.no_plan == "no valid plan: the answer holds no JSON object"
+
+
+def test_where_nothing_could_be_changed_the_reason_says_what_to_name(tmp_path: Path) -> None:
+    with memory_project(tmp_path, {"tests/test_a.py": "import a\n"}, lambda _: {}) as project:
+        memory = project.open(lambda _: "No plan.")
+        assert plan_parts(memory.run, Evidence()) is None
+        assert "nothing is in scope that one step could change" in memory.run.progress.stop.no_plan
+
+
+def test_a_part_is_divided_into_steps(project: MemoryProject) -> None:
+    memory = project.open(lambda _: steps_answer("a.py", "b.py", needs={"b.py": ["s1"]}))
+    plan = plan_part(memory.run, META, PART, Evidence())
+    assert plan is not None
+    assert [(entry.id, entry.depends_on) for entry in plan.steps] == [("s1", ()), ("s2", ("s1",))]
+    assert memory.index.asked[0].files == ("a.py", "b.py")
+
+
+def test_the_only_part_is_planned_from_the_context_of_the_whole_task(project: MemoryProject) -> None:
+    def script(request: ChatRequest) -> str:
+        planning_parts = request.identity.prompt == "meta_plan"
+        return parts_answer(("p1", ["a.py"])) if planning_parts else steps_answer("a.py")
+
+    memory = project.open(script)
+    meta = plan_parts(memory.run, Evidence())
+    assert meta is not None
+    assert plan_part(memory.run, meta, meta.parts[0], Evidence()) is not None
+    assert len(memory.index.asked) == 1
+    assert ("context_of", "meta_plan") in project.events()
+
+
+def test_a_plan_after_a_failed_one_has_names_of_its_own(project: MemoryProject) -> None:
+    def script(request: ChatRequest) -> str:
+        return "yes" if request.identity.prompt == "goal_check" else steps_answer("a.py")
+
+    memory = project.open(script)
+    failed = FailedPlan(
+        plan=part_plan(step("s1", "a.py")),
+        faults=("step s1 failed: 1 fails newly",),
+        number=1,
+        cut_off=False,
+    )
+    plan = plan_part(memory.run, META, PART, Evidence(), failed)
+    assert plan is not None
+    assert [entry.id for entry in plan.steps] == ["s1-2"]
+    assert memory.run.recorder.passes[0].pass_id.endswith("part_plan:p1:replan_1")
+    assert "step s1 failed: 1 fails newly" in memory.transport.requests[0].prompt
+
+
+def test_where_no_steps_come_the_part_is_one_step_that_may_leave_files_alone(project: MemoryProject) -> None:
+    memory = project.open(lambda _: "No plan.")
+    plan = plan_part(memory.run, META, PART, Evidence())
+    assert plan is not None
+    (only,) = plan.steps
+    assert only.any_of_files
+    assert [target.path for target in only.target_files] == ["a.py", "b.py"]
+
+
+def test_the_part_as_one_step_is_not_tried_twice(project: MemoryProject) -> None:
+    memory = project.open(lambda _: "No plan.")
+    first = plan_part(memory.run, META, PART, Evidence())
+    assert first is not None
+    failed = FailedPlan(plan=first, faults=("x",), number=1, cut_off=False)
+    assert plan_part(memory.run, META, PART, Evidence(), failed) is None
+    assert memory.run.progress.stop.no_plan.endswith("the part as one step was tried before")
+
+
+def test_a_part_whose_prompt_does_not_fit_ends_alone(project: MemoryProject) -> None:
+    def too_long(_: ChatRequest) -> str:
+        raise WindowExceeded("the prompt does not fit", hint="shorten it")
+
+    memory = project.open(too_long)
+    assert plan_part(memory.run, META, PART, Evidence()) is None
+    assert memory.run.progress.stop.no_plan == "part p1: the prompt does not fit"
+    with pytest.raises(WindowExceeded):
+        plan_parts(memory.run, Evidence())
+
+
+def test_a_plan_is_made_once_however_often_its_run_is_resumed(project: MemoryProject) -> None:
+    plan = plan_parts(project.open(lambda _: parts_answer(("one", ["a.py"]))).run, Evidence())
+    again = project.open(lambda _: "never asked", resumed=True)
+    assert plan_parts(again.run, Evidence()) == plan
+    assert again.asked == []
+    finished = [event for event in project.observer.events if isinstance(event, PassFinished)]
+    assert len(finished) == 1

@@ -1,0 +1,138 @@
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from testing.runs.memory_answers import replacing
+from testing.runs.memory_run import MemoryProject, MemoryRun, part, step
+
+from clean_room_agent.artifacts.outcomes import AttemptOutcome
+from clean_room_agent.errors import WindowExceeded
+from clean_room_agent.llm.transport import ChatRequest
+from clean_room_agent.orchestrator.full_tests import run_baseline
+from clean_room_agent.orchestrator.steps.attempt import StepJob
+from clean_room_agent.orchestrator.steps.step import StepEnd, run_step
+
+JOB = StepJob(part=part("p1", "a.py"), step=step("s1", "a.py"), constraints="")
+RIGHT = replacing("a.py", "a = 0", "a = 1")
+BREAKS_C = RIGHT + replacing("c.py", "c = 1", "c = 2")
+OTHER = replacing("a.py", "a = 0", "a = 7")
+NO_RULES: dict[str, Any] = {"recovery": {"rules": ("retry",)}}
+
+
+def opened(project: MemoryProject, script: Callable[[ChatRequest], str], **tables: Any) -> MemoryRun:
+    """A run whose baseline is known."""
+    memory = project.open(script, **tables)
+    run_baseline(memory.run)
+    return memory
+
+
+def in_turn(*answers: str) -> Callable[[ChatRequest], str]:
+    left: Iterator[str] = iter(answers)
+    return lambda _: next(left)
+
+
+def of_any(*paths: str) -> StepJob:
+    """A step that may leave some of its files as they are."""
+    own = step("s1", *paths).model_copy(update={"any_of_files": True})
+    return StepJob(part=JOB.part, step=own, constraints="")
+
+
+def actions(end: StepEnd) -> tuple[str, str]:
+    return end.action.kind, end.why
+
+
+def test_an_attempt_whose_tests_pass_is_the_head_and_the_index_follows(project: MemoryProject) -> None:
+    memory = opened(project, in_turn(RIGHT))
+    end = run_step(memory.run, JOB)
+    assert end.accepted is not None
+    assert end.accepted.detail.startswith("2 pass, 1 still red")
+    assert memory.run.commits.head == end.accepted.change.commit
+    assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\n"
+    assert memory.index.described() == memory.run.commits.head
+    assert memory.run.progress.accepted is end.accepted.judgment.tests  # type: ignore[union-attr]
+    assert project.history.refs["attempts/p1/s1/1"] == memory.run.commits.head
+
+
+def test_what_breaks_another_test_is_tried_again_with_what_failed(project: MemoryProject) -> None:
+    memory = opened(project, in_turn(BREAKS_C, RIGHT), **NO_RULES)
+    end = run_step(memory.run, of_any("a.py", "c.py"))
+    second = memory.transport.requests[1].prompt
+    assert "t.py::c" in second
+    assert end.accepted is not None
+    assert [entry.pass_id.rpartition(":")[2] for entry in memory.run.recorder.passes] == ["s1", "retry_1"]
+
+
+def test_a_step_is_given_up_after_its_attempts_and_the_head_stays(project: MemoryProject) -> None:
+    memory = opened(project, lambda _: "I cannot.", **NO_RULES)
+    before = memory.run.commits.head
+    end = run_step(memory.run, JOB)
+    assert actions(end)[0] == "skip"
+    assert end.why.startswith("no_edits: ")
+    assert (memory.run.commits.head, memory.runner.tree.clean_at) == (before, before)
+    assert len(memory.run.recorder.passes) == 3
+
+
+def test_a_second_attempt_is_not_shown_edits_that_could_not_be_read(project: MemoryProject) -> None:
+    memory = opened(project, in_turn("I cannot.", "I cannot.", RIGHT), **NO_RULES)
+    end = run_step(memory.run, JOB)
+    assert end.accepted is not None
+    assert end.accepted.outcome is AttemptOutcome.APPLIED_AND_PASSED
+
+
+def test_a_prompt_that_does_not_fit_ends_the_step(project: MemoryProject) -> None:
+    def too_long(_: ChatRequest) -> str:
+        raise WindowExceeded("the prompt does not fit", hint="shorten it")
+
+    memory = opened(project, too_long)
+    end = run_step(memory.run, JOB)
+    assert actions(end) == ("replan", "the prompt does not fit")
+    assert [signal.source for signal in end.failures] == ["window"]
+    (closed,) = memory.run.recorder.passes
+    assert (closed.success, closed.detail) == (False, "the prompt does not fit")
+
+
+def test_a_last_step_that_turns_nothing_green_is_kept_only_if_nothing_better_comes(
+    project: MemoryProject,
+) -> None:
+    memory = opened(project, in_turn(OTHER, RIGHT, "I cannot.", "I cannot."), **NO_RULES)
+    job = StepJob(part=JOB.part, step=JOB.step, constraints="", last=True)
+    end = run_step(memory.run, job)
+    assert end.accepted is not None
+    assert end.accepted.detail == "2 pass, 1 still red: 1 of them beside tests that pass now"
+    assert project.history.files[memory.run.commits.head]["a.py"] == "a = 1\n"
+    assert ("not_chosen", "a later attempt did better") in project.events()
+
+
+def test_a_resumed_step_is_read_and_not_made(project: MemoryProject) -> None:
+    job = of_any("a.py", "c.py")
+    first = opened(project, in_turn(BREAKS_C, RIGHT), **NO_RULES)
+    run_step(first.run, job)
+    again = project.open(lambda _: "never asked", resumed=True, **NO_RULES)
+    run_baseline(again.run)
+    end = run_step(again.run, job)
+    assert end.accepted is not None
+    assert (again.asked, again.runner.commands_run) == ([], [])
+    assert again.run.commits.head == first.run.commits.head
+    assert again.run.journal.behind, "nothing was done that was not done before"
+
+
+def test_an_attempt_whose_commit_git_lost_is_made_again(project: MemoryProject) -> None:
+    first = opened(project, in_turn(RIGHT))
+    run_step(first.run, JOB)
+    project.history.files.pop(first.run.commits.head)
+    again = project.open(in_turn(RIGHT), resumed=True)
+    run_baseline(again.run)
+    assert run_step(again.run, JOB).accepted is not None
+    assert again.asked == ["impl:p1:s1 implement"]
+
+
+@pytest.mark.parametrize(("samples", "asked"), [(1, 1), (3, 2)])
+def test_candidates_are_drawn_until_one_is_whole(project: MemoryProject, samples: int, asked: int) -> None:
+    both = RIGHT + replacing("b.py", "b = 0", "b = 1")
+    answers = (both,) if samples == 1 else (OTHER, both)
+    memory = opened(project, in_turn(*answers), solve={"samples": samples})
+    end = run_step(memory.run, of_any("a.py", "b.py"))
+    assert end.accepted is not None
+    assert len(memory.asked) == asked
+    if samples > 1:
+        assert ("not_chosen", "attempt 2 has 2 of 2 goal tests green, this one 0") in project.events()

@@ -1,0 +1,141 @@
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from testing.client.model_client import NOW
+from testing.runs.memory_run import (
+    REPOSITORY,
+    TASK,
+    TASK_ID,
+    MemoryPool,
+    MemoryProject,
+    MemoryRun,
+    memory_project,
+)
+
+from clean_room_agent.artifacts.outcomes import RunStatus
+from clean_room_agent.db.raw.orchestrator_runs import OrchestratorRunRow, get_orchestrator_run
+from clean_room_agent.errors import ModelError
+from clean_room_agent.git.snapshot import Snapshot
+from clean_room_agent.orchestrator.events import Note, RunStarted
+from clean_room_agent.orchestrator.setup import (
+    Models,
+    Origin,
+    RunParts,
+    differences,
+    opened_run,
+    recorded_snapshot,
+)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[MemoryProject]:
+    with memory_project(tmp_path, {"a.py": "a = 0\n"}, lambda _: {}) as made:
+        yield made
+
+
+def parts_of(memory: MemoryRun, **origin: Any) -> RunParts:
+    run = memory.run
+    given = {"replay_of": run.commits.base, **origin}
+    return RunParts(
+        task=run.task,
+        origin=Origin(repo=REPOSITORY, is_secret=lambda _: False, **given),
+        models=Models(client=run.models, lines=(("coding", "coder:3b", 4096),), remote=""),
+        index=memory.index,
+        journal=run.journal,
+        worktrees=run.worktrees,
+    )
+
+
+def row(**snapshot: Any) -> OrchestratorRunRow:
+    account = {"tracked": ["a.py"], "untracked": [], "excluded": [["big.bin", "too large"]], **snapshot}
+    return OrchestratorRunRow(
+        task_id=TASK_ID,
+        repo_path="/memory",
+        task_description=TASK,
+        timestamp=NOW,
+        command="solve",
+        config="{}",
+        program_version="0",
+        base_commit="0" * 40,
+        snapshot_commit="c0ffee",
+        snapshot=json.dumps(account),
+    )
+
+
+def test_a_run_stands_at_its_snapshot_and_the_user_is_told(project: MemoryProject) -> None:
+    memory = project.open(lambda _: "")
+    with opened_run(parts_of(memory)) as run:
+        assert run.commits.head == run.commits.base == memory.run.commits.base
+        assert run.progress.plan.done == []
+    pool = memory.run.worktrees
+    assert isinstance(pool, MemoryPool)
+    assert (pool.opened, pool.closed) == ([run.commits.base], True)
+    started, note = project.observer.events[:2]
+    assert isinstance(started, RunStarted)
+    assert (started.task, started.models) == (TASK, (("coding", "coder:3b", 4096),))
+    assert note == Note(text="no sandbox here")
+
+
+def test_an_index_that_describes_the_users_tree_is_brought_to_the_snapshot(project: MemoryProject) -> None:
+    memory = project.open(lambda _: "")
+    memory.index.refresh(Path(), (), "")
+    with opened_run(parts_of(memory)) as run:
+        assert memory.index.described() == run.commits.base
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "reason"),
+    [
+        (KeyboardInterrupt(), RunStatus.INTERRUPTED, "interrupted"),
+        (ModelError("the server is gone"), RunStatus.FAILED, "the server is gone"),
+        (ZeroDivisionError("x"), RunStatus.FAILED, "ZeroDivisionError: x"),
+    ],
+)
+def test_what_ends_a_run_is_on_record_before_it_goes_on(
+    project: MemoryProject, error: BaseException, status: RunStatus, reason: str
+) -> None:
+    memory = project.open(lambda _: "")
+    with pytest.raises(type(error)), opened_run(parts_of(memory)):
+        raise error
+    ended = project.record.write(get_orchestrator_run, TASK_ID)
+    assert ended is not None
+    assert (ended.status, ended.reason) == (status, reason)
+    pool = memory.run.worktrees
+    assert isinstance(pool, MemoryPool)
+    assert pool.closed
+
+
+def test_a_run_that_goes_on_has_the_snapshot_that_it_began_with(project: MemoryProject) -> None:
+    memory = project.open(lambda _: "", resumed=True)
+    base = memory.run.commits.base
+    began = row()
+    object.__setattr__(began, "snapshot_commit", base)
+    with opened_run(parts_of(memory, replay_of=None, resumed=began)) as run:
+        assert run.commits.base == base
+    (started,) = (event for event in project.observer.events if isinstance(event, RunStarted))
+    assert started.uncommitted == ("a.py",)
+    assert started.excluded == (("big.bin", "too large"),)
+
+
+def test_a_snapshot_of_an_earlier_version_is_read() -> None:
+    taken = recorded_snapshot(row())
+    assert (taken.commit, taken.reshaped, taken.absent, taken.generated) == ("c0ffee", (), (), ())
+
+
+def test_how_the_worktree_differs_is_said_in_words() -> None:
+    taken = Snapshot(
+        commit="c0ffee",
+        tree="",
+        dirty_tracked=(),
+        untracked=(),
+        excluded=(),
+        reshaped=("a.py", "b.py"),
+        absent=("c.py",),
+    )
+    assert differences(taken) == [
+        "other line ends in the worktree than in your tree: 2 (a.py, ...)",
+        "left out by your sparse checkout, yet in the worktree: c.py",
+    ]
