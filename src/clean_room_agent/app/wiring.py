@@ -1,4 +1,4 @@
-"""From a configuration to the parts of a command; those of a run stand in `run_parts.py`. Nowhere else are objects built."""
+"""Builds the objects that a command needs from the configuration; `run_wiring.py` adds those of a run. Nothing else builds any."""
 
 import contextlib
 import json

@@ -186,11 +186,7 @@ def judge_candidate(
         _latency(pairs),
         *(_not_worse(name, each) for name, each in sorted((others or {}).items())),
     )
-    flips = tuple(
-        Flip(key=each.key, task=each.task, better=each.candidate.value > each.base.value)
-        for each in pairs
-        if each.candidate.value != each.base.value
-    )
+    flips = _flipped(pairs)
     share = len(flips) / len(pairs)
     return Finding(
         status=_status(checks, flips),
@@ -294,6 +290,14 @@ def _judged(answer: Scored, right: bool) -> Scored:
 def _flips(pairs: Sequence[Pair]) -> tuple[int, int]:
     wins = sum(each.candidate.value > each.base.value for each in pairs)
     return wins, sum(each.candidate.value < each.base.value for each in pairs)
+
+
+def _flipped(pairs: Sequence[Pair]) -> tuple[Flip, ...]:
+    return tuple(
+        Flip(key=each.key, task=each.task, better=each.candidate.value > each.base.value)
+        for each in pairs
+        if each.candidate.value != each.base.value
+    )
 
 
 def _clusters(pairs: Sequence[Pair]) -> list[ClusterSums]:
