@@ -1,4 +1,4 @@
-"""README's commands that take everything of `cra` out of a repository leave the rest as it was before the first run."""
+"""README's commands to uninstall remove everything of `cra` from a repository, and nothing else."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from testing.servers.ollama_server import OllamaServer
 from clean_room_agent import proc
 
 README = Path(__file__).parents[2] / "README.md"
-SECTION = re.compile(r"^### Take it away\n(?P<text>.*?)^## ", re.MULTILINE | re.DOTALL)
+SECTION = re.compile(r"^### Uninstall\n(?P<text>.*?)^## ", re.MULTILINE | re.DOTALL)
 
 
 def commands() -> str:
