@@ -1,4 +1,4 @@
-"""Files that stand whole or not at all, whatever ends the process or the power meanwhile."""
+"""Writes files so that a crash or a power cut leaves the old content or the new, never half of it."""
 
 import contextlib
 import os

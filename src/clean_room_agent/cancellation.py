@@ -1,4 +1,4 @@
-"""Threads that can be told to stop what they run: Ctrl-C is heard by the main thread alone."""
+"""Threads whose work can be cancelled, since only the main thread receives Ctrl-C."""
 
 import contextlib
 import threading

@@ -1,4 +1,4 @@
-"""What a child outside of the sandbox is started with: programs by absolute paths, and nothing that means "here".
+"""The environment of child processes outside of the sandbox: programs by absolute path, nothing relative.
 
 An empty or relative entry of PATH, and of the folders that the loader looks into (`/usr/local/cuda/lib64:` has one), is
 the folder in which a child runs: that of a repository, or one that code under test has filled.

@@ -1,4 +1,4 @@
-"""Why a program did not do its work, in words for whoever ran it."""
+"""Explains why a program could not run or was killed, in words for the user."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""Reading `config.toml`: a generic loader; each part of the program declares its own slice of the file."""
+"""Reads `config.toml`: a generic loader; each part of the program declares its own table."""
 
 import difflib
 import json

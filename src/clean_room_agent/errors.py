@@ -1,4 +1,4 @@
-"""Every exception that `cra` raises on purpose, with the exit code it ends the program with.
+"""Every exception that `cra` raises on purpose, with its exit code.
 
     CraError                      1
     |- UsageError                 2   the command line, a file, or the repository is not fit for the command

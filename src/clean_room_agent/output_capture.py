@@ -1,4 +1,4 @@
-"""What is kept of a stream of bytes while it comes: its ends, or its pieces."""
+"""Keeps a bounded part of a stream of bytes: both ends of it, or its lines."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The door to other processes: bounded output, a deadline, and nothing left running afterwards."""
+"""Runs other processes: bounded output, a timeout, and nothing left running afterwards."""
 
 import contextlib
 import os

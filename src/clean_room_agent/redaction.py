@@ -1,4 +1,4 @@
-"""Secrets in text that is shown or exported: found by their looks, replaced by keyed hashes."""
+"""Replaces secrets in text by keyed hashes before it is shown or exported."""
 
 import hashlib
 import hmac

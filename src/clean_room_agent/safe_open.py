@@ -1,5 +1,4 @@
-"""Files by relative paths that a repository, a configuration, a plan or a model named: never by way of a link, never
-outside of the folder that they are relative to, whoever swaps what for what meanwhile.
+"""Opens untrusted relative paths below a folder: never through a link, never outside, whatever is swapped meanwhile.
 
 A path is looked up once, from an open handle of the folder, by the kernel (`openat2`) or, where it cannot, one name
 after the other; what was checked is the file that was opened. Links, folders, FIFOs, sockets and devices are not read.

@@ -1,4 +1,4 @@
-"""Which files hold secrets, judged by their names alone."""
+"""Which files hold secrets, by their names alone."""
 
 from clean_room_agent.globs import compile_globs
 

@@ -1,4 +1,4 @@
-"""What secrets look like: keys of known shapes, values that are given to names of secrets, credentials in URLs and headers.
+"""What secrets look like: keys of known formats, values assigned to secret names, credentials in URLs and headers.
 
 All of it takes time that grows with the text's length alone. A pattern is tried only where one of its `marks` stands,
 and everything in it that repeats is bounded, or ends at characters where the next mark may stand.

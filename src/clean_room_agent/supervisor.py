@@ -1,4 +1,4 @@
-"""The parent of one command. `proc` starts it as a script; it leaves last, after all that the command left behind.
+"""The parent process of one command: started as a script by `proc`, it exits after everything the command started.
 
 It declares itself subreaper: descendants whose own parents die come back to it, even from a session of their
 own, so "it has no child left" means "the command's whole tree is gone". A process of its own is used because

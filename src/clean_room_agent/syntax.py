@@ -1,4 +1,4 @@
-"""tree-sitter parsers by language: the one place that loads grammars."""
+"""tree-sitter parsers by language; nothing else loads grammars."""
 
 from functools import cache
 from pathlib import PurePosixPath

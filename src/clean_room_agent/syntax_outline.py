@@ -1,4 +1,4 @@
-"""A file of tests as its syntax tree shows it: tests and suites that are calls, hooks, what is declared, names used.
+"""The outline of a test file from its syntax tree: test and suite calls, hooks, declarations, names used.
 
 In Python a test is a definition; in JavaScript and TypeScript it is a call, with its title and its suites' titles:
 

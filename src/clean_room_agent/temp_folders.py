@@ -1,4 +1,4 @@
-"""Folders below the system's temporary folder, each locked by whoever works in it: what a killed process left is told apart."""
+"""Temporary folders, each locked by the process that uses it, so that those of killed processes can be found."""
 
 import contextlib
 import fcntl

@@ -1,4 +1,4 @@
-"""Text files as text and back, byte for byte: encoding, byte-order mark, line ends and final newline survive."""
+"""Reads and writes text files byte for byte: encoding, byte-order mark, line ends and final newline survive."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Taking away what others made: folders of any depth, names of any length, whatever their permissions.
+"""Removes folders that others made: of any depth, with any names and permissions.
 
 A folder's folders are moved up to where the removal began before they are emptied, so that there is neither recursion nor
 a path that grows, and the time is linear in what there is. Killed in between, all that is left stands below where it began.

@@ -1,4 +1,4 @@
-"""Which `.clean_room` folders this user made: one that came with a repository names commands and servers of its author.
+"""Remembers which `.clean_room` folders this user made; one that came with a repository is not trusted.
 
 A folder is ours where a note in the user's state folder, outside of any repository, has its path, its inode and the
 random key that stands in it. The key tells it from another folder that was given the inode of a deleted one; the number

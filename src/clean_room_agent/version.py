@@ -1,3 +1,3 @@
-"""The version of the program: in no other place."""
+"""The version of the program. Nothing else states it."""
 
 VERSION = "0.1.0"

@@ -1,4 +1,4 @@
-"""Where things stand on disk: a repository's `.clean_room` folder, its worktrees' folder, and locks between processes."""
+"""The layout of `.clean_room` and the worktrees' folder, and locks between processes."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""The record as the memory of how models answer: asked about nothing, and where they copied an example."""
+"""Stores and reads each model's measured answer bias, and the example answers that it copied."""
 
 from clean_room_agent.artifacts.ids import task_of
 from clean_room_agent.artifacts.model_calls import ModelCall

@@ -1,4 +1,4 @@
-"""A run's result brought into the working tree, and taken out of it again."""
+"""Applies a run's result to the working tree, and takes it out again."""
 
 from clean_room_agent.app.clock import utc_now
 from clean_room_agent.artifacts.event_kinds import EventKind

@@ -1,4 +1,4 @@
-"""The tasks of a batch: a file of JSON lines becomes jobs, each the same run again whenever the batch is started."""
+"""Reads the tasks of a batch from JSON Lines; each task has the same task id whenever the batch is started."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""One job of a batch: its run is begun, gone on with, or found to be over."""
+"""Runs one job of a batch: starts its run, resumes it, or finds it finished."""
 
 import contextlib
 import os

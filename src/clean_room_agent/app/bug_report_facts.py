@@ -1,4 +1,4 @@
-"""What a maintainer needs to know of this machine and this repository's settings. Nothing here asks a server."""
+"""Facts about this machine and this repository's configuration for a bug report. Asks no server."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""The time as the record keeps it."""
+"""The current time in the record's format."""
 
 import datetime as dt
 

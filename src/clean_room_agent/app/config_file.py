@@ -1,4 +1,4 @@
-"""Writing `config.toml`: every key that there is, each with its comment, values given or default."""
+"""Writes `config.toml` with every key, each with its comment and the given or default value."""
 
 import textwrap
 from collections.abc import Mapping

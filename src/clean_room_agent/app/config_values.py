@@ -1,4 +1,4 @@
-"""Every configured value with where it is from, and one value changed in its file, whose comments stay."""
+"""Reads every configured value with its source, and changes one in its file without touching comments."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""The demo: a small project with a history and a real bug, its configuration, the recording that answers, and earlier demos."""
+"""The demo's sample project, its configuration, the recording that answers, and the removal of earlier demos."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""What `cra init` can find by looking: how the repository runs its tests, and what the model server offers."""
+"""Discovers how a repository runs its tests and what the model server offers, for `cra init`."""
 
 import json
 import re

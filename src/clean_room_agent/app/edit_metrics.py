@@ -1,4 +1,4 @@
-"""The metric of edits for `cra adapters evaluate`, with the clones whose tests can be run."""
+"""The metric for edits in `cra adapters evaluate`, with the clones whose tests can be run."""
 
 import contextlib
 import os

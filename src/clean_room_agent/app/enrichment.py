@@ -1,4 +1,4 @@
-"""Having a model describe files: index, ask, promote; what was done is kept whatever ends it."""
+"""Has a model describe files: indexes, asks, promotes; finished descriptions survive any interruption."""
 
 import contextlib
 import time

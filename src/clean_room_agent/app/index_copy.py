@@ -1,4 +1,4 @@
-"""A run's own copy of the index: made, kept while the run can go on, brought up to its commits, and searched for context."""
+"""A run's own copy of the index: creates it, keeps it up to date with the run's commits, and deletes it."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What processes that died left behind: found by the locks that nobody holds, and put away or made ready to go on."""
+"""Finds what dead processes left behind (their locks are free), and removes it or makes it resumable."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The runs of a repository as they stand now, and the room that each takes."""
+"""The runs of a repository with their current status and disk usage."""
 
 from dataclasses import replace
 from typing import Any

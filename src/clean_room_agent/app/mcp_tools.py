@@ -1,4 +1,4 @@
-"""What `cra mcp` offers: each tool is a command of `cra`, run in a process of its own."""
+"""The tools of `cra mcp`: each is a `cra` command in a process of its own."""
 
 import json
 import sys

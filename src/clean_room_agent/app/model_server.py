@@ -1,4 +1,4 @@
-"""The configured model server, with the key that the environment holds for it."""
+"""Opens the configured model server, with the API key from the environment."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""What some commands need beyond the program itself: extras of its package."""
+"""Checks that the extras of this package that a command needs are installed."""
 
 import importlib.util
 

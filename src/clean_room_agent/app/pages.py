@@ -1,4 +1,4 @@
-"""Report pages: a run or all of them as one HTML file, and where it may be written."""
+"""Builds the HTML pages of `cra report`, for a run or for all, and checks where they may be written."""
 
 import contextlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How far a long piece of work is, for whoever shows it."""
+"""Progress callbacks of long operations."""
 
 from collections.abc import Callable
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Every prompt that the program can ask, in the order of a run; the page on adapters is made from this list."""
+"""The list of every prompt in the program, in the order of a run; `protocols/adapter-map.md` is generated from it."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Taking away what a pruning plan names, such that a kill at any moment leaves each run whole or gone."""
+"""Deletes what a pruning plan names; killed at any moment, it leaves each run whole or gone."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What takes room in `.clean_room`, git, the cache and the temporary folder, and which of it may go."""
+"""Measures what uses space in `.clean_room`, git, the cache and the temporary folder, and plans what to delete."""
 
 import contextlib
 import os

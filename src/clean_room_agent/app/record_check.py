@@ -1,4 +1,4 @@
-"""`cra check --record`: whether the record is the program's, undamaged, private, and tells each run whole."""
+"""`cra check --record`: whether the record is ours, undamaged, private and consistent."""
 
 import contextlib
 from collections.abc import Iterator

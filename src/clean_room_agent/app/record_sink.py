@@ -1,4 +1,4 @@
-"""From the model client to the record: `llm` knows no database."""
+"""Writes model calls to the record for the model client, which knows no database."""
 
 from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
 from clean_room_agent.db.raw import calls

@@ -1,4 +1,4 @@
-"""A recorded run done again: with its own answers, or with a server's from some pass on."""
+"""Repeats a recorded run with its own answers, or with a live server from some pass on."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Which runs can go on, what their users decided for them, and what is configured otherwise now."""
+"""Which runs can be resumed, with which flags and hints, and what is configured differently now."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""What the record is told when a run begins or goes on, and what the user is told when it goes on otherwise than it began."""
+"""Notes the beginning of a run in the record, and tells the user how a resumed run differs."""
 
 import json
 

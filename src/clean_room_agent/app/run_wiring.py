@@ -1,4 +1,4 @@
-"""The parts of a run of `cra solve` or `cra plan`, built for the orchestrator."""
+"""Builds the parts of a run of `cra solve` or `cra plan` for the orchestrator."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Whether everything here works: one line for each thing that a run needs, with its remedy."""
+"""`cra check`: one finding for each thing that a run needs, with its remedy."""
 
 import contextlib
 import os

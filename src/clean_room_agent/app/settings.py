@@ -1,4 +1,4 @@
-"""The configuration of one command: flags over the repository's file over the user's, else an error that says how to give it."""
+"""The settings of a command: flags over the repository's file over the user's file."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Ctrl-C, `kill` and a closed terminal during a run: it ends where nothing is half done, and says how to go on."""
+"""Ctrl-C, `kill` and a closed terminal during a run: it stops at a safe point, and says how to continue."""
 
 import contextlib
 import signal

@@ -1,4 +1,4 @@
-"""A solve: what was asked for, carried out, and summed up; without a command line."""
+"""Carries out a solve request, and summarises the run."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""`cra check --tests`: the configured tests, run once as a run would run them before anything is changed."""
+"""`cra check --tests`: run the configured tests once, as a run would before it changes anything."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Estimators for a command's models: learned from the record, noted with the task, the same again in its replay."""
+"""Token estimators for a command's models: fitted to the record, stored with the task, reused in its replay."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""Training an adapter on a dataset of the record."""
+"""Trains an adapter on a recorded dataset."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What another model would have answered: a recorded stage's questions asked again, exactly, and the answers compared."""
+"""Asks another model a stage's recorded questions again, word for word, and compares the answers."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""The record as the memory of which servers were proven not to cut prompts."""
+"""Stores and reads which servers were proven not to truncate prompts."""
 
 from clean_room_agent.db.raw import window_proofs
 from clean_room_agent.db.raw.record import Record

@@ -1,4 +1,4 @@
-"""`cra apply`: bring a run's result into the working tree."""
+"""`cra apply`: apply a run's result to the working tree, or undo that."""
 
 from pathlib import Path
 

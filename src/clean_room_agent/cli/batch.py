@@ -1,4 +1,4 @@
-"""`cra batch`: many solves, several at a time, from a file of JSON lines; started again, it goes on where it ended."""
+"""`cra batch`: solve many tasks from a JSON Lines file, several at a time; run again, it continues."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

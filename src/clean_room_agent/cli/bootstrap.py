@@ -1,4 +1,4 @@
-"""`cra bootstrap`: training pairs from the commit histories of repositories."""
+"""`cra bootstrap`: make training pairs from commit histories."""
 
 import contextlib
 import re

@@ -1,4 +1,4 @@
-"""`cra bug-report`: one file with what a maintainer needs, without secrets; nothing is sent anywhere."""
+"""`cra bug-report`: collect what a maintainer needs in one file, without secrets; nothing is sent."""
 
 from pathlib import Path
 

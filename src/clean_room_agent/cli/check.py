@@ -1,4 +1,4 @@
-"""`cra check`: is everything here to work? One line each, with its remedy."""
+"""`cra check`: check that everything works, with a remedy for every problem."""
 
 import sys
 from collections.abc import Iterator

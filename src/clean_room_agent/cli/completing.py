@@ -1,4 +1,4 @@
-"""What a shell offers at TAB. Imports little and asks no git: a person waits, and nobody asked for a program to run.
+"""Shell completion at TAB. Imports little and runs no git: a person is waiting, and asked for no program to run.
 
 The scripts in `completion_scripts/` send the words of the line, the one under the cursor last (bash: the line as it
 stands, and the characters at which bash begins a new word). The answer's first line says how to go on:

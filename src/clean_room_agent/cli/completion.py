@@ -1,4 +1,4 @@
-"""`cra completion`: the shell's completion script."""
+"""`cra completion`: print or install the shell's completion script."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Writes `completion.json`: each command's options and arguments, and from what each is completed.
+"""Writes `completion.json`: the options and arguments of each command, and what completes each of them.
 
 A shell asks at every TAB. To import the command for an answer would take longer than to read this file, which
 `python -m clean_room_agent.cli.completion_table > src/clean_room_agent/cli/completion.json` renews; a test keeps it current.

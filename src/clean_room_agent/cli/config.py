@@ -1,4 +1,4 @@
-"""`cra config`: every value with where it is from; get, set and unset one."""
+"""`cra config`: show configured values and where they come from; get, set and unset them."""
 
 from pathlib import Path
 

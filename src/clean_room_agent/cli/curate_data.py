@@ -1,4 +1,4 @@
-"""`cra curate-data`: a dataset for a training plan, from the record."""
+"""`cra curate-data`: make a dataset for a training plan from the record."""
 
 import contextlib
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""`cra demo`: the tour, on a small project with a real bug."""
+"""`cra demo`: a tour on a small project with a real bug."""
 
 import contextlib
 import shlex

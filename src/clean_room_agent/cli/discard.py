@@ -1,4 +1,4 @@
-"""`cra discard`: delete a run's branch and everything else of it that stands in git."""
+"""`cra discard`: delete a run's branch and everything else that git holds of it."""
 
 from pathlib import Path
 

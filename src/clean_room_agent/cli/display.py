@@ -1,4 +1,4 @@
-"""What a command may show of secrets: none, unless it was told `--exact`."""
+"""How a command shows text: without secrets unless `--exact` is given, and without terminal control characters."""
 
 import os
 import re

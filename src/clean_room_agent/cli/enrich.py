@@ -1,4 +1,4 @@
-"""`cra enrich`: a model's description of each file that changed since it was last described."""
+"""`cra enrich`: have a model describe each file that changed since it was last described."""
 
 from pathlib import Path
 

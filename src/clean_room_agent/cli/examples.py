@@ -1,4 +1,4 @@
-"""Examples for each command's help: what people type, and what it is for. A test parses every one of them."""
+"""The examples in each command's help. A test parses every one of them."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Lines that are wider than the terminal, broken between words; what follows stands below what it belongs to."""
+"""Wraps lines between words at the terminal's width; continuation lines align with the column they continue."""
 
 import re
 import shutil

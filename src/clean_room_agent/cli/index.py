@@ -1,4 +1,4 @@
-"""`cra index`: build or refresh the knowledge base."""
+"""`cra index`: build or refresh the index of a repository."""
 
 import contextlib
 from collections.abc import Sequence

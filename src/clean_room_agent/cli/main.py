@@ -1,4 +1,4 @@
-"""The `cra` command: a table of commands that are imported when they are used, and the one place that catches errors."""
+"""The `cra` command: commands by name, imported when they are used, and the only handler of uncaught errors."""
 
 import errno
 import gc

@@ -1,4 +1,4 @@
-"""`cra mcp`: the tools of `cra` for editors and other agents, by the Model Context Protocol."""
+"""`cra mcp`: offer commands as tools to editors and other agents, through the Model Context Protocol."""
 
 import importlib.util
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The protocol's side of `cra mcp`: tools listed and called over standard input and output."""
+"""The MCP server of `cra mcp`: lists and calls tools over standard input and output."""
 
 import os
 import signal

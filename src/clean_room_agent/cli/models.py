@@ -1,4 +1,4 @@
-"""`cra models`: what the configured server has, and which model does which job."""
+"""`cra models`: show the models on the server, and which one does what."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

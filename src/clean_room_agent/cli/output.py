@@ -1,4 +1,4 @@
-"""Answers go to standard output, progress to standard error; no secret in either, and nothing that steers a terminal."""
+"""Writes results to standard output and progress to standard error, redacted and safe for a terminal."""
 
 import json
 import sys

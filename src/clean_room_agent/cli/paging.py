@@ -1,4 +1,4 @@
-"""Long answers at a terminal, a screen at a time."""
+"""Shows long output through the user's pager, if there is a terminal."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""`cra plan`: a plan for a task, to review and edit."""
+"""`cra plan`: write a plan for a task, to review and edit."""
 
 from pathlib import Path
 from typing import IO

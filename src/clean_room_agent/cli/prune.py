@@ -1,4 +1,4 @@
-"""`cra prune`: what takes room, and what of it may go; taken away with `--yes`."""
+"""`cra prune`: show what uses disk space and what can be deleted; delete it with `--yes`."""
 
 import re
 from datetime import timedelta

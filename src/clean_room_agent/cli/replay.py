@@ -1,4 +1,4 @@
-"""`cra replay`: run again with the recorded answers; the same bytes, or where it first differs."""
+"""`cra replay`: repeat a run with its recorded answers; the same bytes, or the first difference."""
 
 import contextlib
 from pathlib import Path

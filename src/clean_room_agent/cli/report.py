@@ -1,4 +1,4 @@
-"""`cra report`: a run as one HTML page that needs nothing else."""
+"""`cra report`: write a run, or all runs, as one self-contained HTML page."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`cra retrieve`: the curated context for a task, for a person or for another tool."""
+"""`cra retrieve`: print the context for a task, for a person or another tool."""
 
 from pathlib import Path
 from typing import IO

@@ -1,4 +1,4 @@
-"""`cra runs`: the runs of this repository."""
+"""`cra runs`: list the runs of a repository."""
 
 import contextlib
 from dataclasses import replace

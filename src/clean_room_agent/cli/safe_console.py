@@ -1,4 +1,4 @@
-"""The console that every rich view is printed on: what a view shows cannot steer the terminal, whoever made it."""
+"""The rich console of every view: escapes control characters and folds long lines."""
 
 from collections.abc import Callable, Iterator
 from typing import TextIO

@@ -1,4 +1,4 @@
-"""Whole views made safe for a terminal at once, so that no renderer has to remember it."""
+"""Redacts whole views and events and makes them safe for a terminal, so that no renderer has to."""
 
 from typing import TypeVar
 

@@ -1,4 +1,4 @@
-"""`cra show`: look into a run, from the whole of it down to one prompt."""
+"""`cra show`: look into a run, down to a single prompt."""
 
 import contextlib
 from pathlib import Path

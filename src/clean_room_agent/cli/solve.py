@@ -1,4 +1,4 @@
-"""`cra solve`: the whole run."""
+"""`cra solve`: do a whole run, or continue one."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where `cra` starts: what must be quick is answered before the rest of the program is imported."""
+"""The entry point: answers `--version` and shell completion before anything else is imported."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""`cra stats`: the record in figures."""
+"""`cra stats`: what the calls of all runs cost, how right they were, and where tasks were lost."""
 
 import contextlib
 from collections.abc import Iterator

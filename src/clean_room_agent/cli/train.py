@@ -1,4 +1,4 @@
-"""`cra train`: an adapter from a dataset, by TRL in a process of its own."""
+"""`cra train`: train an adapter on a dataset, with TRL in a separate process."""
 
 import contextlib
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`cra train-plan`: what is worth an adapter, planned from the record."""
+"""`cra train-plan`: plan the adapter that would help most, from the record."""
 
 import contextlib
 from dataclasses import replace

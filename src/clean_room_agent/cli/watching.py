@@ -1,4 +1,4 @@
-"""Whoever watches a run: a person at the terminal, with `-v` call by call, and a program that reads its events."""
+"""Observers of a run: the terminal's live view, the lines of `-v`, and the file of `--events`."""
 
 import contextlib
 from collections.abc import Callable, Iterator

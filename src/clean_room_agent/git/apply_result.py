@@ -1,4 +1,4 @@
-"""A result brought into the user's files: all of it, or nothing."""
+"""Applies a commit's changes to the user's files: all of them, or none."""
 
 import contextlib
 import os

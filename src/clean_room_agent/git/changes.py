@@ -1,4 +1,4 @@
-"""Every commit of a history with what it changed, streamed: nothing but the commit at hand is in memory. Read only."""
+"""Streams every commit of a history with what it changed; only one commit is in memory. Read-only."""
 
 import os
 import re

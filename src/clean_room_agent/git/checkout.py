@@ -1,4 +1,4 @@
-"""A work tree of our own that shows one commit after the other of a repository, which it never writes to."""
+"""A worktree of our own that checks out one commit after another of a repository that it never writes to."""
 
 import os
 from pathlib import Path

@@ -1,5 +1,4 @@
-"""Clones and objects of many repositories, through GitPython; imported by the mining of training data alone, since the
-import takes a quarter of a second and the extra `data` brings it.
+"""Clones and their objects, through GitPython. Only mining imports it: the import is slow, and needs the extra `data`.
 
 GitPython hands a process all of our own environment, so every process is started while that is free of git's variables.
 """

@@ -1,4 +1,4 @@
-"""One git call: nothing of the caller's environment or configuration can make it run another program."""
+"""Runs git, so that neither the environment nor a configuration can make it run another program."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Commits made from bytes that the program holds, never from a folder that tests ran in."""
+"""Makes commits from bytes in memory, never from a folder in which tests ran."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

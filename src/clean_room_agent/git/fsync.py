@@ -1,4 +1,4 @@
-"""Commits and refs that outlive a power cut: git syncs packs, but neither loose objects nor the folders of names."""
+"""Makes commits and refs survive a power cut: git syncs packs, but neither loose objects nor folders of refs."""
 
 import os
 from pathlib import Path

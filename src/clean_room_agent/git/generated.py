@@ -1,4 +1,4 @@
-"""Folders that tools made and nobody tracks: environments, installed packages, caches, build output.
+"""Untracked folders that tools created: environments, installed packages, caches, build output.
 
 Git lists what is in them where no .gitignore names them. They are told by what a tool leaves in them, or by a name that
 no source has; a name that may be source (`build`, `target`) needs a second sign.

@@ -1,4 +1,4 @@
-"""What was committed: differences, trees and blobs. Read only."""
+"""Reads commits: diffs, trees and blobs. Read-only."""
 
 import functools
 import os

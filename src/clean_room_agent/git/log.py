@@ -1,4 +1,4 @@
-"""The log, as the index reads it: whole answers, cut in C. Read only."""
+"""Reads the log for the index, fast: whole output, split by built-in functions. Read-only."""
 
 import re
 import threading

@@ -1,4 +1,4 @@
-"""What refs of ours keep in git's object store, and which of them keep something that nothing else does."""
+"""How much space our refs keep in git's object store, and what only they keep."""
 
 from collections.abc import Collection
 

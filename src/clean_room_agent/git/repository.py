@@ -1,4 +1,4 @@
-"""The user's repository as it was found: where it stands, whether it is fit for a run, what it lists."""
+"""The user's repository: where it is, whether a run can work with it, and which files it lists."""
 
 import contextlib
 import dataclasses

@@ -1,4 +1,4 @@
-"""Where results come to stand: refs that only we make, and one new branch."""
+"""The refs of results: those under `refs/cra/`, and one new branch."""
 
 import itertools
 from collections.abc import Mapping

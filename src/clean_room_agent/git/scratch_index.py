@@ -1,4 +1,4 @@
-"""An index of our own, so that the user's is only ever read."""
+"""A temporary git index, so that the user's own is only read."""
 
 import os
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The work tree as the user sees it, kept as a commit, without touching anything of the user's."""
+"""Commits the working tree as the user sees it, without touching the tree, its index or HEAD."""
 
 import os
 import stat

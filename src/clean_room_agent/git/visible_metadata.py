@@ -1,4 +1,4 @@
-"""What of git's own folder is shown to the commands that test a repository: what its history needs, and nothing else.
+"""The part of `.git` that test commands may see: what the history needs, and nothing else.
 
 The folder holds passwords (`credentials`, included configuration, `FETCH_HEAD`), other work trees, logs, sockets, and
 whatever somebody put there. So it is made anew: objects as a folder, all else as bytes that are read here.

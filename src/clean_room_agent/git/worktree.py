@@ -1,4 +1,4 @@
-"""One work tree for a task, outside the repository, put back to a commit between attempts."""
+"""One worktree for a task, outside of the repository, reset to a commit between attempts."""
 
 import contextlib
 import dataclasses

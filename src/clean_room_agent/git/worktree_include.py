@@ -1,4 +1,4 @@
-"""Ignored files that a repository names for its tests."""
+"""Ignored files that a repository's tests need, as `.worktreeinclude` lists them."""
 
 from clean_room_agent.git.command import names
 from clean_room_agent.git.generated import split_generated

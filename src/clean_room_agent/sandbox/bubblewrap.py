@@ -1,4 +1,4 @@
-"""The door to bubblewrap: whether it is there and works, and a command run inside it."""
+"""Finds bubblewrap, checks that it works, and runs a command in it."""
 
 import contextlib
 import json

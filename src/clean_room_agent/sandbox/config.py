@@ -1,4 +1,4 @@
-"""The slice of `config.toml` that says how far model-written code is held back."""
+"""The `[sandbox]` table of `config.toml`."""
 
 from pathlib import Path
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What model-written code might try. Sent into the sandbox as a script by `escapes`, never imported.
+"""Attempts to escape from the sandbox. `escapes` runs this as a script inside of it; nothing imports it.
 
 Reads one JSON object from its argument, prints a line `name TAB reached|refused TAB detail` for each attempt, and
 leaves traces outside wherever it can: `escapes` looks for those too, and does not take its word alone.

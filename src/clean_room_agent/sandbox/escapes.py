@@ -1,4 +1,4 @@
-"""Trying to get out: `escape_attempts` are run inside a sandbox over a scene of throw-away secrets, and judged from outside."""
+"""Runs `escape_attempts` in a sandbox among throw-away secrets, and judges from outside what got out."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""What a command sees and may do, as the arguments of bubblewrap.
+"""What a sandboxed command can see and do, as arguments for bubblewrap.
 
 Everything is made from nothing: the root is an empty folder in memory, made read-only at the end, and only what is
 named here stands in it.

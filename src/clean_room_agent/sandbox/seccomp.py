@@ -1,4 +1,4 @@
-"""The filter of system calls, as the bytes of a classic BPF program that bubblewrap loads.
+"""The filter of system calls: a classic BPF program that bubblewrap loads.
 
 It is the second wall: what it refuses is mostly refused by the missing capabilities too. Refused alone by it are new
 user namespaces on the kernels and bubblewraps that would allow them, tracing, keyrings, io_uring, pushing characters

@@ -1,4 +1,4 @@
-"""Where the interpreters and tools that a command needs are kept, in the user's home or elsewhere, and no more than that.
+"""Finds the folders of the interpreters and tools that a command needs, in the user's home or elsewhere.
 
 PATH and the commands are the user's: what stands there is shown with its prefix, and where its links lead. What stands
 in the repository is not: of its links, those of a virtual environment's interpreter alone are followed, and only to a

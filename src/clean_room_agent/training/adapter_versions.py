@@ -1,4 +1,4 @@
-"""The number of a new adapter: each has its own, though several of a prompt may be trained at a time."""
+"""Version numbers for new adapters, unique even if several of a prompt are trained at a time."""
 
 import contextlib
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Evaluations of adapters in the record: the gate's input, its finding kept, and what a deployment may rest on."""
+"""Evaluates adapters through the gate, and stores the finding that a deployment relies on."""
 
 import hashlib
 import json

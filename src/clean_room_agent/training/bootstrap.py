@@ -1,4 +1,4 @@
-"""Histories to a dataset: mine, make the missing shards by some engine, and put together what all shards hold."""
+"""Commit histories to a dataset: mine, make the missing shards, and assemble what all shards hold."""
 
 import multiprocessing
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The tests of a clone, run on answers: in a work tree of its own, in the sandbox that a run's tests have."""
+"""Runs the tests of a clone on an answer, in a worktree and the sandbox of a run."""
 
 import contextlib
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The engine for more than one machine: a Ray Core task for each call of a function.
+"""Runs work on several machines: one Ray task for each call of a function.
 
 A unit of `bootstrap` writes its own file, so nothing is sent back: a worker that dies leaves no file of its unit, or a whole
 one; Ray gives the unit to another.

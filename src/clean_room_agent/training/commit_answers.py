@@ -1,4 +1,4 @@
-"""The right answers to the prompts of one commit's task: what a model would say that knows the commit and reads its prompt."""
+"""The correct answers to the prompts of a commit's task, as a model would give them that knew the commit."""
 
 import json
 import re

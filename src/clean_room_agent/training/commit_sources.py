@@ -1,4 +1,4 @@
-"""Where commits come from: repositories given as paths or URLs, or listed in a manifest with their revisions."""
+"""Opens the repositories to mine: paths, URLs, or a manifest with revisions."""
 
 import hashlib
 import json

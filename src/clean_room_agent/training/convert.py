@@ -1,4 +1,4 @@
-"""From PEFT's adapter to the GGUF files that llama.cpp's servers read: the adapter itself, and models merged with it.
+"""Converts a PEFT adapter to the GGUF files of llama.cpp: the adapter itself, and merged models.
 
 A LoRA of rank r adds `scale * B @ A` to a weight, A being r x in and B out x r, scale = alpha / r. llama.cpp keeps the
 query and key weights of llama models with the two halves of each head's rows interleaved (its rotary embedding turns

@@ -1,4 +1,4 @@
-"""Credit: which stage each failed task is charged to, and what could be won by making one stage perfect.
+"""Charges each failed task to the stage that lost it, and computes what a perfect stage would gain.
 
 **The waterfall.** The stages in the order of a run, and what must hold of every file that the accepted change needed and
 that existed before:

@@ -1,4 +1,4 @@
-"""`cra curate-data`: from the record and a plan to a dataset folder, every row that is left out counted by its reason."""
+"""`cra curate-data`: writes a dataset from the record and a plan; every row left out is counted by its reason."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

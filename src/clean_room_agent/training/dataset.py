@@ -1,4 +1,4 @@
-"""A dataset on disk: what a row of training data is, and the folder that trainers load as it is.
+"""Training datasets on disk: what a row is, and the folder that trainers load.
 
 ```
 <folder>/README.md                     `configs:` for `datasets.load_dataset(folder, <prompt>)`, and the card for people

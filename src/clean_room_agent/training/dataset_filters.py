@@ -1,4 +1,4 @@
-"""What keeps a row out of a dataset, and which split it goes to: one set of rules for logged and for mined rows.
+"""Which rows are left out of a dataset, and which split a row belongs to; the same rules for all sources.
 
 Near-duplicates are found by MinHash and confirmed by the exact Jaccard index of their word triples, without the lines that
 most rows of a prompt share (its rules). Rows of one group (a task, a commit) are alike by nature, since they share their

@@ -1,4 +1,4 @@
-"""What each trainer needs beyond the common rows: files of its own shape, or a file that names ours.
+"""What each trainer needs beyond the common rows: files in its own format, or a file that refers to ours.
 
 - TRL reads the common files: `prompt` and `completion`; `prompt`, `chosen` and `rejected`; `prompt`, `completion`, `label`.
 - Axolotl reads them too, and is told how in `axolotl.yaml`.

@@ -1,4 +1,4 @@
-"""A dataset's rows, read back from its folder."""
+"""Reads a dataset's rows back from its folder."""
 
 import json
 from collections.abc import Iterator, Mapping

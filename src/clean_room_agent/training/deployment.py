@@ -1,4 +1,4 @@
-"""Which adapter answers for a prompt, and how that changes so that the death of the process never leaves neither.
+"""Which adapter is used for a prompt, and changing that safely, even if the process dies half-way.
 
 One file decides: `[models.overrides]` of the configuration. It is replaced whole, which is the moment of the change:
 

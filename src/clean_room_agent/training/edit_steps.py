@@ -1,4 +1,4 @@
-"""What edits are worth, step by step: they apply, what comes of them parses, its tests pass.
+"""Scores edits step by step: they apply, the result parses, its tests pass.
 
 The files are those of the commit that a prompt was made from, out of whatever clone has it. Tests are run where that clone
 says how. They pass where none fails that passes with the right answer: what the repository fails itself counts for nobody.

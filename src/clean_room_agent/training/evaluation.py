@@ -1,4 +1,4 @@
-"""Two models on the same recorded questions: asked again, greedily, word for word, and scored by what the task needs."""
+"""Asks two models the same recorded questions, greedily and word for word, and scores their answers."""
 
 import json
 from collections import Counter

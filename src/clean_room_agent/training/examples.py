@@ -1,4 +1,4 @@
-"""From the record to examples: each recorded question with its last answer, and whether that is one to learn.
+"""Turns the record into examples: each question with its last answer, and whether that is worth learning.
 
 Good: of a solved task all of whose files came into scope, an answer that agrees with what was changed. Bad: of a failed
 task, an answer that the failure is charged to. Doubtful: an answer that let in more than was changed, which may be context

@@ -1,4 +1,4 @@
-"""The gate: whether an adapter is better than its base on the same held-out questions. Pure: answers in, a finding out.
+"""The gate: is an adapter better than its base on the same held-out questions? Pure: answers in, a finding out.
 
 What must hold, all of it:
 

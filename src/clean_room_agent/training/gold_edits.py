@@ -1,4 +1,4 @@
-"""A commit as the right answer: what it changes, and the edits that make its changes with search texts that a prompt shows."""
+"""A commit as edits: what it changes, with search texts that the prompt shows."""
 
 import difflib
 import re

@@ -1,4 +1,4 @@
-"""Edits for whole new definitions: placed by a neighbour that the prompt shows, in place of a search text."""
+"""Edits that insert whole new definitions, placed by a neighbour that the prompt shows."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Under which licence a commit's code stands: by the texts of its licence files, else by what its manifest says."""
+"""The licence of a commit's code, from its licence files or its package manifest."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a converted adapter computes, beside PEFT's. A process of its own: it loads the base twice.
+"""Compares the logits of a converted adapter with PEFT's, in a separate process: it loads the base twice.
 
 python -m clean_room_agent.training.logits_process BASE.gguf PEFT-FOLDER MERGED.gguf prints, as JSON, the largest difference
 of logits between the base with PEFT's adapter and the merged model (`difference`), and between that and the base alone

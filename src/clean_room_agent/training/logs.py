@@ -1,4 +1,4 @@
-"""`LogAnalysisAPI`: questions about the record of all runs. The counterpart of `KnowledgeBase`, over raw.sqlite alone."""
+"""`LogAnalysisAPI`: questions about the record of all runs, as `KnowledgeBase` answers them about a repository."""
 
 import json
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""What an answer is worth to the task, 0 to 1, by prompt. Verdicts are not here: the gate scores them by probabilities.
+"""What an answer is worth to the task, 0 to 1, by prompt. The gate scores verdicts itself, by probability.
 
 Never the loss, and never how many answers can be read: in a trial both improved while no answer hit the right file.
 """

@@ -1,4 +1,4 @@
-"""Which commits of a history are tasks that somebody was given in words, and of a size that is done in one step.
+"""Which commits of a history make good tasks: described in words, and small enough for one step.
 
 The first filter that refuses a commit is the one that counts it, so the counts and the commits kept add up to the history.
 """

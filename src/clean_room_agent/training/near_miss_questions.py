@@ -1,4 +1,4 @@
-"""Questions that a run would ask if its ranking had found something else: what makes a judge tell near from right.
+"""Adds near misses to a commit's questions, so that a judge learns to tell them from what is needed.
 
 Of the verdicts that say no, 70 % are about what the ranking put on top, 20 % about neighbours by folder, 10 % about
 anything. What the commit changes and the ranking missed is asked about, too. Each question is one of the run's own with

@@ -1,4 +1,4 @@
-"""The training pairs of one commit: a run's passes over its parent, with the commit itself in the model's chair.
+"""The training pairs of one commit: a run's passes over its parent, answered from the commit itself.
 
 The passes are the real ones, so a prompt is byte for byte what a run would send that begins at the parent with the commit's
 message as its task, no failing test, and the same configuration.

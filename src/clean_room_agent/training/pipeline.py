@@ -1,4 +1,4 @@
-"""A run of the modes `train_plan` and `curate_data`: recorded, budgeted and narrowed by stages like any other pass."""
+"""The pass behind `cra train-plan` and `cra curate-data`: recorded, budgeted, and narrowed by stages."""
 
 import contextlib
 from collections.abc import Iterator, Sequence

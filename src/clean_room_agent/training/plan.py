@@ -1,4 +1,4 @@
-"""The training plan: what is to be trained, on which rows, and what that should win. A versioned file, as any plan."""
+"""The training plan: what to train, on which rows, and what that should gain. A versioned file."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""`cra train-plan`: from the record to a training plan, or to what is missing for one."""
+"""`cra train-plan`: makes a training plan from the record, or says what is missing for one."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The training stages by name: the same Protocol as retrieval's, over the record. A new stage is one line here."""
+"""The training stages by name. A new stage is one line here."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""A trained adapter on the server that is to answer with it: which files that server needs, and under which tags it answers.
+"""Makes a model server answer with a trained adapter: the files it needs, and the tags it answers to.
 
 | server | what it is given | the base it is compared with |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""Units of work: some commits of one repository become one Parquet file, named by the hash of all that it depends on.
+"""Shards: some commits of one repository as a Parquet file, named by the hash of everything it depends on.
 
 A file that is there is whole, so a run that was stopped goes on by making those that are missing.
 """

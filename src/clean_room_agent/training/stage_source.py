@@ -1,4 +1,4 @@
-"""What the training stages read: the record's analysis, and the prompts that could be trained."""
+"""What the training stages read: the record, and the prompts that could be trained."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

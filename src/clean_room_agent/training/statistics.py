@@ -1,4 +1,4 @@
-"""What a comparison of two models on the same examples needs of statistics. Pure; random draws have a fixed seed."""
+"""The statistics for comparing two models on the same examples. Pure; random draws have a fixed seed."""
 
 import math
 import random

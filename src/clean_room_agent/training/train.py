@@ -1,4 +1,4 @@
-"""`cra train`: from a dataset and its plan to an adapter in the registry. TRL trains, in a process of its own.
+"""`cra train`: trains an adapter on a dataset, with TRL in a separate process, and registers it.
 
 ```
 <adapters>/<prompt>-v<n>.training/    job.json, the trainer's checkpoints, and adapter/ when it is done

@@ -1,5 +1,4 @@
-"""The trainer's own process: rows in, an adapter out. Run as a script, with nothing of this package; only its exit codes are
-imported.
+"""The trainer process: rows in, an adapter out. Run as a script without this package; only its exit codes are imported.
 
 python trl_process.py SETTINGS.json: SETTINGS are those of `train.Job`. On standard output, a line of JSON for each event,
 after `@`: `{"event": "tokenised" | "step" | "done", ...}`; everything else there is other libraries' talk. It ends with 3

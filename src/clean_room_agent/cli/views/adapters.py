@@ -1,4 +1,4 @@
-"""What the commands on adapters answer."""
+"""How `cra adapters` prints lists, evaluations and deployments."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What `cra batch` answers: each task's outcome, and all of them."""
+"""How `cra batch` prints the outcome of each task and of the batch."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""What `cra config` answers: values, and where each is from."""
+"""How `cra config` prints values and where they come from."""
 
 from pathlib import Path
 from typing import Any

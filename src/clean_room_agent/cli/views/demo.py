@@ -1,4 +1,4 @@
-"""The demo's tour: what is done, with a line before each step."""
+"""The steps of `cra demo`: index, plan and solve, each introduced by a line."""
 
 from clean_room_agent.app import wiring
 from clean_room_agent.app.clock import utc_now

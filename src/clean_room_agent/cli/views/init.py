@@ -1,4 +1,4 @@
-"""The dialog of `cra init` with the person at the terminal."""
+"""The dialog of `cra init` with the user."""
 
 from collections.abc import Sequence
 from typing import Any

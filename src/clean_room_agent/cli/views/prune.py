@@ -1,4 +1,4 @@
-"""What `cra prune` answers: what takes room, and what of it goes."""
+"""How `cra prune` prints what uses space and what is deleted."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""What `cra show` shows of a run: the sections that its flags ask for, each as data and as a view."""
+"""The sections of `cra show`: each one's data, and how it is rendered."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The record in figures, as `--json` answers it."""
+"""The JSON of where tasks were lost, for `cra stats` and `cra train-plan`."""
 
 from typing import Any
 

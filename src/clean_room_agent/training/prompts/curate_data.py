@@ -1,4 +1,4 @@
-"""Is a doubtful answer a good example to learn from?"""
+"""The prompt `curate_data`: is a doubtful answer a good example to learn from?"""
 
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt

@@ -1,4 +1,4 @@
-"""Is a prompt worth an adapter?"""
+"""The prompt `target_judgment`: is a prompt worth an adapter?"""
 
 from clean_room_agent.llm.answers import YES_NO_TOKENS, YES_OR_NO, Choice
 from clean_room_agent.llm.prompt import Prompt

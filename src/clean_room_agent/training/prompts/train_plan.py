@@ -1,4 +1,4 @@
-"""Which prompt is to be trained, and what should that win?"""
+"""The prompt `train_plan`: which prompt should be trained, and what should that gain?"""
 
 from dataclasses import dataclass
 from typing import Annotated
