@@ -24,7 +24,7 @@ from clean_room_agent.errors import ConfigError
 from clean_room_agent.llm.prompt import Prompt
 from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.judges import ThresholdJudge
-from clean_room_agent.retrieval.stage import BatchInputs, Candidate, Option, Ruling, SortedT, StageContext
+from clean_room_agent.retrieval.stage import BatchInputs, Candidate, Option, SortedT, StageContext, Verdict
 from clean_room_agent.retrieval.stages.scope import ScopeStage
 from clean_room_agent.workspace import Workspace
 
@@ -78,7 +78,7 @@ def test_of_many_candidates_the_best_are_judged() -> None:
     after = stage.run(context, EMPTY_SOURCE, TaskQuery(task="x"), judge)
     assert judge.asked == ["best.py", "good.py"]
     assert [entry.path for entry in after.files] == ["named.py", "best.py", "good.py"]
-    (left,) = [entry for entry in after.decisions if entry.path == "poor.py"]
+    (left,) = [entry for entry in after.decisions if entry.subject.path == "poor.py"]
     assert (left.included, left.reason.split(":")[0]) == (False, "ranks below the first 2")
 
 
@@ -98,7 +98,7 @@ class Listening(ThresholdJudge):
         stage: str,
         chosen: tuple[str, ...] = (),
         remark: str = "",
-    ) -> tuple[Ruling, ...]:
+    ) -> tuple[Verdict, ...]:
         self.asked += [option.key for option in options]
         return super().sort(prompt, options, labels=labels, stage=stage, chosen=chosen, remark=remark)
 

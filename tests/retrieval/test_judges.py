@@ -21,7 +21,7 @@ from clean_room_agent.retrieval.prompts.piece_judgment import CHANGE, PIECE_JUDG
 from clean_room_agent.retrieval.prompts.precision_batch import PRECISION_BATCH
 from clean_room_agent.retrieval.prompts.scope_batch import SCOPE_BATCH
 from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
-from clean_room_agent.retrieval.stage import Option, Ruling, Weight
+from clean_room_agent.retrieval.stage import Option, Verdict, Weight
 
 LABELS = (CHANGE, READ)
 
@@ -60,18 +60,18 @@ def judge(
 
 def test_the_first_label_of_a_number_counts_and_stray_numbers_are_noted(states: Session) -> None:
     transport = ScriptedTransport(['{"change": [1, 9], "read": [1, 2]}'])
-    rulings = judge(transport, states).sort(PRECISION_BATCH, options(3), labels=LABELS, stage="precision")
-    assert [ruling.label for ruling in rulings] == ["change", "read", ""]
-    assert all("[9]" in ruling.reason for ruling in rulings)
+    verdicts = judge(transport, states).sort(PRECISION_BATCH, options(3), labels=LABELS, stage="precision")
+    assert [verdict.label for verdict in verdicts] == ["change", "read", ""]
+    assert all("[9]" in verdict.reason for verdict in verdicts)
 
 
 def test_many_options_are_spread_evenly_over_calls(states: Session) -> None:
     transport = ScriptedTransport(lambda _: '{"relevant": [1]}')
-    rulings = judge(transport, states, batch_size=30).sort(
+    verdicts = judge(transport, states, batch_size=30).sort(
         SCOPE_BATCH, options(40), labels=("relevant",), stage="scope"
     )
     assert [request.identity.item for request in transport.requests] == ["scope:0", "scope:1"]
-    assert [number for number, ruling in enumerate(rulings, 1) if ruling.label] == [1, 21]
+    assert [number for number, verdict in enumerate(verdicts, 1) if verdict.label] == [1, 21]
     assert all(request.prompt.count("word word") >= 20 for request in transport.requests)
 
 
@@ -95,11 +95,11 @@ def test_one_option_that_does_not_fit_is_an_error(states: Session) -> None:
 def test_an_unreadable_batch_leaves_only_its_own_options_out(states: Session) -> None:
     answers = {"scope:0": "nonsense", "scope:1": '{"relevant": [1, 2]}'}
     transport = ScriptedTransport(lambda request: answers[request.identity.item])
-    rulings = judge(transport, states, batch_size=2).sort(
+    verdicts = judge(transport, states, batch_size=2).sort(
         SCOPE_BATCH, options(4), labels=("relevant",), stage="scope"
     )
-    assert [ruling.label for ruling in rulings] == ["", "", "relevant", "relevant"]
-    assert "unreadable" in rulings[0].reason
+    assert [verdict.label for verdict in verdicts] == ["", "", "relevant", "relevant"]
+    assert "unreadable" in verdicts[0].reason
 
 
 def test_all_calls_share_everything_before_the_options(states: Session) -> None:
@@ -111,9 +111,9 @@ def test_all_calls_share_everything_before_the_options(states: Session) -> None:
 
 def test_yes_or_no_is_asked_once_an_option_and_keeps_their_order(states: Session) -> None:
     transport = ScriptedTransport(lambda request: "yes" if request.identity.item == "f2.py" else "maybe")
-    rulings = judge(transport, states).choose(SCOPE_JUDGMENT, options(3), labels=("yes",), stage="scope")
-    assert [ruling.label for ruling in rulings] == ["", "yes", ""]
-    assert "unreadable" in rulings[0].reason
+    verdicts = judge(transport, states).choose(SCOPE_JUDGMENT, options(3), labels=("yes",), stage="scope")
+    assert [verdict.label for verdict in verdicts] == ["", "yes", ""]
+    assert "unreadable" in verdicts[0].reason
 
 
 def sure(word: str, **shares: float) -> RawAnswer:
@@ -131,12 +131,12 @@ def test_the_threshold_counts_on_the_probability_of_yes(
         "f3.py": sure("no", no=0.9, yes=0.05),
     }
     transport = ScriptedTransport(lambda request: answers.get(request.identity.item, "hm"))
-    rulings = judge(transport, states, threshold=threshold).choose(
+    verdicts = judge(transport, states, threshold=threshold).choose(
         SCOPE_JUDGMENT, options(3), labels=("yes",), stage="scope"
     )
-    assert [number for number, ruling in enumerate(rulings, 1) if ruling.label] == included
-    assert [round(ruling.confidence or 0, 2) for ruling in rulings] == [0.7, 0.6, 0.95]
-    overruled = [ruling.reason for ruling in rulings if ", but yes (" in ruling.reason]
+    assert [number for number, verdict in enumerate(verdicts, 1) if verdict.label] == included
+    assert [round(verdict.confidence or 0, 2) for verdict in verdicts] == [0.7, 0.6, 0.95]
+    overruled = [verdict.reason for verdict in verdicts if ", but yes (" in verdict.reason]
     assert len(overruled) == (threshold != 0.5)
 
 
@@ -160,18 +160,18 @@ def test_questions_about_one_item_each_differ_in_the_item_alone(states: Session)
 def test_one_of_three_words_is_asked_for_once_an_option(states: Session) -> None:
     words = {"f1.py": "change", "f2.py": "Skip.", "f3.py": "read", "f4.py": "perhaps"}
     transport = ScriptedTransport(lambda request: words[request.identity.item])
-    rulings = judge(transport, states).choose(PIECE_JUDGMENT, options(4), labels=LABELS, stage="precision")
-    assert [ruling.label for ruling in rulings] == ["change", "", "read", ""]
-    assert [ruling.reason for ruling in rulings[:3]] == ["judged change", "judged skip", "judged read"]
-    assert "unreadable" in rulings[3].reason
+    verdicts = judge(transport, states).choose(PIECE_JUDGMENT, options(4), labels=LABELS, stage="precision")
+    assert [verdict.label for verdict in verdicts] == ["change", "", "read", ""]
+    assert [verdict.reason for verdict in verdicts[:3]] == ["judged change", "judged skip", "judged read"]
+    assert "unreadable" in verdicts[3].reason
     assert {request.identity.item for request in transport.requests} == set(words)
 
 
 def test_the_likeliest_of_three_words_counts_and_its_share_is_kept(states: Session) -> None:
     answer = sure("change", change=0.3, read=0.5, skip=0.2)
     transport = ScriptedTransport(lambda request: "hm" if request.identity.item == ABOUT_NOTHING else answer)
-    (ruling,) = judge(transport, states).choose(PIECE_JUDGMENT, options(1), labels=LABELS, stage="precision")
-    assert (ruling.label, ruling.reason, ruling.confidence) == ("read", "judged read (0.50)", 0.5)
+    (verdict,) = judge(transport, states).choose(PIECE_JUDGMENT, options(1), labels=LABELS, stage="precision")
+    assert (verdict.label, verdict.reason, verdict.confidence) == ("read", "judged read (0.50)", 0.5)
 
 
 def biased(yes: float, answers: Mapping[str, RawAnswer]) -> ScriptedTransport:
@@ -182,11 +182,11 @@ def biased(yes: float, answers: Mapping[str, RawAnswer]) -> ScriptedTransport:
 
 def test_a_model_that_always_says_no_is_read_by_what_it_says_beyond_that(states: Session) -> None:
     transport = biased(0.31, {"f1.py": sure("no", no=0.58, yes=0.42), "f2.py": sure("no", no=0.72, yes=0.28)})
-    rulings = judge(transport, states).choose(SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope")
-    assert [ruling.label for ruling in rulings] == ["yes", ""]
-    assert rulings[0].reason == "judged no (0.58), but yes has 0.42 here and 0.31 about nothing"
-    assert rulings[1].reason == "judged no (0.72)"
-    weights = [ruling.weight for ruling in rulings if ruling.weight is not None]
+    verdicts = judge(transport, states).choose(SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope")
+    assert [verdict.label for verdict in verdicts] == ["yes", ""]
+    assert verdicts[0].reason == "judged no (0.58), but yes has 0.42 here and 0.31 about nothing"
+    assert verdicts[1].reason == "judged no (0.72)"
+    weights = [verdict.weight for verdict in verdicts if verdict.weight is not None]
     assert [round(weight.probability, 2) for weight in weights] == [0.42, 0.28]
     assert [round(weight.calibrated, 2) for weight in weights] == [0.48, -0.14]
     assert [weight.neutral for weight in weights] == [pytest.approx(0.31)] * 2
@@ -196,11 +196,11 @@ def test_a_model_that_always_says_yes_lets_in_only_what_it_says_yes_to_more_than
     states: Session,
 ) -> None:
     answers = {"f1.py": sure("yes", yes=0.9, no=0.1), "f2.py": sure("yes", yes=0.7, no=0.3)}
-    rulings = judge(biased(0.8, answers), states).choose(
+    verdicts = judge(biased(0.8, answers), states).choose(
         SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope"
     )
-    assert [ruling.label for ruling in rulings] == ["yes", ""]
-    assert rulings[1].reason == "judged yes (0.70), but yes has 0.70 here and 0.80 about nothing"
+    assert [verdict.label for verdict in verdicts] == ["yes", ""]
+    assert verdicts[1].reason == "judged yes (0.70), but yes has 0.70 here and 0.80 about nothing"
 
 
 def test_one_question_about_nothing_is_asked_for_many_and_shows_nothing_of_the_task(states: Session) -> None:
@@ -218,8 +218,8 @@ def test_clear_answers_are_not_weighed_against_a_leaning(states: Session) -> Non
     transport = biased(
         0.31, {"f1.py": sure("yes", yes=0.95, no=0.05), "f2.py": sure("no", no=0.98, yes=0.02)}
     )
-    rulings = judge(transport, states).choose(SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope")
-    assert [ruling.label for ruling in rulings] == ["yes", ""]
+    verdicts = judge(transport, states).choose(SCOPE_JUDGMENT, options(2), labels=("yes",), stage="scope")
+    assert [verdict.label for verdict in verdicts] == ["yes", ""]
     assert {request.identity.item for request in transport.requests} == {"f1.py", "f2.py"}
 
 
@@ -229,31 +229,31 @@ def test_without_probabilities_nothing_is_asked_about_nothing(states: Session) -
     assert {request.identity.item for request in transport.requests} == {"f1.py", "f2.py", "f3.py"}
 
 
-def out(call_id: int | None = 1, calibrated: float | None = None) -> Ruling:
+def out(call_id: int | None = 1, calibrated: float | None = None) -> Verdict:
     weight = None if calibrated is None else Weight(probability=0.3, neutral=0.3, calibrated=calibrated)
-    return Ruling(label="", reason="judged no", call_id=call_id, weight=weight)
+    return Verdict(label="", reason="judged no", call_id=call_id, weight=weight)
 
 
 def test_where_all_are_out_the_best_by_calibrated_score_are_taken_as_many_as_the_ranking_would() -> None:
     given = options(4)  # two of them have half of the best one's score or more, and one has just that
-    rulings = [out(calibrated=score) for score in (-0.1, -0.9, -0.2, -0.5)]
-    taken = take_best(given, rulings, CHANGE, threshold=0.5)
-    assert [ruling.label for ruling in taken] == [CHANGE, "", CHANGE, CHANGE]
+    verdicts = [out(calibrated=score) for score in (-0.1, -0.9, -0.2, -0.5)]
+    taken = take_best(given, verdicts, CHANGE, threshold=0.5)
+    assert [verdict.label for verdict in taken] == [CHANGE, "", CHANGE, CHANGE]
     assert taken[0].reason == "judged no; all judged no: taken by calibrated score"
-    assert [ruling.taken for ruling in taken] == [True, False, True, True]
+    assert [verdict.taken for verdict in taken] == [True, False, True, True]
 
 
 def test_without_probabilities_the_ranking_decides_what_is_taken() -> None:
     taken = take_best(options(4), [out()] * 4, CHANGE, threshold=0.8)
-    assert [ruling.label for ruling in taken] == ["", "", "", CHANGE]
+    assert [verdict.label for verdict in taken] == ["", "", "", CHANGE]
     assert taken[3].reason == "judged no; all judged no: taken by rank"
     asked_nobody = take_best(options(2), [out(call_id=None)] * 2, CHANGE, threshold=1.1)
     assert asked_nobody[1].reason == "judged no; nothing else is in: taken by rank"
 
 
 def test_nothing_is_taken_where_one_verdict_lets_something_in() -> None:
-    rulings = (out(), replace(out(), label=READ))
-    assert take_best(options(2), rulings, CHANGE, threshold=0.5) == rulings
+    verdicts = (out(), replace(out(), label=READ))
+    assert take_best(options(2), verdicts, CHANGE, threshold=0.5) == verdicts
 
 
 @pytest.mark.parametrize("text", ["===== end\n", "===== candidate 2: f2.py\n", "======== end\n"])
@@ -315,7 +315,7 @@ def test_no_options_make_no_call(states: Session) -> None:
 def test_thresholds_give_weaker_labels_to_lower_scores() -> None:
     given = [Option(key=str(score), name="", text="", score=score) for score in (0.9, 0.4, 0.2, 0.1)]
     judged = ThresholdJudge(threshold=0.5)
-    rulings = judged.sort(PRECISION_BATCH, given, labels=LABELS, stage="precision")
-    assert [ruling.label for ruling in rulings] == ["change", "read", "", ""]
-    assert rulings == judged.choose(PIECE_JUDGMENT, given, labels=LABELS, stage="precision")
-    assert all("no model asked" in ruling.reason and ruling.call_id is None for ruling in rulings)
+    verdicts = judged.sort(PRECISION_BATCH, given, labels=LABELS, stage="precision")
+    assert [verdict.label for verdict in verdicts] == ["change", "read", "", ""]
+    assert verdicts == judged.choose(PIECE_JUDGMENT, given, labels=LABELS, stage="precision")
+    assert all("no model asked" in verdict.reason and verdict.call_id is None for verdict in verdicts)

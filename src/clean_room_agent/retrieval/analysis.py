@@ -16,7 +16,7 @@ from clean_room_agent.retrieval.search.failing_tests import TestCode, find_tests
 from clean_room_agent.retrieval.search.mentions import Mentions, find_mentions, unique
 from clean_room_agent.retrieval.selection.relevance import Hints, score_pieces
 from clean_room_agent.retrieval.selection.selectable_pieces import read_view, weighted_terms, words_of
-from clean_room_agent.retrieval.stage import Decision
+from clean_room_agent.retrieval.stage import Decision, Subject, Verdict
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, RepositorySource
 
 if TYPE_CHECKING:
@@ -84,10 +84,10 @@ def ask_where(
         fault = reply.bad.fault if reply.bad is not None else "no answer"
         note = Decision(
             stage=STAGE,
-            path="",
+            subject=Subject(),
             included=False,
             reason=f"the answer could not be read: {fault}",
-            call_id=reply.call_id,
+            verdict=Verdict(label="", reason=fault, call_id=reply.call_id),
         )
         return Analysis(query=found.query, decisions=(*found.decisions, note))
     return _merge(found, near, reply.value, source, reply.call_id)
@@ -131,7 +131,7 @@ def find_nearest(
 
 def without_model(found: Analysis) -> Analysis:
     """What was found, with a note that nobody was asked."""
-    note = Decision(stage=STAGE, path="", included=False, reason="no model was asked (--no-model)")
+    note = Decision(stage=STAGE, subject=Subject(), included=False, reason="no model was asked (--no-model)")
     return Analysis(query=found.query, decisions=(*found.decisions, note))
 
 
@@ -239,4 +239,5 @@ def _merge(
 
 
 def _dropped(name: str, reason: str, call_id: int | None = None) -> Decision:
-    return Decision(stage=STAGE, path=name, included=False, reason=reason, call_id=call_id)
+    verdict = Verdict(label="", reason=reason, call_id=call_id) if call_id is not None else None
+    return Decision(stage=STAGE, subject=Subject(path=name), included=False, reason=reason, verdict=verdict)

@@ -18,7 +18,7 @@ from clean_room_agent.llm.router import Window
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.prompts.refilter import KEEP, REFILTER
 from clean_room_agent.retrieval.selection.excerpts import first_line
-from clean_room_agent.retrieval.stage import Decision, Judge, Option, Ruling, Selection, StageContext
+from clean_room_agent.retrieval.stage import Decision, Judge, Option, Selection, StageContext, Verdict
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
 STAGE = "assembly"
@@ -48,7 +48,7 @@ class Assembled:
 class _Draft:
     selection: Selection
     item: ContextItem
-    ruling: Ruling | None = None
+    verdict: Verdict | None = None
     """Of the refilter, where there was one."""
 
     @property
@@ -181,18 +181,18 @@ def _refilter(fitting: Sequence[_Draft], budget: _Budget, models: Judge) -> tupl
         for draft in fitting
     ]
     remark = f"At most about {budget.left} tokens can stay."
-    rulings = models.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
-    ruled = [_ruled(draft, ruling) for draft, ruling in zip(fitting, rulings, strict=True)]
-    if not any(ruling.label for ruling in rulings):
-        return [_because(draft, "all judged no: taken by rank") for draft in ruled], []
-    kept = [draft for draft, ruling in zip(ruled, rulings, strict=True) if ruling.label == KEEP]
-    gone = [draft for draft, ruling in zip(ruled, rulings, strict=True) if ruling.label != KEEP]
+    verdicts = models.sort(REFILTER, options, labels=(KEEP,), stage=STAGE, remark=remark)
+    judged = [_judged(draft, verdict) for draft, verdict in zip(fitting, verdicts, strict=True)]
+    if not any(verdict.label for verdict in verdicts):
+        return [_because(draft, "all judged no: taken by rank") for draft in judged], []
+    kept = [draft for draft, verdict in zip(judged, verdicts, strict=True) if verdict.label == KEEP]
+    gone = [draft for draft, verdict in zip(judged, verdicts, strict=True) if verdict.label != KEEP]
     return kept, gone
 
 
-def _ruled(draft: _Draft, ruling: Ruling) -> _Draft:
-    told = _because(draft, f"refilter: {ruling.reason}")
-    return replace(told, ruling=ruling)
+def _judged(draft: _Draft, verdict: Verdict) -> _Draft:
+    told = _because(draft, f"refilter: {verdict.reason}")
+    return replace(told, verdict=verdict)
 
 
 def _because(draft: _Draft, reason: str) -> _Draft:
@@ -341,13 +341,9 @@ def _dropped(draft: _Draft, reason: str) -> DroppedItem:
 def _decide(draft: _Draft, file_id: int | None, *, included: bool, reason: str) -> Decision:
     return Decision(
         stage=STAGE,
-        path=draft.item.path,
-        symbol=draft.item.symbol,
-        file_id=file_id,
-        tier=draft.item.tier,
-        score=draft.item.score,
+        subject=draft.selection.subject(file_id),
         included=included,
         detail=draft.item.detail,
         reason=reason,
-        call_id=None if draft.ruling is None else draft.ruling.call_id,
+        verdict=draft.verdict,
     )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from clean_room_agent.retrieval.config import ConventionsConfig
 from clean_room_agent.retrieval.context_files import FileText
-from clean_room_agent.retrieval.stage import Decision, Selection
+from clean_room_agent.retrieval.stage import Decision, Selection, Subject
 from clean_room_agent.retrieval.stage_source import RepositorySource
 
 STAGE = "conventions"
@@ -119,4 +119,4 @@ def _selection(path: str, lines: Lines, reason: str) -> Selection:
 
 
 def _note(path: str, reason: str) -> Decision:
-    return Decision(stage=STAGE, path=path, tier=1, included=False, reason=reason)
+    return Decision(stage=STAGE, subject=Subject(path=path, tier=1), included=False, reason=reason)

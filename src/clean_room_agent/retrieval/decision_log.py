@@ -44,21 +44,22 @@ class DecisionLog:
 
 
 def _decision_row(pass_id: str, decision: Decision) -> DecisionRow:
-    weight = decision.weight
+    subject, verdict = decision.subject, decision.verdict
+    weight = verdict.weight if verdict else None
     return DecisionRow(
         task_id=pass_id,
         stage=decision.stage,
-        file_id=decision.file_id,
-        tier=decision.tier,
+        file_id=subject.file_id,
+        tier=subject.tier,
         included=decision.included,
         reason=decision.reason,
         timestamp="",
-        path=decision.path,
-        symbol=decision.symbol,
+        path=subject.path,
+        symbol=subject.symbol,
         detail=decision.detail,
-        score=decision.score,
-        call_id=decision.call_id,
-        confidence=decision.confidence,
+        score=subject.score,
+        call_id=verdict.call_id if verdict else None,
+        confidence=verdict.confidence if verdict else None,
         probability=weight.probability if weight else None,
         neutral=weight.neutral if weight else None,
         calibrated=weight.calibrated if weight else None,

@@ -15,12 +15,12 @@ from clean_room_agent.llm.answers import Choice
 from clean_room_agent.llm.bias import NOTHING, Weighed, lets_in, needs_leaning, weigh
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.prompt import Prompt
-from clean_room_agent.retrieval.stage import BatchInputs, Option, Ruling, SingleInputs, SortedT, Weight
+from clean_room_agent.retrieval.stage import BatchInputs, Option, SingleInputs, SortedT, Verdict, Weight
 
 OUT = ""
 NO_MODEL = "no model asked"
 EVEN = 0.5
-RULING: Final = TypeAdapter(Ruling)
+VERDICT: Final = TypeAdapter(Verdict)
 NOTHING_ASKED: Final = SingleInputs(
     question=compose(("## Task\n", sourced(NOTHING, PromptSource.TASK))),
     option=frame(f"candidate: {NOTHING}", NOTHING, fence_for((NOTHING,))),
@@ -40,18 +40,18 @@ class VerdictMemory:
         self._states = states
         self._question = question
 
-    def recall(self, asked: str, option: Option) -> Ruling | None:
+    def recall(self, asked: str, option: Option) -> Verdict | None:
         """The verdict on the option, `asked` in the same way; None where there is none."""
         kept = self._states.get_state(self._key(asked, option))
-        return None if kept is None else RULING.validate_python(kept)
+        return None if kept is None else VERDICT.validate_python(kept)
 
-    def keep(self, asked: str, options: Sequence[Option], rulings: Sequence[Ruling]) -> None:
+    def keep(self, asked: str, options: Sequence[Option], verdicts: Sequence[Verdict]) -> None:
         """The verdicts are kept, all at once: a run resumed with some of them would ask about the rest differently."""
         self._states.set_states(
             {
-                self._key(asked, option): RULING.dump_python(ruling, mode="json")
-                for option, ruling in zip(options, rulings, strict=True)
-                if ruling.call_id is not None
+                self._key(asked, option): VERDICT.dump_python(verdict, mode="json")
+                for option, verdict in zip(options, verdicts, strict=True)
+                if verdict.call_id is not None
             }
         )
 
@@ -90,7 +90,7 @@ class ModelJudge:
         stage: str,
         chosen: tuple[str, ...] = (),
         remark: str = "",
-    ) -> tuple[Ruling, ...]:
+    ) -> tuple[Verdict, ...]:
         """The options are spread evenly over as few calls as the window and the batch size allow.
 
         Raises:
@@ -98,7 +98,7 @@ class ModelJudge:
         """
         asked = f"{prompt.name}\n{remark}"
         known = [self._memory.recall(asked, option) for option in options]
-        new = _without_ruling(options, known)
+        new = _without_verdict(options, known)
         batches = self._batches(prompt, new, chosen, remark)
         replies = self._models.ask_each(
             prompt,
@@ -107,14 +107,14 @@ class ModelJudge:
             pass_id=self._pass_id,
             stage=stage,
         )
-        rulings: list[Ruling] = []
+        verdicts: list[Verdict] = []
         for batch, reply in zip(batches, replies, strict=True):
             if reply.value is None:
-                rulings.extend(_omitted(reply) for _ in batch)
+                verdicts.extend(_omitted(reply) for _ in batch)
             else:
-                rulings.extend(_rule(reply.value.numbers(), len(batch), reply.call_id))
-        self._memory.keep(asked, new, rulings)
-        return _completed(known, rulings)
+                verdicts.extend(_verdicts_of(reply.value.numbers(), len(batch), reply.call_id))
+        self._memory.keep(asked, new, verdicts)
+        return _completed(known, verdicts)
 
     def choose(
         self,
@@ -124,12 +124,12 @@ class ModelJudge:
         labels: tuple[str, ...],
         stage: str,
         chosen: tuple[str, ...] = (),
-    ) -> tuple[Ruling, ...]:
+    ) -> tuple[Verdict, ...]:
         """Where the server gives probabilities, what counts is how far they are from those of the same question about
         nothing; elsewhere, the word.
         """
         known = [self._memory.recall(prompt.name, option) for option in options]
-        new = _without_ruling(options, known)
+        new = _without_verdict(options, known)
         names = tuple(option.name for option in new)
         replies = self._models.ask_each(
             prompt,
@@ -146,23 +146,23 @@ class ModelJudge:
         neutral = None
         if needs_leaning([reply.value for reply in replies], labels):
             neutral = self._models.neutral(prompt, NOTHING_ASKED, pass_id=self._pass_id, stage=stage)
-        rulings = [self._ruled(reply, neutral, labels) for reply in replies]
-        self._memory.keep(prompt.name, new, rulings)
-        return _completed(known, rulings)
+        verdicts = [self._verdict_on(reply, neutral, labels) for reply in replies]
+        self._memory.keep(prompt.name, new, verdicts)
+        return _completed(known, verdicts)
 
-    def _ruled(self, reply: Reply[Choice], neutral: Choice | None, labels: tuple[str, ...]) -> Ruling:
+    def _verdict_on(self, reply: Reply[Choice], neutral: Choice | None, labels: tuple[str, ...]) -> Verdict:
         choice = reply.value
         if choice is None:
             return _omitted(reply)
         weighed = weigh(choice, neutral, labels)
         if weighed is None:
             label = choice.word if choice.word in labels else OUT
-            return Ruling(label=label, reason=f"judged {choice.word}", call_id=reply.call_id)
+            return Verdict(label=label, reason=f"judged {choice.word}", call_id=reply.call_id)
         label = weighed.word if lets_in(weighed.score, self._threshold) else OUT
         said = f"judged {choice.word} ({choice.confidence:.2f})"
         if label != (choice.word if choice.word in labels else OUT):
             said += f", but {self._against(weighed)}"
-        return Ruling(
+        return Verdict(
             label=label,
             reason=said,
             call_id=reply.call_id,
@@ -215,7 +215,7 @@ def _framed(word: str, option: Option, fence: str) -> SourcedText:
 
 
 class ThresholdJudge:
-    """Scores in place of a model's opinion, for `--no-model`; every ruling says so."""
+    """Scores in place of a model's opinion, for `--no-model`; every verdict says so."""
 
     def __init__(self, *, threshold: float) -> None:
         self._threshold = threshold
@@ -229,9 +229,9 @@ class ThresholdJudge:
         stage: str,  # noqa: ARG002
         chosen: tuple[str, ...] = (),  # noqa: ARG002
         remark: str = "",  # noqa: ARG002
-    ) -> tuple[Ruling, ...]:
+    ) -> tuple[Verdict, ...]:
         """As `Judge.sort`: the first label from the threshold on, the others at even steps below it."""
-        return tuple(self._rule(option, labels) for option in options)
+        return tuple(self._by_score(option, labels) for option in options)
 
     def choose(
         self,
@@ -241,36 +241,36 @@ class ThresholdJudge:
         labels: tuple[str, ...],
         stage: str,  # noqa: ARG002
         chosen: tuple[str, ...] = (),  # noqa: ARG002
-    ) -> tuple[Ruling, ...]:
+    ) -> tuple[Verdict, ...]:
         """As `Judge.choose`: like `sort`."""
-        return tuple(self._rule(option, labels) for option in options)
+        return tuple(self._by_score(option, labels) for option in options)
 
-    def _rule(self, option: Option, labels: tuple[str, ...]) -> Ruling:
+    def _by_score(self, option: Option, labels: tuple[str, ...]) -> Verdict:
         for place, label in enumerate(labels):
             bound = self._threshold * (len(labels) - place) / len(labels)
             if option.score >= bound:
-                return Ruling(
+                return Verdict(
                     label=label, reason=f"{NO_MODEL}: score {option.score:.2f} is at least {bound:.2f}"
                 )
-        return Ruling(label=OUT, reason=f"{NO_MODEL}: score {option.score:.2f} is too low")
+        return Verdict(label=OUT, reason=f"{NO_MODEL}: score {option.score:.2f} is too low")
 
 
-def _without_ruling(options: Sequence[Option], known: Sequence[Ruling | None]) -> list[Option]:
-    return [option for option, ruling in zip(options, known, strict=True) if ruling is None]
+def _without_verdict(options: Sequence[Option], known: Sequence[Verdict | None]) -> list[Option]:
+    return [option for option, verdict in zip(options, known, strict=True) if verdict is None]
 
 
-def _completed(known: Sequence[Ruling | None], new: Iterable[Ruling]) -> tuple[Ruling, ...]:
-    """The known rulings, with the new ones in the gaps between them."""
+def _completed(known: Sequence[Verdict | None], new: Iterable[Verdict]) -> tuple[Verdict, ...]:
+    """The known verdicts, with the new ones in the gaps between them."""
     following = iter(new)
-    return tuple(ruling if ruling is not None else next(following) for ruling in known)
+    return tuple(verdict if verdict is not None else next(following) for verdict in known)
 
 
-def _omitted(reply: Reply[Any]) -> Ruling:
+def _omitted(reply: Reply[Any]) -> Verdict:
     fault = reply.bad.fault if reply.bad is not None else "no answer"
-    return Ruling(label=OUT, reason=f"left out: unreadable verdict ({fault})", call_id=reply.call_id)
+    return Verdict(label=OUT, reason=f"left out: unreadable verdict ({fault})", call_id=reply.call_id)
 
 
-def _rule(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, call_id: int) -> list[Ruling]:
+def _verdicts_of(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, call_id: int) -> list[Verdict]:
     chosen: dict[int, str] = {}
     stray: list[int] = []
     for label, picked in numbers:
@@ -283,7 +283,7 @@ def _rule(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, call_id:
         f"; the answer also held numbers that are not in the list: {sorted(set(stray))[:5]}" if stray else ""
     )
     return [
-        Ruling(
+        Verdict(
             label=chosen.get(number, OUT),
             reason=(f"judged {chosen[number]}" if number in chosen else "judged not needed") + note,
             call_id=call_id,
@@ -293,31 +293,31 @@ def _rule(numbers: tuple[tuple[str, tuple[int, ...]], ...], count: int, call_id:
 
 
 def take_best(
-    options: Sequence[Option], rulings: Sequence[Ruling], label: str, *, threshold: float
-) -> tuple[Ruling, ...]:
-    """The rulings; where none lets anything in, with the best let in after all, and a reason that says so.
+    options: Sequence[Option], verdicts: Sequence[Verdict], label: str, *, threshold: float
+) -> tuple[Verdict, ...]:
+    """The verdicts; where none lets anything in, with the best let in after all, and a reason that says so.
 
     As many as the ranking's own scores would let in from the threshold on, and at least one: by the model's calibrated
     score where it gave one, else by the ranking's.
     """
-    if any(ruling.label for ruling in rulings):
-        return tuple(rulings)
+    if any(verdict.label for verdict in verdicts):
+        return tuple(verdicts)
 
     def order(place: int) -> tuple[bool, float, float]:
-        weight = rulings[place].weight
+        weight = verdicts[place].weight
         return (weight is None, -weight.calibrated if weight else 0.0, -options[place].score)
 
     count = max(sum(option.score >= threshold for option in options), 1)
     best = sorted(range(len(options)), key=order)[:count]
     return tuple(
-        replace(ruling, label=label, reason=f"{ruling.reason}; {_taken_by(ruling)}", taken=True)
+        replace(verdict, label=label, reason=f"{verdict.reason}; {_taken_by(verdict)}", taken=True)
         if place in best
-        else ruling
-        for place, ruling in enumerate(rulings)
+        else verdict
+        for place, verdict in enumerate(verdicts)
     )
 
 
-def _taken_by(ruling: Ruling) -> str:
-    if ruling.call_id is None:
+def _taken_by(verdict: Verdict) -> str:
+    if verdict.call_id is None:
         return "nothing else is in: taken by rank"
-    return f"all judged no: taken by {'rank' if ruling.weight is None else 'calibrated score'}"
+    return f"all judged no: taken by {'rank' if verdict.weight is None else 'calibrated score'}"

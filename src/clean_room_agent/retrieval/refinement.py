@@ -10,7 +10,7 @@ from clean_room_agent.retrieval.config import JudgmentsConfig
 from clean_room_agent.retrieval.context_files import FileText
 from clean_room_agent.retrieval.pass_memory import Remembered
 from clean_room_agent.retrieval.search.mentions import unique
-from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext
+from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Selection, StageContext, Subject
 from clean_room_agent.retrieval.stage_source import RepositorySource
 from clean_room_agent.retrieval.stages.precision import PrecisionStage
 
@@ -165,7 +165,7 @@ def _changed_files(earlier: Remembered, source: RepositorySource) -> Iterator[tu
 
 def _unknown(name: str, what: str) -> Decision:
     reason = f"{what} named by the failure; unknown to the index, or too common"
-    return Decision(stage=STAGE, path=name, tier=1, included=False, reason=reason)
+    return Decision(stage=STAGE, subject=Subject(path=name, tier=1), included=False, reason=reason)
 
 
 def _whole_files(
@@ -193,7 +193,11 @@ def _whole_files(
         beside = [one for one in kept if one.path != path]
         if _primary_tokens([*beside, *chosen, entry], source) > available_tokens * WHOLE_SHARE:
             reason = "the same failure came again; too large to be shown whole"
-            notes.append(Decision(stage=STAGE, path=path, tier=entry.tier, included=False, reason=reason))
+            notes.append(
+                Decision(
+                    stage=STAGE, subject=Subject(path=path, tier=entry.tier), included=False, reason=reason
+                )
+            )
             continue
         chosen.append(entry)
         notes.append(_without_asking(entry, entry.reason))
@@ -228,10 +232,7 @@ def _named_symbols(
 def _without_asking(entry: Selection, reason: str) -> Decision:
     return Decision(
         stage=STAGE,
-        path=entry.path,
-        symbol=entry.symbol,
-        tier=entry.tier,
-        score=entry.score,
+        subject=entry.subject(),
         included=True,
         detail=entry.detail,
         reason=f"in without asking: {reason}",
@@ -259,10 +260,7 @@ def _primary_tokens(selections: Iterable[Selection], source: RepositorySource) -
 def _entered(entry: Candidate) -> Decision:
     return Decision(
         stage=STAGE,
-        path=entry.path,
-        file_id=entry.file_id,
-        tier=entry.tier,
-        score=entry.score,
+        subject=entry.subject,
         included=True,
         reason=f"taken up: {'; '.join(entry.reasons)}",
     )

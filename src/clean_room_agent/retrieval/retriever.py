@@ -190,9 +190,13 @@ def _to_change(context: StageContext) -> frozenset[tuple[str, str]]:
     if context.request.mode == "implement":
         return frozenset()
     return frozenset(
-        (one.path, one.symbol)
+        (one.subject.path, one.subject.symbol)
         for one in context.decisions
-        if one.call_id is not None and not one.taken and one.detail == "primary" and one.symbol is not None
+        if one.verdict is not None
+        and one.verdict.call_id is not None
+        and not one.verdict.taken
+        and one.detail == "primary"
+        and one.subject.symbol is not None
     )
 
 

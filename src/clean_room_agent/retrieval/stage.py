@@ -31,6 +31,11 @@ class Candidate:
     """0..1 within one request; larger is nearer."""
     reasons: tuple[str, ...]
 
+    @property
+    def subject(self) -> "Subject":
+        """The file, for a decision about it."""
+        return Subject(path=self.path, file_id=self.file_id, tier=self.tier, score=self.score)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
@@ -50,28 +55,60 @@ class Selection:
     """What is shown where the detail is not primary; "" means its own lines (a failing test: read, not edited)."""
     section: Section = "code"
 
+    def subject(self, file_id: int | None = None) -> "Subject":
+        """The file or piece, for a decision about it."""
+        return Subject(path=self.path, symbol=self.symbol, file_id=file_id, tier=self.tier, score=self.score)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """One verdict for the record: what was let in or kept out, by whom, and why."""
+class Weight:
+    """What speaks for one option, of the word that would let it in (see `llm/bias.py`)."""
 
-    stage: str
-    path: str
+    probability: float
+    neutral: float | None
+    """Where the model is asked about nothing; None where that is not known."""
+    calibrated: float
+    """Log-odds less those about nothing: above 0, more yes than no."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a judge said of one option."""
+
+    label: str
+    """One of the answer's labels; "" for out."""
+    reason: str
+    call_id: int | None = None
+    confidence: float | None = None
+    """Of the model's own word, where the server gave probabilities."""
+    weight: Weight | None = None
+    taken: bool = False
+    """Whether it is in although the verdict is against it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a decision is about: a file or a piece of one, or the whole pass."""
+
+    path: str = ""
+    """Or the name that leads to no file; "" for the whole pass."""
     symbol: str | None = None
     file_id: int | None = None
     tier: int = 4
     score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """For the record: what was let in or kept out, by whom, and why."""
+
+    stage: str
+    subject: Subject
     included: bool
     detail: Detail | Literal[""] = ""
     reason: str
-    call_id: int | None = None
-    """The model call that judged; None where the program decided."""
-    confidence: float | None = None
-    """Of that verdict; None where the server gave no probabilities."""
-    weight: "Weight | None" = None
-    """The same beside the model's leaning."""
-    taken: bool = False
-    """Whether it was let in because no verdict let anything in."""
+    verdict: Verdict | None = None
+    """What a model, or a threshold in its place, said; None where the program decided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,32 +144,6 @@ class Option:
     """What speaks for it, as the model is shown it: code, or lines of it, after what else is known."""
     score: float
     """0..1; what stands in for the model's opinion when none is asked."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weight:
-    """What speaks for one option, of the word that would let it in (see `llm/bias.py`)."""
-
-    probability: float
-    neutral: float | None
-    """Where the model is asked about nothing; None where that is not known."""
-    calibrated: float
-    """Log-odds less those about nothing: above 0, more yes than no."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ruling:
-    """What became of one option."""
-
-    label: str
-    """One of the answer's labels; "" for out."""
-    reason: str
-    call_id: int | None = None
-    confidence: float | None = None
-    """Of the model's own word, where the server gave probabilities."""
-    weight: Weight | None = None
-    taken: bool = False
-    """Whether it is in although the verdict is against it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,8 +194,8 @@ class Judge(Protocol):
         stage: str,
         chosen: tuple[str, ...] = (),
         remark: str = "",
-    ) -> tuple[Ruling, ...]:
-        """One ruling an option, in order; an option without a readable verdict is out.
+    ) -> tuple[Verdict, ...]:
+        """One verdict an option, in order; an option without a readable verdict is out.
 
         `labels` are those of the answer, from the one that says most for an option to the one that says least.
         """
@@ -197,7 +208,7 @@ class Judge(Protocol):
         labels: tuple[str, ...],
         stage: str,
         chosen: tuple[str, ...] = (),
-    ) -> tuple[Ruling, ...]:
+    ) -> tuple[Verdict, ...]:
         """The same by one question an option whose answer is one of a few words: `labels`, and those that mean out."""
 
 

@@ -22,7 +22,7 @@ from clean_room_agent.retrieval.decision_log import DecisionLog
 from clean_room_agent.retrieval.judges import ModelJudge
 from clean_room_agent.retrieval.judgment_header import question_text
 from clean_room_agent.retrieval.registry import stages_named
-from clean_room_agent.retrieval.stage import Candidate, Decision, StageContext
+from clean_room_agent.retrieval.stage import Candidate, Decision, StageContext, Subject
 from clean_room_agent.training.registry import TRAINING_STAGES
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
 
@@ -166,7 +166,12 @@ class Pipeline:
                     DroppedItem(path=chosen.path, detail=chosen.detail, tokens=tokens, reason=reason)
                 )
             decisions.append(
-                Decision(stage=ASSEMBLY, path=chosen.path, included=fits, score=chosen.score, reason=reason)
+                Decision(
+                    stage=ASSEMBLY,
+                    subject=Subject(path=chosen.path, score=chosen.score),
+                    included=fits,
+                    reason=reason,
+                )
             )
         self.decisions.write(context.request.pass_id, decisions)
         window = self.models.window(context.request.role)

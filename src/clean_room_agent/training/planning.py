@@ -83,7 +83,7 @@ def make_training_plan(
 def _refused(context: StageContext, waterfall: Waterfall) -> tuple[tuple[str, str], ...]:
     """What no stage chose, with the reasons, the prompts with most failures first."""
     chosen = {entry.path for entry in context.files}
-    reasons = {each.path: each.reason for each in context.decisions if not each.included}
+    reasons = {each.subject.path: each.reason for each in context.decisions if not each.included}
     ordered = sorted(reasons, key=lambda name: (-waterfall.by_prompt.get(name, 0), name))
     return tuple((name, reasons[name]) for name in ordered if name not in chosen)
 

@@ -10,7 +10,7 @@ from clean_room_agent.query.search_query import SearchQuery
 from clean_room_agent.query.signals import TOGETHER
 from clean_room_agent.retrieval.search.failing_tests import file_of_test, find_tests
 from clean_room_agent.retrieval.search.mentions import WORD, unique
-from clean_room_agent.retrieval.stage import Candidate, Decision
+from clean_room_agent.retrieval.stage import Candidate, Decision, Subject
 from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, RepositorySource, top_names
 
 STAGE = "candidates"
@@ -127,7 +127,7 @@ def find_candidates(
     kept = [path for place, path in enumerate(ranked) if place < MAX_CANDIDATES or pool.files[path].tier == 0]
     if len(kept) < len(ranked):
         reason = f"{len(ranked) - len(kept)} more files rank below the first {MAX_CANDIDATES}"
-        decisions.append(Decision(stage=STAGE, path="", included=False, reason=reason))
+        decisions.append(Decision(stage=STAGE, subject=Subject(), included=False, reason=reason))
     top = max((found.score for found in pool.files.values()), default=0.0) or 1.0
     return tuple(_candidate(path, pool.files[path], top) for path in kept), tuple(decisions)
 
@@ -170,7 +170,9 @@ def _add_planned(request: ContextRequest, pool: _Pool, source: RepositorySource)
     for path in request.files:
         if source.file(path) is None:
             reason = "named by the plan; not in the index, so there is nothing to show (a new file?)"
-            decisions.append(Decision(stage=STAGE, path=path, tier=0, included=False, reason=reason))
+            decisions.append(
+                Decision(stage=STAGE, subject=Subject(path=path, tier=0), included=False, reason=reason)
+            )
         pool.add(path, tier=0, reason="named by the plan", gain=GAINS["plan"])
     for name in request.symbols:
         found = source.find_symbols(name)
@@ -251,7 +253,9 @@ def _bound_tier_1(pool: _Pool) -> list[Decision]:
     for path in named[MAX_TIER_1:]:
         pool.files[path].tier = 4
         reason = f"named, but not among the first {MAX_TIER_1} named files: judged like the rest"
-        decisions.append(Decision(stage=STAGE, path=path, tier=1, included=False, reason=reason))
+        decisions.append(
+            Decision(stage=STAGE, subject=Subject(path=path, tier=1), included=False, reason=reason)
+        )
     return decisions
 
 
@@ -285,7 +289,7 @@ def _seeds(pool: _Pool) -> list[tuple[str, float]]:
 def _add_metadata(query: TaskQuery, pool: _Pool, source: RepositorySource) -> list[Decision]:
     if not source.kb.is_described():
         reason = "tier 4 by metadata skipped: no file is described (`cra enrich --promote`)"
-        return [Decision(stage=STAGE, path="", included=False, reason=reason)]
+        return [Decision(stage=STAGE, subject=Subject(), included=False, reason=reason)]
     for word in query.keywords:
         for row in source.kb.search_files_by_metadata(concept=word)[:MAX_NEIGHBORS]:
             pool.add(row.path, tier=4, reason=f"described by the concept {word!r}", gain=GAINS["metadata"])

@@ -36,9 +36,9 @@ from clean_room_agent.retrieval.stage import (
     Decision,
     Judge,
     Option,
-    Ruling,
     Selection,
     StageContext,
+    Verdict,
 )
 from clean_room_agent.retrieval.stage_source import FileView, RepositorySource
 
@@ -85,7 +85,7 @@ class PrecisionStage:
         judged, passed_over = self._judge(
             waiting, files, models, tuple(_name(one) for one in (*whole, *named)), bare=not context.selections
         )
-        chosen = [_judged_selection(unit, ruling) for unit, ruling in judged if ruling.label]
+        chosen = [_judged_selection(unit, verdict) for unit, verdict in judged if verdict.label]
         belonging: list[Selection] = []
         if context.request.mode == "implement":
             belonging = _belonging(targets, [*whole, *named, *chosen])
@@ -101,7 +101,7 @@ class PrecisionStage:
             *context.decisions,
             *(self._note(entry, view.reason) for entry, view in files.unreadable),
             *(self._given(selection, files) for selection in given),
-            *(self._decide(unit, ruling) for unit, ruling in judged),
+            *(self._decide(unit, verdict) for unit, verdict in judged),
             *passed_over,
         )
         return replace(context, selections=(*given, *chosen), detail_chosen=True, decisions=decisions)
@@ -131,8 +131,8 @@ class PrecisionStage:
         chosen: tuple[str, ...],
         *,
         bare: bool,
-    ) -> tuple[list[tuple[Unit, Ruling]], list[Decision]]:
-        """The units with their rulings, and a note for each file of which not all was judged; `bare`: nothing is in yet."""
+    ) -> tuple[list[tuple[Unit, Verdict]], list[Decision]]:
+        """The units with their verdicts, and a note for each file of which not all was judged; `bare`: nothing is in yet."""
         bound = self._config.symbols_to_judge([unit.score for unit in waiting])
         labels = (CHANGE, READ)
         ask = (
@@ -141,17 +141,17 @@ class PrecisionStage:
             else partial(models.choose, PIECE_JUDGMENT, labels=labels)
         )
         options: list[Option] = []
-        rulings: tuple[Ruling, ...] = ()
+        verdicts: tuple[Verdict, ...] = ()
         for _ in range(MAX_ROUNDS):
             batch = [unit.as_option(files.terms) for unit in waiting[len(options) :][: max(bound.count, 1)]]
             if not batch:
                 break
             options += batch
-            rulings += ask(batch, stage=self.name, chosen=chosen)
-            if chosen or any(ruling.label == CHANGE for ruling in rulings):
+            verdicts += ask(batch, stage=self.name, chosen=chosen)
+            if chosen or any(verdict.label == CHANGE for verdict in verdicts):
                 break
         if options and bare and not chosen:
-            rulings = take_best(options, rulings, CHANGE, threshold=self._config.threshold)
+            verdicts = take_best(options, verdicts, CHANGE, threshold=self._config.threshold)
         rest = waiting[len(options) :]
         counts = Counter(unit.entry.path for unit in rest)
         entries = {unit.entry.path: unit.entry for unit in reversed(rest)}
@@ -159,48 +159,29 @@ class PrecisionStage:
             self._note(entries[path], f"not judged, {count} of its pieces: each {bound.reason}")
             for path, count in counts.items()
         ]
-        return list(zip(waiting[: len(options)], rulings, strict=True)), notes
+        return list(zip(waiting[: len(options)], verdicts, strict=True)), notes
 
     def _note(self, entry: Candidate, reason: str) -> Decision:
-        return Decision(
-            stage=self.name,
-            path=entry.path,
-            file_id=entry.file_id,
-            tier=entry.tier,
-            score=entry.score,
-            included=False,
-            reason=reason,
-        )
+        return Decision(stage=self.name, subject=entry.subject, included=False, reason=reason)
 
     def _given(self, selection: Selection, files: FilesInScope) -> Decision:
         ids = {entry.path: entry.file_id for entry, _ in files.views}
         return Decision(
             stage=self.name,
-            path=selection.path,
-            symbol=selection.symbol,
-            file_id=ids.get(selection.path),
-            tier=selection.tier,
-            score=selection.score,
+            subject=selection.subject(ids.get(selection.path)),
             included=True,
             detail=selection.detail,
             reason=f"in without asking: {selection.reason}",
         )
 
-    def _decide(self, unit: Unit, ruling: Ruling) -> Decision:
+    def _decide(self, unit: Unit, verdict: Verdict) -> Decision:
         return Decision(
             stage=self.name,
-            path=unit.entry.path,
-            symbol=unit.piece.name,
-            file_id=unit.entry.file_id,
-            tier=unit.entry.tier,
-            score=unit.score,
-            included=bool(ruling.label),
-            detail=DETAILS[ruling.label] if ruling.label else "",
-            reason=ruling.reason,
-            call_id=ruling.call_id,
-            confidence=ruling.confidence,
-            weight=ruling.weight,
-            taken=ruling.taken,
+            subject=replace(unit.entry.subject, symbol=unit.piece.name, score=unit.score),
+            included=bool(verdict.label),
+            detail=DETAILS[verdict.label] if verdict.label else "",
+            reason=verdict.reason,
+            verdict=verdict,
         )
 
 
@@ -279,8 +260,8 @@ def _belonging(targets: Sequence[Target], shown: Sequence[Selection]) -> list[Se
     return found
 
 
-def _judged_selection(unit: Unit, ruling: Ruling) -> Selection:
-    return unit.select(DETAILS[ruling.label], ruling.reason)
+def _judged_selection(unit: Unit, verdict: Verdict) -> Selection:
+    return unit.select(DETAILS[verdict.label], verdict.reason)
 
 
 def _test_selections(

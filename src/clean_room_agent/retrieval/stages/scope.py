@@ -15,7 +15,15 @@ from clean_room_agent.retrieval.prompts.scope_judgment import SCOPE_JUDGMENT
 from clean_room_agent.retrieval.search.failing_tests import find_tests
 from clean_room_agent.retrieval.selection.excerpts import nearest_lines, numbered
 from clean_room_agent.retrieval.selection.selectable_pieces import weighted_terms
-from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Ruling, StageContext
+from clean_room_agent.retrieval.stage import (
+    Candidate,
+    Decision,
+    Judge,
+    Option,
+    StageContext,
+    Subject,
+    Verdict,
+)
 from clean_room_agent.retrieval.stage_source import RepositorySource, top_names
 
 NAMES_SHOWN = 6
@@ -52,7 +60,7 @@ class ScopeStage:
             else partial(models.choose, SCOPE_JUDGMENT, labels=self._labels)
         )
         options: list[Option] = []
-        rulings: tuple[Ruling, ...] = ()
+        verdicts: tuple[Verdict, ...] = ()
         for _ in range(MAX_ROUNDS):
             batch = [
                 _option(entry, entry.score / top, terms, source)
@@ -61,13 +69,13 @@ class ScopeStage:
             if not batch:
                 break
             options += batch
-            rulings += ask(batch, stage=self.name, chosen=named)
-            if some or any(ruling.label for ruling in rulings):
+            verdicts += ask(batch, stage=self.name, chosen=named)
+            if some or any(verdict.label for verdict in verdicts):
                 break
         if options and not some:
-            rulings = take_best(options, rulings, self._labels[0], threshold=self._config.threshold)
-        ruled = {option.key: ruling for option, ruling in zip(options, rulings, strict=True)}
-        return self._decided(context, ruled, bound.reason)
+            verdicts = take_best(options, verdicts, self._labels[0], threshold=self._config.threshold)
+        verdict_of = {option.key: verdict for option, verdict in zip(options, verdicts, strict=True)}
+        return self._decided(context, verdict_of, bound.reason)
 
     def _named_by_plan(self, context: StageContext) -> StageContext:
         files = tuple(entry for entry in context.candidates if entry.tier == 0)
@@ -75,7 +83,7 @@ class ScopeStage:
         left = len(context.candidates) - len(files)
         note = Decision(
             stage=self.name,
-            path="",
+            subject=Subject(),
             included=False,
             reason=f"the plan names its files: {left} others are out",
         )
@@ -85,9 +93,11 @@ class ScopeStage:
     def _labels(self) -> tuple[str, ...]:
         return (RELEVANT,) if self._config.files_in_one_question else (YES,)
 
-    def _decided(self, context: StageContext, ruled: Mapping[str, Ruling], passed_over: str) -> StageContext:
-        decisions = [_decide(entry, ruled.get(entry.path), passed_over) for entry in context.candidates]
-        included = {decision.path for decision in decisions if decision.included}
+    def _decided(
+        self, context: StageContext, verdict_of: Mapping[str, Verdict], passed_over: str
+    ) -> StageContext:
+        decisions = [_decide(entry, verdict_of.get(entry.path), passed_over) for entry in context.candidates]
+        included = {decision.subject.path for decision in decisions if decision.included}
         return replace(
             context,
             files=tuple(entry for entry in context.candidates if entry.path in included),
@@ -95,26 +105,20 @@ class ScopeStage:
         )
 
 
-def _decide(entry: Candidate, ruling: Ruling | None, passed_over: str) -> Decision:
+def _decide(entry: Candidate, verdict: Verdict | None, passed_over: str) -> Decision:
     why = "; ".join(entry.reasons[:REASONS_SHOWN])
     if entry.tier <= 1:
         included, reason = True, f"in without asking: {why}"
-    elif ruling is None:
+    elif verdict is None:
         included, reason = False, f"{passed_over}: {why}"
     else:
-        included, reason = bool(ruling.label), f"{ruling.reason}: {why}"
+        included, reason = bool(verdict.label), f"{verdict.reason}: {why}"
     return Decision(
         stage=ScopeStage.name,
-        path=entry.path,
-        file_id=entry.file_id,
-        tier=entry.tier,
-        score=entry.score,
+        subject=entry.subject,
         included=included,
         reason=reason,
-        call_id=ruling.call_id if ruling is not None else None,
-        confidence=ruling.confidence if ruling is not None else None,
-        weight=ruling.weight if ruling is not None else None,
-        taken=ruling is not None and ruling.taken,
+        verdict=verdict,
     )
 
 

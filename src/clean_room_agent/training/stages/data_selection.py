@@ -3,7 +3,15 @@
 from dataclasses import replace
 
 from clean_room_agent.artifacts.tasks import TaskQuery
-from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Ruling, StageContext
+from clean_room_agent.retrieval.stage import (
+    Candidate,
+    Decision,
+    Judge,
+    Option,
+    StageContext,
+    Subject,
+    Verdict,
+)
 from clean_room_agent.training.examples import Example
 from clean_room_agent.training.prompts.curate_data import CURATE_DATA
 from clean_room_agent.training.stage_source import LogSource, TrainingStageConfig
@@ -31,17 +39,18 @@ class DataSelectionStage:
         examples = source.examples(self._config.target)
         doubtful = [entry for entry in context.candidates if examples[entry.path].worth == "doubtful"]
         judged = doubtful[::-1][: self._config.criteria.max_doubtful][::-1]
-        rulings = models.choose(
+        verdicts = models.choose(
             CURATE_DATA,
             [_option(examples[entry.path]) for entry in judged],
             labels=(KEEP,),
             stage=self.name,
         )
-        ruled = dict(zip((entry.path for entry in judged), rulings, strict=True))
+        verdict_of = dict(zip((entry.path for entry in judged), verdicts, strict=True))
         decisions = [
-            self._decide(entry, examples[entry.path], ruled.get(entry.path)) for entry in context.candidates
+            self._decide(entry, examples[entry.path], verdict_of.get(entry.path))
+            for entry in context.candidates
         ]
-        included = {decision.path for decision in decisions if decision.included}
+        included = {decision.subject.path for decision in decisions if decision.included}
         return replace(
             context,
             files=tuple(entry for entry in context.candidates if entry.path in included),
@@ -49,21 +58,19 @@ class DataSelectionStage:
             decisions=(*context.decisions, *decisions),
         )
 
-    def _decide(self, entry: Candidate, example: Example, ruling: Ruling | None) -> Decision:
-        if ruling is not None:
-            included, reason = ruling.label == KEEP, f"{example.reason}; {ruling.reason}"
+    def _decide(self, entry: Candidate, example: Example, verdict: Verdict | None) -> Decision:
+        if verdict is not None:
+            included, reason = verdict.label == KEEP, f"{example.reason}; {verdict.reason}"
         elif example.worth == "doubtful":
             included, reason = False, f"{example.reason}; more are doubtful than the plan lets a model judge"
         else:
             included, reason = example.worth != "out", example.reason
         return Decision(
             stage=self.name,
-            path=entry.path,
+            subject=Subject(path=entry.path),
             included=included,
             reason=reason,
-            call_id=ruling.call_id if ruling is not None else None,
-            confidence=ruling.confidence if ruling is not None else None,
-            weight=ruling.weight if ruling is not None else None,
+            verdict=verdict,
         )
 
 

@@ -3,7 +3,15 @@
 from dataclasses import replace
 
 from clean_room_agent.artifacts.tasks import TaskQuery
-from clean_room_agent.retrieval.stage import Candidate, Decision, Judge, Option, Selection, StageContext
+from clean_room_agent.retrieval.stage import (
+    Candidate,
+    Decision,
+    Judge,
+    Option,
+    Selection,
+    StageContext,
+    Subject,
+)
 from clean_room_agent.training.credit import STAGES, Waterfall
 from clean_room_agent.training.plan import MIN_FAILURES
 from clean_room_agent.training.prompts.target_judgment import TARGET_JUDGMENT
@@ -44,22 +52,21 @@ class LogAnalysisStage:
             )
             for entry in waiting
         ]
-        rulings = models.choose(TARGET_JUDGMENT, options, labels=(TRAIN,), stage=self.name) if options else ()
-        ruled = dict(zip((entry.path for entry in waiting), rulings, strict=True))
+        verdicts = (
+            models.choose(TARGET_JUDGMENT, options, labels=(TRAIN,), stage=self.name) if options else ()
+        )
+        verdict_of = dict(zip((entry.path for entry in waiting), verdicts, strict=True))
         decisions, files, selections = [], [], []
         for entry in (*waiting, *(each for each in context.candidates if refused[each.path])):
-            ruling = ruled.get(entry.path)
-            included = ruling is not None and ruling.label == TRAIN
+            verdict = verdict_of.get(entry.path)
+            included = verdict is not None and verdict.label == TRAIN
             decisions.append(
                 Decision(
                     stage=self.name,
-                    path=entry.path,
-                    score=waterfall.by_prompt.get(entry.path, 0) / total,
+                    subject=Subject(path=entry.path, score=waterfall.by_prompt.get(entry.path, 0) / total),
                     included=included,
-                    reason=ruling.reason if ruling is not None else refused[entry.path],
-                    call_id=ruling.call_id if ruling is not None else None,
-                    confidence=ruling.confidence if ruling is not None else None,
-                    weight=ruling.weight if ruling is not None else None,
+                    reason=verdict.reason if verdict is not None else refused[entry.path],
+                    verdict=verdict,
                 )
             )
             if included:
