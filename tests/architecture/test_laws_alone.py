@@ -75,7 +75,7 @@ def test_of_many_candidates_the_best_are_judged() -> None:
     request = ContextRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
     context = StageContext(request=request, available_tokens=1000, candidates=candidates)
     stage = ScopeStage(JudgmentsConfig(route="batch", top_k=2))
-    after = stage.run(context, EMPTY_SOURCE, TaskQuery(task="x"), judge)
+    after = stage.run(context, EMPTY_SOURCE, TaskQuery(), judge)
     assert judge.asked == ["best.py", "good.py"]
     assert [entry.path for entry in after.files] == ["named.py", "best.py", "good.py"]
     (left,) = [entry for entry in after.decisions if entry.subject.path == "poor.py"]

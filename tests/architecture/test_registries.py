@@ -198,7 +198,7 @@ def test_a_stage_keeps_nothing_and_makes_nothing_out_of_nothing(name: str) -> No
     before = dict(vars(stage))
     request = ContextRequest(pass_id="task:impl:p1:s1", mode="implement", role="coding", task="x")
     context = StageContext(request=request, available_tokens=1000, candidates=())
-    query = TaskQuery(task="x")
+    query = TaskQuery()
     after = stage.run(context, NO_SOURCE, query, ThresholdJudge(threshold=0.5))
     assert (after.files, after.selections) == ((), ())
     assert vars(stage) == before

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.retrieval.test_retriever import IMPORTS, SHOP
+from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import TASK, World, context_request
 
 from clean_room_agent.retrieval.config import ConventionsConfig

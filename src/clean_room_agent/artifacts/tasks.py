@@ -34,9 +34,8 @@ class ContextRequest:
 class TaskQuery:
     """A task as retrieval understands it; everything named here exists in the index."""
 
-    task: str
-    focus: str = ""
     intent: str = ""
+    """What must be different afterwards, in a model's words; kept for whoever reads the session."""
     kind: str = ""
     """bug, feature, refactoring, test, docs, performance, or "" where nothing says so."""
     keywords: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """Task analysis: what the task names, checked against the index, and what a model adds to it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clean_room_agent.artifacts.evidence import Evidence, StackFrame
@@ -166,8 +166,6 @@ def _check_mentions(
     named = tuple(name for name in mentions.named if source.meant_by(name))
     symbols = (*(name for name in mentions.identifiers if source.meant_by(name)), *named)
     query = TaskQuery(
-        task=request.task,
-        focus=request.focus,
         kind=mentions.kind,
         paths=unique(paths),
         symbols=unique(symbols),
@@ -219,23 +217,14 @@ def _merge(
             areas.append(prefix)
         else:
             decisions.append(_dropped(name, "area named by the model; not in the index", call_id))
-    query = found.query
-    merged = TaskQuery(
-        task=query.task,
-        focus=query.focus,
+    query = replace(
+        found.query,
         intent=answer.intent,
-        kind=query.kind,
         keywords=unique(word.strip() for word in answer.keywords if word.strip()),
-        paths=query.paths,
-        symbols=unique((*query.symbols, *symbols)),
+        symbols=unique((*found.query.symbols, *symbols)),
         areas=unique(areas),
-        identifiers=query.identifiers,
-        named=query.named,
-        error_messages=query.error_messages,
-        frames=query.frames,
-        test_names=query.test_names,
     )
-    return Analysis(query=merged, decisions=tuple(decisions))
+    return Analysis(query=query, decisions=tuple(decisions))
 
 
 def _dropped(name: str, reason: str, call_id: int | None = None) -> Decision:

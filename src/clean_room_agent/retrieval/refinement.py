@@ -53,7 +53,6 @@ def merge_request(
     kept = tuple(entry for entry in earlier.outputs.selections if entry.path not in renewed)
     query = replace(
         earlier.query,
-        focus=request.focus,
         symbols=unique((*earlier.query.symbols, *refinement.missing_symbols)),
         error_messages=unique((*earlier.query.error_messages, *refinement.error_signatures)),
         test_names=unique((*refinement.missing_tests, *earlier.query.test_names)),

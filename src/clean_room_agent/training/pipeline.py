@@ -112,7 +112,7 @@ class Pipeline:
         built = stages_named(stages, TRAINING_STAGES, config)
         request = ContextRequest(pass_id=self.session.task_id, mode=mode, role="reasoning", task=task)
         window = self.models.window("reasoning")
-        query = TaskQuery(task=task)
+        query = TaskQuery()
         judge = ModelJudge(
             self.models,
             self.session,

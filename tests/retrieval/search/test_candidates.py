@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from tests.retrieval.test_retriever import IMPORTS, SHOP
+from tests.retrieval.shop import IMPORTS, SHOP
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest, StackFrame

@@ -129,10 +129,10 @@ def test_a_test_of_javascript_comes_with_its_hooks_and_helpers(world: World) -> 
 @pytest.mark.parametrize("name", ["cart > when full > adds", "top > level 3"])
 def test_a_name_without_a_file_is_looked_for_in_the_test_files_of_the_trace(world: World, name: str) -> None:
     frames = tuple(StackFrame(path=path, line=1) for path in ("web/src/cart.ts", "web/test/cart.test.ts"))
-    query = TaskQuery(task="t", test_names=(name,), frames=frames)
+    query = TaskQuery(test_names=(name,), frames=frames)
     (found,) = find_tests(query, world.source())
     assert found.path == "web/test/cart.test.ts"
-    assert find_tests(TaskQuery(task="t", test_names=(name,)), world.source()) == ()
+    assert find_tests(TaskQuery(test_names=(name,)), world.source()) == ()
 
 
 def test_a_test_of_python_comes_with_decorators_fixtures_and_helpers(world: World) -> None:
@@ -190,7 +190,7 @@ def test_what_no_code_declares_is_not_found(world: World, name: str) -> None:
 def test_the_file_of_a_failing_test_is_known_by_each_runners_naming(
     world: World, name: str, file: str
 ) -> None:
-    query = TaskQuery(task="t", test_names=(name,))
+    query = TaskQuery(test_names=(name,))
     assert files_of_tests(query, world.source()) == ((file,) if file else ())
 
 
@@ -201,7 +201,6 @@ def test_a_test_declared_in_a_shared_file_is_found_by_its_last_titles(make: Make
         "test/shared.test.ts": shared,
     }
     query = TaskQuery(
-        task="x",
         test_names=("test/a.test.ts > A > cases > works",),
         frames=(StackFrame(path="test/shared.test.ts", line=3),),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 
-from tests.retrieval.test_retriever import large_module
+from tests.retrieval.shop import large_module
 from tests.retrieval.world import World, context_request
 
 from clean_room_agent.artifacts.evidence import StackFrame
@@ -40,7 +40,7 @@ def target(
         candidates=(entry,),
         files=(entry,),
     )
-    files = files_in_scope(context, world.source(), TaskQuery(task="Fix it", frames=frames))
+    files = files_in_scope(context, world.source(), TaskQuery(frames=frames))
     return target_of(files.units, files.hints, changed)
 
 

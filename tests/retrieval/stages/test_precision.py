@@ -3,7 +3,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from tests.retrieval.test_retriever import IMPORTS, SHOP, choose, large_module
+from tests.retrieval.shop import IMPORTS, SHOP, choose, large_module
 from tests.retrieval.world import TASK, World, context_request, numbers_of
 
 from clean_room_agent.artifacts.evidence import Evidence, FailingTest
@@ -166,22 +166,6 @@ def test_one_by_one_only_what_is_near_the_best_is_asked_about(make: Make) -> Non
     assert [ask.identity.item for ask in world.asked("piece_judgment")] == ["big.py:80 :: task_3"]
     notes = [row.reason for row in world.decisions(request.pass_id) if "not judged" in row.reason]
     assert notes == ["not judged, 4 of its pieces: each has less than 90% of the best score"]
-
-
-def test_files_asked_about_one_by_one_are_bounded_by_number_and_score(make: Make) -> None:
-    world = make(SHOP, {"scope_judgment": "yes"}, imports=IMPORTS)
-    request = context_request(task="Fix the total price of the cart")
-    world.retriever(route="each", each_files=1, each_share=0.0).retrieve(request)
-    assert len(world.asked("scope_judgment")) == 1
-    out = [row.reason for row in world.decisions(request.pass_id) if "ranks below the first 1" in row.reason]
-    assert out
-
-
-def test_where_no_file_is_in_scope_the_next_are_asked_about_once_more(make: Make) -> None:
-    world = make(SHOP, imports=IMPORTS)
-    request = context_request(task="Fix the total price of the cart")
-    world.retriever(route="each", each_files=1, each_share=0.0).retrieve(request)
-    assert len(world.asked("scope_judgment")) == 2
 
 
 def test_what_a_plan_names_is_shown_with_what_it_uses_and_who_uses_it(make: Make) -> None:

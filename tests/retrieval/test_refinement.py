@@ -2,7 +2,7 @@ import json
 from collections.abc import Callable
 
 import pytest
-from tests.retrieval.test_retriever import IMPORTS, SHOP, choose, large_module
+from tests.retrieval.shop import IMPORTS, SHOP, choose, large_module
 from tests.retrieval.world import TASK, World, context_request
 
 from clean_room_agent.artifacts.tasks import RefinementRequest

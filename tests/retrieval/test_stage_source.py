@@ -1,0 +1,104 @@
+import itertools
+from collections.abc import Callable
+
+import pytest
+from tests.retrieval.shop import SHOP, large_module
+from tests.retrieval.world import World
+
+from clean_room_agent.errors import RepositoryError
+from clean_room_agent.retrieval.code.pieces import Definition
+from clean_room_agent.retrieval.context_files import NotEditable
+from clean_room_agent.retrieval.stage_source import MAX_SAME_NAME, FileView, top_names
+
+Make = Callable[..., World]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("shop/cart.py", ("shop/cart.py",)), ("./shop/cart.py", ("shop/cart.py",)), ("shop\\cart.py", ("shop/cart.py",)),
+        ("cart.py", ("shop/cart.py",)), ("/home/me/project/shop/cart.py", ("shop/cart.py",)), ("art.py", ()), ("", ()), ("/", ()),
+    ],
+)  # fmt: skip
+def test_a_path_is_found_by_what_it_ends_with_or_what_ends_with_it(
+    make: Make, name: str, found: tuple[str, ...]
+) -> None:
+    assert make(SHOP).source().resolve_path(name, most=1) == found
+
+
+def test_a_name_that_fits_too_many_files_means_none(make: Make) -> None:
+    source = make({"a/x.py": "", "b/x.py": "", "c/x.py": ""}).source()
+    assert source.resolve_path("x.py", most=3) == ("a/x.py", "b/x.py", "c/x.py")
+    assert source.resolve_path("x.py", most=2) == ()
+
+
+def test_a_symbol_of_too_many_definitions_is_found_and_not_meant(make: Make) -> None:
+    files = {f"m{number}.py": "def run():\n    pass\n" for number in range(MAX_SAME_NAME + 1)}
+    source = make({**files, "one.py": "class Cart:\n    def add(self):\n        pass\n"}).source()
+    assert len(source.find_symbols("run")) == MAX_SAME_NAME + 1
+    assert source.meant_by("run") == ()
+    assert [symbol.qualified_name for symbol in source.meant_by("Cart.add")] == ["Cart.add"]
+
+
+def test_a_view_has_the_definitions_and_the_pieces_of_its_file(make: Make) -> None:
+    source = make(SHOP).source()
+    view = source.view("shop/money.py", max_lines=60, available_tokens=1000)
+    assert isinstance(view, FileView)
+    assert [(entry.name, entry.doc) for entry in view.definitions] == [
+        ("round_amount", "Round to cents."),
+        ("format_amount", "With two digits."),
+    ]
+    assert [piece.name for piece in view.pieces] == ["(header)", "round_amount", "format_amount"]
+    assert source.definitions_at("shop/money.py") == view.definitions
+    assert source.definitions_at("nowhere.py") == ()
+
+
+def test_what_would_fill_most_of_the_context_is_divided(make: Make) -> None:
+    source = make({"big.py": large_module(1, 60)}).source()
+    whole = source.view("big.py", max_lines=1000, available_tokens=10_000)
+    parts = source.view("big.py", max_lines=1000, available_tokens=300)
+    assert isinstance(whole, FileView)
+    assert isinstance(parts, FileView)
+    assert "task_0" in [piece.name for piece in whole.pieces]
+    divided = [piece for piece in parts.pieces if piece.name.startswith("task_0 (lines ")]
+    assert len(divided) > 2
+    assert all(
+        before.end_line < after.start_line for before, after in itertools.pairwise(divided)
+    )
+
+
+def test_a_file_that_is_no_text_is_not_divided(make: Make) -> None:
+    view = make({"data.bin": b"\x00\x01" * 9}).source().view("data.bin", max_lines=60, available_tokens=100)
+    assert isinstance(view, NotEditable)
+
+
+def test_a_file_that_changed_since_it_was_indexed_is_an_error(make: Make) -> None:
+    world = make(SHOP)
+    (world.root / "shop/cart.py").write_text("changed = 1\n")
+    with pytest.raises(RepositoryError, match=r"shop/cart\.py changed after it was indexed"):
+        world.source().view("shop/cart.py", max_lines=60, available_tokens=100)
+
+
+def test_the_path_of_a_file_is_known_by_its_id(make: Make) -> None:
+    source = make(SHOP).source()
+    row = source.file("shop/cart.py")
+    assert row is not None
+    assert source.path_of(row.id) == "shop/cart.py"
+    with pytest.raises(KeyError):
+        source.path_of(999)
+
+
+def test_the_names_of_a_file_are_its_top_level_ones_values_last() -> None:
+    entries = [
+        ("RATE", "variable"),
+        ("Cart", "class"),
+        ("Cart.add", "method"),
+        ("total", "function"),
+        ("Cart", "class"),
+    ]
+    definitions = [
+        Definition(symbol_id=at, name=name, kind=kind, start_line=at, end_line=at, signature="")
+        for at, (name, kind) in enumerate(entries, start=1)
+    ]
+    assert top_names(definitions, most=9) == ("Cart", "total", "RATE")
+    assert top_names(definitions, most=1) == ("Cart",)
