@@ -62,9 +62,7 @@ def test_what_would_fill_most_of_the_context_is_divided(make: Make) -> None:
     assert "task_0" in [piece.name for piece in whole.pieces]
     divided = [piece for piece in parts.pieces if piece.name.startswith("task_0 (lines ")]
     assert len(divided) > 2
-    assert all(
-        before.end_line < after.start_line for before, after in itertools.pairwise(divided)
-    )
+    assert all(before.end_line < after.start_line for before, after in itertools.pairwise(divided))
 
 
 def test_a_file_that_is_no_text_is_not_divided(make: Make) -> None:

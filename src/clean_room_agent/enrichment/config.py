@@ -1,4 +1,4 @@
-"""What `[enrichment]` of `config.toml` may say."""
+"""The `[enrichment]` table of `config.toml`."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""ModelAccess for descriptions: one fresh prompt a file, and each answer in the record before the next is looked at."""
+"""Having a model describe files: which are due, one prompt for each, every answer in the record as it comes."""
 
 import contextlib
 import itertools
@@ -11,7 +11,7 @@ from clean_room_agent import syntax
 from clean_room_agent.db.curated.files import FileRow
 from clean_room_agent.db.raw.enrichment import DescriptionRow, EnrichmentRow, append_enrichment
 from clean_room_agent.db.raw.record import Record
-from clean_room_agent.enrichment.file_facts import Subject, look_at
+from clean_room_agent.enrichment.file_facts import FileFacts, read_facts
 from clean_room_agent.enrichment.file_fitting import brief, fit
 from clean_room_agent.enrichment.prompts.enrichment import ENRICHMENT, EnrichmentAnswer, EnrichmentInputs
 from clean_room_agent.enrichment.workers import Stop, Workers
@@ -21,9 +21,9 @@ from clean_room_agent.query.knowledge import KnowledgeBase
 from clean_room_agent.secret_files import is_secret_name
 
 PASSING = (DegenerateOutput, ServerFailed, ServerTimeout)
-"""Failures that one file's prompt can have brought about: the next file may go well."""
+"""Failures that may be due to one file's prompt: the next file may go well."""
 FAILURES_IN_A_ROW = 3
-"""So many, and it is the server."""
+"""After so many in a row, the server is to blame."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
-    """What came of one file, and the server's failure where there was one."""
+    """How asking about one file ended, with the server's failure where there was one."""
 
     described: Described
     failure: ModelError | None = None
@@ -48,24 +48,24 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Descriptions:
-    """What became of the files that were asked about, by path."""
+    """The files that were asked about, by path."""
 
     files: tuple[Described, ...]
     gave_up: bool
-    """Whether the last answers, as many as were borne in a row, could not be read; then files are left."""
+    """Whether it was broken off because too many answers in a row could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DueFiles:
-    """The files that are to be described, each list the most imported first, then by path."""
+    """The files that can be described, each list with the most imported first, then by path."""
 
     described: tuple[FileRow, ...]
-    """Their present content is described in the record."""
+    """Their present content is described in the record already."""
     due: tuple[FileRow, ...]
 
 
 def find_due_files(kb: KnowledgeBase, known: Collection[DescriptionRow], *, every: bool) -> DueFiles:
-    """The files of the languages whose symbols the index has, or with `every` all text files, but no empty ones."""
+    """The files of the languages that the index has symbols of, or with `every` all text files; no empty ones."""
     wanted = [
         file
         for file in kb.get_files()
@@ -86,7 +86,7 @@ def find_due_files(kb: KnowledgeBase, known: Collection[DescriptionRow], *, ever
 
 
 class Watcher(Protocol):
-    """Told how the work goes on, in the thread that asked for it."""
+    """Told of the progress, in the thread that asked for the descriptions."""
 
     def answered(self, described: Described) -> None:
         """A file is done."""
@@ -95,7 +95,7 @@ class Watcher(Protocol):
         """Nothing has happened for a while."""
 
     def stopping(self, under_way: int) -> None:
-        """Ctrl-C was pressed, and so many answers are still waited for."""
+        """Ctrl-C was pressed; `under_way` answers are still waited for."""
 
 
 class Describer:
@@ -121,14 +121,14 @@ class Describer:
     def run(
         self, files: Sequence[FileRow], *, parallel: int, max_unreadable: int, watcher: Watcher, stop: Stop
     ) -> Descriptions:
-        """What became of the files; up to `parallel` are asked about at a time.
+        """The files with their descriptions, or why they have none; up to `parallel` are asked about at a time.
 
-        After `max_unreadable` files in a row whose answers cannot be read, no further file is asked about. Nor is one once `stop` is
-        asked for, also not what a file under way would still need.
+        After `max_unreadable` files in a row whose answers cannot be read, no further file is asked about. Once `stop` is
+        asked for, no further call is made, not even one that a file under way still needs.
 
         Raises:
             WindowExceeded: the window is too small even for the smallest view of a file.
-            ModelError: the server is gone or fails again and again; what was described stays described.
+            ModelError: the server is gone or keeps failing; what was described stays described.
             KeyboardInterrupt: `stop` was asked for, and the answers that were under way have come.
         """
         done: list[Described] = []
@@ -158,38 +158,38 @@ class Describer:
 
     def _jobs(
         self, files: Sequence[FileRow], done: list[Described], watcher: Watcher
-    ) -> Iterator[tuple[Subject, EnrichmentInputs]]:
+    ) -> Iterator[tuple[FileFacts, EnrichmentInputs]]:
         for file in files:
-            subject = look_at(self._kb, self._root, file.path)
-            if subject is None:
+            facts = read_facts(self._kb, self._root, file.path)
+            if facts is None:
                 gone = Described(
                     path=file.path, purpose="", fault="it changed meanwhile; the next run asks again"
                 )
                 done.append(gone)
                 watcher.answered(gone)
             else:
-                yield subject, self._fit(subject)
+                yield facts, self._fit(facts)
 
-    def _fit(self, subject: Subject) -> EnrichmentInputs:
+    def _fit(self, facts: FileFacts) -> EnrichmentInputs:
         window = self._models.window(ENRICHMENT)
         package = window.context - max(window.reserved, ENRICHMENT.max_answer_tokens)
         return fit(
-            subject,
+            facts,
             package,
             lambda inputs: self._models.measure(ENRICHMENT, inputs),
             lambda text: self._models.count(text, ENRICHMENT.role),
         )
 
-    def _describe(self, job: tuple[Subject, EnrichmentInputs]) -> _Outcome:
-        """Runs in a thread of its own."""
-        subject, inputs = job
-        path = subject.file.path
+    def _describe(self, job: tuple[FileFacts, EnrichmentInputs]) -> _Outcome:
+        """Runs in a worker thread."""
+        facts, inputs = job
+        path = facts.file.path
         try:
             try:
                 reply = self._ask(path, inputs)
             except WindowExceeded:
-                # The estimate was too low for this text; that the window is too small as such, a second try will say.
-                inputs = brief(subject)
+                # The estimate was too low for this text. If the window is too small for any view, the second try raises.
+                inputs = brief(facts)
                 reply = self._ask(path, inputs)
         except PASSING as error:
             return _Outcome(described=Described(path=path, purpose="", fault=error.message), failure=error)
@@ -197,7 +197,7 @@ class Describer:
             fault = reply.bad.fault if reply.bad else ""
             described = Described(path=path, purpose="", fault=f"the answer cannot be read: {fault}")
             return _Outcome(described=described, unreadable=True)
-        row = _row(subject.file, reply.value, inputs, reply.text, self._model_tag, self._record.now())
+        row = _row(facts.file, reply.value, inputs, reply.text, self._model_tag, self._record.now())
         self._record.write(append_enrichment, row)
         return _Outcome(described=Described(path=path, purpose=reply.value.purpose, fault=""))
 

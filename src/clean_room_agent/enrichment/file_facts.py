@@ -1,4 +1,4 @@
-"""A file as the index and its own bytes describe it: all that a prompt may show of it."""
+"""What is known of a file without a model, from the index and its own bytes: all that a prompt may show of it."""
 
 import hashlib
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from clean_room_agent.safe_open import read_bytes
 from clean_room_agent.text_file import NotTextError, decode
 
 COMMITS = 6
-"""Subjects of past commits that a prompt shows, the newest."""
+"""The newest commits whose subject lines a prompt shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Definition:
     """Qualified: `Class.method`."""
     kind: str
     depth: int
-    """How many symbols stand around it."""
+    """How many symbols enclose it."""
     start_line: int
     """1-based, inclusive."""
     end_line: int
@@ -33,13 +33,14 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """A file with what is known of it."""
+class FileFacts:
+    """What is known of one file."""
 
     file: FileRow
     lines: tuple[str, ...]
-    """Without line ends; empty where `unreadable` says why."""
+    """Without line ends; empty where the file is not text."""
     unreadable: str
+    """Why it is not text; "" where it is."""
     definitions: tuple[Definition, ...]
     """By first line, the enclosing before the enclosed."""
     doc: str
@@ -51,8 +52,8 @@ class Subject:
     """Subjects, newest first."""
 
 
-def look_at(kb: KnowledgeBase, root: Path, path: str) -> Subject | None:
-    """What is known of the file of `root` at `path`; None where it is not indexed, or no longer as it was indexed."""
+def read_facts(kb: KnowledgeBase, root: Path, path: str) -> FileFacts | None:
+    """The facts of the file at `path`; None where it is not indexed, or has changed since."""
     file = kb.get_file_by_path(path)
     data = _bytes_of(root, path)
     if file is None or data is None or hashlib.sha256(data).hexdigest() != file.content_hash:
@@ -62,7 +63,7 @@ def look_at(kb: KnowledgeBase, root: Path, path: str) -> Subject | None:
     except NotTextError as exc:
         text, unreadable = "", str(exc)
     docs = {doc.symbol_id: doc.content.strip() for doc in reversed(kb.get_docstrings_for_file(file.id))}
-    return Subject(
+    return FileFacts(
         file=file,
         lines=tuple(text.removesuffix("\n").split("\n")) if text else (),
         unreadable=unreadable,

@@ -1,17 +1,17 @@
-"""As much of a file as a window holds: whole definitions go before any is cut, and what is left out is said."""
+"""The fullest view of a file that fits a prompt: whole definitions are left out, none is cut, and the view says so."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from textwrap import indent
 
-from clean_room_agent.enrichment.file_facts import Definition, Subject
+from clean_room_agent.enrichment.file_facts import Definition, FileFacts
 from clean_room_agent.enrichment.prompts.enrichment import EnrichmentInputs
 
 NEIGHBOURS = 20
-"""Imported and importing files that a prompt names, the first by path; the rest is counted."""
+"""Imported and importing files that a prompt names, first by path; of the rest it gives the number."""
 LONG_VALUE = 160
-"""Characters: a variable or type alias whose text is longer stands in the outline by its name."""
+"""Characters; of a variable or type alias with a longer text, the outline has the name alone."""
 VALUES = frozenset({"variable", "type_alias"})
 CONTAINERS = frozenset({"class", "interface", "enum"})
 PARAGRAPH = re.compile(r"\n[ \t]*\n")
@@ -23,8 +23,8 @@ Count = Callable[[str], int]
 """Tokens of a text."""
 
 
-def fit(subject: Subject, room: int, measure: Measure, count: Count) -> EnrichmentInputs:
-    """The fullest view of the file whose request has at most `room` tokens; the smallest view where none has.
+def fit(facts: FileFacts, max_tokens: int, measure: Measure, count: Count) -> EnrichmentInputs:
+    """The fullest view of the file whose request has at most `max_tokens` tokens; the smallest view where none has.
 
     In this order: the whole text; the text without whole definitions, those that free most going first (of a file
     without definitions: its first lines); no text but an outline with all documentation; with the first paragraphs of it; with
@@ -32,40 +32,43 @@ def fit(subject: Subject, room: int, measure: Measure, count: Count) -> Enrichme
     repeated in the outline; of definitions that were left out, it has the first paragraph.
     """
     smallest = None
-    for view in _views(subject, room, measure, count):
-        if measure(view) <= room:
+    for view in _views(facts, max_tokens, measure, count):
+        if measure(view) <= max_tokens:
             return view
         smallest = view
     assert smallest is not None
     return smallest
 
 
-def brief(subject: Subject) -> EnrichmentInputs:
+def brief(facts: FileFacts) -> EnrichmentInputs:
     """A small view of the file, for when a server refused a larger one as too long."""
-    return _without_text(subject, _outermost(subject.definitions, NEIGHBOURS))
+    return _without_text(facts, _outermost(facts.definitions, NEIGHBOURS))
 
 
-def _views(subject: Subject, room: int, measure: Measure, count: Count) -> Iterator[EnrichmentInputs]:
-    everything = subject.definitions
-    if subject.lines:
+def _views(facts: FileFacts, max_tokens: int, measure: Measure, count: Count) -> Iterator[EnrichmentInputs]:
+    everything = facts.definitions
+    if facts.lines:
         whole = replace(
-            _bare(subject),
+            _bare(facts),
             outline=_outline(everything, docs=_whole, documented=()),
-            text="\n".join(subject.lines),
+            text="\n".join(facts.lines),
         )
         yield whole
         if everything:
-            yield from _fewer_definitions(subject, room, measure, count)
+            yield from _fewer_definitions(facts, max_tokens, measure, count)
         else:
-            yield _first_lines(subject, room, measure)
-    yield _without_text(subject, _outline(everything, docs=_whole))
-    yield _without_text(subject, _outline(everything, docs=_first_paragraph))
-    yield _without_text(subject, _outline(everything, docs=_whole, documented=()))
+            yield _first_lines(facts, max_tokens, measure)
+    yield _without_text(facts, _outline(everything, docs=_whole))
+    yield _without_text(facts, _outline(everything, docs=_first_paragraph))
+    yield _without_text(facts, _outline(everything, docs=_whole, documented=()))
     yield _largest(
-        lambda number: _without_text(subject, _outermost(everything, number)), len(everything), room, measure
+        lambda number: _without_text(facts, _outermost(everything, number)),
+        len(everything),
+        max_tokens,
+        measure,
     )
     yield replace(
-        _without_text(subject, ()),
+        _without_text(facts, ()),
         imports=(),
         imports_left_out=0,
         imported_by=(),
@@ -74,16 +77,16 @@ def _views(subject: Subject, room: int, measure: Measure, count: Count) -> Itera
     )
 
 
-def _bare(subject: Subject) -> EnrichmentInputs:
+def _bare(facts: FileFacts) -> EnrichmentInputs:
     return EnrichmentInputs(
-        path=subject.file.path,
-        language=subject.file.language,
-        lines=len(subject.lines),
-        imports=subject.imports[:NEIGHBOURS],
-        imports_left_out=max(0, len(subject.imports) - NEIGHBOURS),
-        imported_by=subject.imported_by[:NEIGHBOURS],
-        imported_by_left_out=max(0, len(subject.imported_by) - NEIGHBOURS),
-        commits=subject.commits,
+        path=facts.file.path,
+        language=facts.file.language,
+        lines=len(facts.lines),
+        imports=facts.imports[:NEIGHBOURS],
+        imports_left_out=max(0, len(facts.imports) - NEIGHBOURS),
+        imported_by=facts.imported_by[:NEIGHBOURS],
+        imported_by_left_out=max(0, len(facts.imported_by) - NEIGHBOURS),
+        commits=facts.commits,
         outline=(),
         outline_left_out=0,
         text="",
@@ -91,25 +94,23 @@ def _bare(subject: Subject) -> EnrichmentInputs:
     )
 
 
-def _without_text(subject: Subject, outline: tuple[str, ...]) -> EnrichmentInputs:
-    reason = (
-        f"it cannot be shown: {subject.unreadable}" if subject.unreadable else "it is too long to be shown"
-    )
+def _without_text(facts: FileFacts, outline: tuple[str, ...]) -> EnrichmentInputs:
+    reason = f"it cannot be shown: {facts.unreadable}" if facts.unreadable else "it is too long to be shown"
     return replace(
-        _bare(subject),
-        outline=((subject.doc, *outline) if subject.doc and outline else outline),
-        outline_left_out=len(subject.definitions) - len(outline),
-        remark=reason if subject.lines or subject.unreadable else "it is empty",
+        _bare(facts),
+        outline=((facts.doc, *outline) if facts.doc and outline else outline),
+        outline_left_out=len(facts.definitions) - len(outline),
+        remark=reason if facts.lines or facts.unreadable else "it is empty",
     )
 
 
 def _fewer_definitions(
-    subject: Subject, room: int, measure: Measure, count: Count
+    facts: FileFacts, max_tokens: int, measure: Measure, count: Count
 ) -> Iterator[EnrichmentInputs]:
     """One view, with as many whole definitions left out as make it fit; none where that is not enough."""
     gains = {
-        entry: count(_span(subject, entry)) - count(_marker(entry) + _first_paragraph(entry.doc))
-        for entry in _removable(subject.definitions)
+        entry: count(_span(facts, entry)) - count(_marker(entry) + _first_paragraph(entry.doc))
+        for entry in _removable(facts.definitions)
     }
     waiting = sorted(
         (entry for entry, gain in gains.items() if gain > 0),
@@ -122,19 +123,19 @@ def _fewer_definitions(
             entry = waiting.pop(0)
             gone.add(entry)
             excess -= gains[entry]
-        view = _text_without(subject, gone)
-        excess = measure(view) - room
+        view = _text_without(facts, gone)
+        excess = measure(view) - max_tokens
         if excess <= 0:
             yield view
 
 
-def _text_without(subject: Subject, gone: set[Definition]) -> EnrichmentInputs:
+def _text_without(facts: FileFacts, gone: set[Definition]) -> EnrichmentInputs:
     starts = {entry.start_line: entry for entry in gone}
     shown: list[str] = []
     number = 1
-    while number <= len(subject.lines):
+    while number <= len(facts.lines):
         entry = starts.get(number)
-        line = subject.lines[number - 1]
+        line = facts.lines[number - 1]
         if entry is None:
             shown.append(line)
             number += 1
@@ -146,8 +147,8 @@ def _text_without(subject: Subject, gone: set[Definition]) -> EnrichmentInputs:
         "the text of one definition is" if len(gone) == 1 else f"the texts of {len(gone)} definitions are"
     )
     return replace(
-        _bare(subject),
-        outline=_outline(subject.definitions, docs=_first_paragraph, documented=gone),
+        _bare(facts),
+        outline=_outline(facts.definitions, docs=_first_paragraph, documented=gone),
         text="\n".join(shown),
         remark=f"{bodies} left out, to fit; where, is marked with ...",
     )
@@ -157,27 +158,27 @@ def _marker(entry: Definition) -> str:
     return f"... {entry.name}: lines {entry.start_line}-{entry.end_line} left out"
 
 
-def _first_lines(subject: Subject, room: int, measure: Measure) -> EnrichmentInputs:
+def _first_lines(facts: FileFacts, max_tokens: int, measure: Measure) -> EnrichmentInputs:
     def view(number: int) -> EnrichmentInputs:
         if not number:
-            return _without_text(subject, ())
+            return _without_text(facts, ())
         return replace(
-            _bare(subject),
-            text="\n".join(subject.lines[:number]),
-            remark=f"the first {number} of {len(subject.lines)} lines; the rest does not fit",
+            _bare(facts),
+            text="\n".join(facts.lines[:number]),
+            remark=f"the first {number} of {len(facts.lines)} lines; the rest does not fit",
         )
 
-    return _largest(view, len(subject.lines) - 1, room, measure)
+    return _largest(view, len(facts.lines) - 1, max_tokens, measure)
 
 
 def _largest(
-    view: Callable[[int], EnrichmentInputs], most: int, room: int, measure: Measure
+    view: Callable[[int], EnrichmentInputs], most: int, max_tokens: int, measure: Measure
 ) -> EnrichmentInputs:
     """The view of the largest number from 0 to `most` that fits; of 0 where none does."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
-        if measure(view(middle)) <= room:
+        if measure(view(middle)) <= max_tokens:
             low = middle
         else:
             high = middle - 1
@@ -236,5 +237,5 @@ def _whole(doc: str) -> str:
     return doc
 
 
-def _span(subject: Subject, entry: Definition) -> str:
-    return "\n".join(subject.lines[entry.start_line - 1 : entry.end_line])
+def _span(facts: FileFacts, entry: Definition) -> str:
+    return "\n".join(facts.lines[entry.start_line - 1 : entry.end_line])

@@ -1,4 +1,4 @@
-"""Descriptions become part of the index: those of the record that still describe what a file holds."""
+"""Copies descriptions from the record into the index, where they still describe what the file holds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from clean_room_agent.db.rows import Connection
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """What became of the descriptions of the record."""
+    """What was copied, and what was not."""
 
     promoted: int
-    """Files that are described now and were not, or otherwise."""
+    """Files with a new or changed description."""
     unchanged: int
     """Files whose description was in the index already."""
     outdated: tuple[str, ...]
-    """Files that changed since they were described, by path; they have no description now."""
+    """Files that changed since they were described, by path: the index has no description of them now."""
     ids: tuple[int, ...]
-    """Descriptions that are in the index and that the record does not call promoted yet."""
+    """Descriptions that are in the index now and not yet marked as promoted in the record."""
 
 
 def promote(conn: Connection, known: Iterable[DescriptionRow]) -> Promotion:

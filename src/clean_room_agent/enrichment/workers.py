@@ -1,4 +1,4 @@
-"""A few threads that work through a sequence, and can be left behind when they do not come back."""
+"""A pool of threads that can be abandoned while they wait for a slow model."""
 
 import queue
 import threading
@@ -16,34 +16,31 @@ TICK = 1.0
 
 
 class Stop:
-    """Whether anything new may begin. A signal handler may ask for it: nothing here takes a lock or raises."""
+    """A request to begin nothing new. A signal handler may make it, so nothing here takes a lock or raises."""
 
     def __init__(self) -> None:
         self._asked = False
         self._wake: Callable[[], object] = bool
 
     def ask(self) -> None:
-        """Nothing new begins any more."""
+        """From now on nothing new begins."""
         self._asked = True
         self._wake()
 
     def asked(self) -> bool:
-        """Whether that was asked for."""
+        """Whether `ask` was called."""
         return self._asked
 
     def wake_with(self, wake: Callable[[], object]) -> None:
-        """`wake` is called when it is asked for."""
+        """`wake` is called by `ask`, so that whoever waits notices at once."""
         self._wake = wake
 
 
 class Workers(Generic[JobT, ResultT]):
-    """Threads that do `work` on jobs.
-
-    They are daemons: an answer of a slow model can take minutes, and who wants to stop must not have to wait for it.
-    """
+    """Daemon threads that do `work` on jobs: a slow model can take minutes to answer, and stopping must not wait for that."""
 
     def __init__(self, work: Callable[[JobT], ResultT], *, count: int, stop: Stop) -> None:
-        """`work` raises Interrupted where `stop` kept it from its end: the job then has no result."""
+        """`work` raises Interrupted if `stop` kept it from finishing; the job then has no result."""
         self._work = work
         self._jobs: queue.SimpleQueue[JobT | None] = queue.SimpleQueue()
         self._done: queue.SimpleQueue[tuple[Ending, ResultT | None, BaseException | None]] = (

@@ -1,4 +1,4 @@
-"""What is one file for?"""
+"""The prompt `enrichment`: what is one file for?"""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ MAX_SURFACE = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrichmentInputs:
-    """What is known of a file without a model. What was left out for want of room is counted, or said in `remark`."""
+    """What is known of a file without a model. What does not fit is counted, or named in `remark`."""
 
     path: str
     language: str
@@ -38,7 +38,7 @@ class EnrichmentInputs:
 
 
 def _listed(value: object) -> object:
-    """A list; small models write one as a text with commas, or null."""
+    """A list, where small models write a text with commas, or null."""
     if isinstance(value, str):
         value = value.split(",")
     if isinstance(value, list):
