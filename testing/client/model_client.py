@@ -8,8 +8,7 @@ from pydantic import BaseModel
 
 from clean_room_agent.llm.answers import YES_OR_NO, Choice, JsonAnswer, TextAnswer
 from clean_room_agent.llm.bias import BiasStore
-from clean_room_agent.llm.call_events import CallWatcher, unwatched
-from clean_room_agent.llm.call_sink import CallSink
+from clean_room_agent.llm.call_events import CallSink, CallWatcher, unwatched
 from clean_room_agent.llm.client import ModelClient, Reply
 from clean_room_agent.llm.config import BudgetConfig, ModelsConfig
 from clean_room_agent.llm.copied_examples import CopyMemory

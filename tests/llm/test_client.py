@@ -256,20 +256,6 @@ def test_configuration_bounds_the_answer_and_sets_the_draw() -> None:
     assert (second.max_tokens, second.sampling.seed) == (5, 7)
 
 
-def test_attempts_are_counted_for_each_pass_prompt_and_item() -> None:
-    client, transport, _ = setup(*["x"] * 5)
-    for pass_id, item in [("t:p", ""), ("t:p", ""), ("t:q", ""), ("t:p", "i"), ("t:p", "")]:
-        client.ask(SHOUT, SKY, pass_id=pass_id, item=item)
-    identities = [str(request.identity) for request in transport.requests]
-    assert identities == [
-        "pass p, prompt shout, attempt 0",
-        "pass p, prompt shout, attempt 1",
-        "pass q, prompt shout, attempt 0",
-        "pass p, prompt shout, item i, attempt 0",
-        "pass p, prompt shout, attempt 2",
-    ]
-
-
 def test_answers_come_in_the_order_of_their_items_the_unreadable_among_them() -> None:
     def script(request: ChatRequest) -> str:
         number = int(request.identity.item)
@@ -371,12 +357,3 @@ def test_whoever_watches_is_told_of_each_call_and_of_answers_of_no_use() -> None
     assert isinstance(unreadable, CallUnreadable)
     assert unreadable.call_id == 1
     assert "JSON" in unreadable.fault
-
-
-def test_a_failed_call_is_told_with_its_error() -> None:
-    told: list[CallEvent] = []
-    broken = RawAnswer(request_body="{}", error=WindowExceeded("too long"))
-    client = model_client(ScriptedTransport([broken]), MemorySink(), watch=told.append)
-    with pytest.raises(WindowExceeded):
-        client.ask(SHOUT, SKY, pass_id="t:p")
-    assert [event.ending for event in told if isinstance(event, CallFinished)] == ["too long"]

@@ -8,7 +8,6 @@ from testing.client.model_client import (
     SHOUT,
     Colour,
     Note,
-    Waits,
     judge_numbers,
     model_client,
     models_config,
@@ -144,41 +143,6 @@ def test_a_missing_model_is_told_with_how_to_get_it_and_what_there_is() -> None:
     assert sink.calls[0].ending.finish == "error:ModelNotFound"
 
 
-@pytest.mark.parametrize(
-    ("first", "finish"),
-    [
-        (busy(), "error:ServerBusy"),
-        (Answer(close="before_headers"), "error:ServerUnreachable"),
-        (Answer(close="before_token"), "error:ServerUnreachable"),
-    ],
-)
-def test_what_is_safe_to_repeat_is_repeated_with_growing_waits(first: Answer, finish: str) -> None:
-    sink, waits = MemorySink(), Waits()
-    with OllamaServer([first, first, "hello"]) as server:
-        config = models_config(server.base_url, retries=2)
-        client = model_client(connect(config), sink, config=config, waits=waits)
-        reply = client.ask(SHOUT, SKY, pass_id="t:p")
-    assert (reply.value, reply.attempts) == ("HELLO", 3)
-    assert waits.seconds == [0.5, 1.0]
-    assert [(call.site.attempt, call.ending.finish) for call in sink.asked()] == [
-        (0, finish),
-        (1, finish),
-        (2, "stop"),
-    ]
-
-
-def test_retries_end() -> None:
-    waits = Waits()
-    with OllamaServer(lambda _: busy()) as server:
-        config = models_config(server.base_url, retries=2)
-        with pytest.raises(ServerBusy):
-            model_client(connect(config), MemorySink(), config=config, waits=waits).ask(
-                SHOUT, SKY, pass_id="t:p"
-            )
-        assert len(server.calls) == 3
-    assert len(waits.seconds) == 2
-
-
 @pytest.mark.parametrize("size", [1, 3, 7])
 def test_a_stream_cut_in_lines_and_characters_is_read_whole(size: int) -> None:
     text = "\u8a9e\U0001f600\u00e9 end"
@@ -275,16 +239,6 @@ def test_no_prompt_makes_the_server_load_a_model_again() -> None:
         client = model_client(connect(models_config(server.base_url)), MemorySink(), window=2048)
         client.ask(COLOUR, SKY, pass_id="t:p")
         assert server.reloads == 1
-
-
-def test_no_more_requests_are_under_way_than_configured() -> None:
-    sink = MemorySink()
-    with OllamaServer(lambda _: Answer(text="yes", peers=3)) as server:
-        config = models_config(server.base_url, parallel=3)
-        client = model_client(connect(config), sink, config=config)
-        replies = judge_numbers(client, range(12))
-        assert server.peak == 3
-    assert [sink.calls[reply.call_id - 1].site.item for reply in replies] == [str(n) for n in range(12)]
 
 
 def test_the_first_failure_in_order_ends_the_judging() -> None:

@@ -10,7 +10,7 @@ from clean_room_agent.app.settings import Overrides, load_settings
 from clean_room_agent.cli import options, output
 from clean_room_agent.cli.views.enrich import View, as_object, show
 from clean_room_agent.enrichment.workers import Stop
-from clean_room_agent.llm.transports.stoppable import Stoppable
+from clean_room_agent.llm.transports.forwarding import StoppableTransport
 from clean_room_agent.workspace import hold
 
 PARTIAL = 4
@@ -52,7 +52,7 @@ def command(
     with (
         hold(workspace.folder / "enrich.lock", timeout=0, what="the enrichment"),
         wiring.open_model_access(
-            workspace, settings, lambda used: Stoppable(wiring.live_transport(used), stop.asked)
+            workspace, settings, lambda used: StoppableTransport(wiring.live_transport(used), stop.asked)
         ) as access,
     ):
         summary = Enrichment(

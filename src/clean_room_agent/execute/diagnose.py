@@ -1,4 +1,4 @@
-"""ModelAccess a model why the attempts at a step fail."""
+"""Asking a model why the attempts at a step fail."""
 
 from clean_room_agent.artifacts.edits import PatchEdit
 from clean_room_agent.artifacts.plans import PlanStep

@@ -234,7 +234,7 @@ def lacks_contents(top: Path) -> bool:
         text = (_common_dir(top) / "config").read_bytes().lower()
     except OSError:
         return is_partial_clone(top)
-    # ModelAccess git costs a process; a configuration that includes others may say it elsewhere.
+    # Asking git costs a process; a configuration that includes others may say it elsewhere.
     return (b"promisor" in text or b"[include" in text) and is_partial_clone(top)
 
 

@@ -1,9 +1,27 @@
-"""What is told of a model call while it is under way, to whoever watches. Nothing comes back, and no order between calls
-that are under way at the same time is promised.
+"""Who is told of a model call: the record, before anybody reads the answer, and whoever watches, while it is under way.
+
+Nothing comes back from those who watch, and no order between calls that are under way at the same time is promised. The llm
+package knows no database.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
+
+from clean_room_agent.artifacts.model_calls import AnswerReading, ModelCall
+
+
+class CallSink(Protocol):
+    """Keeps calls."""
+
+    def record(self, call: ModelCall) -> int:
+        """The new call's id; the call is durable on return."""
+
+    def reading(self, call_id: int, reading: AnswerReading, fault: str) -> None:
+        """Notes how the call's answer was read, durably no later than the next call is recorded.
+
+        `fault`: why the answer was unreadable, or what of a readable one was left out; "" for neither.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

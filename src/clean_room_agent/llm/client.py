@@ -14,8 +14,7 @@ from clean_room_agent.artifacts.tasks import Role
 from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.answers import VERDICT_SCHEMA_TOKENS, AnswerT, BadAnswer, Choice
 from clean_room_agent.llm.bias import ABOUT_NOTHING, BiasStore
-from clean_room_agent.llm.call_events import CallUnreadable, CallWatcher, unwatched
-from clean_room_agent.llm.call_sink import CallSink
+from clean_room_agent.llm.call_events import CallSink, CallUnreadable, CallWatcher, unwatched
 from clean_room_agent.llm.copied_examples import COPIED, CopyMemory
 from clean_room_agent.llm.prompt import InputsT, Prompt, Shape
 from clean_room_agent.llm.repair import repair_prompt

@@ -19,8 +19,14 @@ from clean_room_agent.artifacts.model_calls import (
 from clean_room_agent.artifacts.prompt_sources import SourcedText, plain_text
 from clean_room_agent.errors import ModelError, ServerBusy, ServerUnreachable, WindowExceeded
 from clean_room_agent.llm.bias import Measured
-from clean_room_agent.llm.call_events import CallFinished, CallProgress, CallStarted, CallWatcher, unwatched
-from clean_room_agent.llm.call_sink import CallSink
+from clean_room_agent.llm.call_events import (
+    CallFinished,
+    CallProgress,
+    CallSink,
+    CallStarted,
+    CallWatcher,
+    unwatched,
+)
 from clean_room_agent.llm.config import ModelsConfig
 from clean_room_agent.llm.prompt import Shape
 from clean_room_agent.llm.router import ModelConfig

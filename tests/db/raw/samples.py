@@ -1,6 +1,7 @@
 """One row of every table of the record, each referring to the first of the others."""
 
-from typing import Any
+import dataclasses
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from testing.runs.model_calls import model_call
 
@@ -26,6 +27,9 @@ from clean_room_agent.db.raw import (
     window_proofs,
 )
 from clean_room_agent.db.rows import Table
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 NOW = "2026-01-02T03:04:05Z"
 TASK = "3f0c8a52-7c7e-4a5c-9a53-0f2f0a6f0d11"
@@ -315,3 +319,11 @@ SAMPLES: tuple[tuple[Table[Any], Any], ...] = (
         ),
     ),
 )
+
+RowT = TypeVar("RowT", bound="DataclassInstance")
+
+
+def sample(kind: type[RowT], **changes: Any) -> RowT:
+    """The sample row of this kind, with these values in it."""
+    (row,) = (row for _, row in SAMPLES if isinstance(row, kind))
+    return dataclasses.replace(row, **changes)

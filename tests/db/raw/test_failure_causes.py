@@ -1,9 +1,6 @@
 """Causes are counted over the calls, attempts and searches of one task, and no other."""
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 
 import pytest
 from tests.db.raw.samples import NOW, PASS, TASK, call, task_run
@@ -11,19 +8,12 @@ from tests.db.raw.samples import NOW, PASS, TASK, call, task_run
 from clean_room_agent.artifacts.edits import EditCode, EditReport
 from clean_room_agent.artifacts.model_calls import AnswerReading
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
-from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.raw import attempts, calls, decisions, task_runs
 from clean_room_agent.db.raw.failure_causes import Cause, CauseCount, count_causes
 from clean_room_agent.execute.prompts.meta_plan import META_PLAN
 from clean_room_agent.llm.answers import BadAnswer
 
 PROBE = "window_probe"
-
-
-@pytest.fixture
-def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(connect_file("raw", tmp_path / "raw.sqlite")) as opened:
-        yield opened
 
 
 def asked(

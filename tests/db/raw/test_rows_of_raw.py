@@ -1,14 +1,10 @@
 import dataclasses
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.db.raw.samples import SAMPLES, call
 
-from clean_room_agent.db.connection import connect_file
 from clean_room_agent.db.rows import Table
 
 UPDATABLE = {
@@ -38,12 +34,6 @@ UPDATABLE = {
     "adapter_registry": {"deployed"},
 }
 every_table = pytest.mark.parametrize("table", [table for table, _ in SAMPLES], ids=lambda table: table.name)
-
-
-@pytest.fixture
-def conn(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(connect_file("raw", tmp_path / "raw.sqlite")) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -29,12 +29,13 @@ def recorded(sink: MemorySink) -> tuple[ModelCall, ...]:
 
 
 def answers_only(call: ModelCall) -> ModelCall:
-    """What a recording keeps of the call: neither its task and its stage, nor how long it took."""
+    """What a recording keeps of the call: neither its task and its stage, nor where its prompt comes from or how long it took."""
     site = replace(call.site, pass_id=f":{call.site.identity.pass_id}", stage_name="")
     return replace(
         call,
         site=site,
         model=replace(call.model, role="reasoning", provider=""),
+        request=replace(call.request, spans=None),
         cost=replace(call.cost, estimated_tokens=0, latency_ms=0, timestamp=""),
     )
 

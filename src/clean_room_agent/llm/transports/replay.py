@@ -27,6 +27,7 @@ from clean_room_agent.llm.transport import (
     Transport,
     load_logprobs,
 )
+from clean_room_agent.llm.transports.forwarding import ForwardingTransport
 from clean_room_agent.llm.window_probe import PROBE_NAME
 
 FORMAT_VERSION = 1
@@ -182,21 +183,14 @@ class ReplayTransport:
         return f"; for that prompt it holds: {', '.join(near[:5])}{', ...' if len(near) > 5 else ''}"
 
 
-class ReplayThenLive:
+class ReplayThenLive(ForwardingTransport):
     """Answers the passes that a recording holds, and asks a server in all others."""
-
-    live = True
 
     def __init__(self, recording: ReplayTransport, passes: Collection[str], server: Transport) -> None:
         """`passes`: those answered from the recording, relative to the task."""
         self._recording = recording
         self._passes = frozenset(passes)
-        self._server = server
-
-    @property
-    def provider(self) -> str:
-        """The server's; what comes from the recording names the recorded call."""
-        return self._server.provider
+        super().__init__(server)
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The recorded answer or the server's.
@@ -206,38 +200,19 @@ class ReplayThenLive:
         """
         if request.identity.prompt != PROBE_NAME and request.identity.pass_id in self._passes:
             return self._recording.send(request)
-        return self._server.send(request)
-
-    def window(self, tag: str) -> int | None:
-        """The server's."""
-        return self._server.window(tag)
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:
-        """The server's."""
-        return self._server.count(tag, system, prompt)
-
-    def digest(self, tag: str) -> str | None:
-        """The server's."""
-        return self._server.digest(tag)
+        return super().send(request)
 
 
-class RecordThenLive:
+class RecordThenLive(ForwardingTransport):
     """Answers what a resumed run asked before from its record, and asks a server for all else.
 
     A call that failed is asked again, unless the run went on after it.
     """
 
-    live = True
-
     def __init__(self, calls: Iterable[ModelCall], server: Transport) -> None:
         self._calls = {call.site.identity: call for call in calls if call.site.call_type != PROBE_NAME}
         self._recording = ReplayTransport(self._calls.values())
-        self._server = server
-
-    @property
-    def provider(self) -> str:
-        """The server's; what comes from the record is not recorded again."""
-        return self._server.provider
+        super().__init__(server)
 
     def send(self, request: ChatRequest) -> RawAnswer:
         """The recorded answer or the server's."""
@@ -247,20 +222,8 @@ class RecordThenLive:
             or not self._is_same(call, request)
             or (call.ending.error and not self._went_on(call))
         ):
-            return self._server.send(request)
+            return super().send(request)
         return self._recording.send(request)
-
-    def window(self, tag: str) -> int | None:
-        """The server's."""
-        return self._server.window(tag)
-
-    def count(self, tag: str, system: str, prompt: str) -> int | None:
-        """The server's."""
-        return self._server.count(tag, system, prompt)
-
-    def digest(self, tag: str) -> str | None:
-        """The server's."""
-        return self._server.digest(tag)
 
     def _is_same(self, call: ModelCall, request: ChatRequest) -> bool:
         return (call.request.prompt_hash, call.model.tag) == (request.prompt_hash, request.model.tag)

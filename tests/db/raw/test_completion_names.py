@@ -1,0 +1,68 @@
+import sqlite3
+
+from tests.db.raw.samples import NOW, TASK, call, run, sample, task_run
+
+from clean_room_agent.artifacts.outcomes import PassType
+from clean_room_agent.db.raw import (
+    calls,
+    completion_names,
+    decisions,
+    orchestrator_runs,
+    task_runs,
+    training,
+)
+
+
+def test_runs_are_named_with_what_they_are_the_newest_first(conn: sqlite3.Connection) -> None:
+    for name, when in (("aaaa-1", "2026-01-01"), ("aaaa-2", "2026-01-02"), ("bbbb-1", "2026-01-03")):
+        orchestrator_runs.append_orchestrator_run(conn, run(name, when))
+    assert completion_names.name_runs(conn, "aaaa", limit=9) == (
+        ("aaaa-2", "solve, running: mend it"),
+        ("aaaa-1", "solve, running: mend it"),
+    )
+    assert [name for name, _ in completion_names.name_runs(conn, "", limit=1)] == ["bbbb-1"]
+
+
+def test_the_files_that_a_model_was_shown_come_first(conn: sqlite3.Connection) -> None:
+    calls.append_call(conn, call())
+    rows = [("z.py", True), ("a.py", False), ("b.py", False), ("b.py", True), ("", False)]
+    for path, included in rows:
+        decisions.append_decisions(conn, (sample(decisions.DecisionRow, path=path, included=included),))
+    assert completion_names.name_paths(conn, TASK) == (
+        ("b.py", "shown"),
+        ("z.py", "shown"),
+        ("a.py", "left out"),
+    )
+
+
+def test_places_are_passes_parts_and_steps(conn: sqlite3.Connection) -> None:
+    run_id = orchestrator_runs.append_orchestrator_run(conn, run())
+    passes = (
+        (f"{TASK}:meta_plan", PassType.META_PLAN, "", ""),
+        (f"{TASK}:impl:p:s", PassType.IMPLEMENT, "p", "s"),
+        (f"{TASK}:impl:p:s:retry_1", PassType.IMPLEMENT, "p", "s"),
+    )
+    for order, (pass_id, kind, part, step) in enumerate(passes):
+        row_id = task_runs.append_task_run(conn, task_run(pass_id))
+        row = orchestrator_runs.PassRow(
+            orchestrator_run_id=run_id, task_run_id=row_id, pass_type=kind, part_id=part, step_id=step,
+            sequence_order=order, timestamp=NOW,
+        )  # fmt: skip
+        orchestrator_runs.append_pass(conn, row)
+    assert completion_names.name_places(conn, TASK) == (
+        ("meta_plan", "meta plan"),
+        ("p", "a part"),
+        ("p/s", "a step"),
+    )
+
+
+def test_adapters_are_named_the_newest_first(conn: sqlite3.Connection) -> None:
+    training.append_training_plan(conn, sample(training.TrainingPlanRow))
+    training.append_dataset(conn, sample(training.DatasetRow))
+    for tag in ("m:1", "m:2"):
+        training.append_adapter(conn, sample(training.AdapterRow, model_tag=tag))
+    training.set_deployed(conn, 1, deployed=True)
+    assert completion_names.name_adapters(conn) == (
+        ("m:2", "scope_judgment"),
+        ("m:1", "scope_judgment, deployed"),
+    )

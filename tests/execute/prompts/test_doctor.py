@@ -1,0 +1,53 @@
+from dataclasses import replace
+
+import pytest
+from inline_snapshot import snapshot
+
+from clean_room_agent.execute.prompts.doctor import DOCTOR, DoctorInputs
+from clean_room_agent.llm.answers import BadAnswer
+
+
+def test_the_doctor_sees_what_became_of_each_attempt_and_the_newest_edits() -> None:
+    inputs = DoctorInputs(
+        task="add() subtracts.",
+        step="Change the sign.",
+        targets=("modify src/calc.py",),
+        attempts=("refused: NO_MATCH", "tests failed: AssertionError: 0 != 3"),
+        edits='<edit file="src/calc.py">',
+    )
+    text = DOCTOR.render(inputs)
+    assert text[text.index("## Task") :] == snapshot("""\
+## Task
+add() subtracts.
+
+## The step
+Change the sign.
+Files: modify src/calc.py
+
+## Attempts
+- refused: NO_MATCH
+- tests failed: AssertionError: 0 != 3
+
+## The newest attempt's edits
+<edit file="src/calc.py">
+
+Why does the step fail, and what is to be done? Answer with the JSON object.\
+""")
+    assert "newest attempt" not in DOCTOR.render(replace(inputs, edits=""))
+
+
+@pytest.mark.parametrize(
+    ("confidence", "read"), [("80", 80), ("0.8", 80), ("1.0", 100)], ids=["percent", "share", "whole share"]
+)
+def test_a_diagnosis_says_how_sure_it_is_in_percent_or_as_a_share(confidence: str, read: int) -> None:
+    text = DOCTOR.example.replace('"confidence": 80', f'"confidence": {confidence}')
+    answer = DOCTOR.parse(text)
+    assert not isinstance(answer, BadAnswer)
+    assert (answer.confidence, answer.decision) == (read, "retry_with_fix")
+
+
+@pytest.mark.parametrize("confidence", ["-1e999", "1e999", "-0.5"])
+def test_a_confidence_that_is_no_share_is_a_fault_of_the_answer(confidence: str) -> None:
+    answer = DOCTOR.parse(DOCTOR.example.replace('"confidence": 80', f'"confidence": {confidence}'))
+    assert isinstance(answer, BadAnswer)
+    assert answer.kind == "schema"

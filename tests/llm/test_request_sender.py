@@ -1,0 +1,103 @@
+"""The way of a question to the server, over real connections and by a script."""
+
+import pytest
+from testing.client.memory_sink import MemorySink
+from testing.client.model_client import (
+    SHOUT,
+    Note,
+    Waits,
+    judge_numbers,
+    model_client,
+    models_config,
+)
+from testing.client.scripted_transport import ScriptedTransport
+from testing.servers.ollama_script import Answer, busy
+from testing.servers.ollama_server import OllamaServer
+
+from clean_room_agent.errors import (
+    ServerBusy,
+    WindowExceeded,
+)
+from clean_room_agent.llm.call_events import CallEvent, CallFinished
+from clean_room_agent.llm.transport import RawAnswer
+from clean_room_agent.llm.transports.ollama import connect
+
+SKY = Note(text="sky")
+
+
+@pytest.mark.parametrize(
+    ("first", "finish"),
+    [
+        (busy(), "error:ServerBusy"),
+        (Answer(close="before_headers"), "error:ServerUnreachable"),
+        (Answer(close="before_token"), "error:ServerUnreachable"),
+    ],
+)
+def test_what_is_safe_to_repeat_is_repeated_with_growing_waits(first: Answer, finish: str) -> None:
+    sink, waits = MemorySink(), Waits()
+    with OllamaServer([first, first, "hello"]) as server:
+        config = models_config(server.base_url, retries=2)
+        client = model_client(connect(config), sink, config=config, waits=waits)
+        reply = client.ask(SHOUT, SKY, pass_id="t:p")
+    assert (reply.value, reply.attempts) == ("HELLO", 3)
+    assert waits.seconds == [0.5, 1.0]
+    assert [(call.site.attempt, call.ending.finish) for call in sink.asked()] == [
+        (0, finish),
+        (1, finish),
+        (2, "stop"),
+    ]
+
+
+def test_retries_end() -> None:
+    waits = Waits()
+    with OllamaServer(lambda _: busy()) as server:
+        config = models_config(server.base_url, retries=2)
+        with pytest.raises(ServerBusy):
+            model_client(connect(config), MemorySink(), config=config, waits=waits).ask(
+                SHOUT, SKY, pass_id="t:p"
+            )
+        assert len(server.calls) == 3
+    assert len(waits.seconds) == 2
+
+
+def test_no_more_requests_are_under_way_than_configured() -> None:
+    sink = MemorySink()
+    with OllamaServer(lambda _: Answer(text="yes", peers=3)) as server:
+        config = models_config(server.base_url, parallel=3)
+        client = model_client(connect(config), sink, config=config)
+        replies = judge_numbers(client, range(12))
+        assert server.peak == 3
+    assert [sink.calls[reply.call_id - 1].site.item for reply in replies] == [str(n) for n in range(12)]
+
+
+def test_attempts_are_counted_for_each_pass_prompt_and_item() -> None:
+    transport = ScriptedTransport(["x"] * 5)
+    client = model_client(transport, MemorySink())
+    for pass_id, item in [("t:p", ""), ("t:p", ""), ("t:q", ""), ("t:p", "i"), ("t:p", "")]:
+        client.ask(SHOUT, SKY, pass_id=pass_id, item=item)
+    identities = [str(request.identity) for request in transport.requests]
+    assert identities == [
+        "pass p, prompt shout, attempt 0",
+        "pass p, prompt shout, attempt 1",
+        "pass q, prompt shout, attempt 0",
+        "pass p, prompt shout, item i, attempt 0",
+        "pass p, prompt shout, attempt 2",
+    ]
+
+
+def test_a_failed_call_is_told_with_its_error() -> None:
+    told: list[CallEvent] = []
+    broken = RawAnswer(request_body="{}", error=WindowExceeded("too long"))
+    client = model_client(ScriptedTransport([broken]), MemorySink(), watch=told.append)
+    with pytest.raises(WindowExceeded):
+        client.ask(SHOUT, SKY, pass_id="t:p")
+    assert [event.ending for event in told if isinstance(event, CallFinished)] == ["too long"]
+
+
+def test_a_recorded_call_has_the_sources_of_its_prompt() -> None:
+    sink = MemorySink()
+    model_client(ScriptedTransport(["x"]), sink).ask(SHOUT, SKY, pass_id="t:p")
+    (call,) = sink.calls
+    asked = SHOUT.render(SKY)
+    assert (call.request.prompt, call.request.spans) == (asked, asked.spans)
+    assert type(call.request.prompt) is str
