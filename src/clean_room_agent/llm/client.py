@@ -170,7 +170,10 @@ class ModelClient:
         def ask_one(index: int) -> Reply[AnswerT]:
             return self.ask(prompt, inputs[index], pass_id=pass_id, stage=stage, item=items[index])
 
-        return tuple(_in_order(ask_one, len(items), workers=self._router.models.parallel))
+        workers = min(self._router.models.parallel, len(items))
+        if workers <= 1:
+            return tuple(map(ask_one, range(len(items))))
+        return tuple(_in_order(ask_one, len(items), workers=workers))
 
     def neutral(
         self, prompt: Prompt[InputsT, Choice], inputs: InputsT, *, pass_id: str, stage: str = ""
@@ -386,9 +389,7 @@ ResultT = TypeVar("ResultT")
 
 def _in_order(work: Callable[[int], ResultT], count: int, *, workers: int) -> list[ResultT]:
     """The results of `work(0..count-1)`; on the first failure in order, what has not begun is dropped."""
-    if count <= 1 or workers == 1:
-        return [work(index) for index in range(count)]
-    with ThreadPoolExecutor(max_workers=min(workers, count), thread_name_prefix="judge") as pool:
+    with ThreadPoolExecutor(max_workers=workers, thread_name_prefix="judge") as pool:
         futures: list[Future[ResultT]] = [pool.submit(work, index) for index in range(count)]
         try:
             return [future.result() for future in futures]
