@@ -8,12 +8,11 @@ from clean_room_agent.artifacts.evidence import FailingTest
 from clean_room_agent.artifacts.outcomes import AttemptOutcome
 from clean_room_agent.artifacts.verdicts import MAX_MESSAGE
 from clean_room_agent.execute.failure_signals import failure_signals, words_of
-from clean_room_agent.orchestrator.testing.failure_reports import describe
+from clean_room_agent.orchestrator.testing.failure_reports import SourceTree, describe
 from clean_room_agent.orchestrator.testing.guard_watch import clear, guard_folder
 from clean_room_agent.orchestrator.testing.readers.junit import read_report
 from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
 from clean_room_agent.orchestrator.testing.results import Failure
-from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 
 RECORDED = Path(__file__).parents[1] / "assets" / "runner_reports"
 FAILED, REFUSED = AttemptOutcome.TESTS_FAILED, AttemptOutcome.REFUSED

@@ -11,16 +11,20 @@ from clean_room_agent.orchestrator.events import RunFinished
 from clean_room_agent.orchestrator.full_tests import note_tests, unstable_tests
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.testing.command_files import scripts_of
 from clean_room_agent.orchestrator.testing.gate import (
     FinalVerdict,
     judge_final,
     judge_restored,
     newly_failing,
 )
+from clean_room_agent.orchestrator.testing.result_changes import (
+    Touched,
+    restored_changes,
+    tampering,
+    touched_files,
+)
 from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.tamper_detection import tampering
-from clean_room_agent.orchestrator.testing.test_file_changes import Touched, restored_changes, touched_files
+from clean_room_agent.orchestrator.testing.test_commands import scripts_of
 
 LANDED = frozenset({RunStatus.COMPLETE, RunStatus.PARTIAL, RunStatus.NEEDS_HUMAN})
 """How a run ended whose accepted steps stand as a branch."""

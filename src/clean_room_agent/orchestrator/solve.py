@@ -18,7 +18,7 @@ from clean_room_agent.orchestrator.steps.attempt import StepJob
 from clean_room_agent.orchestrator.steps.rounds import has_attempt
 from clean_room_agent.orchestrator.steps.step import StepEnd, run_step
 from clean_room_agent.orchestrator.task import PlanGiven
-from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.orchestrator.testing.results import evidence_of
 
 
 def solve(run: Run, given: PlanGiven) -> Solved:

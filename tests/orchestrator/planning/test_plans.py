@@ -12,7 +12,7 @@ from clean_room_agent.errors import WindowExceeded
 from clean_room_agent.llm.transport import ChatRequest
 from clean_room_agent.orchestrator.events import PassFinished
 from clean_room_agent.orchestrator.planning.plans import FailedPlan, plan_part, plan_parts
-from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.orchestrator.testing.results import evidence_of
 
 FILES = {"a.py": "a = 0\n", "b.py": "b = 0\n", "tests/test_a.py": "import a\n"}
 PART = part("p1", "a.py", "b.py")

@@ -9,9 +9,9 @@ from testing.patience import PATIENCE
 from tests.orchestrator.testing.tiny_project import PYTEST, Runner, Write
 
 from clean_room_agent.orchestrator.testing import environment
-from clean_room_agent.orchestrator.testing.command_files import runs_node_tests
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
+from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests
 
 
 @pytest.fixture

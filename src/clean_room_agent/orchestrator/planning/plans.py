@@ -35,7 +35,7 @@ from clean_room_agent.orchestrator.context import CONTEXT, fits
 from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.run_recorder import PassEnd, PassHeader
-from clean_room_agent.orchestrator.testing.command_files import scripts_of
+from clean_room_agent.orchestrator.testing.test_commands import scripts_of
 
 LOOKING = "looking for what it needs"
 NOTHING_IN_SCOPE = "nothing is in scope that one step could change: name the files in the task, or give a plan with --plan FILE"

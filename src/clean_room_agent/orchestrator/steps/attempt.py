@@ -36,10 +36,9 @@ from clean_room_agent.orchestrator.steps.missing_context import (
     unshown_targets,
 )
 from clean_room_agent.orchestrator.steps.scaffold import NO_SCAFFOLD, Scaffold, without_rewritten
-from clean_room_agent.orchestrator.testing.command_files import scripts_of
-from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
+from clean_room_agent.orchestrator.testing.test_commands import scripts_of
 
 VARIED_TEMPERATURE = 0.7
 VARIED_TOP_K = 40

@@ -16,10 +16,9 @@ from clean_room_agent.orchestrator.steps.missing_context import (
     unshown_targets,
 )
 from clean_room_agent.orchestrator.testing.comparison import left_undone, undone_in_words, what_tests_showed
-from clean_room_agent.orchestrator.testing.evidence import evidence_of
 from clean_room_agent.orchestrator.testing.gate import StepVerdict, judge_step
-from clean_room_agent.orchestrator.testing.results import TestRun
-from clean_room_agent.orchestrator.testing.usable_run import says_nothing
+from clean_room_agent.orchestrator.testing.results import TestRun, evidence_of
+from clean_room_agent.orchestrator.testing.run_validity import says_nothing
 
 
 def judge(run: Run, job: StepJob, package: ContextPackage, attempt: Attempt, tests: TestRun) -> Attempt:

@@ -24,7 +24,7 @@ from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import Attempt, StepJob, edited, instruction_with_diff
 from clean_room_agent.orchestrator.steps.scaffold import Scaffold
-from clean_room_agent.orchestrator.testing.import_check import import_command, import_fault
+from clean_room_agent.orchestrator.testing.test_commands import import_command, import_fault
 
 JOURNAL_NAME = "scaffold"
 ASKED = 2

@@ -18,7 +18,7 @@ from clean_room_agent.orchestrator.events import PassProgress
 from clean_room_agent.orchestrator.recovery.rules import Action
 from clean_room_agent.orchestrator.run import Run
 from clean_room_agent.orchestrator.steps.attempt import StepJob, instruction_for
-from clean_room_agent.orchestrator.testing.evidence import evidence_of
+from clean_room_agent.orchestrator.testing.results import evidence_of
 
 
 def request_for(run: Run, job: StepJob, pass_id: str) -> ContextRequest:

@@ -1,17 +1,116 @@
-"""A failure's report reduced to what says why and where: error lines, and frames in files of the tree."""
+"""A failure's report reduced to what says why and where: error lines, values, and frames with their source in the tree."""
 
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from clean_room_agent import safe_open
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
 from clean_room_agent.orchestrator.testing.compared_values import cut_pair, label, values_in
-from clean_room_agent.orchestrator.testing.failure_wording import telling
 from clean_room_agent.orchestrator.testing.normalise import normalise, normalise_name
 from clean_room_agent.orchestrator.testing.results import Failure
-from clean_room_agent.orchestrator.testing.source_tree import SourceTree
+from clean_room_agent.syntax import MAX_PARSED_BYTES, statement_spans
+
+MAX_STATEMENT_LINES = 12
+"""A longer statement is shown as its one line."""
+MAX_STATEMENT = 1_000
+MAX_FILES = 8
+"""Kept at a time: failures come in the order of their files."""
+
+
+class SourceTree:
+    """Reads files below one folder, without following links."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._read: dict[str, tuple[list[str], Mapping[int, tuple[int, int]]]] = {}
+
+    def exists(self, path: str) -> bool:
+        """Whether a regular file stands at the relative path."""
+        return safe_open.is_file(self._root, path)
+
+    def statement(self, path: str, line: int) -> str:
+        """The statement at a 1-based line, stripped, or that line alone; "" where there is none."""
+        lines, spans = self._file(path)
+        if not 0 < line <= len(lines):
+            return ""
+        first, last = spans.get(line, (line, line))
+        if last - first >= MAX_STATEMENT_LINES or last > len(lines):
+            first = last = line
+        text = lines[first - 1].lstrip() if first == last else "\n".join(lines[first - 1 : last])
+        return textwrap.dedent(text).strip()[:MAX_STATEMENT]
+
+    def statement_lines(self, path: str, line: int) -> tuple[int, int]:
+        """First and last line of the statement at a 1-based line; that line alone where there is none."""
+        return self._file(path)[1].get(line, (line, line))
+
+    def _file(self, path: str) -> tuple[list[str], Mapping[int, tuple[int, int]]]:
+        if path not in self._read:
+            try:
+                data = safe_open.read_bytes(self._root, path, max_bytes=MAX_PARSED_BYTES + 1)
+            except OSError:
+                data = b""
+            if len(self._read) >= MAX_FILES:
+                self._read.clear()
+            lines = data.decode("utf-8", "replace").replace("\r\n", "\n").split("\n")
+            self._read[path] = (lines, statement_spans(data, path))
+        return self._read[path]
+
+
+HINT = re.compile(
+    r"\s*(?:Use -v+ to (?:get|show)\b.*|Omitting \d+ identical items\b.*|Skipping \d+ identical .*|Full diff:"
+    r"|\.\.\.Full output truncated.*|Diff is \d+ characters long\..*|Number of calls: .*|…|\.\.\."
+    r"|\?[ \t][-+^ \t]*|\^[~^]*)"
+)
+"""Lines that speak of the runner's options or point at the line above."""
+COMMENT = re.compile(r" // (?:Object\.is equality|deep equality|indexOf|[a-zA-Z ]{1,40})\Z")
+"""What jest and vitest say of a matcher."""
+CODE = re.compile(r"\bAssertionError \[ERR_ASSERTION\]")
+DIFF_HEAD = re.compile(
+    r"Full diff:|[-+] (?:Expected|Snapshot|Received)\b.*|\+ actual - expected.*|\+ expected - actual"
+)
+"""From here on, nothing but a diff follows."""
+LABELLED = re.compile(
+    r"(?:Expected|Received|Actual|Regex|Input)\b[^:]{0,40}:.*|Received function did not throw"
+)
+ABBREVIATED = re.compile(r"\.\.\.|…|\[\d+ chars\]|\bArray\(\d+\)")
+ASSERTED = re.compile(r"(?:(?P<error>\w*Error): )?(?P<words>assert .*|expected .*|.* != .*|.*\bdiffer: .*)")
+"""The line that compares."""
+WHERE = re.compile(r"\s*\+\s+(?:where|and)\b")
+"""How pytest explains a call that was compared."""
+SAID = re.compile(r".* : (?P<said>.+)")
+"""The test's own words, which unittest puts behind its diff."""
+
+
+def telling(lines: Sequence[str], *, values_known: bool) -> list[str]:
+    """Those of the lines that say what went wrong; with `values_known`, without what shows the values once more."""
+    found: list[str] = []
+    compared = False
+    for line in lines:
+        plain = CODE.sub("AssertionError", COMMENT.sub("", line.rstrip()))
+        if values_known and DIFF_HEAD.fullmatch(plain.strip()):
+            break
+        if not plain or HINT.fullmatch(plain):
+            continue
+        if values_known and (LABELLED.fullmatch(plain.strip()) or (compared and not WHERE.match(plain))):
+            continue
+        asserted = ASSERTED.fullmatch(plain) if values_known else None
+        if asserted:
+            compared = True
+            plain = (asserted["error"] or "") if ABBREVIATED.search(plain) else plain
+        if plain:
+            found.append(plain)
+    said = SAID.fullmatch(lines[-1]) if compared and len(lines) > 1 else None
+    found += [said["said"]] if said else []
+    return found or [_shortest(line) for line in lines if line.strip()][:1]
+
+
+def _shortest(line: str) -> str:
+    """What is left of a line that shows abbreviated values, or heads what is shown elsewhere."""
+    return "AssertionError" if ABBREVIATED.search(line) else line.strip().removesuffix(":")
+
 
 MAX_LINES = 8
 """Of one failure's message; the first are kept."""

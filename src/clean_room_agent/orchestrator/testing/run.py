@@ -9,6 +9,7 @@ from clean_room_agent import proc
 from clean_room_agent.orchestrator.testing.failure_reports import (
     MAX_DESCRIBED,
     MAX_EXPLAINED,
+    SourceTree,
     describe,
     frames_of,
     locate,
@@ -29,7 +30,6 @@ from clean_room_agent.orchestrator.testing.readers.python_record import with_rec
 from clean_room_agent.orchestrator.testing.readers.script_report import read_script_reports
 from clean_room_agent.orchestrator.testing.readers.unittest_output import read_unittest
 from clean_room_agent.orchestrator.testing.results import EXCERPT_BOUND, RED, Failure, Reading, TestRun, merge
-from clean_room_agent.orchestrator.testing.source_tree import SourceTree
 from clean_room_agent.output_capture import marked
 from clean_room_agent.safe_open import is_file
 from clean_room_agent.sandbox.bubblewrap import Sandbox

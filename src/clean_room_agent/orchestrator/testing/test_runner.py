@@ -1,5 +1,6 @@
 """Runs the repository's own commands in a worktree, and tells whoever watches how the tests went."""
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,17 +8,39 @@ from pathlib import Path
 from clean_room_agent import proc, safe_open
 from clean_room_agent.git.worktree import Worktree, reset_worktree
 from clean_room_agent.orchestrator.events import Observer, TestsFinished, TestsProgress, TestsStarted
-from clean_room_agent.orchestrator.testing.command_files import runs_node_tests
 from clean_room_agent.orchestrator.testing.config import TestingConfig
 from clean_room_agent.orchestrator.testing.environment import test_environment
 from clean_room_agent.orchestrator.testing.ignored_folders import Copies, copy_included
 from clean_room_agent.orchestrator.testing.normalise import normalise
-from clean_room_agent.orchestrator.testing.progress import PercentReader
 from clean_room_agent.orchestrator.testing.results import TestRun
 from clean_room_agent.orchestrator.testing.run import run_tests
-from clean_room_agent.orchestrator.testing.unstable_tests import rerun_command
+from clean_room_agent.orchestrator.testing.run_validity import rerun_command
+from clean_room_agent.orchestrator.testing.test_commands import runs_node_tests
 from clean_room_agent.output_capture import marked
 from clean_room_agent.sandbox.bubblewrap import Sandbox
+
+SAID = re.compile(rb"\[ {0,2}(\d{1,3})%\]")
+LONGEST = 6
+"""Bytes of what `SAID` finds."""
+
+
+class PercentReader:
+    """Reads a runner's output as it comes, and tells each percentage once."""
+
+    def __init__(self, tell: Callable[[int], None]) -> None:
+        self._tell = tell
+        self._told = -1
+        self._rest = b""
+
+    def feed(self, data: bytes) -> None:
+        """Read on; only the newest figure in `data` is told, and none that is not above what was told before."""
+        data = self._rest + data
+        self._rest = data[-(LONGEST - 1) :]
+        figures = SAID.findall(data)
+        if figures and self._told < int(figures[-1]) <= 100:
+            self._told = int(figures[-1])
+            self._tell(self._told)
+
 
 MAX_PACKAGE = 1_000_000
 """Bytes looked at of package.json."""

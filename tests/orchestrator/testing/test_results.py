@@ -1,7 +1,12 @@
 from clean_room_agent.artifacts.evidence import FailingTest, StackFrame
-from clean_room_agent.orchestrator.testing.evidence import MAX_FRAMES, MAX_MESSAGES, MAX_TESTS, evidence_of
 from clean_room_agent.orchestrator.testing.failure_reports import MAX_LINES, error_lines, frames_of
-from clean_room_agent.orchestrator.testing.results import TestRun
+from clean_room_agent.orchestrator.testing.results import (
+    MAX_FRAMES,
+    MAX_MESSAGES,
+    MAX_TESTS,
+    TestRun,
+    evidence_of,
+)
 
 CHAINED = """Traceback (most recent call last):
   File "src/a.py", line 3, in outer

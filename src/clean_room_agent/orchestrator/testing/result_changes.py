@@ -1,8 +1,12 @@
-"""The files of a result that decide whether tests pass, and which of them the user's own versions replace to judge it."""
+"""What a result changes that decides whether its tests pass: their files, configuration, and what they judge by.
+
+Some of it the user's own versions replace to judge the result once more; code that replaces what JavaScript's tests judge by
+is read from the diff, since no report of theirs would show it.
+"""
 
 import posixpath
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -97,3 +101,38 @@ def _text(tree: Tree, path: str) -> str:
     if data is None:
         return "{}" if path.endswith(".json") else ""
     return data.decode("utf-8", "replace")
+
+
+SCRIPT = re.compile(r"\.(?:[cm]?[jt]sx?|vue|svelte)\Z")
+JUDGES = (
+    r"(?:expect|assert|it|test|describe|suite|specify|beforeEach|afterEach|before|after|beforeAll|afterAll)"
+)
+ASSIGNED = r"\s*(?:\?\?|\|\||&&)?=(?![=>])"
+TAMPERING = re.compile(
+    rf"(?:\b(?:globalThis|global|window|self)(?:\.|\[['\"`]){JUDGES}\b['\"`]?\]?(?:\.\w+)*{ASSIGNED}"
+    rf"|\bObject\.(?:defineProperty|assign)\(\s*(?:globalThis|global|window|self)\b[^)]*\b(?:expect|assert)\b"
+    rf"|\brequire\(['\"`](?:node:)?(?:assert|test|chai|vitest|@jest/globals|expect)(?:/\w+)?['\"`]\)(?:\.\w+)+{ASSIGNED}"
+    rf"|\b(?:assert|expect)\.(?!extend\b)\w+(?:\.\w+)*{ASSIGNED}"
+    rf"|\bprocess\.(?:exit|reallyExit){ASSIGNED})"
+)
+
+
+def tampering(diff: str) -> tuple[str, ...]:
+    """`path: line` for each line that the unified `diff` adds, outside of tests, and that replaces a judge; in order."""
+    return tuple(
+        f"{path}: {line.strip()}"
+        for path, line in _added(diff.split("\n"))
+        if SCRIPT.search(path)
+        and not is_test_path(path)
+        and not is_test_configuration(path)
+        and TAMPERING.search(line)
+    )
+
+
+def _added(lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+    path = ""
+    for line in lines:
+        if line.startswith("+++ "):
+            path = line.removeprefix("+++ ").removeprefix("b/").rstrip("\t")
+        elif line.startswith("+"):
+            yield path, line[1:]

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from clean_room_agent import proc
-from clean_room_agent.orchestrator.testing.import_check import (
+from clean_room_agent.orchestrator.testing.test_commands import (
     ANY_PYTHON,
     import_command,
     import_fault,

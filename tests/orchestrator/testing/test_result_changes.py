@@ -1,6 +1,6 @@
 import pytest
 
-from clean_room_agent.orchestrator.testing.tamper_detection import tampering
+from clean_room_agent.orchestrator.testing.result_changes import tampering
 
 
 def diff(path: str, line: str) -> str:
