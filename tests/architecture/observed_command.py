@@ -1,8 +1,9 @@
 """A program for tests: runs `cra` with the given arguments and writes down who opened databases and connections.
 
 Usage: observed_command.py REPORT ARGUMENT...
-REPORT becomes a JSON list of `{"event", "target", "thread", "stack"}`; a stack is a list of `module:function` of this
-package alone, outermost first. An audit hook cannot be taken away again, so it lives in a process of its own.
+REPORT becomes JSON: `opened`, a list of `{"event", "target", "thread", "stack"}`, where a stack is a list of `module:function`
+of this package alone, outermost first; and `imported`, the package's modules that the command imported. An audit hook cannot be
+taken away again, so it lives in a process of its own.
 """
 
 import contextlib
@@ -50,7 +51,8 @@ def written_down(report: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        report.write_text(json.dumps(seen), encoding="utf-8")
+        imported = sorted(name for name in sys.modules if name.startswith(f"{PACKAGE}."))
+        report.write_text(json.dumps({"opened": seen, "imported": imported}), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -38,6 +38,8 @@ class Watched:
     returncode: int
     stderr: str
     opened: tuple[Opened, ...]
+    imported: tuple[str, ...]
+    """The package's modules that its process imported."""
 
     def databases(self) -> tuple[Opened, ...]:
         return tuple(entry for entry in self.opened if entry.event == "sqlite3.connect")
@@ -60,6 +62,11 @@ def watch(project: Project, args: Sequence[str]) -> Watched:
         timeout=PATIENCE,
         check=False,
     )
-    entries = json.loads(report.read_text(encoding="utf-8"))
-    opened = tuple(Opened(**{**entry, "stack": tuple(entry["stack"])}) for entry in entries)
-    return Watched(returncode=done.returncode, stderr=done.stderr.decode(), opened=opened)
+    seen = json.loads(report.read_text(encoding="utf-8"))
+    opened = tuple(Opened(**{**entry, "stack": tuple(entry["stack"])}) for entry in seen["opened"])
+    return Watched(
+        returncode=done.returncode,
+        stderr=done.stderr.decode(),
+        opened=opened,
+        imported=tuple(seen["imported"]),
+    )
