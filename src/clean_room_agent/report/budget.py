@@ -1,39 +1,47 @@
 """What filled each window: estimated and counted tokens of every call."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from clean_room_agent.artifacts.model_calls import CallSummary
 from clean_room_agent.llm.window_probe import PROBE_NAME
 from clean_room_agent.report.trace import Chosen, PassTrace
+from clean_room_agent.report.values import FLAT
 
 FULL, TIGHT = 0.9, 0.7
 """Shares of a window from which a prompt is shown in red, in yellow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CallLine:
-    """One call and what it cost, in tokens."""
+class CallTokens:
+    """The tokens of one call, beside those that it might have."""
 
-    call_id: int
-    place: str
-    call_type: str
-    item: str
-    model: str
     estimated: int
     actual: int | None
     """As the server counted; None where it did not say."""
     answer: int | None
     answer_limit: int | None
     window: int
-    seconds: float
-    ended: str
-    """Why generation ended and how the answer was read, in a few words."""
 
     @property
     def used(self) -> int:
         """Tokens of the prompt: counted, else estimated."""
         return self.estimated if self.actual is None else self.actual
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLine:
+    """One call and what it cost."""
+
+    call_id: int
+    place: str
+    call_type: str
+    item: str
+    model: str
+    tokens: CallTokens = field(metadata=FLAT)
+    seconds: float
+    ended: str
+    """Why generation ended and how the answer was read, in a few words."""
 
 
 def call_line(call: CallSummary, entry: PassTrace) -> CallLine:
@@ -44,11 +52,13 @@ def call_line(call: CallSummary, entry: PassTrace) -> CallLine:
         call_type=call.site.call_type,
         item=call.site.item,
         model=call.model.tag,
-        estimated=call.cost.estimated_tokens,
-        actual=call.cost.prompt_tokens,
-        answer=call.cost.completion_tokens,
-        answer_limit=call.limits.answer,
-        window=call.limits.window or entry.row.context_window,
+        tokens=CallTokens(
+            estimated=call.cost.estimated_tokens,
+            actual=call.cost.prompt_tokens,
+            answer=call.cost.completion_tokens,
+            answer_limit=call.limits.answer,
+            window=call.limits.window or entry.row.context_window,
+        ),
         seconds=call.cost.latency_ms / 1000,
         ended=_ended(call),
     )
@@ -66,7 +76,7 @@ def fullest(calls: Sequence[CallSummary], window: int) -> tuple[int, int]:
     """(tokens, window) of the prompt that left least of its window free; probes, which must not fit, do not count."""
     best = (0, 0)
     for call in calls:
-        used = call.cost.estimated_tokens if call.cost.prompt_tokens is None else call.cost.prompt_tokens
+        used = call.cost.read_tokens
         mine = call.limits.window or window
         if call.site.call_type != PROBE_NAME and mine and used * max(best[1], 1) >= best[0] * mine:
             best = (used, mine)

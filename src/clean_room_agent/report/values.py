@@ -1,14 +1,22 @@
 """Values of any shape: as JSON can say them, and with each text in them changed."""
 
 import dataclasses
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
+
+FLAT: Mapping[str, bool] = {"flat": True}
+"""The metadata of a field that is a part of its dataclass: in JSON the part's own fields stand beside the others."""
 
 
 def plain(value: object) -> Any:
     """`value` as what JSON can say."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        said: dict[str, Any] = {}
+        for field in dataclasses.fields(value):
+            inner = plain(getattr(value, field.name))
+            said |= inner if field.metadata.get("flat") else {field.name: inner}
+        return said
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -1,9 +1,7 @@
 """What filled each call's window: rules, task, code and the rest, room for the answer, and what stayed free."""
 
-import dataclasses
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from rich.console import Group
 from rich.text import Text
@@ -13,29 +11,41 @@ from clean_room_agent.artifacts.prompt_sources import PromptSource
 from clean_room_agent.db.raw.calls import get_call
 from clean_room_agent.db.rows import Connection
 from clean_room_agent.llm.token_estimator import FittedEstimator, InitialEstimator, TokenEstimator
-from clean_room_agent.report.budget import FULL, TIGHT, CallLine, budget
+from clean_room_agent.report.budget import FULL, TIGHT, CallLine, CallTokens, budget
 from clean_room_agent.report.figure_table import FigureTable
 from clean_room_agent.report.prompt_lines import BEFORE_SPANS, CODE, prompt_lines
 from clean_room_agent.report.trace import Chosen
+from clean_room_agent.report.values import FLAT
 
 OWN = frozenset({PromptSource.RULES, PromptSource.EXAMPLE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowAccount(CallLine):
+class PromptShares:
+    """What the estimate of a prompt is made of; None of a call that was recorded before it was kept what its lines are."""
+
+    rules: int | None = None
+    """System text and the prompt's own words; the frame that the server puts around them is in the estimate alone."""
+    task: int | None = None
+    code: int | None = None
+    """Files, outlines and candidates, with their frames."""
+    rest: int | None = None
+    """Plan, diff, evidence, earlier attempts and answers."""
+
+    @property
+    def known(self) -> int:
+        """Of them all together."""
+        return sum(share or 0 for share in (self.rules, self.task, self.code, self.rest))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowAccount:
     """One call's window, in tokens. Estimates are those that the call was sent by."""
 
+    call: CallLine = field(metadata=FLAT)
+    shares: PromptShares = field(metadata=FLAT)
     reserved: int
     """Of the pass's window, kept from code."""
-    rules: int | None
-    """System text and the prompt's own words; the frame that the server puts around them is in the estimate alone. None, as
-    the next three, of a call that was recorded before it was kept what its lines are.
-    """
-    task: int | None
-    code: int | None
-    """Files, outlines and candidates, with their frames."""
-    rest: int | None
-    """Plan, diff, evidence, earlier attempts and answers."""
     slack: int
     """The window less the estimate and the answer's limit; below 0 where the server's own count let it pass."""
 
@@ -67,15 +77,12 @@ def window_accounts(
         call = get_call(conn, line.call_id)
         assert call is not None, "a call of the trace is in the record"
         estimator = estimators.get(call.model.tag, InitialEstimator())
-        fields: dict[str, Any] = {
-            field.name: getattr(line, field.name) for field in dataclasses.fields(CallLine)
-        }
-        fields |= _shares(call, estimator)
         accounts.append(
             WindowAccount(
-                **fields,
+                call=line,
+                shares=_shares(call, estimator),
                 reserved=entries[line.call_id].row.reserved_tokens,
-                slack=line.window - line.estimated - (line.answer_limit or 0),
+                slack=line.tokens.window - line.tokens.estimated - (line.tokens.answer_limit or 0),
             )
         )
     return tuple(accounts)
@@ -88,37 +95,38 @@ def render_accounts(accounts: tuple[WindowAccount, ...]) -> Group:
     heads = ("rules", "task", "code", "rest", "estimate", "counted", "answer", "full")
     table = FigureTable(name="call", heads=heads)
     heading = ""
-    for line in accounts:
-        above = f"{line.place}, {line.window:,} tokens".removeprefix(", ")
+    for account in accounts:
+        line, tokens, shares = account.call, account.call.tokens, account.shares
+        above = f"{line.place}, {tokens.window:,} tokens".removeprefix(", ")
         if above != heading:
             table.add(Text(above, style="bold"))
             heading = above
-        share = line.used / line.window if line.window else 0.0
-        style = "red" if share >= FULL else "yellow" if share >= TIGHT else ""
-        figures = (line.rules, line.task, line.code, line.rest, line.estimated)
+        full = tokens.used / tokens.window if tokens.window else 0.0
+        style = "red" if full >= FULL else "yellow" if full >= TIGHT else ""
+        figures = (shares.rules, shares.task, shares.code, shares.rest, tokens.estimated, tokens.actual)
         table.add(
             Text(f"{line.call_id} {line.call_type}"),
             *("" if figure is None else f"{figure:,}" for figure in figures),
-            "" if line.actual is None else f"{line.actual:,}",
-            _answer(line),
-            Text(f"{share:.0%}", style=style),
+            _answer(tokens),
+            Text(f"{full:.0%}", style=style),
         )
-    ratios = [line.actual / line.estimated for line in accounts if line.actual and line.estimated]
+    counted = [account.call.tokens for account in accounts]
+    ratios = [one.actual / one.estimated for one in counted if one.actual and one.estimated]
     tail: list[Text] = []
     if ratios:
         said = f"\ncounted tokens were {min(ratios):.0%} to {max(ratios):.0%} of the estimates"
         tail.append(Text(said, style="red" if max(ratios) > 1 else "dim"))
-    if any(line.rules is None for line in accounts):
+    if any(account.shares.rules is None for account in accounts):
         tail.append(
             Text(f"\nwhat filled the windows is not known of calls that were {BEFORE_SPANS}", style="dim")
         )
     return Group(table, *tail)
 
 
-def _answer(line: WindowAccount) -> str:
+def _answer(tokens: CallTokens) -> str:
     """The answer's tokens of those that it might have."""
-    given = "" if line.answer is None else f"{line.answer:,}"
-    return given if line.answer_limit is None else f"{given}/{line.answer_limit:,}"
+    given = "" if tokens.answer is None else f"{tokens.answer:,}"
+    return given if tokens.answer_limit is None else f"{given}/{tokens.answer_limit:,}"
 
 
 def render_estimators(lines: tuple[EstimatorLine, ...]) -> Group:
@@ -132,15 +140,14 @@ def render_estimators(lines: tuple[EstimatorLine, ...]) -> Group:
     return Group(*(Text(line, style="dim") for line in said or ["how tokens were estimated is not recorded"]))
 
 
-def _shares(call: ModelCall, estimator: TokenEstimator) -> dict[str, int | None]:
-    """Tokens of the call's texts by what they are."""
+def _shares(call: ModelCall, estimator: TokenEstimator) -> PromptShares:
     texts: dict[str, list[str]] = {"rules": [call.request.system_prompt], "task": [], "code": [], "rest": []}
     lines = prompt_lines(call)
     if lines is None:
-        return dict.fromkeys(texts)
+        return PromptShares()
     for line in lines:
         texts[_share(line.kind)].append(line.text)
-    return {name: estimator.count("\n".join(parts)) for name, parts in texts.items()}
+    return PromptShares(**{name: estimator.count("\n".join(parts)) for name, parts in texts.items()})
 
 
 def _share(kind: PromptSource) -> str:

@@ -23,7 +23,8 @@ from clean_room_agent.report.call_texts import (
 )
 from clean_room_agent.report.causes import ending_on_record
 from clean_room_agent.report.decisions import render_verdicts, verdicts
-from clean_room_agent.report.inspect import pass_views, render_passes, render_run, run_view
+from clean_room_agent.report.render_run import render_passes, render_run
+from clean_room_agent.report.run_view import pass_views, run_view
 from clean_room_agent.report.test_changes import TestsTouched, render_touched, touched_on_record
 from clean_room_agent.report.trace import Chosen, RunTrace
 from clean_room_agent.report.validation import render_validations, validation_lines

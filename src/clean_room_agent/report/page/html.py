@@ -8,12 +8,12 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from clean_room_agent.report.inspect import duration
 from clean_room_agent.report.page.highlighting import coloured_lines
 from clean_room_agent.report.page.plan_graph import STATES
 from clean_room_agent.report.page.plan_layout import plan_picture
 from clean_room_agent.report.page.run_page import RunPage
 from clean_room_agent.report.page.runs_page import SAID, RunsPage
+from clean_room_agent.report.render_run import duration
 
 TEMPLATES = Path(__file__).with_name("templates")
 MARK = '<meta name="generator" content="cra report">'

@@ -12,11 +12,11 @@ from clean_room_agent.db.raw.plan_decisions import PlanDecisionRow
 from clean_room_agent.db.raw.refinements import RecoveryRow, RefinementRow
 from clean_room_agent.report.call_texts import CallTexts
 from clean_room_agent.report.causes import Ending
-from clean_room_agent.report.inspect import PassLine, RunView, pass_line, run_view
 from clean_room_agent.report.page.plan_graph import PlanGraph, plan_graph
 from clean_room_agent.report.page.shared_prefixes import Beginning, OwnText, share_beginnings
 from clean_room_agent.report.page.time_line import TimeLine, time_line
 from clean_room_agent.report.prompt_lines import framed
+from clean_room_agent.report.run_view import PassLine, RunView, pass_line, run_view
 from clean_room_agent.report.test_changes import TestsTouched, touched_on_record
 from clean_room_agent.report.trace import Chosen, PassTrace, RunTrace, context_passes
 from clean_room_agent.report.validation import ValidationLine, validation_lines
@@ -150,7 +150,7 @@ def run_page(sources: RunSources, safe: Callable[[str], str]) -> RunPage:
     prompts = {text.call_id: safe(text.prompt) for text in sources.texts}
     beginnings, own = share_beginnings(prompts)
     systems = tuple(dict.fromkeys(text.system_prompt for text in sources.texts))
-    accounts = {account.call_id: account for account in sources.accounts}
+    accounts = {account.call.call_id: account for account in sources.accounts}
     calls = {
         text.call_id: CallPage(
             account=accounts[text.call_id],
@@ -242,7 +242,7 @@ def _items(
                 kind=span.source.value,
                 first=span.number or 0,
                 last=span.from_line(span.last).number or 0,
-                tokens=round(account.used * letters / max(len(prompt), 1)),
+                tokens=round(account.call.tokens.used * letters / max(len(prompt), 1)),
                 reason=reasons.get(name) or reasons.get(span.path, ""),
             )
         )

@@ -2,20 +2,13 @@
 
 from rich.console import Console
 
-from clean_room_agent.report.inspect import RunView, render_run
+from clean_room_agent.report.render_run import render_run
+from clean_room_agent.report.run_view import RunHead, RunView
 
 
 def shown(*notes: tuple[str, str]) -> str:
     view = RunView(
-        task_id="1234abcd",
-        command="solve",
-        status="failed",
-        reason="",
-        task="Fix it.",
-        passes=(),
-        calls=0,
-        tokens=0,
-        notes=notes,
+        head=RunHead(task_id="1234abcd", command="solve", status="failed", task="Fix it."), notes=notes
     )
     console = Console(width=100)
     with console.capture() as told:

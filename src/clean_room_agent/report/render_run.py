@@ -1,0 +1,213 @@
+"""A run, a pass or its calls at a glance, as a person reads them in a terminal, and what to type to look deeper."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from clean_room_agent.artifacts.event_kinds import EventKind
+from clean_room_agent.artifacts.ids import short_id
+from clean_room_agent.report.budget import CallLine
+from clean_room_agent.report.causes import ending_lines
+from clean_room_agent.report.run_view import (
+    PassLine,
+    PassView,
+    RunView,
+    _counted,
+)
+from clean_room_agent.report.runs import short_names, unwrapped
+
+COLOURS = {"complete": "green", "partial": "yellow", "failed": "red"}
+
+
+MAX_PATHS = 5
+
+
+WORDS: Mapping[str, str] = {EventKind.RESTORED_SKIPPED: "tests as before the run, not run once more"}
+
+
+UNTOLD = frozenset(
+    {
+        EventKind.NOTE,
+        EventKind.RESUMED_WITH,
+        EventKind.DESCRIBED_BY,
+        EventKind.CONTEXT_OF,
+        EventKind.NOT_CHOSEN,
+    }
+)
+"""Kinds of events that are not shown: they were said, stand elsewhere, or are too long."""
+
+
+def render_run(view: RunView, short: Callable[[str], str]) -> Group:
+    """The run for a person, and how to look deeper; `short` makes an address within the run into one to type."""
+    run = short_id(view.head.task_id)
+    head = Text.assemble(
+        f"{run}  {view.head.command}  ", (view.head.status, COLOURS.get(view.head.status, "yellow"))
+    )
+    if view.head.reason:
+        head.append(f": {view.head.reason}")
+    parts: list[RenderableType] = [
+        head,
+        *ending_lines(view.ending),
+        Text(""),
+        *(Text(f"  {line}".rstrip()) for line in unwrapped(view.head.task)),
+    ]
+    if view.head.task:
+        parts.append(Text(""))
+    for name, value in _facts(view):
+        parts.append(Text.assemble((f"  {name:<9}", "dim"), value))
+    parts += [Text(""), _pass_table(view.passes)]
+    parts += [Text(f"  {note}", style="dim") for note in _noted(view.notes)]
+    parts += [Text(""), *_hints(_deeper(view, short))]
+    return Group(*parts)
+
+
+def _noted(notes: tuple[tuple[str, str], ...]) -> tuple[str, ...]:
+    """Each note once; what is wrong with a plan is not said again at its end."""
+    told = [(WORDS.get(kind, kind.replace("_", " ")), detail) for kind, detail in notes if kind not in UNTOLD]
+    refused = {detail for _, detail in told}
+    return tuple(
+        dict.fromkeys(f"{kind}: {detail}" for kind, detail in told if f"refused: {detail}" not in refused)
+    )
+
+
+def render_passes(views: tuple[PassView, ...], short: Callable[[str], str]) -> Group:
+    """Passes with their calls, for a person."""
+    parts: list[RenderableType] = []
+    for view in views:
+        line = view.line
+        parts.append(
+            Text.assemble(_mark(line.success), (line.place or line.pass_type, "bold"), f"  {line.detail}")
+        )
+        parts.append(Text(f"  {line.pass_type} by {view.model or 'no model'}, {_cost(line)}", style="dim"))
+        parts += [Text(f"  shown: {text}") for text in view.included]
+        parts += [Text(f"  {text}") for text in (*view.attempts, *view.tests, *view.followed) if text]
+        if view.calls:
+            parts.append(_call_table(view.calls))
+        parts.append(Text(""))
+    place = views[0].line.place if len(views) == 1 else ""
+    parts += _hints(
+        [
+            (f"{short(place)} --prompt", "what the model read; --response what it answered"),
+            (f"{short(place)} --decisions", "what was let in and kept out, and why"),
+        ]
+    )
+    return Group(*parts)
+
+
+def _facts(view: RunView) -> list[tuple[str, str]]:
+    took = "" if view.head.seconds is None else f", took {duration(view.head.seconds)}"
+    facts = [("began", f"{view.head.began[:19].replace('T', ' ')} UTC{took}")] if view.head.began else []
+    if view.commits.snapshot_commit:
+        extra = f"with {len(view.commits.uncommitted)} uncommitted: {_paths(view.commits.uncommitted)}"
+        facts.append(
+            (
+                "snapshot",
+                f"{view.commits.snapshot_commit[:10]}, {extra if view.commits.uncommitted else 'nothing uncommitted'}",
+            )
+        )
+    if view.commits.generated:
+        facts.append(
+            ("left out", f"made by tools: {_paths(tuple(folder.path for folder in view.commits.generated))}")
+        )
+    if view.commits.branch:
+        facts.append(("branch", f"{view.commits.branch} at {view.commits.result_commit[:10]}"))
+    if view.outcome.parts[1]:
+        if view.head.command == "plan":
+            facts.append(
+                (
+                    "planned",
+                    f"{_counted(view.outcome.parts[1], 'part')}, {_counted(view.outcome.steps[1], 'step')}",
+                )
+            )
+        else:
+            done = f"{view.outcome.parts[0]} of {view.outcome.parts[1]} parts, {view.outcome.steps[0]} of {view.outcome.steps[1]} steps"
+            facts.append(("done", done))
+    if view.outcome.tests_before:
+        facts.append(("tests", f"{view.outcome.tests_before} -> {view.outcome.tests_after or 'not run'}"))
+    cached = (
+        "" if view.cost.cached is None else f", {view.cost.cached:.0%} of the prompts' in the server's cache"
+    )
+    facts.append(("cost", f"{view.cost.calls} calls, {view.cost.tokens:,} tokens{cached}"))
+    return facts
+
+
+def _deeper(view: RunView, short: Callable[[str], str]) -> list[tuple[str, str]]:
+    place = next((line.place for line in reversed(view.passes) if "/" in line.place), "")
+    rows = [(short(place), "one pass: context, calls, tests")] if place else []
+    rows += [
+        (f"{short('')} --why PATH[:LINE]", "why it was shown, or who wrote it"),
+        (f"{short('')} --decisions", "every candidate: in or out, and why"),
+    ]
+    if view.cost.calls:
+        rows.append((f"{short(place)} --prompt", "what the model read; --response"))
+        rows.append((f"{short('')} --budget", "what filled each window"))
+    if view.commits.snapshot_commit and view.head.command != "plan":
+        rows.append((f"{short('')} --diff", "what changed (--tests: test runs)"))
+    return rows
+
+
+def _hints(rows: Sequence[tuple[str, str]]) -> list[Text]:
+    """Commands, and below one another what each shows."""
+    width = max(len(command) for command, _ in rows)
+    return [Text.assemble("  ", (f"{command:<{width}}", "bold"), f"  {what}") for command, what in rows]
+
+
+def _pass_table(lines: tuple[PassLine, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("  pass", overflow="fold")
+    for name in ("calls", "tokens", "s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("outcome", overflow="fold")
+    for line in lines:
+        seconds = "" if line.seconds is None else f"{line.seconds:.1f}"
+        detail = short_names(line.detail) or ("" if line.success is not None else "under way, or broken off")
+        title = Text.assemble(_mark(line.success), line.place or line.pass_type)
+        table.add_row(title, str(line.calls), f"{line.tokens:,}", seconds, Text(detail))
+    return table
+
+
+def _call_table(calls: tuple[CallLine, ...]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
+    table.add_column("  call", no_wrap=True)
+    table.add_column("prompt", overflow="fold")
+    for name in ("tokens", "answer", "s"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("how it ended", overflow="fold")
+    for call in calls:
+        name = f"{call.call_type} {call.item}" if call.item and call.item != call.model else call.call_type
+        answer = "" if call.tokens.answer is None else f"{call.tokens.answer:,}"
+        table.add_row(
+            f"  {call.call_id}",
+            Text(name),
+            f"{call.tokens.used:,}",
+            answer,
+            f"{call.seconds:.1f}",
+            Text(call.ended),
+        )
+    return table
+
+
+def _mark(success: bool | None) -> tuple[str, str]:
+    return ("· ", "yellow") if success is None else ("✓ ", "green") if success else ("✗ ", "red")
+
+
+def _cost(line: PassLine) -> str:
+    used, window = line.fullest
+    words = [f"{line.calls} call{'s' if line.calls != 1 else ''}", f"{line.tokens:,} tokens"]
+    if window:
+        words.append(f"fullest prompt {used:,} of {window:,}")
+    if line.seconds is not None:
+        words.append(duration(line.seconds))
+    return ", ".join(words)
+
+
+def _paths(paths: tuple[str, ...]) -> str:
+    more = len(paths) - MAX_PATHS
+    return ", ".join(paths[:MAX_PATHS]) + (f" and {more} more" if more > 0 else "")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.1f} min"

@@ -1,0 +1,238 @@
+"""A recorded run, or a part of it, at a glance: what it was, what came out, pass by pass or call by call."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from clean_room_agent.artifacts.model_calls import CallSummary
+from clean_room_agent.db.raw.attempts import ValidationRow
+from clean_room_agent.git.generated import Generated, generated_in
+from clean_room_agent.report.budget import CallLine, call_line, fullest
+from clean_room_agent.report.causes import Ending
+from clean_room_agent.report.runs import lone_command
+from clean_room_agent.report.trace import (
+    Chosen,
+    PassTrace,
+    RunTrace,
+    cached_share,
+    seconds_between,
+    tokens_of,
+)
+from clean_room_agent.report.validation import counts
+from clean_room_agent.report.values import FLAT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassLine:
+    """One pass of a run."""
+
+    place: str
+    pass_type: str
+    pass_id: str
+    success: bool | None
+    """None while it has not ended."""
+    detail: str
+    calls: int
+    tokens: int
+    fullest: tuple[int, int]
+    """(tokens, window) of its fullest prompt; (0, 0) where there was none."""
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHead:
+    """What was asked for, and how it ended."""
+
+    task_id: str
+    command: str
+    status: str
+    reason: str = ""
+    task: str = ""
+    began: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCommits:
+    """What it began with and what it left in git; "" for nothing."""
+
+    base_commit: str = ""
+    snapshot_commit: str = ""
+    uncommitted: tuple[str, ...] = ()
+    generated: tuple[Generated, ...] = ()
+    """Folders that the snapshot leaves out, as tools made them."""
+    branch: str = ""
+    result_commit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOutcome:
+    """How far it came."""
+
+    parts: tuple[int, int] = (0, 0)
+    """(done, all)."""
+    steps: tuple[int, int] = (0, 0)
+    tests_before: str = ""
+    tests_after: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCost:
+    """What its calls cost."""
+
+    calls: int = 0
+    tokens: int = 0
+    cached: float | None = None
+    """Of the prompts' tokens, the share that the server had in its prefix cache; None where it does not tell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """A run and its passes; what a pass that stands alone does not have is empty."""
+
+    head: RunHead = field(metadata=FLAT)
+    commits: RunCommits = field(default_factory=RunCommits, metadata=FLAT)
+    outcome: RunOutcome = field(default_factory=RunOutcome, metadata=FLAT)
+    cost: RunCost = field(default_factory=RunCost, metadata=FLAT)
+    passes: tuple[PassLine, ...] = ()
+    ending: Ending = field(default_factory=Ending)
+    """Why it is not complete, by what its calls and attempts came to."""
+    notes: tuple[tuple[str, str], ...] = ()
+    """(kind, detail) of what happened beside the passes, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassView:
+    """One pass with its calls."""
+
+    line: PassLine
+    model: str
+    calls: tuple[CallLine, ...]
+    included: tuple[str, ...]
+    """What assembly let into the context, in order."""
+    attempts: tuple[str, ...]
+    """What became of its scaffold, then of itself."""
+    tests: tuple[str, ...]
+    followed: tuple[str, ...]
+    """Refinements, why it was not chosen, and recovery decisions, that stand under the pass."""
+
+
+def run_view(trace: RunTrace, ending: Ending) -> RunView:
+    """The run at a glance, with what is known of its `ending`; for a pass that stands alone, what can be said of it."""
+    passes = tuple(pass_line(entry) for entry in trace.passes)
+    calls = [call for entry in trace.passes for call in entry.calls]
+    own = {kind: row for row in trace.tests for kind in [row.kind] if row.task_id == trace.task_id}
+    run = trace.run
+    if run is None:
+        return _alone(trace, passes)
+    account = json.loads(run.snapshot) if run.snapshot else {}
+    return RunView(
+        head=RunHead(
+            task_id=run.task_id,
+            command=run.command,
+            status=run.status.value,
+            reason=run.reason,
+            task=run.task_description,
+            began=run.timestamp,
+            seconds=seconds_between(run.timestamp, run.completed_at),
+        ),
+        commits=RunCommits(
+            base_commit=run.base_commit,
+            snapshot_commit=run.snapshot_commit,
+            uncommitted=tuple(sorted({*account.get("tracked", ()), *account.get("untracked", ())})),
+            generated=generated_in(run.snapshot),
+            branch=run.branch,
+            result_commit=run.result_commit,
+        ),
+        outcome=RunOutcome(
+            parts=(run.parts_completed, run.total_parts),
+            steps=(run.steps_completed, run.total_steps),
+            tests_before=_tests(own.get("baseline")),
+            tests_after=_tests(own.get("final")),
+        ),
+        cost=_cost_of(calls),
+        passes=passes,
+        ending=ending,
+        notes=tuple((event.kind, event.detail) for event in trace.events),
+    )
+
+
+def _cost_of(calls: Sequence[CallSummary]) -> RunCost:
+    return RunCost(calls=len(calls), tokens=tokens_of(calls), cached=cached_share(calls))
+
+
+def pass_line(entry: PassTrace) -> PassLine:
+    """The pass in one line."""
+    return PassLine(
+        place=entry.place,
+        pass_type=entry.order.pass_type.value if entry.order else entry.row.mode,
+        pass_id=entry.pass_id,
+        success=entry.row.success,
+        detail=entry.row.detail,
+        calls=len(entry.calls),
+        tokens=tokens_of(entry.calls),
+        fullest=fullest(entry.calls, entry.row.context_window),
+        seconds=seconds_between(entry.row.timestamp, entry.row.completed_at),
+    )
+
+
+def pass_views(chosen: Chosen) -> tuple[PassView, ...]:
+    """The chosen passes, each with its calls."""
+    return tuple(
+        PassView(
+            line=pass_line(entry),
+            model=entry.row.execute_model,
+            calls=tuple(call_line(call, entry) for call in entry.calls),
+            included=(f"what {entry.context_of} was shown",)
+            if entry.context_of
+            else tuple(
+                f"{row.path}{f' :: {row.symbol}' if row.symbol else ''} ({row.detail.replace('_', ' ')})"
+                for row in entry.decisions
+                if row.stage == "assembly" and row.included
+            ),
+            attempts=(
+                *((f"scaffold: {entry.scaffold}",) if entry.scaffold else ()),
+                *(
+                    f"attempt {row.attempt}: {row.outcome.value.replace('_', ' ')}"
+                    f"{f', commit {row.commit_hash[:10]}' if row.commit_hash else ''}"
+                    for row in entry.attempts
+                ),
+            ),
+            tests=tuple(_tests(row) for row in entry.tests),
+            followed=(
+                *(f"refined: {', '.join(row.added) or 'nothing came in'}" for row in entry.refinements),
+                *((f"not chosen: {entry.not_chosen}",) if entry.not_chosen else ()),
+                *(f"then {row.action}: {row.rule}" for row in entry.recoveries),
+            ),
+        )
+        for entry in chosen.passes
+    )
+
+
+def _alone(trace: RunTrace, passes: tuple[PassLine, ...]) -> RunView:
+    """A task without a run: one pass (a retrieval), or calls that no pass claims."""
+    if not trace.passes:
+        return RunView(head=RunHead(task_id=trace.task_id, command="", status="no pass is recorded"))
+    row = trace.passes[0].row
+    ended = "complete" if row.success else "failed"
+    calls = [call for entry in trace.passes for call in entry.calls]
+    return RunView(
+        head=RunHead(
+            task_id=trace.task_id,
+            command=lone_command(row.mode),
+            status="running" if row.success is None else ended,
+            reason=row.detail,
+            began=row.timestamp,
+            seconds=seconds_between(row.timestamp, row.completed_at),
+        ),
+        cost=RunCost(calls=len(calls), tokens=tokens_of(calls)),
+        passes=passes,
+    )
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _tests(row: ValidationRow | None) -> str:
+    return "" if row is None else counts(row)
