@@ -13,6 +13,17 @@ from clean_room_agent.git.repository import Repository
 from testing.patience import PATIENCE
 
 AUTHOR = ("Ada Example", "ada@example.org")
+SETTINGS = """\
+[user]
+\tname = {}
+\temail = {}
+[core]
+\tautocrlf = false
+[commit]
+\tgpgSign = false
+""".format(*AUTHOR)
+COMMIT = ("-c", "maintenance.auto=false", "commit", "-q", "--allow-empty")
+"""Without the process by which git looks whether there is much to tidy up."""
 FIRST_DATE = 1_700_000_000
 STATE_FILES = (
     "index",
@@ -45,7 +56,9 @@ def git(top: Path, *arguments: str, feed: bytes = b"", date: int = FIRST_DATE) -
 def make_repository(top: Path, files: Files, *, message: str = "Begin") -> Path:
     """`top`, made with one commit of `files` on branch `main`."""
     init_repository(top)
-    commit(top, files, message)
+    write(top, files)
+    git(top, "add", "-A")
+    git(top, *COMMIT, "-m", message)
     return top
 
 
@@ -62,10 +75,8 @@ def init_repository(top: Path) -> Path:
     """`top`, made as a repository without a commit."""
     top.mkdir(parents=True, exist_ok=True)
     git(top, "init", "-q", "-b", "main")
-    name, mail = AUTHOR
-    settings = {"user.name": name, "user.email": mail, "core.autocrlf": "false", "commit.gpgSign": "false"}
-    for key, value in settings.items():
-        git(top, "config", key, value)
+    with (top / ".git" / "config").open("a", encoding="utf-8") as file:
+        file.write(SETTINGS)  # `git config` would be a process for each
     return top
 
 
@@ -74,7 +85,7 @@ def commit(top: Path, files: Files, message: str) -> str:
     write(top, files)
     git(top, "add", "-A")
     count = int(git(top, "rev-list", "--all", "--count"))
-    git(top, "commit", "-q", "--allow-empty", "-m", message, date=FIRST_DATE + 60 * count)
+    git(top, *COMMIT, "-m", message, date=FIRST_DATE + 60 * count)
     return git(top, "rev-parse", "HEAD")
 
 
