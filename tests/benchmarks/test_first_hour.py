@@ -1,5 +1,6 @@
 """The page of a first hour says what its commands say."""
 
+import os
 import shutil
 import subprocess
 
@@ -7,6 +8,8 @@ import pytest
 from benchmarks.first_hour.__main__ import PAGE, comparable, lived
 
 
+@pytest.mark.packages
+@pytest.mark.skipif("CRA_FIRST_HOUR" not in os.environ, reason="CRA_FIRST_HOUR is not set")
 @pytest.mark.skipif(shutil.which("bwrap") is None, reason="the page shows runs in the sandbox")
 def test_a_first_hour_goes_as_the_page_says() -> None:
     """Where it fails because a command rightly says something else: `python -m benchmarks.first_hour --write`."""
@@ -23,5 +26,8 @@ def test_what_differs_from_run_to_run_is_made_equal() -> None:
     assert comparable(first) == comparable(other)
     assert comparable("0.9 s  Show the default of\n       an option") == comparable(
         "10.1 s  Show the default\n        of an option"
+    )
+    assert comparable("adjust:p1:after_s1  0  0  0.0  nothing") == comparable(
+        "adjust:p1:after_s1  0  1  0.1  nothing"
     )
     assert comparable("2 attempts") != comparable("3 attempts")
