@@ -4,7 +4,7 @@ Hooks of pytest's, for a `conftest.py` to import. No mark says which tests these
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -28,7 +28,7 @@ class NoProcesses:
             pytest.skip(REASON)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self) -> Iterator[Any]:
+    def pytest_runtest_protocol(self) -> Generator[None, Any, Any]:
         """Setup, call and teardown of one test."""
         self._is_test, self._has_started = True, False
         try:
@@ -37,7 +37,7 @@ class NoProcesses:
             self._is_test = False
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self) -> Iterator[Any]:
+    def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:
         """What a refused start made fail in another thread, or in teardown, is no failure."""
         report = yield
         if self._has_started and report.failed:
