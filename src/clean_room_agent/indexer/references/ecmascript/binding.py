@@ -27,7 +27,6 @@ OPEN = UNBOUND | {"internal_module", "module"}
 """Scopes whose symbols can be reached from elsewhere."""
 PLAIN = frozenset({"identifier", "shorthand_property_identifier_pattern", "type_identifier"})
 INNER = {"assignment_pattern": "left", "object_assignment_pattern": "left", "pair_pattern": "value"}
-ORDERED = frozenset({"use.import", "use.export", "use.declarator"})
 START = attrgetter("start_byte")
 PROTOTYPE = re.compile(rf"(?<![\w$.])({WORD})\.prototype\.{WORD}\s*=")
 
@@ -91,7 +90,7 @@ class Binds:
         return self.text[node.start_byte : node.end_byte]
 
     def _read(self, captures: Mapping[str, Sequence[Node]]) -> None:
-        # Captures may come in any order, which matters where the first of several counts.
+        # Captures come in any order, another each time; the first of several counts, and the interface's keys have an order.
         self._bind_symbols()
         at, symbols, relevant = self.regions.at, self.regions.symbols, self.regions.with_symbols()
         for name, read in (
@@ -106,14 +105,12 @@ class Binds:
             ("use.property", self._property),
             ("use.assign", self._assignment),
         ):
-            for node in (
-                sorted(captures.get(name, ()), key=START) if name in ORDERED else captures.get(name, ())
-            ):
+            for node in sorted(captures.get(name, ()), key=START):
                 place, scope = at(node.start_byte)
                 if place >= 0 or scope in relevant:
                     read(node, place, scope)
         self.declared.update(node.start_byte for node in captures.get("use.own", ()))
-        for node in captures.get("use.return", ()):
+        for node in sorted(captures.get("use.return", ()), key=START):
             _, scope = at(node.start_byte)
             if symbols[scope] >= 0:
                 self.returned[symbols[scope]].append(Bound(node, scope=scope))

@@ -4,6 +4,12 @@ import time
 
 import pytest
 from testing.references.ecmascript_world import EcmaScriptWorld
+from tree_sitter import Query, QueryCursor
+
+from clean_room_agent import syntax
+from clean_room_agent.indexer.languages.registry import READERS
+from clean_room_agent.indexer.nesting import nest
+from clean_room_agent.indexer.references.ecmascript import reading
 
 FILES = {
     "lib/index.ts": "export * from './shop'\n",
@@ -27,6 +33,24 @@ def test_the_worked_example_holds() -> None:
     lookups = world.resolve("app.ts").lookups
     assert lookups["lib/index.ts"] == {"^Cart", "*"}
     assert lookups["lib/shop.ts"] == {"^Cart", "Cart", "Cart.items", "Cart.items.add", "Items", "Items.add"}
+
+
+def test_the_order_of_captures_makes_no_difference() -> None:
+    # tree-sitter gives them in an order that depends on where nodes stand in memory.
+    source = (
+        b"export class A {\n  one = 1\n  constructor(private b: B, public c: C) { this.d = b.d(); this.e = c }\n}\n"
+        b"export interface K { f: A; g: B }\nfunction h(a, { i, j: [k] }) { if (a) return i; return k.l() }\n"
+        b"exports.m = h\nexports.n = A\n"
+    )
+    root = syntax.parse(source, "typescript").root_node
+    query = Query(
+        syntax.language("typescript"), READERS["typescript"].query("typescript") + reading.query("typescript")
+    )
+    captures = QueryCursor(query).captures(root)
+    nested = nest(READERS["typescript"].read(root, captures, source).definitions)
+    in_order = {name: sorted(nodes, key=lambda node: node.start_byte) for name, nodes in captures.items()}
+    backwards = {name: nodes[::-1] for name, nodes in in_order.items()}
+    assert reading.read_names(backwards, source, nested) == reading.read_names(in_order, source, nested)
 
 
 @pytest.mark.parametrize(
