@@ -1,15 +1,24 @@
 """What search holds of a file: how often each term stands in its fields and in its chunks."""
 
-from array import array
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from string import digits
 
 from clean_room_agent.db.curated.postings import MAX_NUMBER, SearchFile
 from clean_room_agent.indexer.nesting import Nested
-from clean_room_agent.indexer.terms import count_terms, terms_in, words_of
+from clean_room_agent.indexer.terms import AFTER_DIGITS, SPACED, WORD, count_terms, terms_in
 
 CHUNKED = frozenset({"function", "method", "class", "interface", "enum", "type_alias"})
 CODE = frozenset({"function", "method"})
+BLANKED = bytes(ord(SPACED[byte]) if byte < 128 else byte for byte in range(256))
+"""For each byte what is left of it: blanks in the place of what belongs to no word."""
+BOUNDARY = "\0"
+"""The token between the parts of a file, which are read together."""
+BETWEEN_CHUNKS = "\uffff"
+"""The same among the characters of words' numbers, of which it is none."""
+WORD_OR_BOUNDARY = re.compile(f"{BOUNDARY}|{WORD.pattern}")
+NUMBERS = "".join(map(chr, range(MAX_NUMBER + 1)))
 
 
 def read_search_file(
@@ -27,17 +36,22 @@ def read_search_file(
         docstrings: their texts.
         comments: their texts.
     """
-    body: Counter[str] = Counter()
-    texts: list[tuple[int, list[str]]] = []
-    for place, text in _segments(source, nested):
-        words = words_of(text)
-        body.update(words)
-        if 0 <= place <= MAX_NUMBER:
-            texts.append((place, words))
-    chunks: list[tuple[int, array[int]]] = []
-    if texts and len(body) <= MAX_NUMBER:
-        number = dict(zip(body, range(len(body)), strict=True)).__getitem__
-        chunks = [(place, array("H", map(number, words))) for place, words in texts]
+    places, pieces = _segments(source.translate(BLANKED), nested)
+    text = b" \0 ".join(pieces).decode("utf-8", "replace")
+    tokens = text.split() if text.isascii() else WORD_OR_BOUNDARY.findall(text)
+    body = Counter(tokens)
+    del body[BOUNDARY]
+    words: Sequence[str] = ()
+    chunks: list[tuple[int, str]] = []
+    if places and places[0] <= MAX_NUMBER:
+        words = _words_of(body)
+        if len(words) <= MAX_NUMBER:
+            texts = "".join(map(_numbers_of(words, body).__getitem__, tokens)).split(BETWEEN_CHUNKS)
+            chunks = [
+                (place, numbers)
+                for place, numbers in zip(places, texts[1:], strict=True)
+                if place <= MAX_NUMBER
+            ]
     fields = (  # in the order of FIELDS
         count_terms(path),
         count_terms(" ".join([one.name for one in nested.definitions])),
@@ -45,11 +59,28 @@ def read_search_file(
         count_terms("\n".join(comments)),
         terms_in(body),
     )
-    return SearchFile(fields, list(body) if chunks else [], chunks)
+    return SearchFile(fields, words if chunks else (), chunks)
 
 
-def _segments(source: bytes, nested: Nested) -> Iterator[tuple[int, str]]:
-    """The file's text in parts: those of each chunk, by place, after what belongs to none (-1)."""
+def _words_of(tokens: Mapping[str, int]) -> list[str]:
+    """The words that the tokens are, each once; what is left of `0xFF` without the digits in front is one, too."""
+    if not any(token < AFTER_DIGITS and token.lstrip(digits) for token in tokens):
+        return [token for token in tokens if token > AFTER_DIGITS]
+    words = dict.fromkeys(token.lstrip(digits) for token in tokens)
+    words.pop("", None)
+    return list(words)
+
+
+def _numbers_of(words: Sequence[str], tokens: Iterable[str]) -> dict[str, str]:
+    """For each token the number of its word as a character, "" where it is none."""
+    numbers = dict(zip(words, NUMBERS, strict=False))
+    numbers.update({token: numbers.get(token.lstrip(digits), "") for token in tokens if token < AFTER_DIGITS})
+    numbers[BOUNDARY] = BETWEEN_CHUNKS
+    return numbers
+
+
+def _segments(source: bytes, nested: Nested) -> tuple[list[int], list[bytes]]:
+    """The places of the chunks; and the file in parts: what belongs to no chunk, then each chunk's own text."""
     parts: dict[int, list[bytes]] = {-1: []}
     open_ = [(-1, len(source))]
     at = 0
@@ -66,8 +97,7 @@ def _segments(source: bytes, nested: Nested) -> Iterator[tuple[int, str]]:
     for owner, end in reversed(open_):
         parts[owner].append(source[at:end])
         at = max(at, end)
-    for place, texts in parts.items():
-        yield place, b"\n".join(texts).decode("utf-8", "replace")
+    return list(parts)[1:], [b" ".join(texts) for texts in parts.values()]
 
 
 def _chunk_places(nested: Nested) -> Sequence[int]:

@@ -3,17 +3,22 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
+from string import ascii_letters, digits
 
 from Stemmer import Stemmer
 
 WORD = re.compile(r"[^\W\d]\w*")
-ASCII_WORD = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+LETTERS = f"{ascii_letters}{digits}_"
+SPACED = "".join(one if one in LETTERS else " " for one in map(chr, range(128)))
+"""Each ASCII character, or a blank where it belongs to no word."""
+AFTER_DIGITS = ":"
+"""The character after 9: what begins with a digit sorts before it."""
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 SHORT = 2
 MAX_WORD = 64
 """Longer words are encoded data, which nobody searches for."""
 MAX_KNOWN = 300_000
-"""Words remembered with their terms."""
+"""Tokens remembered with their terms."""
 STOP_TEXT = """
     a about after all also an and any are as at be been before being both but by can could did do does doing done each
     for from had has have having he her here his how i if in into is it its itself just let me more most must my no nor
@@ -24,10 +29,10 @@ STOP_TEXT = """
 STOP_WORDS = frozenset(STOP_TEXT.split())
 
 
-def words_of(text: str) -> list[str]:
-    """The words and identifiers of `text`, in order."""
-    # The same words; where there are only ASCII characters, a third sooner.
-    return ASCII_WORD.findall(text) if text.isascii() else WORD.findall(text)
+def tokens_of(text: str) -> list[str]:
+    """The words and identifiers of `text`, in order; also numbers, and digits in front of a word, which are no part of it."""
+    # Cutting at blanks takes two thirds of the time of a pattern.
+    return text.translate(SPACED).split() if text.isascii() else WORD.findall(text)
 
 
 def parts_of(word: str) -> tuple[str, ...]:
@@ -38,16 +43,16 @@ def parts_of(word: str) -> tuple[str, ...]:
 
 def terms_of(word: str) -> tuple[str, ...]:
     """The terms of one word or identifier: its parts' stems, and if it has several parts, itself in lower case."""
-    return _KNOWN[word]
+    return _KNOWN[word] if word > AFTER_DIGITS else _read(word)
 
 
 class _Known(dict[str, tuple[str, ...]]):
-    """Words seen before, with their terms; a word looked up for the first time is read."""
+    """Tokens seen before, with their terms; one looked up for the first time is read."""
 
-    def __missing__(self, word: str) -> tuple[str, ...]:
+    def __missing__(self, token: str) -> tuple[str, ...]:
         if len(self) >= MAX_KNOWN:
             self.clear()
-        terms = self[word] = _read(word)
+        terms = self[token] = _read(token.lstrip(digits))
         return terms
 
 
@@ -80,14 +85,14 @@ _PORTER = Stemmer("porter", 0)
 
 def count_terms(text: str) -> dict[str, int]:
     """How often each term stands in `text`."""
-    return terms_in(Counter(words_of(text)))
+    return terms_in(Counter(tokens_of(text)))
 
 
-def terms_in(words: Mapping[str, int]) -> dict[str, int]:
-    """How often each term stands among words that stand so often."""
+def terms_in(tokens: Mapping[str, int]) -> dict[str, int]:
+    """How often each term stands among tokens that stand so often."""
     terms: dict[str, int] = {}
     get = terms.get
-    for word, times in words.items():
-        for term in _KNOWN[word]:
+    for token, times in tokens.items():
+        for term in _KNOWN[token]:
             terms[term] = get(term, 0) + times
     return terms

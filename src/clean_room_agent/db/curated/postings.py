@@ -6,8 +6,6 @@ chunks of a file stand with the file, as the numbers of its words: they are read
 
 import sqlite3
 import struct
-import sys
-from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -46,8 +44,8 @@ class SearchFile(NamedTuple):
     terms: FileTerms
     words: Sequence[str]
     """Its distinct words and identifiers as they stand there, if it has chunks; a word's number is its position."""
-    chunks: "Sequence[tuple[int, array[int]]]"
-    """(place of the symbol, the numbers of all its words in order), by place."""
+    chunks: Sequence[tuple[int, str]]
+    """(place of the symbol, the numbers of all its words in order, each as a character), by place."""
 
 
 class FileChunks(NamedTuple):
@@ -175,35 +173,52 @@ def list_entries(conn: sqlite3.Connection) -> Iterator[tuple[int, str, tuple[int
 
 
 def _put_file(conn: sqlite3.Connection, file_id: int, file: SearchFile) -> None:
-    numbers = array("H")
-    for place, words in file.chunks:
-        numbers.extend((place, len(words) & _WORD, len(words) >> 16))
-        numbers.extend(words)
+    numbers = "".join(
+        [
+            f"{chr(place)}{chr(len(words) & _WORD)}{chr(len(words) >> 16)}{words}"
+            for place, words in file.chunks
+        ]
+    )
     lengths = (sum(counts.values()) for counts in file.terms)
-    if sys.byteorder == "big":
-        numbers.byteswap()
-    conn.execute(PUT_FILE, (file_id, *lengths, " ".join(file.words), numbers.tobytes()))
+    chunks = numbers.encode("utf-16-le", "surrogatepass")
+    conn.execute(PUT_FILE, (file_id, *lengths, " ".join(file.words), chunks))
 
 
 def _pack(packed: dict[str, bytes], slot: int, terms: FileTerms) -> None:
     """The terms' entries stand at the end of `packed`."""
-    *others, body = terms
+    path, symbols, docstrings, comments, body = terms
+    head = slot.to_bytes() + bytes(len(FIELDS) - 1)
+    entries = _BodyEntries(head)
+    packed_here = dict(zip(body, map(entries.__getitem__, body.values()), strict=True))
+    if any(max(field.values(), default=0) > _BYTE for field in terms[:-1]):
+        path, symbols, docstrings, comments = (
+            {term: min(times, _BYTE) for term, times in field.items()} for field in terms[:-1]
+        )
+    pack = _FILE.pack
+    for term in {*path, *symbols, *docstrings, *comments}:
+        packed_here[term] = pack(
+            slot,
+            path.get(term, 0),
+            symbols.get(term, 0),
+            docstrings.get(term, 0),
+            comments.get(term, 0),
+            min(body.get(term, 0), _WORD),
+        )
     get = packed.get
-    beside = set().union(*others)
-    only_body = slot.to_bytes() + bytes(len(others))
-    for term, times in body.items():  # most stand nowhere else
-        if term not in beside:
-            packed[term] = get(term, b"") + only_body + (_SMALL[times] if times <= _BYTE else _two(times))
-    for term in beside:
-        counts = [min(field.get(term, 0), _BYTE) for field in others]
-        packed[term] = get(term, b"") + _FILE.pack(slot, *counts, min(body.get(term, 0), _WORD))
+    for term, entry in packed_here.items():
+        packed[term] = get(term, b"") + entry
 
 
-def _two(number: int) -> bytes:
-    return min(number, _WORD).to_bytes(2, "little")
+class _BodyEntries(dict[int, bytes]):
+    """How often a term stands in the body of a file, and nowhere else there -> its entry."""
 
+    def __init__(self, head: bytes) -> None:
+        super().__init__()
+        self._head = head
 
-_SMALL = tuple(_two(number) for number in range(_BYTE + 1))
+    def __missing__(self, times: int) -> bytes:
+        entry = self[times] = self._head + min(times, _WORD).to_bytes(2, "little")
+        return entry
 
 
 def _read_bucket(conn: sqlite3.Connection, bucket: int) -> dict[str, bytes]:
@@ -228,7 +243,7 @@ def _put_bucket(conn: sqlite3.Connection, bucket: int, packed: Mapping[str, byte
         return
     terms = sorted(packed)
     entries = list(map(packed.__getitem__, terms))
-    counts = bytes(len(one) // _FILE.size for one in entries)
+    counts = bytes([size // _FILE.size for size in map(len, entries)])
     conn.execute(PUT_BUCKET, (bucket, " ".join(terms), counts, b"".join(entries)))
 
 
