@@ -39,7 +39,7 @@ def atomic_write(path: Path, data: str | bytes, *, private: bool = False) -> Non
 
 
 def sync_file(path: Path) -> None:
-    """What stands in the file outlives a power cut."""
+    """Sync the file to disk, so that it survives a power cut."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         os.fsync(handle)

@@ -19,7 +19,7 @@ def stopped_by(stop: threading.Event) -> Iterator[None]:
 
 
 def raise_if_stopped() -> None:
-    """Nothing happens where this thread may go on.
+    """Raise if this thread was told to stop.
 
     Raises:
         KeyboardInterrupt: it was told to stop.

@@ -33,7 +33,7 @@ def absolute_entries(path: str) -> str:
 
 
 def absolute_program(name: str, environment: Mapping[str, str]) -> str:
-    """Where the program stands, looked up once; `name` itself where it is a path, or there is no such program."""
+    """The absolute path of the program, looked up once; `name` itself if it is a path, or there is no such program."""
     if "/" in name:
         return name
     try:

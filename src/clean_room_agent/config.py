@@ -127,7 +127,7 @@ def load_slice(data: Mapping[str, Any], table: str, kind: type[SliceT], *, sourc
 
 
 def check_slice(data: Mapping[str, Any], table: str, kind: type[ConfigSlice], *, source: str) -> None:
-    """Nothing happens where what the table holds is right, whether all that is required stands in it or not.
+    """Validate the values of a table; required ones may be missing.
 
     Raises:
         ConfigError: a key is unknown, or has a wrong value.
@@ -155,7 +155,7 @@ def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, A
 
 
 def refuse_unknown_tables(data: Mapping[str, Any], known: Iterable[str], *, source: str) -> None:
-    """Nothing happens when every top-level table is known.
+    """Check that every top-level table is known.
 
     Raises:
         ConfigError: names the first unknown table and the nearest known one.

@@ -64,7 +64,7 @@ class SchemaError(UsageError):
 
 
 class ModelError(CraError):
-    """The model server, or the window of a model, stands in the way."""
+    """A problem with the model server or a model's window."""
 
     exit_code = 3
 
@@ -169,6 +169,6 @@ class BudgetSpent(CraError):
 
 
 class Interrupted(CraError):
-    """The user asked to stop; the run stands at a safe point and can be resumed."""
+    """The user asked to stop; the run is at a safe point and can be resumed."""
 
     exit_code = 130

@@ -52,13 +52,13 @@ def matches(path: str, patterns: Iterable[str]) -> bool:
 
 @cache
 def compile_globs(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """What matches each path, from the root on, that one of the patterns fits as a whole; no patterns, no path."""
+    """A matcher of paths (relative to the root) that one of the patterns matches completely; without patterns, none."""
     alternatives = "|".join(map(_expression, patterns))
     return re.compile(rf"(?:{alternatives})\Z" if patterns else r"(?!)", re.DOTALL)
 
 
 def expand_braces(pattern: str) -> tuple[str, ...]:
-    """The patterns that `{a,b}` stands for; braces within braces are not known."""
+    """The patterns that `{a,b}` expands to; nested braces are not supported."""
     found = BRACES.search(pattern)
     if found is None:
         return (pattern,)

@@ -127,7 +127,7 @@ def stream(
     separator: bytes = b"\n",
     patience: float = 0.0,
 ) -> Iterator[bytes]:
-    """What the program writes, cut at `separator`, as it comes; an empty last piece is left out.
+    """The output of the program, split at `separator`, as it comes; an empty last piece is left out.
 
     Leaving the loop early kills the program's group; with `patience`, Ctrl-C gives it so many seconds to end before.
 
@@ -374,7 +374,7 @@ class _Streams:
         return moved
 
     def drain(self) -> None:
-        """What the dead have left in the pipes is taken; all is closed."""
+        """Read what ended processes left in the pipes, and close them."""
         until = time.monotonic() + DRAIN_S
         while self.readers and self.turn(0.0) and time.monotonic() < until:
             pass

@@ -35,7 +35,7 @@ def secret_values(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 
 class Redactor:
-    """Takes secrets out of text; what stands for one is the same wherever it stands, as long as the key is."""
+    """Replaces secrets in text; with the same key, the same secret always gets the same replacement."""
 
     def __init__(self, key: Callable[[], bytes], values: Iterable[str] = ()) -> None:
         """`key` is asked for once, when the first secret is found. `values` are secrets wherever they stand."""

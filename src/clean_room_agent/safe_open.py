@@ -57,7 +57,7 @@ def read_bytes(root: Path, path: str, *, max_bytes: int | None = None) -> bytes:
 
 
 def status(root: Path, path: str) -> os.stat_result:
-    """What stands at `path`, a link as such.
+    """The status of `path`, without following a link.
 
     Raises:
         OSError: nothing, or the way to it is a link or leads out of `root`.
@@ -67,7 +67,7 @@ def status(root: Path, path: str) -> os.stat_result:
 
 
 def is_file(root: Path, path: str) -> bool:
-    """Whether a regular file stands there, beneath `root`, and no link is on the way."""
+    """Whether there is a regular file at the path below `root`, without a link on the way."""
     try:
         return stat.S_ISREG(status(root, path).st_mode)
     except OSError:
@@ -75,7 +75,7 @@ def is_file(root: Path, path: str) -> bool:
 
 
 def is_empty_folder(root: Path, path: str) -> bool:
-    """Whether a folder with nothing in it stands there, beneath `root`, and no link is on the way."""
+    """Whether there is an empty folder at the path below `root`, without a link on the way."""
     with contextlib.suppress(OSError), _handle(root) as top:
         handle = _open(top, path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -101,7 +101,7 @@ def write_bytes(root: Path, path: str, data: bytes, *, mode: int = 0o644) -> Non
 
 
 def copy_file(source: Path, target: Path, path: str) -> None:
-    """The file at `path` stands below `target` as it does below `source`: its bytes, permissions and time.
+    """Copy the file at `path` from below `source` to below `target`, with its permissions and time.
 
     Raises:
         OSError: as `open_file` and `write_bytes`.
@@ -115,7 +115,7 @@ def copy_file(source: Path, target: Path, path: str) -> None:
 
 
 def make_link(root: Path, path: str, goal: Path) -> None:
-    """A new symbolic link to `goal` stands at `path`, its folders are made where they are missing.
+    """Create a symbolic link to `goal` at `path`, and missing folders on the way.
 
     Raises:
         OSError: something stands there, or the way to it is a link or leads out of `root`.
@@ -138,7 +138,7 @@ def hold_parent(root: Path, path: str) -> Iterator[Path]:
 
 
 def open_by_kernel(top: int, path: str, flags: int) -> int:
-    """A handle of what stands at `path` below the open folder `top`, in one call of the kernel.
+    """Open `path` below the open folder `top` with a single system call.
 
     Raises:
         OSError: as `open_by_names`; with an error number of `NOT_HERE` it may be the call itself that is refused.
@@ -195,7 +195,7 @@ def _handle(root: Path) -> Iterator[int]:
 
 @contextlib.contextmanager
 def _parent(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """(the folder that `path` stands in, open; the last name of `path`)."""
+    """The folder that contains `path`, open, and the last name of `path`."""
     *folders, name = _names(path)
     with contextlib.ExitStack() as stack:
         top = stack.enter_context(_handle(root))
@@ -213,7 +213,7 @@ def _parent(root: Path, path: str, *, make: bool = False) -> Iterator[tuple[int,
 
 @contextlib.contextmanager
 def _new_file(folder: int, name: str, mode: int) -> Iterator[int]:
-    """A handle of a file that stands at `name` when the block has ended well, and nowhere otherwise."""
+    """A new file that gets the name `name` if the block succeeds, and disappears otherwise."""
     made = _MADE + os.urandom(8).hex()
     handle = os.open(
         made, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=folder

@@ -18,7 +18,7 @@ Span = tuple[int, int]
 
 
 def is_no_placeholder(value: str) -> bool:
-    """Whether the value stands for itself, not for what a reader should put in."""
+    """Whether the value is a real one, not a placeholder."""
     return PLACEHOLDER.fullmatch(value) is None
 
 
@@ -35,12 +35,12 @@ UNSPOKEN = re.compile(r"[bcdfghjklmnpqrstvwxz]{6}")
 
 
 def has_all_kinds(value: str) -> bool:
-    """Whether small letters, capitals and digits stand in it."""
+    """Whether it contains lower-case letters, capitals and digits."""
     return all(re.search(kind, value) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
 
 
 def entropy(text: str) -> float:
-    """Bits a character, by how often each stands in the text."""
+    """Entropy in bits per character."""
     return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values())
 
 
@@ -134,7 +134,7 @@ def _shaped(marks: str, shape: str) -> Rule:
 
 
 def _in_header(name: str) -> Rule:
-    """What a header gives, whose name ends in `name`."""
+    """The value of a header whose name ends in `name`."""
     pattern = (
         rf"(?i:{name})\\{{0,3}}[\"']?\]?\s{{0,3}}[:=,]\s{{0,3}}\\{{0,3}}[\"']?"
         r"(?i:(?:basic|bearer|(?:api-?)?token|digest|apikey|negotiate|ntlm|hawk|sso-key)\s{1,3})?(?P<secret>[A-Za-z0-9._~+/=-]{8,2000})"
@@ -368,7 +368,7 @@ def _web_tokens(text: str) -> Iterator[Span]:
 
 
 def _assigned(text: str) -> Iterator[Span]:
-    """Values that are given to names of secrets, where they look random."""
+    """Values assigned to secret names, if they look random."""
     for name in KEEPER.finditer(text):
         near = text[max(name.start() - NEAR, 0) : name.start()]
         before = near[max(near.rfind("\n") + 1, near.rfind("\\n") + 2 if "\\n" in near else 0) :]

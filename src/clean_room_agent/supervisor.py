@@ -124,7 +124,7 @@ def become(
 
 
 def hold_to(bounds: list[int]) -> None:
-    """What the kernel can hold this process and its children to, it does."""
+    """Set resource limits for this process and its children."""
     _, processes, file_size = bounds
     if not any(bounds):
         return
@@ -234,7 +234,7 @@ def processes_of(user: int | None) -> dict[int, tuple[int, int, int]]:
 
 
 def tell(control: int, line: str) -> None:
-    """The other side has the line, or is gone."""
+    """Send a line to the other side, if it still exists."""
     with contextlib.suppress(OSError):
         os.write(control, line.encode())
 

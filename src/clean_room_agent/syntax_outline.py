@@ -98,7 +98,7 @@ class Declared:
 
 @dataclass(slots=True)
 class Outline:
-    """What a file of tests holds, in the order of its lines."""
+    """The outline of a test file, in the order of its lines."""
 
     calls: list[TestCall] = field(default_factory=list)
     declared: list[Declared] = field(default_factory=list)
@@ -127,7 +127,7 @@ def outline_of(source: bytes, path: str) -> Outline | None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a node stands."""
+    """The position of a node."""
 
     titles: tuple[tuple[str, ...], ...]
     """Of the suites around it."""
@@ -140,7 +140,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """A node with what stands around it; asking a node for its parent would search from the root."""
+    """A node with its surroundings; asking tree-sitter for a parent searches from the root."""
 
     node: Node
     outer: tuple[Node, ...]
@@ -244,7 +244,7 @@ def _unescaped(text: str) -> str:
 
 
 def _declared(visit: _Visit, source: bytes) -> Iterator[Declared]:
-    """What a statement declares."""
+    """The names that a statement declares."""
     node, scope = visit.node, visit.place.scope
     if node.type in DECLARATIONS:
         name = node.child_by_field_name("name")

@@ -52,7 +52,7 @@ def abandoned_folders(now: float | None = None) -> tuple[Path, ...]:
 
 
 def remove_abandoned(folder: Path) -> bool:
-    """The folder is gone, unless a process works in it; whether it is.
+    """Delete the folder unless a process uses it; whether it is gone.
 
     Raises:
         OSError: something in it cannot be removed.

@@ -44,12 +44,12 @@ class TextFile:
 
 
 def is_pointer(data: bytes) -> bool:
-    """Whether the bytes stand for a file that git-lfs keeps elsewhere (its specification, version 1)."""
+    """Whether the bytes are a git-lfs pointer (specification, version 1)."""
     return data.startswith(POINTER)
 
 
 def decode(data: bytes, *, max_bytes: int = MAX_TEXT_BYTES) -> TextFile:
-    """The file's text and form, such that `decode(data).encode(text) == data`.
+    """The file's text and form, so that `decode(data).encode(text) == data`.
 
     Raises:
         NotTextError: too large, binary, a pointer of git-lfs, or no exact round trip.

@@ -19,7 +19,7 @@ NOTHING: Mapping[str, tuple[int, int, int]] = MappingProxyType({})
 
 
 def remove_tree(place: Path) -> None:
-    """Nothing stands at `place`, whether something did or not; what links lead to stays.
+    """Delete everything at `place`, if anything is there, without following links.
 
     Raises:
         OSError: something below it cannot be removed.
@@ -35,7 +35,7 @@ def remove_tree(place: Path) -> None:
 
 
 def remove_at(parent: int, name: str) -> None:
-    """Nothing is called `name` in the open folder `parent`.
+    """Delete `name` in the open folder `parent`.
 
     Raises:
         OSError: something cannot be removed.
@@ -62,7 +62,7 @@ def remove_all_but(
     kept: Collection[str] = (),
     known: Mapping[str, FolderState] = NOTHING,
 ) -> None:
-    """Below `top` stand at most `files`, the folders that they stand in, `folders`, which are empty, and whatever is `kept`.
+    """Delete everything below `top` except `files` with their folders, empty `folders`, and what is `kept`.
 
     A file of theirs may hold anything, but a folder is none. Every folder that stays lets its owner in. A folder that is
     not as it is `known` to have been goes with all that is in it, but for one that leads to what is kept; `top` itself
@@ -118,7 +118,7 @@ class _Wanted:
 
 
 def folder_states(top: Path, files: Collection[str]) -> dict[str, FolderState]:
-    """What `remove_all_but` knows folders by: `top` itself, as "", and those that `files` stand in, as they are now."""
+    """The current states of `top` (as "") and of the folders of `files`, for `remove_all_but`."""
     found = {}
     for path in ("", *_parents_of(files)):
         with contextlib.suppress(OSError):
@@ -131,7 +131,7 @@ def _state(about: os.stat_result) -> FolderState:
 
 
 def _bare(folder: int, known: FolderState | None) -> None:
-    """The open folder has the mode that is known, and no attributes of users or lists of who may do what."""
+    """Reset the open folder to its recorded mode, without extended attributes and ACLs."""
     if known is not None:
         os.fchmod(folder, known[2])
     if sys.platform == "linux":
@@ -142,7 +142,7 @@ def _bare(folder: int, known: FolderState | None) -> None:
 
 
 def _parents_of(paths: Collection[str]) -> set[str]:
-    """The folders that the paths stand in."""
+    """The folders that contain the paths."""
     found: set[str] = set()
     for path in paths:
         above = path.rpartition("/")[0]
@@ -153,7 +153,7 @@ def _parents_of(paths: Collection[str]) -> set[str]:
 
 
 def _empty(top: int) -> None:
-    """Nothing is left in the open folder."""
+    """Empty the open folder."""
     mark, count = secrets.token_hex(8), 0
     waiting = _remove_files(top)
     while waiting:
@@ -168,7 +168,7 @@ def _empty(top: int) -> None:
 
 
 def _remove_files(folder: int) -> list[str]:
-    """All but folders is gone from the open folder; the names of these."""
+    """Delete everything but folders in the open folder: the names of the folders."""
     with os.scandir(folder) as entries:
         found = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]
     for name, is_folder in found:

@@ -33,7 +33,8 @@ def state_folder() -> Path:
 
 
 def require_trust(folder: Path) -> None:
-    """The `.clean_room` of a repository is ours, or not made yet; git tracks nothing in it, and no link stands there.
+    """Check that the `.clean_room` of a repository is ours or does not exist, that git tracks nothing in it, and that
+    it contains no link.
 
     Raises:
         UsageError: it is not; nothing of it was used.
@@ -66,7 +67,7 @@ def claim(folder: Path) -> None:
 
 
 def trust(folder: Path) -> None:
-    """The folder, whoever made it, counts as ours from now on.
+    """Trust the folder from now on, whoever made it.
 
     Raises:
         UsageError: git tracks something in it, it is a link, or links stand in it.
@@ -84,7 +85,7 @@ def forget(folder: Path) -> None:
 
 
 def is_ours(folder: Path) -> bool:
-    """Whether this user made the folder, or trusted it where it stands."""
+    """Whether this user made the folder, or trusted it at its current path."""
     try:
         key = read_bytes(folder, KEY, max_bytes=2 * KEY_BYTES)
         return _note_of(folder).read_bytes() == _note(folder, key)
@@ -135,8 +136,7 @@ def _refuse_links(folder: Path) -> None:
 
 
 def entries_below(folder: Path) -> Iterator["os.DirEntry[str]"]:
-    """All that stands below the folder of a workspace, sorted by name in each of its folders; what cannot be looked into is
-    left out.
+    """Everything below the folder of a workspace, sorted by name within each folder; unreadable folders are left out.
 
     Raises:
         UsageError: folders stand deeper in it than this program makes any.
@@ -164,7 +164,7 @@ def _foreign(folder: Path) -> UsageError:
 
 
 def _note_down(folder: Path) -> None:
-    """A new key stands in the folder, and the note has it. The note comes first: a folder without a key counts as new."""
+    """Write a new key to the note and to the folder, in this order: a folder without a key counts as new."""
     key = secrets.token_hex(KEY_BYTES).encode()
     atomic_write(_note_of(folder), _note(folder, key), private=True)
     (folder / KEY).unlink(missing_ok=True)
@@ -194,7 +194,7 @@ def _place(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def _one_at_a_time() -> Iterator[None]:
-    """No other process makes a folder meanwhile."""
+    """Hold the lock for creating folders."""
     notes = state_folder() / NOTES
     try:
         for folder in (notes.parent, notes):

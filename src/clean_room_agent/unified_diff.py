@@ -28,7 +28,7 @@ class DiffLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileDiff:
-    """What was changed in one file."""
+    """The changes in one file."""
 
     path: str
     status: Literal["changed", "created", "deleted"]
@@ -54,12 +54,12 @@ class Hunk:
 
     @property
     def name(self) -> str:
-        """What the log calls it."""
+        """The name in the log."""
         return f"{self.header.split(chr(10), 1)[0]} {self.body.split(chr(10), 1)[0]}".strip()
 
 
 def file_diffs(diff: str) -> tuple[FileDiff, ...]:
-    """The files of a diff, in its order. What stands before the first file is left out."""
+    """The files of a diff, in its order. Anything before the first file is left out."""
     found: list[FileDiff] = []
     head: list[str] = []
     body: list[str] = []
@@ -73,7 +73,7 @@ def file_diffs(diff: str) -> tuple[FileDiff, ...]:
 
 
 def diff_of_file(diff: str, path: str) -> FileDiff | None:
-    """What the diff changes in the file; None where it does not."""
+    """The changes of the diff in one file; None if there are none."""
     return next((found for found in file_diffs(diff) if found.path == path), None)
 
 

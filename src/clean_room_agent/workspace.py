@@ -27,7 +27,7 @@ TASK_ID = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """The paths of one repository. Nothing is made or read before `create`."""
+    """The paths of one repository. Nothing is created or read before `create`."""
 
     repo: Path
     """Absolute, of the working tree's root."""
@@ -44,7 +44,7 @@ class Workspace:
 
     @property
     def curated(self) -> Path:
-        """What is known of the repository."""
+        """The index of the repository."""
         return self.folder / "curated.sqlite"
 
     @property
@@ -54,27 +54,27 @@ class Workspace:
 
     @property
     def raw_lock(self) -> Path:
-        """Held by whoever writes the record."""
+        """The lock for writing the record."""
         return self.folder / "raw.lock"
 
     @property
     def redaction_key(self) -> Path:
-        """What secrets are hashed with where they are shown: the same secret looks the same each time."""
+        """The key for hashing secrets in output, so that the same secret always looks the same."""
         return self.folder / "redaction.key"
 
     @property
     def index_lock(self) -> Path:
-        """Held by whoever indexes."""
+        """The lock for indexing."""
         return self.folder / "index.lock"
 
     @property
     def adapters(self) -> Path:
-        """What servers are to load trained adapters from."""
+        """The folder from which servers load trained adapters."""
         return self.folder / "adapters"
 
     @property
     def adapters_lock(self) -> Path:
-        """Held by whoever changes which adapter answers for a prompt."""
+        """The lock for changing which adapter is used for a prompt."""
         return self.folder / "adapters.lock"
 
     @property
@@ -100,7 +100,7 @@ class Workspace:
         return self.sessions / f"task_{_file_part(task_id)}.lock"
 
     def worktrees(self, cache: Path) -> Path:
-        """Where this repository's worktrees stand below the user's cache folder: the name and a short hash of its path."""
+        """This repository's folder for worktrees in the user's cache: its name and a short hash of its path."""
         path = str(self.repo.resolve())
         name = re.sub(r"[^A-Za-z0-9._-]", "_", self.repo.resolve().name) or "repository"
         return cache / "worktrees" / f"{name}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:8]}"
@@ -143,7 +143,7 @@ def trusted_workspace(top: Path) -> Workspace:
 
 
 def close_files(folder: Path) -> None:
-    """Only the user can read the files that stand in `folder`, however they came there.
+    """Make all files in `folder` readable by the user only.
 
     Raises:
         UsageError: a link stands there.
@@ -183,7 +183,7 @@ def make_private(folder: Path) -> None:
 
 @contextlib.contextmanager
 def hold(lock: Path, *, timeout: float = LOCK_TIMEOUT, what: str = "") -> Iterator[None]:
-    """Nobody else holds `lock` (a file, or a folder that exists) meanwhile; the kernel frees it when a process dies.
+    """Hold the lock on `lock` (a file, or an existing folder); the kernel releases it when the process dies.
 
     A process that is forked meanwhile and does not close what it inherits holds it as well. A lock file names its holder.
 
@@ -222,7 +222,9 @@ def is_held(lock: Path) -> bool:
 
 
 def _acquire(lock: Path, timeout: float, what: str) -> int:
-    """A descriptor that holds the lock; the one that a file removed meanwhile had would hold nothing."""
+    """A descriptor that holds the lock; repeated if the file was deleted meanwhile, as a lock on a deleted file
+    excludes nobody.
+    """
     turns = iter(range(round(timeout / LOCK_POLL)))
     while True:
         flags = os.O_RDONLY if lock.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAdapters:
-    """What each of the commands has open."""
+    """The registry of adapters, open for a command."""
 
     workspace: Workspace
     settings: Settings
@@ -134,7 +134,7 @@ class OpenAdapters:
 
 @contextlib.contextmanager
 def open_adapters(repo: Path) -> Iterator[OpenAdapters]:
-    """They are open for the repository that `repo` stands in."""
+    """Open the registry of the repository around `repo`."""
     from clean_room_agent.training.deployment import Deployer
 
     workspace = wiring.workspace_of(repo)

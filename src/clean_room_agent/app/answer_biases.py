@@ -31,7 +31,7 @@ class RecordedBiases:
         return self._record.write(get_call, row.call_id)
 
     def keep(self, measured: Measured, call_id: int, choice: Choice) -> None:
-        """The measurement stands in the record."""
+        """Store the measurement."""
         row = answer_biases.AnswerBiasRow(
             base_url=measured.base_url,
             model=measured.model,

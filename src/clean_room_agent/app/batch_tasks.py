@@ -46,7 +46,7 @@ class TaskLine(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchJob:
-    """One task, ready to be run anywhere that has its repository."""
+    """One task, ready to run wherever its repository is."""
 
     name: str
     line: int

@@ -29,7 +29,7 @@ ENDED = frozenset({RunStatus.COMPLETE, RunStatus.FAILED, RunStatus.PARTIAL, RunS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """What became of a job."""
+    """The outcome of a job."""
 
     job: BatchJob
     status: str
@@ -45,7 +45,7 @@ class JobOutcome:
 
 
 def solve_job(job: BatchJob) -> JobOutcome:
-    """The job's run has ended, or can be gone on with by the next start."""
+    """Run the job to its end, or to a state that the next start can resume."""
     outcome = JobOutcome(job=job, status="error", exit_code=1, how="new", detail={})
     try:
         workspace = workspace_of(job.repo)
@@ -73,7 +73,7 @@ def solve_job(job: BatchJob) -> JobOutcome:
 
 
 def serve(job: BatchJob, answer: Connection) -> None:
-    """The outcome was sent to whoever started this process; where that dies, the run ends as by Ctrl-C.
+    """Run the job and send its outcome to the parent process; if the parent dies, the run is interrupted.
 
     The process has a group of its own: Ctrl-C at the terminal reaches the batch alone, which passes it on once.
     """

@@ -37,7 +37,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be mined, and by whom."""
+    """What to mine, and how."""
 
     repositories: tuple[str, ...]
     manifest: Path | None
@@ -115,7 +115,9 @@ def bootstrap(
 
 
 def make_units(wanted: Wanted, making: "Making", bar: Bar) -> "tuple[Mined, tuple[str, ...], int]":
-    """What was mined, the repositories that are excluded, and how many units nobody has made yet."""
+    """Mine the repositories and make the missing units: what was mined, the excluded repositories, and how many units
+    are still missing.
+    """
     from clean_room_agent.training import bootstrap, commit_sources
 
     listed = [commit_sources.Listed(source=name) for name in wanted.repositories]
@@ -146,7 +148,7 @@ def make_units(wanted: Wanted, making: "Making", bar: Bar) -> "tuple[Mined, tupl
 
 
 def making_of(settings: Settings, licences: tuple[str, ...]) -> "Making":
-    """What pairs are made with, as configured; of all allowed licences where none is named.
+    """How pairs are made, as configured; with all permissive licences if none is named.
 
     Raises:
         ConfigError: the configuration names a stage that there is not.
@@ -194,7 +196,9 @@ def write_pairs(
     settings: Settings,
     workspace: Workspace,
 ) -> "tuple[Written | None, dict[str, int]]":
-    """The dataset stands, and the record has a plan and a dataset for each prompt, by these numbers; nothing where no pair is left."""
+    """Write the dataset, and store a plan and a dataset for each prompt: their numbers. Nothing is written if no pair
+    is left.
+    """
     if not assembled.entries:
         return None, {}
     from clean_room_agent.training.dataset import Card, write_dataset

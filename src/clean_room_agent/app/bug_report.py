@@ -84,7 +84,7 @@ def make_report(repo: Path, run: str, *, prompts: bool) -> BugReport:
 
 
 def cleaner(redactor: Redactor, workspace: Workspace | None) -> Callable[[str], str]:
-    """What takes secrets, the places of home and repository, and the user's name in paths out of a text."""
+    """A function that removes secrets, the paths of home and repository, and the user's name in paths from a text."""
     places = {str(Path.home()): "~", str(Path.home().resolve()): "~"}
     user = ""
     with contextlib.suppress(KeyError):
@@ -128,7 +128,7 @@ def archive(files: Files) -> bytes:
 
 
 def _workspace(repo: Path) -> tuple[Workspace | None, str]:
-    """The repository's workspace, else why there is none: also who has no repository yet may meet a bug."""
+    """The repository's workspace, or why there is none: a bug can occur without a repository, too."""
     try:
         return wiring.workspace_of(repo), ""
     except CraError as error:
@@ -154,7 +154,7 @@ def _record(workspace: Workspace | None) -> Iterator[Connection | None]:
 
 
 def _task(conn: Connection, run: str) -> str | None:
-    """The run's whole id; None where nothing is asked for and there is none."""
+    """The run's full id; None if no run was asked for and there is none."""
     try:
         return find_task(conn, run)
     except UsageError:
@@ -226,7 +226,7 @@ def _text(value: Any) -> str:
 
 
 def _default_place(workspace: Workspace | None, task_id: str | None) -> Path:
-    """In the program's own folder, where no snapshot of the working tree finds it; here, where there is none."""
+    """In `.clean_room`, where no snapshot of the working tree includes it; else in the current folder."""
     name = f"{NAME}-{short_id(task_id)}.zip" if task_id else f"{NAME}.zip"
     if workspace is None or not workspace.folder.is_dir():
         return Path.cwd() / name

@@ -109,7 +109,7 @@ def named_secrets(workspace: Workspace, environment: Mapping[str, str]) -> tuple
 
 
 def folder_facts(workspace: Workspace) -> list[dict[str, Any]]:
-    """Names and sizes of what stands in the program's folder."""
+    """Names and sizes of everything in `.clean_room`."""
     facts = []
     for entry in entries_below(workspace.folder):
         with suppress(OSError):
@@ -142,7 +142,7 @@ def _value(each: ConfiguredValue) -> dict[str, Any]:
 
 
 def without_named(key: str, value: Any) -> Any:
-    """The value of `key` without what stands under a name of a secret, at any depth."""
+    """The value of `key` without the values of secret names, at any depth."""
     if isinstance(value, dict):
         return {name: without_named(str(name), each) for name, each in value.items()}
     if isinstance(value, list):

@@ -114,7 +114,7 @@ def _values(
     *,
     needed: bool = True,
 ) -> Iterator[ConfiguredValue]:
-    """What the table holds; only a table that is `needed` or given has required values."""
+    """The values of a table; only a table that is `needed` or given has required values."""
     for key, field in kind.model_fields.items():
         full, inner = f"{name}.{key}", _slice_in(field.annotation)
         default = None if field.is_required() else field.get_default(call_default_factory=True)
@@ -172,7 +172,7 @@ def _slice_in(annotation: Any) -> type[ConfigSlice] | None:
 
 
 def _readings(text: str) -> tuple[Any, ...]:
-    """What the text may mean: a value of TOML, and the words themselves."""
+    """The possible meanings of the text: a TOML value, and the plain words."""
     try:
         found = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
@@ -286,7 +286,7 @@ def edited(text: str, tables: list[str], name: str, value: Any) -> str:
 
 
 def _over_comment(text: str, table: str, name: str, value: str) -> str | None:
-    """The text with the commented-out key of the table given a value; None where none stands there."""
+    """The text with the commented-out key of the table set to a value; None if there is no such comment."""
     lines = text.splitlines(keepends=True)
     header = re.compile(rf"\s*\[\s*{re.escape(table)}\s*\]")
     own = re.compile(rf"#\s*{re.escape(name)}\s*=[^#\n]*")

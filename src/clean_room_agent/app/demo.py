@@ -45,7 +45,7 @@ def remove_earlier() -> tuple[Path, ...]:
 
 
 def _is_worked_in(home: Path) -> bool:
-    """Whether a demo goes on in the folder, or a process has it, or what is below, for its working folder (where /proc tells)."""
+    """Whether a demo runs in the folder, or a process has its working directory there (where /proc tells)."""
     if not is_free(home):
         return True
     for process in Path("/proc").glob("[0-9]*"):

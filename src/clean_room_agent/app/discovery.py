@@ -44,7 +44,7 @@ MAX_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is known of the server beforehand; None where nothing is."""
+    """What the user said about the server; None for what is to be found out."""
 
     base_url: str | None = None
     provider: Provider | None = None
@@ -142,7 +142,7 @@ def find_window(server: FoundServer, tags: tuple[str, ...]) -> int | None:
 
 
 def with_scheme(address: str) -> str:
-    """The address as a URL: of http, where it names no scheme."""
+    """The address as a URL, with http if it names no scheme."""
     return address if "://" in address else f"http://{address}"
 
 

@@ -87,7 +87,7 @@ class Summary:
 
 
 class View(Watcher, Protocol):
-    """Whoever shows how the descriptions go on."""
+    """Shows the progress of the descriptions."""
 
     @property
     def described(self) -> int:
@@ -97,7 +97,7 @@ class View(Watcher, Protocol):
         """A line that stays."""
 
     def close(self) -> None:
-        """Nothing more comes."""
+        """End the display."""
 
 
 class Enrichment:
@@ -122,7 +122,7 @@ class Enrichment:
         self._open_view = open_view
 
     def run(self, *, limit: int | None, every: bool, promoting: bool) -> Summary:
-        """Index, ask, promote; what was done is kept whatever ends it."""
+        """Index, ask and promote. Finished descriptions are kept, whatever ends the run."""
         began = time.monotonic()
         task_id = new_task_id()
         self._refresh()

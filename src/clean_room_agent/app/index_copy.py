@@ -64,7 +64,7 @@ def index_for_run(
 
 
 def _began_with(services: Services) -> RecordedState | None:
-    """What the resumed run began with; None for a new one, and for one that had not yet begun with anything."""
+    """The index that a resumed run began with; None for a new run, or one that had none yet."""
     run = services.resumed
     if run is None or not run.snapshot_commit:
         return None
@@ -147,5 +147,5 @@ class IndexCopy:
 
 
 def index_progress(observer: Observer) -> Callable[[int, int], None]:
-    """What an index run is to call, so that `observer` is told how far it is."""
+    """A progress callback for an index run that reports to `observer`."""
     return lambda done, total: observer.notice(IndexProgress(done=done, total=total))

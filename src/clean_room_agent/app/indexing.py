@@ -73,7 +73,7 @@ def index_recorded(
     note: Callable[[IndexRunRow, Sequence[tuple[str, str]]], object],
     now: Callable[[], str],
 ) -> IndexSummary:
-    """What `run` says it did; the record has the run, also when it failed.
+    """Run an index and record the run, even if it fails: its summary.
 
     Args:
         repo: the repository's top.

@@ -39,7 +39,8 @@ DIED = "its process ended without a word"
 
 
 def reap(workspace: Workspace, repo: Repository, worktrees: Path) -> tuple[str, ...]:
-    """Nothing is left of this repository's runs whose process is gone, but for what they need to go on; what was done.
+    """Clean up after runs of this repository whose process died, and keep what they need to be resumed: what was
+    done.
 
     A run that a process holds, and whatever is not of a task of this folder, is not touched.
     """
@@ -106,7 +107,7 @@ def _end(record: Record, run: OrchestratorRunRow) -> str:
 
 
 def _archive(workspace: Workspace, record: Record, task_id: str) -> None:
-    """The session is in the record as it was left, and its file is gone."""
+    """Archive the session in the record as it is, and delete its file."""
     known = record.write(get_archive, task_id)
     session = Session.open(workspace.repo, task_id, clock=utc_now)
     states = {key: session.get_state(key) for key in session.list_keys()}

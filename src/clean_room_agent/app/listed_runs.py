@@ -12,7 +12,7 @@ from clean_room_agent.workspace import Workspace, is_held
 
 
 def as_it_stands(workspace: Workspace, entry: RunOverview) -> RunOverview:
-    """The run, interrupted where it stands as running and no process holds it."""
+    """The run, shown as interrupted if it is recorded as running and no process holds it."""
     listing = entry.listing
     if listing.status is not RunStatus.RUNNING or is_held(workspace.task_lock(listing.task_id)):
         return entry

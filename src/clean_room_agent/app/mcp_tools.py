@@ -33,14 +33,14 @@ Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT), AfterValidator(_
 
 
 class Arguments(BaseModel):
-    """What a tool takes."""
+    """The arguments of a tool."""
 
     model_config = ConfigDict(extra="forbid")
     word: ClassVar[str]
     """The command of `cra`."""
 
     def flags(self) -> Iterator[str]:
-        """What stands behind the command, `--repo` and `--` aside; a value is joined to its flag by `=`."""
+        """The arguments of the command, without `--repo` and `--`; values are joined to their flags by `=`."""
         yield "--json"
 
     def operand(self) -> str:
@@ -78,7 +78,7 @@ class PlanArguments(Arguments):
     task: Text = Field(description="What is to be done, in words.")
 
     def flags(self) -> Iterator[str]:
-        """The plan, and what happens meanwhile."""
+        """Ask for the plan as JSON, and for events."""
         yield from ("--json", "--events=-")
 
     def operand(self) -> str:
@@ -104,7 +104,7 @@ class SolveArguments(Arguments):
     )
 
     def flags(self) -> Iterator[str]:
-        """The outcome, and what happens meanwhile."""
+        """Ask for the outcome as JSON, and for events."""
         yield from ("--json", "--events=-")
         for flag, value in (("--plan", self.plan_file), ("--resume", self.resume), ("--hint", self.hint)):
             if value is not None:
@@ -129,7 +129,7 @@ class WhyArguments(Arguments):
     )
 
     def flags(self) -> Iterator[str]:
-        """What is asked about."""
+        """Name the file and line in question."""
         yield from ("--json", f"--why={self.path}" + ("" if self.line is None else f":{self.line}"))
 
     def operand(self) -> str:
@@ -191,7 +191,7 @@ class Outcome:
 def run_command(
     command: tuple[str, ...], repo: Path, stop: threading.Event, note: Callable[[str], None]
 ) -> Outcome | None:
-    """What the command answered, each event told to `note` as it comes; None where `stop` was set, and it ended as by Ctrl-C.
+    """Run the command, passing each event to `note`: its answer; None if `stop` was set, which interrupts it.
 
     Raises:
         CommandError: it cannot be started.
@@ -216,7 +216,7 @@ def run_command(
 
 
 def outcome_of(text: str, code: int, errors: str) -> Outcome:
-    """A command's answer: an unfinished run is one, an error's message and remedy stand in place of it."""
+    """A command's answer. An unfinished run is an answer, too; for an error, its message and remedy."""
     document = _object(text)
     if document is not None and "error" in document:
         told = "\n-> ".join(filter(None, (document["error"], document["hint"])))

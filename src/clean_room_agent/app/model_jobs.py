@@ -29,7 +29,7 @@ SHAPES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What is wrong, and what to do about it."""
+    """A problem and its remedy."""
 
     text: str
     remedy: str
@@ -38,7 +38,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What a model is used for."""
+    """A job of a model."""
 
     name: str
     """coding, reasoning, classifier; `escalation.<role> <n>`; `overrides.<prompt or stage>`."""
@@ -88,7 +88,7 @@ class ModelsView:
 
 
 def look_at_models(settings: Settings) -> ModelsView:
-    """What the configuration says, and what the server says to it. No model is asked anything.
+    """Compare the configured models with those on the server. No model is asked anything.
 
     Raises:
         ConfigError: the configuration contradicts itself, or names a prompt that there is not.

@@ -39,7 +39,7 @@ def open_server(models: ModelsConfig) -> ModelServer:
 
 
 def model_on(server: ModelServer, tag: str, models: ModelsConfig) -> ModelDetails:
-    """What the server tells of the model.
+    """What the server reports about the model.
 
     Raises:
         ModelNotFound: it does not have it.

@@ -22,7 +22,7 @@ RESERVE = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What flags say; None where they say nothing."""
+    """Values from flags; None for a flag that was not given."""
 
     server: discovery.Wanted
     coding: str | None
@@ -88,7 +88,7 @@ def given_values(
 
 
 def trust_workspace(workspace: Workspace) -> None:
-    """Trust the `.clean_room` folder that is there, whoever made it.
+    """Trust the existing `.clean_room` folder, whoever made it.
 
     Raises:
         UsageError: there is none.
@@ -149,7 +149,7 @@ def gather(workspace: Workspace, given: Given, answers: Answers) -> dict[str, di
 
 
 def _tell_server(server: discovery.FoundServer, answers: Answers) -> None:
-    """Where it is and what it has: in a line, or as a list to choose from."""
+    """Print where the server is and its models: in a line, or as a list to choose from."""
     where = f"model server {server.base_url}, {server.version}"
     if not answers.asks or not server.models:
         answers.tell(f"{where}; models: {', '.join(model.tag for model in server.models) or 'none'}")
@@ -163,7 +163,7 @@ def _tell_server(server: discovery.FoundServer, answers: Answers) -> None:
 
 
 def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
-    """Nothing, for a model that the server runs itself, as far as it tells."""
+    """Check that the server runs the model itself, as far as it tells."""
     listed = {model.tag: model.forwards_to for model in server.models} if server else {}
     host = listed.get(tag) or listed.get(f"{tag}:latest") or (CLOUD if is_cloud_tag(tag) else "")
     if host:
@@ -175,7 +175,9 @@ def _refuse_forwarded(tag: str, server: discovery.FoundServer | None) -> None:
 
 
 def _sandbox(given: Mode | None, answers: Answers) -> Mode:
-    """What is given; else bubblewrap where it works; else "none" if that is agreed to; else what decides at each run."""
+    """The given mode; else "bwrap" if bubblewrap works; else "none" if the user agrees; else "auto", which decides at
+    each run.
+    """
     if given is not None:
         return given
     found = working_bubblewrap()
@@ -187,7 +189,7 @@ def _sandbox(given: Mode | None, answers: Answers) -> Mode:
 
 
 def _unseen(wanted: discovery.Wanted) -> dict[str, Any]:
-    """What `[models]` says of a server that did not answer."""
+    """The `[models]` table for a server that did not answer."""
     provider = wanted.provider or "ollama"
     usual = next(url for known, url in discovery.USUAL_PLACES if known == provider)
     table = {"provider": provider, "base_url": wanted.base_url or usual}
@@ -199,6 +201,6 @@ def write_config(
     values: dict[str, dict[str, Any]],
     below: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> None:
-    """The configuration stands in its file, whole, or not at all; values that the one `below` gives as comments."""
+    """Write the configuration atomically; values that the user-wide one (`below`) has become comments."""
     workspace.create()
     atomic_write(workspace.config, render_config(values, below), private=True)

@@ -10,7 +10,7 @@ ENGINES = ("local", "ray")
 
 
 def require_extras(*names: str) -> None:
-    """Nothing happens where what these extras bring is installed.
+    """Check that these extras are installed.
 
     Raises:
         UsageError: names what is not, and how to install it.

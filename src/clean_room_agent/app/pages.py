@@ -64,7 +64,7 @@ def page_of_run(conn: Connection, workspace: Workspace, trace: RunTrace, safe: C
 
 
 def page_of_all(conn: Connection, safe: Callable[[str], str]) -> str:
-    """The page of all runs as HTML, likewise."""
+    """The page of all runs as HTML; `safe` as above."""
     from clean_room_agent.db.raw.run_costs import list_run_costs
     from clean_room_agent.report.page.html import runs_html
     from clean_room_agent.report.page.runs_page import runs_page
@@ -76,7 +76,7 @@ def page_of_all(conn: Connection, safe: Callable[[str], str]) -> str:
 
 
 def as_it_stands(workspace: Workspace, trace: RunTrace) -> RunTrace:
-    """The run, interrupted where it stands as running and no process holds it."""
+    """The run, shown as interrupted if it is recorded as running and no process holds it."""
     run = trace.run
     if run is None or run.status is not RunStatus.RUNNING or is_held(workspace.task_lock(trace.task_id)):
         return trace
@@ -84,12 +84,12 @@ def as_it_stands(workspace: Workspace, trace: RunTrace) -> RunTrace:
 
 
 def default_place(workspace: Workspace, name: str) -> Path:
-    """Within our own folder, where no snapshot of the working tree finds it; the folder is there afterwards."""
+    """In `.clean_room/reports`, which is created: no snapshot of the working tree includes it."""
     return private_folder(workspace.folder / "reports") / f"cra-report-{name}.html"
 
 
 def require_replaceable(place: Path, *, force: bool) -> None:
-    """Nothing happens where a page may be written.
+    """Check that a page may be written there.
 
     Raises:
         UsageError: there is no such folder, or something stands there that is no report.

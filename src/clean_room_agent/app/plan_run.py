@@ -27,7 +27,7 @@ NEEDED = ("models", "budget", "stages", "solve", "testing")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSource:
-    """What there is before anything is edited."""
+    """A plan, or the text of one, before it is edited."""
 
     plan: PlanArtifact | None
     """None where the text is to be edited first: it may be no plan yet."""

@@ -8,10 +8,10 @@ Progress = Callable[[int, int], None]
 
 
 class Bar(Protocol):
-    """A line that says it, until it is closed."""
+    """A progress line."""
 
     def show(self, done: int, total: int, note: str = "") -> None:
-        """`done` of `total` is done; `note` stands behind it."""
+        """Show that `done` of `total` is done, followed by `note`."""
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the line."""

@@ -20,7 +20,7 @@ from clean_room_agent.tree_removal import remove_tree
 
 
 def carry_out(site: Site, plan: Plan) -> tuple[str, ...]:
-    """What the plan names is gone, but for what is in use by now; what else there is to say.
+    """Delete what the plan names, except for what is in use by now: notes for the user.
 
     A run is said to be pruned in the record before anything of it goes, and its rows go last, at once: whatever ends this
     in the middle, the record tells of each run whole or not at all, and the next start goes on.
@@ -64,7 +64,7 @@ def _prune_run(site: Site, record: Record, run: PrunedRun) -> None:
 
 
 def _remove(piece: Piece) -> tuple[str, ...]:
-    """The file or folder is gone; why not, where it is not."""
+    """Delete the file or folder: why that failed, or ""."""
     path = Path(piece.name)
     try:
         if piece.kind == "temporary":

@@ -49,7 +49,7 @@ EVERY = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What the user chose; nothing chosen leaves what is harmless to lose."""
+    """What the user selected; by default, only what nobody needs."""
 
     older_than: timedelta | None = None
     statuses: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class Site:
 
 
 def plan_pruning(site: Site, choice: Choice) -> Plan:
-    """What would go by the choice; nothing is changed."""
+    """What the selection would delete. Changes nothing."""
     now = moment(utc_now())
     notes: list[str] = []
     runs: tuple[PrunedRun, ...] = ()
@@ -220,13 +220,15 @@ def _pieces(site: Site, conn: Connection, entry: RunOverview, kinds: Iterable[st
 
 
 def _may_go(repo: Repository, branch: str, tip: str) -> bool:
-    """Whether nothing is lost with the branch: it stands where the run left it, others hold that, and nobody is on it."""
+    """Whether the branch can be deleted without loss: it is where the run left it, other branches contain it, and no
+    worktree is on it.
+    """
     stands = tip != "" and branch_tip(repo, branch) == tip
     return stands and is_merged(repo, tip) and not is_checked_out(repo, branch)
 
 
 def _others(site: Site, choice: Choice, now: datetime, known: set[str]) -> Iterator[Piece]:
-    """What belongs to no run of the record."""
+    """Leftovers that belong to no recorded run."""
     for kind in choice.of_kinds:
         if kind in OF_RUNS:
             if kind == "refs" and "refs" in choice.kinds and not choice.statuses and not choice.older_than:
@@ -311,7 +313,7 @@ def _sizes(site: Site, runs: tuple[PrunedRun, ...], others: tuple[Piece, ...]) -
 
 
 def _size_of(path: Path) -> int:
-    """Bytes of the file, or of all files below the folder; what goes meanwhile is not counted."""
+    """Bytes of the file, or of all files below the folder; files that disappear meanwhile are not counted."""
     total = 0
     waiting = [path]
     while waiting:

@@ -40,7 +40,9 @@ class Finding:
 
 
 def check_record(workspace: Workspace, *, thorough: bool = False) -> Iterator[Finding]:
-    """What was looked at, in order, a line for each fault; where the file itself is damaged, nothing else is asked."""
+    """Check the record in a fixed order, a finding for each fault; if the file itself is damaged, nothing else is
+    checked.
+    """
     yield from _all_or("private", "others can read nothing of it", _open_files(workspace))
     if not workspace.raw.exists():
         yield Finding(name="file", text="nothing has been recorded here yet")

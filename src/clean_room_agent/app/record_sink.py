@@ -8,7 +8,7 @@ from clean_room_agent.orchestrator.budget import Meter
 
 
 class RecordSink:
-    """Hands model calls to the record, and counts them; what a resumed run asked before stands there already."""
+    """Writes model calls to the record, and counts them; calls that a resumed run made before are there already."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class Exported:
 
 
 def require_same(row: OrchestratorRunRow, before: str, summary: RunSummary) -> None:
-    """Nothing, where the replay ended as the run did, with the diff `before`.
+    """Check that the replay ended as the run did, with the diff `before`.
 
     Raises:
         ReplayMismatch: it did not.
@@ -109,7 +109,7 @@ def recorded_settings(row: OrchestratorRunRow) -> Settings:
 
 
 def recorded_diff(repository: Repository, row: OrchestratorRunRow) -> str:
-    """What the run changed.
+    """The run's diff.
 
     Raises:
         UsageError: git has thrown its commits away, as it does some weeks after `cra discard`.

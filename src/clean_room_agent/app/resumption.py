@@ -22,7 +22,7 @@ JUDGES = (("testing", "test_command"), ("testing", "step_test_command"))
 
 
 def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
-    """The run, which can go on.
+    """The run, if it can be resumed.
 
     Raises:
         UsageError: it is over, or is none that can.
@@ -44,7 +44,7 @@ def resumable(conn: Connection, task_id: str) -> OrchestratorRunRow:
 
 
 def given_to(conn: Connection, task_id: str) -> PlanGiven:
-    """What the user had decided for the run: plans, and the hints since."""
+    """What the user had decided for the run: plans, and hints."""
     events = list_events(conn, task_id)
     kept = {event.kind: event.detail for event in events}
     single, meta = kept.get(EventKind.PLAN_GIVEN), kept.get(EventKind.META_PLAN_GIVEN)
@@ -92,7 +92,7 @@ def recorded_config(conn: Connection, run: OrchestratorRunRow) -> Mapping[str, A
 
 
 def changes_since(then: Mapping[str, Any], now: Mapping[str, Any], *, source: str) -> tuple[str, ...]:
-    """What is configured otherwise than it was, a line each.
+    """What is configured differently now, a line each.
 
     Raises:
         ConfigError: what is done was judged by another command.

@@ -15,7 +15,8 @@ from clean_room_agent.version import VERSION
 def note_beginning(
     services: wiring.Services, observer: Observer, given: PlanGiven, *, hint: str, flags: str
 ) -> PlanGiven:
-    """The record knows with what the run begins or goes on; what the user decided for it: a resumed one's by the record.
+    """Record what the run begins or continues with: what the user decided for it, which a resumed run has from the
+    record.
 
     Raises:
         ConfigError: what is done was judged by another test command than is configured now.

@@ -111,7 +111,7 @@ def task_of(settings: Settings, task_id: str, description: str, hints: tuple[Hin
 
 
 def runner_setup(settings: Settings, repo: Repository, place: Path) -> RunnerSetup:
-    """What worktrees with a test runner are made with, the first of them at `place`."""
+    """How worktrees with a test runner are set up, the first of them at `place`."""
     return RunnerSetup(
         repo=repo,
         sandbox_inputs=sandbox_inputs_of(settings),

@@ -38,14 +38,14 @@ MIN_GIT = (2, 31)
 
 
 class CheckAnswer(BaseModel):
-    """What the check asks for."""
+    """The answer that the check asks for."""
 
     number: Annotated[int, bounds(minimum=0, maximum=MAX_NUMBER)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckInputs:
-    """What the check tells."""
+    """The inputs of the check's prompt."""
 
     number: int
 

@@ -53,7 +53,7 @@ FLAGS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
-    """What the command line says over the file; None where it says nothing."""
+    """Values from the command line that override the file; None for those not given."""
 
     context_window: int | None = None
     reserved_tokens: int | None = None
@@ -72,7 +72,7 @@ class Settings:
     data: Mapping[str, Any] = field(repr=False)
 
     def require(self, *tables: str) -> None:
-        """Nothing happens when each table holds all that it must.
+        """Check that each of these tables has all required values.
 
         Raises:
             ConfigError: names the first value that is missing or wrong, and how to give it.
@@ -195,7 +195,7 @@ def user_config_file() -> Path:
 
 
 def read_user_config() -> dict[str, Any]:
-    """What the user configured for all repositories, each value checked; empty where there is no such file.
+    """The user-wide configuration, validated; empty if there is no such file.
 
     Raises:
         ConfigError: others can write it, an unknown table or key, or a wrong value.
@@ -216,7 +216,7 @@ def read_user_config() -> dict[str, Any]:
 
 
 def check_tables(data: Mapping[str, Any], *, source: str) -> None:
-    """Nothing happens where every value is right; what is required may be missing.
+    """Validate all values; required ones may be missing.
 
     Raises:
         ConfigError: names the first table with an unknown key or a wrong value.

@@ -14,7 +14,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def on_interrupt(handle: Callable[[], None]) -> Iterator[None]:
-    """Signals that ask the program to end call `handle`; who ignores one (nohup) goes on ignoring it."""
+    """Call `handle` for signals that ask the program to stop; ignored signals (nohup) stay ignored."""
     before = {}
     if threading.current_thread() is threading.main_thread():
         for number in SIGNALS:

@@ -85,7 +85,7 @@ def request_again(
 
 
 def plan_given(workspace: Workspace, plan_file: Path | None, meta_file: Path | None) -> tuple[PlanGiven, str]:
-    """What reviewed files decide in advance, and the task's words where a file holds them ("" otherwise).
+    """What reviewed plan files decide in advance, and the task's words if a file has them ("" otherwise).
 
     Raises:
         UsageError: both files were given, or one cannot be read.
@@ -182,7 +182,7 @@ def run_solve(
 
 @contextlib.contextmanager
 def _says_how_to_go_on(task_id: str) -> Iterator[None]:
-    """A server's failure tells how to go on."""
+    """Add to a server failure how to continue the run."""
     try:
         yield
     except ModelError as error:

@@ -14,7 +14,7 @@ PATIENCE = 2.0
 
 @contextlib.contextmanager
 def task_lock(workspace: Workspace, task_id: str, *, patience: float = PATIENCE) -> Iterator[None]:
-    """No other process holds the task meanwhile; the lock's file goes with the task's session.
+    """Hold the lock of the task; its file is deleted with the task's session.
 
     Raises:
         UsageError: another one has.

@@ -29,8 +29,8 @@ SHORT = 0.5
 
 
 def check_tests(workspace: Workspace, settings: Settings) -> Iterator[Finding]:
-    """What a run would meet: both test commands in a worktree with your uncommitted work, in the sandbox where there is one.
-    Nothing of it is left.
+    """Run both test commands as a run would: in a worktree with the uncommitted work, in the sandbox if there is one.
+    Everything is cleaned up.
 
     Raises:
         ConfigError: there can be no sandbox, and one is wanted.

@@ -18,7 +18,7 @@ LATER_STEP = 100
 def estimators_for(
     record: Record, router: ModelRouter, *, task_id: str, measured_as: str, live: bool
 ) -> dict[str, TokenEstimator]:
-    """What a command measures prompts with, by model; the record says so for `task_id`, where there is one.
+    """The token estimators of a command, by model; stored for `task_id`, if there is one.
 
     The estimators of the task `measured_as`, or of an earlier run of `task_id`, where the record knows of it; else what
     is learned from all calls, where a server answers (`live`).
@@ -48,7 +48,7 @@ def learned_estimators(record: Record, tags: Iterable[str]) -> dict[str, FittedE
 
 
 def read_estimators(conn: Connection, task_id: str) -> dict[str, TokenEstimator] | None:
-    """What the task was measured with, by model; None where nothing is noted of it."""
+    """The estimators that the task used, by model; None if none are stored."""
     rows = calibrations.list_task_estimators(conn, task_id)
     found: dict[str, TokenEstimator] = {}
     for row in rows:

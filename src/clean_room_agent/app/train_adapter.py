@@ -82,7 +82,7 @@ def machine_of(
     micro_batch: int,
     checkpointing: bool,
 ) -> "Machine":
-    """What it is trained with; numbers as the processor computes them itself where none are named."""
+    """The machine for a training; without a given dtype, what the processor supports natively."""
     import sys
 
     from clean_room_agent.training.train import Machine, native_bfloat16

@@ -126,7 +126,7 @@ def plan_for(parts: TrainingParts, given: str | None, target: str | None) -> tup
 
 
 def store_plan(parts: TrainingParts, plan: "TrainingPlan") -> int:
-    """The plan's number in the record, which has it now."""
+    """Store the plan in the record: its number."""
     from clean_room_agent.training.plan import row_of
 
     pipeline = parts.pipeline
@@ -153,7 +153,7 @@ class CurationRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CuratedData:
-    """What came of a request."""
+    """The result of a request."""
 
     curated: "Curated"
     target: str

@@ -253,7 +253,7 @@ def _verbatim(row: ModelCall) -> Prompt[Asked, Any]:
 
 
 def _essence(answer: Any) -> Any:
-    """What of an answer counts when two are compared."""
+    """The part of an answer that counts in a comparison."""
     if isinstance(answer, Choice):
         return answer.word
     return BadAnswer if isinstance(answer, BadAnswer) else plain_answer(answer)

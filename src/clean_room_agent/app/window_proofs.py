@@ -24,7 +24,7 @@ class RecordedProofs:
         return None if row is None else row.timestamp
 
     def keep(self, server: ProbedServer, call_id: int) -> None:
-        """The proof stands in the record."""
+        """Store the proof."""
         row = window_proofs.WindowProofRow(
             provider=server.provider,
             base_url=server.base_url,

@@ -50,7 +50,7 @@ RESERVED_SHARE = 4
 
 
 def workspace_of(path: Path) -> Workspace:
-    """The workspace of the repository that `path` stands in.
+    """The workspace of the repository around `path`.
 
     Raises:
         UsageError: somebody else made its folder, or put something into it.
@@ -127,7 +127,7 @@ def without_models(settings: Settings) -> Settings:
 
 
 def with_plain_budget(settings: Settings, warn: Callable[[str], None]) -> Settings:
-    """The settings with a window for a reader that nobody named, and a reserve; `warn` is told what is assumed."""
+    """The settings with a default window and reserve; `warn` is called with what is assumed."""
     given: Mapping[str, Any] = settings.data.get("budget", {})
     window = given.get("context_window", PLAIN_WINDOW)
     reserved = given.get("reserved_tokens", window // RESERVED_SHARE)
@@ -178,7 +178,7 @@ def refresh_index(
 
 
 def retrieval_config(settings: Settings, *, use_model: bool = True) -> RetrievalConfig:
-    """What the retriever is told."""
+    """The configuration of the retriever."""
     names = settings.stages.names()
     unknown = [name for name in names if name not in STAGES]
     if unknown:
@@ -196,7 +196,7 @@ def retrieval_config(settings: Settings, *, use_model: bool = True) -> Retrieval
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedState:
-    """What a recorded run began with."""
+    """The state that a recorded run began with."""
 
     task_id: str
     head: str
@@ -208,7 +208,7 @@ class RecordedState:
 
 
 def recorded_state(run: OrchestratorRunRow) -> RecordedState:
-    """What the run began with, as the record knows it."""
+    """The state that the run began with, from the record."""
     return RecordedState(
         task_id=run.task_id,
         head=run.base_commit,
@@ -219,7 +219,7 @@ def recorded_state(run: OrchestratorRunRow) -> RecordedState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelAccess:
-    """What every command that asks models has open."""
+    """The model client and the record, open for a command."""
 
     record: Record
     router: ModelRouter
@@ -229,7 +229,7 @@ class ModelAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services(ModelAccess):
-    """What every command that works on a task has open."""
+    """What a command that works on a task has open: record, session and model client."""
 
     workspace: Workspace
     settings: Settings
@@ -238,7 +238,7 @@ class Services(ModelAccess):
     """How the run stood before, where it goes on."""
 
     def end_task(self) -> None:
-        """The task is over: its session is in the record, and its copy of the index is gone."""
+        """End the task: archive its session in the record, and delete its copy of the index."""
         self.session.archive(self.record)
         remove_database(self.workspace.run_copy(self.session.task_id))
 
@@ -299,7 +299,7 @@ def open_services(
     resume: bool = False,
     watch: CallWatcher = unwatched,
 ) -> Iterator[Services]:
-    """Record, session and model client of one task, which may replay another, or go on (`resume`).
+    """Open record, session and model client for one task, which may replay another one, or resume.
 
     Nobody else holds the task meanwhile. The session is kept unless the command archives it, or ends by an error
     after which nothing can go on.
@@ -365,7 +365,7 @@ def retriever_over(services: Services, index: Connection, root: Path, *, use_mod
 
 
 def require_record(workspace: Workspace) -> None:
-    """Nothing happens where something has been recorded; nothing is made where not.
+    """Check that there is a record, without creating one.
 
     Raises:
         UsageError: there is no record yet.

@@ -12,12 +12,13 @@ from clean_room_agent.cli import options, output
 @click.command()
 @options.run_argument
 @options.repo_option
-@click.option("--undo", is_flag=True, help="Take the result out of the working tree again.")
+@click.option("--undo", is_flag=True, help="Undo it: restore the files as they were before.")
 @options.json_option
 def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
-    """Bring the result of RUN (by default the newest; `@~1`: the one before) into the working tree; refused where a file it touches has changed since.
+    """Apply the result of RUN (the newest by default; `@~1` is the one before) to the working tree.
 
-    With --undo these files are again as they were before, uncommitted work included; refused where one has changed since.
+    Refused if a file that it touches has changed since the run began. With --undo, these files are restored as they were
+    before, including uncommitted work; refused if one of them has changed since.
     """
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
@@ -25,11 +26,9 @@ def command(run: str, repo: Path, undo: bool, as_json: bool) -> int:
     if as_json:
         output.answer_json({"task_id": task_id, "taken_back" if undo else "applied": paths})
     elif undo:
-        output.answer(
-            "\n".join(f"put back {path}" for path in paths) or "nothing to do: it does not stand there"
-        )
+        output.answer("\n".join(f"put back {path}" for path in paths) or "nothing to do: it is not applied")
     else:
         output.answer(
-            "\n".join(f"changed {path}" for path in paths) or "nothing to do: it stands there already"
+            "\n".join(f"changed {path}" for path in paths) or "nothing to do: it is applied already"
         )
     return 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clean_room_agent.app.batch_tasks import BatchJob
     from clean_room_agent.app.batch_worker import JobOutcome
 
-HELP = """Solve the tasks of FILE, a line of JSON each, --jobs at a time. Each run is as one of `cra solve`: a branch with its record.
+HELP = """Solve the tasks in FILE (JSON Lines), --jobs at a time. Each is a run like one of `cra solve`: a branch with its record.
 
 \b
 {"task": "Splitting a bill loses cents"}
@@ -25,29 +25,31 @@ HELP = """Solve the tasks of FILE, a line of JSON each, --jobs at a time. Each r
 {"issue": "issues/17.md", "plan": "plans/17.json"}
 
 \b
-task   what is to be changed, in words
-issue  in place of task: a file that holds the words
-id     the task's name in the summary, unique; the line's number by default
-repo   its repository; that of --repo by default
-plan   a plan to follow, as `cra solve --plan` does
+task   what to change, in words
+issue  instead of task: a file with the words
+id     a unique name for the summary; the line number by default
+repo   the repository; that of --repo by default
+plan   a plan to follow, as with `cra solve --plan`
 
-Paths are relative to FILE's folder. A run begins from its repository's files as they stand then, and your files stay as
-they are. All lines are checked before anything starts.
+Paths are relative to the folder of FILE. Each run starts from its repository's files as they are at that time, and your
+files are not touched. All lines are validated before anything starts.
 
-Started again, what has ended is not done again and what was interrupted goes on: a line's run is known by its repository,
-id and words, and by --name. Ctrl-C ends the runs under way as it ends one solve. With --json, a line for each task as it ends,
-then one {"summary": ...}.
+Run again, the same command skips what has ended and continues what was interrupted: the run of a line is identified by
+repository, id and words, and by --name. Ctrl-C stops all runs in progress, as it stops a single solve. --json prints a line
+for each task as it ends, then one {"summary": ...}.
 
-Exit codes: 0 all complete; 130 interrupted; else the gravest of 2 usage or configuration, 3 model server or window, 1 failed,
-4 partial or stuck.
+Exit codes: 0 all complete, 130 interrupted, else the most serious of 2 usage or configuration, 3 model server or window,
+1 failed, 4 partial or stuck.
 """
 
 
 @click.command(help=HELP)
 @click.argument("tasks", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at a time.")
-@click.option("--name", help="Of the batch: by another name, all is done anew. FILE's by default.")
-@click.option("--retry", is_flag=True, help="Go on with runs that failed or are partial, too.")
+@click.option(
+    "--name", help="Name of the batch; under another name, everything is done again. FILE's name by default."
+)
+@click.option("--retry", is_flag=True, help="Also continue runs that failed or are partial.")
 @click.option(
     "--engine", type=click.Choice(ENGINES), default="local", help="local: processes here; ray: a cluster."
 )

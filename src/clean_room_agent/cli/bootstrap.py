@@ -30,7 +30,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
 @click.option(
     "--manifest",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A list of repositories with revisions.",
+    help="A file that lists repositories with revisions.",
 )
 @click.option(
     "-o", "--output", "target", type=click.Path(path_type=Path, file_okay=False), required=True,
@@ -50,15 +50,17 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
     "--licence",
     "licences",
     multiple=True,
-    help="An SPDX name that is allowed; several times. Permissive ones by default.",
+    help="An allowed licence (SPDX name). Repeatable. Permissive ones by default.",
 )
 @click.option(
-    "--max-commits", type=click.IntRange(min=1), help="Of each repository, the newest that are fit."
+    "--max-commits",
+    type=click.IntRange(min=1),
+    help="At most this many of each repository, the newest suitable ones.",
 )
-@click.option("--unit-commits", type=click.IntRange(1, 400), default=400, help="Commits of one unit of work.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes; as many as processors by default.")
+@click.option("--unit-commits", type=click.IntRange(1, 400), default=400, help="Commits in one unit of work.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes; one per processor by default.")
 @click.option(
-    "--shard", "part", default="1/1", callback=_part, help="I/N: make every N-th unit only, from the I-th."
+    "--shard", "part", default="1/1", callback=_part, help="I/N: make only every N-th unit, from the I-th on."
 )
 @click.option(
     "--engine", type=click.Choice(ENGINES), default="local", help="local: processes here; ray: a cluster."
@@ -66,7 +68,7 @@ def _part(_context: click.Context, _parameter: click.Parameter, value: str) -> P
 @click.option(
     "--work",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where clones and finished units are kept.",
+    help="Where to keep clones and finished units.",
 )
 @options.json_option
 @options.notify_option
@@ -89,7 +91,7 @@ def command(
 ) -> int:
     """Make training pairs from the commits of REPO (paths or https URLs), or of a manifest.
 
-    Begun again, it goes on where it was stopped. The prompts are those of runs with this repository's configuration.
+    Started again, it continues where it stopped. The prompts are those of a run with this repository's configuration.
     """
     require_extras("data", *(["cluster"] if engine == "ray" else []))
     workspace = wiring.workspace_of(repo)

@@ -12,11 +12,11 @@ from clean_room_agent.errors import UsageError
 
 LEFT_OUT = """\
 Not in it: your files, your name, the machine's name, and,
-without --prompts, the task's words, prompts, answers,
-diffs and what tests printed.
+without --prompts, the task, prompts, answers, diffs and
+the output of tests.
 """
 SENT = """\
-Nothing was sent. Read it before you give it to anybody:
+Nothing was sent. Read it before you give it to anyone:
   python3 -m zipfile -e FILE FOLDER"""
 
 
@@ -28,24 +28,23 @@ Nothing was sent. Read it before you give it to anybody:
     "--output",
     "place",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Where to write it; by default in .clean_room/reports.",
+    help="Where to write it; in .clean_room/reports by default.",
 )
 @click.option(
-    "--prompts", is_flag=True, help="Also prompts, answers, diffs and the tests' output: your code."
+    "--prompts", is_flag=True, help="Include prompts, answers, diffs and the output of tests: your code."
 )
 @options.json_option
 def command(run: str, repo: Path, place: Path | None, prompts: bool, as_json: bool) -> int:
-    """Collect what a maintainer needs into one file, and say what is in it. Nothing is sent.
+    """Collect what a maintainer needs in one file, and list what is in it. Nothing is sent.
 
-    Versions, platform, sandbox, configuration with the source of each value, kept tracebacks; of RUN (by default the
-    newest; none where there is none) its events, outcomes and calls without their texts. What looks like a secret, what
-    stands under a name of one, and the values of such variables of the environment are replaced; your home folder is
-    written as ~.
+    Versions, platform, sandbox, configuration with the source of each value, saved tracebacks; and of RUN (the newest by
+    default, if there is one) its events, outcomes and calls without their texts. What looks like a secret, what has a
+    secret's name, and the values of such environment variables are replaced; your home directory is written as ~.
 
-    Ends with 0; 2 where there is no such run, or the file cannot be written.
+    Exit codes: 0 written, 2 there is no such run, or the file cannot be written.
     """
     if place is not None and place.exists():
-        raise UsageError(f"{place} is there already", hint="name another file: -o FILE")
+        raise UsageError(f"{place} exists already", hint="name another file: -o FILE")
     made = make_report(repo, run, prompts=prompts)
     path = place or made.default_place
     atomic_write(path, archive(made.files), private=True)

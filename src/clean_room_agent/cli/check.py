@@ -27,13 +27,11 @@ from clean_room_agent.workspace import Workspace
 @click.command()
 @options.repo_option
 @options.json_option
-@click.option(
-    "--sandbox", is_flag=True, help="Try to get out of the sandbox, in every way that is known here."
-)
-@click.option("--tests", is_flag=True, help="Run the tests once, as a run would before anything is changed.")
-@click.option("--record", is_flag=True, help="Look whether the record is sound and whole.")
-@click.option("--thorough", is_flag=True, help="With --record: compare its indexes with its tables, too.")
-@click.option("--repair", is_flag=True, help="Put away what runs whose process is gone left behind.")
+@click.option("--sandbox", is_flag=True, help="Try to escape from the sandbox, in every known way.")
+@click.option("--tests", is_flag=True, help="Run the tests once, as a run would before it changes anything.")
+@click.option("--record", is_flag=True, help="Check the record for damage and inconsistencies.")
+@click.option("--thorough", is_flag=True, help="With --record: also compare its indexes with its tables.")
+@click.option("--repair", is_flag=True, help="Clean up after runs whose process died.")
 def command(
     repo: Path, as_json: bool, sandbox: bool, tests: bool, record: bool, thorough: bool, repair: bool
 ) -> int:
@@ -72,5 +70,5 @@ def _repair(workspace: Workspace, *, as_json: bool) -> int:
     if as_json:
         output.answer_json({"repaired": done})
     else:
-        output.answer("\n".join(done) or "nothing was left behind")
+        output.answer("\n".join(done) or "nothing to clean up")
     return 0

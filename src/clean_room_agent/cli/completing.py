@@ -32,7 +32,7 @@ Named = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """What may stand in place of the word under the cursor."""
+    """Completions for the word under the cursor."""
 
     how: str = "words"
     words: Named = ()
@@ -40,7 +40,7 @@ class Offer:
 
 @dataclass(slots=True)
 class Line:
-    """The words before the cursor, as the commands understand them."""
+    """The words before the cursor, parsed as a command line."""
 
     command: Any
     arguments: list[str] = field(default_factory=list)
@@ -52,7 +52,7 @@ class Line:
 
 
 def tell_shell(shell: str, words: Sequence[str]) -> None:
-    """The answer stands on standard output; nothing where the shell is unknown."""
+    """Print the completions for the shell; nothing for an unknown shell."""
     if shell == "bash":
         line, breaks = words
         typed, quoted = split_line(line)
@@ -90,7 +90,7 @@ def split_line(line: str) -> tuple[list[str], bool]:
 
 
 def complete(words: Sequence[str]) -> Offer:
-    """What may stand in place of the last of `words`, which follow the program's name."""
+    """Completions for the last of `words`, which follow the program's name."""
     table = json.loads(TABLE.read_text(encoding="utf-8"))
     *before, word = words or [""]
     line = _read(table, before)
@@ -113,7 +113,7 @@ def _arguments(table: Any, line: Line, word: str) -> Offer:
 
 
 def _value_of_flag(table: Any, line: Line, word: str) -> Offer:
-    """What may follow the equals sign."""
+    """Completions for what follows the equals sign."""
     name, _, value = word.partition("=")
     option = _find(line.command, name)
     if option is None or option["kind"] is None:
@@ -268,7 +268,7 @@ def _task(conn: Any, run: str) -> str | None:
 
 @contextlib.contextmanager
 def _open_record(place: Path) -> Iterator[tuple[Any, Any]]:
-    """A connection to the record of the repository that `place` stands in, and what makes its texts fit to be shown.
+    """A connection to the record of the repository around `place`, and a function that makes its texts safe to show.
 
     Raises:
         CraError: there is none, or it is not the user's own, or of another version: a TAB brings nothing up to date.

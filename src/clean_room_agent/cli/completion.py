@@ -16,9 +16,9 @@ PLACES = {
 }
 """The variable that names the folder, else its place below home; the file below it."""
 NEXT = {
-    "bash": "read by every new bash where the package bash-completion is installed; else put into ~/.bashrc: . {path}",
-    "zsh": "put into ~/.zshrc, before compinit: fpath=({folder} $fpath)",
-    "fish": "read by every new fish",
+    "bash": "every new bash reads it if the package bash-completion is installed; otherwise add to ~/.bashrc: . {path}",
+    "zsh": "add to ~/.zshrc, before compinit: fpath=({folder} $fpath)",
+    "fish": "every new fish reads it",
 }
 
 
@@ -31,15 +31,15 @@ Without --install, put one of these into the shell's start-up file:
   zsh    eval "$(cra completion zsh)"       after compinit
   fish   cra completion fish | source
 
-Commands, flags and their values are completed; runs (with their tasks), the files of a run after --why, stages and adapters
-come from the record of the repository.
+It completes commands, flags and their values; runs (with their tasks), the files of a run after --why, stages and adapters
+come from the repository's record.
 """
 
 
 @click.command(help=HELP)
 @click.argument("shell", type=click.Choice(list(PLACES)))
 @click.option(
-    "--install", is_flag=True, help="Write it to where the shell looks for it, and say what is left to do."
+    "--install", is_flag=True, help="Write it where the shell looks for it, and say what else to do."
 )
 def command(shell: str, install: bool) -> int:
     """Print or install the script."""

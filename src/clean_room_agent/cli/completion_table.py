@@ -64,7 +64,7 @@ def _argument(argument: click.Argument) -> dict[str, Any]:
 
 
 def _kind(kind: click.ParamType[Any]) -> str | list[str]:
-    """What completes such a value: a word that `completing.py` knows, or the values themselves; "" where nothing does."""
+    """What completes such a value: a kind that `completing.py` knows, or the values themselves; "" for nothing."""
     match kind:
         case Known():
             return kind.kind

@@ -18,20 +18,20 @@ from clean_room_agent.errors import UsageError
 
 HELP = """Show configured values, and change one.
 
-A value comes from the repository's .clean_room/config.toml, else from the user's own file for all repositories
-($XDG_CONFIG_HOME/clean-room-agent/config.toml), else it is the default. Flags of a command go before all of them; the
-environment gives none but the server's key, whose variable models.api_key_env names.
+A value comes from the repository's .clean_room/config.toml, else from your own file for all repositories
+($XDG_CONFIG_HOME/clean-room-agent/config.toml), else it is the default. Flags override all of them. The environment
+provides nothing but the server's key, in the variable that models.api_key_env names.
 
 \b
-cra config                                    every value, and where it is from
+cra config                                    every value, and where it comes from
 cra config get models.coding
 cra config set models.coding qwen2.5-coder:7b
 cra config set --user models.base_url http://127.0.0.1:8080
-cra config unset models.coding                what is below counts again
+cra config unset models.coding                use your own file's value, or the default
 
-Exit codes: 0 done, 2 no such key, no value, or a wrong one.
+Exit codes: 0 done, 2 no such key, no value, or an invalid one.
 """
-user_option = click.option("--user", is_flag=True, help="In the user's file, for all repositories.")
+user_option = click.option("--user", is_flag=True, help="In your own file, for all repositories.")
 
 
 @click.group(help=HELP, invoke_without_command=True)
@@ -46,7 +46,7 @@ def command(context: click.Context, repo: Path, as_json: bool) -> int:
 
 
 @command.command("list")
-@click.option("--sources", is_flag=True, help="Where each value is from, too.")
+@click.option("--sources", is_flag=True, help="Also show where each value comes from.")
 @options.repo_option
 @options.json_option
 def list_command(sources: bool, repo: Path, as_json: bool) -> int:
@@ -59,7 +59,7 @@ def list_command(sources: bool, repo: Path, as_json: bool) -> int:
 @options.repo_option
 @options.json_option
 def get_command(key: str, repo: Path, as_json: bool) -> int:
-    """Print the value of KEY, such as models.coding, or every value of a table."""
+    """Print the value of KEY, such as models.coding, or all values of a table."""
     found = find_values(workspace_or_none(repo), key)
     if as_json:
         output.answer_json(as_object(found))
@@ -67,7 +67,7 @@ def get_command(key: str, repo: Path, as_json: bool) -> int:
     if len(found) > 1 or found[0].key != key:
         return show(found, as_json=False, sources=False)
     if found[0].source == "not set":
-        raise UsageError(f"nothing gives {key}, and it has no default", hint=f"cra config set {key} VALUE")
+        raise UsageError(f"{key} is not set, and it has no default", hint=f"cra config set {key} VALUE")
     value = found[0].value
     output.answer(value if isinstance(value, str) else toml(value))
     return 0
@@ -80,7 +80,7 @@ def get_command(key: str, repo: Path, as_json: bool) -> int:
 @options.repo_option
 @options.json_option
 def set_command(key: str, value: str, user: bool, repo: Path, as_json: bool) -> int:
-    """Give KEY the VALUE (as TOML, or as plain words) in the repository's file; its comments stay."""
+    """Set KEY to VALUE (TOML, or plain words) in the repository's file, keeping its comments."""
     path, written = set_value(None if user else wiring.workspace_of(repo), key, value)
     tell(repo, path, key, user=user, as_json=as_json, told=f"{key} = {toml(written)}")
     return 0
@@ -92,7 +92,7 @@ def set_command(key: str, value: str, user: bool, repo: Path, as_json: bool) -> 
 @options.repo_option
 @options.json_option
 def unset_command(key: str, user: bool, repo: Path, as_json: bool) -> int:
-    """Take KEY out of the repository's file: the user's counts again, or the default."""
+    """Remove KEY from the repository's file, so that your own file's value or the default applies."""
     path = unset_value(None if user else wiring.workspace_of(repo), key)
-    tell(repo, path, key, user=user, as_json=as_json, told=f"{key} was taken out")
+    tell(repo, path, key, user=user, as_json=as_json, told=f"{key} was removed")
     return 0

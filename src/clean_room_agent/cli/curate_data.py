@@ -18,17 +18,20 @@ FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
 
 @click.command()
 @click.option(
-    "--plan", "given", metavar="ID|FILE", help="The plan: its number, or the file of `cra train-plan -o`."
+    "--plan",
+    "given",
+    metavar="ID|FILE",
+    help="The plan: its number, or the file that `cra train-plan -o` wrote.",
 )
 @click.option(
-    "--target", type=click.Choice(TARGETS), help="In place of a plan: this prompt, by the default criteria."
+    "--target", type=click.Choice(TARGETS), help="Instead of a plan: this prompt, with the default criteria."
 )
 @click.option(
     "-o",
     "--output",
     "place",
     type=click.Path(path_type=Path, file_okay=False),
-    help="The folder; by default dataset-PROMPT here.",
+    help="The folder; ./dataset-PROMPT by default.",
 )
 @click.option(
     "--format",
@@ -36,7 +39,7 @@ FORMATS = ("trl", "axolotl", "llama-factory", "unsloth", "openai")
     type=click.Choice(FORMATS),
     default="trl",
     show_default=True,
-    help="Who is to load it.",
+    help="The trainer that will load it.",
 )
 @options.repo_option
 @options.budget_options
@@ -51,13 +54,13 @@ def command(
     overrides: Overrides,
     as_json: bool,
 ) -> int:
-    """Make a dataset from the record of all runs: good answers to learn, pairs, and answers with their outcome.
+    """Make a dataset from the record of all runs: good answers to learn from, pairs, and answers with their outcome.
 
-    Ends with 0 and the folder, or with 1 where no good example is left, saying why; 2: the command, the plan, the folder,
-    the configuration, or the extra `data` is missing; 3: the model server.
+    Exit codes: 0 written, 1 no good example is left, 2 usage, plan, folder or configuration, or the extra `data` is missing,
+    3 model server.
     """
     if (given is None) == (target is None):
-        raise UsageError("say once what for: --plan ID|FILE, or --target PROMPT")
+        raise UsageError("give either --plan ID|FILE or --target PROMPT")
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     settings = load_settings(workspace.config, replace(overrides, stages=None))

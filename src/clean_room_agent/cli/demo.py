@@ -27,11 +27,11 @@ from clean_room_agent.temp_folders import working_in
 from clean_room_agent.workspace import Workspace
 
 SAID = (
-    "The model's side is played from a recording of a stand-in that knows the fix; "
-    "everything else is the real thing."
+    "The model's answers are played from a recording of a stand-in that knows the fix; "
+    "everything else is real."
 )
 
-LATER = "For other tasks the recording has no answers: `cra init --force` there takes a model of yours. The next demo removes this folder."
+LATER = "The recording has no answers for other tasks: run `cra init --force` there to use a model of yours. The next demo removes this folder."
 
 
 @click.command()
@@ -39,13 +39,13 @@ LATER = "For other tasks the recording has no answers: `cra init --force` there 
     "--dir",
     "folder",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Where to make the project; a new temporary folder by default.",
+    help="Where to create the project; a new temporary folder by default.",
 )
-@click.option("--keep", is_flag=True, help="Keep what earlier demos left in the temporary folder.")
+@click.option("--keep", is_flag=True, help="Keep the folders of earlier demos.")
 @click.option("--live", is_flag=True, help="Ask a real model server instead of playing the recording.")
 @click.option("--base-url", default=DEFAULT_URL, show_default=True, help="The model server, with --live.")
 @click.option(
-    "--provider", type=click.Choice(PROVIDERS), default=PROVIDERS[0], help="What it speaks, with --live."
+    "--provider", type=click.Choice(PROVIDERS), default=PROVIDERS[0], help="The server's API, with --live."
 )
 @click.option("--coding", help="The coding model, with --live.")
 @click.option("--reasoning", help="The reasoning model, with --live.")
@@ -58,16 +58,16 @@ def command(
     coding: str | None,
     reasoning: str | None,
 ) -> int:
-    """Make a small project with a real bug, and solve it: init, index, plan, solve.
+    """Create a small project with a real bug, and solve it: init, index, plan, solve.
 
-    Without --dir, the folders of earlier demos in the temporary folder are removed first, but for those in which a process works.
+    Without --dir, the temporary folders of earlier demos are removed first, unless a process uses them.
     """
     if live and not (coding and reasoning):
         raise UsageError("--live needs models", hint="name them: --coding TAG --reasoning TAG")
     models = {"coding": coding, "reasoning": reasoning} if live else RECORDED_MODELS
     if folder is None and not keep:
         for gone in remove_earlier():
-            output.aside(f"removed {gone}, of an earlier demo (--keep leaves them)")
+            output.aside(f"removed {gone}, from an earlier demo (--keep keeps them)")
     home = Path(tempfile.mkdtemp(prefix="cra-demo-")) if folder is None else folder
     with working_in(home) if folder is None else contextlib.nullcontext():
         return _show(home, {"provider": provider, "base_url": base_url, **models}, live=live)
@@ -76,7 +76,7 @@ def command(
 def _show(home: Path, models: dict[str, Any], *, live: bool) -> int:
     sample = load_sample()
     if (home / sample.name).exists():
-        raise UsageError(f"{home / sample.name} is there already", hint="name another folder with --dir")
+        raise UsageError(f"{home / sample.name} exists already", hint="name another folder with --dir")
     intro = (
         SAID if not live else f"Models: {models['coding']} and {models['reasoning']} at {models['base_url']}."
     )
@@ -92,6 +92,6 @@ def _show(home: Path, models: dict[str, Any], *, live: bool) -> int:
     code = tour(workspace, settings, sample.task, live=live)
     output.answer(f"\nThe project is yours to look around in: cd {shlex.quote(str(workspace.repo))}")
     output.answer(
-        f"{SAID.replace('is played', 'was played')}\n{LATER}" if not live else "That was a live run."
+        f"{SAID.replace('are played', 'were played')}\n{LATER}" if not live else "That was a live run."
     )
     return code

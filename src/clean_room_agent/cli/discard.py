@@ -14,12 +14,12 @@ from clean_room_agent.cli import options, output
 @options.repo_option
 @options.json_option
 def command(run: str, repo: Path, as_json: bool) -> int:
-    """Delete the branch, the snapshot and the attempts of RUN (by default the newest; `@~1`: the one before). Its record stays."""
+    """Delete the branch, the snapshot and the attempts of RUN (the newest by default; `@~1` is the one before). Its record stays."""
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     task_id, gone = discard_run(workspace, run)
     if as_json:
         output.answer_json({"task_id": task_id, "deleted": gone})
     else:
-        output.answer("\n".join(f"deleted {ref}" for ref in gone) or "nothing was left of it in git")
+        output.answer("\n".join(f"deleted {ref}" for ref in gone) or "git has nothing of it any more")
     return 0

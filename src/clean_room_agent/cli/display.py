@@ -49,7 +49,7 @@ class Display:
         return value if self.exact else change_texts(value, self._redactor.redact)
 
     def note(self) -> str:
-        """What a person must be told of what was printed; "" where it is exact."""
+        """A note that output was redacted; "" if it was not."""
         if "_redactor" not in self.__dict__ or not self._redactor.count:
             return ""
         count = self._redactor.count

@@ -21,14 +21,14 @@ PARTIAL = 4
 @options.repo_option
 @click.option("--promote", "promoting", is_flag=True, help="Copy the descriptions into the index.")
 @click.option(
-    "--limit", type=click.IntRange(min=0), help="Ask about so many files at most, this time; 0: none."
+    "--limit", type=click.IntRange(min=0), help="Ask about at most this many files, this time; 0: none."
 )
 @click.option(
-    "--all", "every", is_flag=True, help="Every text file, not only Python, JavaScript and TypeScript."
+    "--all", "every", is_flag=True, help="All text files, not only Python, JavaScript and TypeScript."
 )
 @options.json_option
 @options.notify_option
-@click.option("-v", "--verbose", is_flag=True, help="A line for each file.")
+@click.option("-v", "--verbose", is_flag=True, help="Print a line for each file.")
 def command(
     path: Path | None,
     repo: Path,
@@ -40,9 +40,9 @@ def command(
 ) -> int:
     """Have the reasoning model describe the files of REPO (here by default).
 
-    Only files without a description of their present content are asked about, the most imported first; a run that was
-    stopped goes on where it was. Ends with 0, or with 4 where a file's answer could not be read; after too many of these
-    in a row ([enrichment] max_unreadable) no more is asked.
+    Only files whose current content has no description are asked about, most-imported files first; stopped and started
+    again, it continues. Exit codes: 0 done, 4 an answer could not be read; after too many of these in a row ([enrichment]
+    max_unreadable) it stops.
     """
     workspace = wiring.workspace_of(path or repo)
     settings = load_settings(workspace.config, Overrides())

@@ -75,7 +75,7 @@ def _columns_with_own_rows(line: str, width: int, hanging: int) -> dict[int, tup
 
 
 def _hanging(line: str, width: int) -> int:
-    """The column below which a line goes on."""
+    """The column at which a continuation line starts."""
     before = len(line) - len(line.lstrip(" "))
     columns = [_columns(line[: gap.end()]) for gap in GAP.finditer(line, before)]
     fitting = [column for column in columns if width - column >= LEAST_COLUMN]

@@ -11,24 +11,24 @@ from clean_room_agent.cli import options, output
 from clean_room_agent.git.generated import generated_words
 
 NAMED = 20
-"""Files of a kind that are named one by one."""
+"""At most this many files of a kind are named one by one."""
 
 
 @click.command()
 @click.argument("path", required=False, type=click.Path(path_type=Path, file_okay=False), metavar="[REPO]")
 @options.repo_option
-@click.option("--full", is_flag=True, help="Build everything anew.")
+@click.option("--full", is_flag=True, help="Rebuild everything.")
 @click.option(
-    "--continue-on-error", is_flag=True, help="Skip and name what cannot be read, instead of failing."
+    "--continue-on-error", is_flag=True, help="Skip unreadable files and name them, instead of failing."
 )
 @click.option(
-    "--line-counts", is_flag=True, help="Count the changed lines of all commits, not of the newest alone."
+    "--line-counts", is_flag=True, help="Count changed lines in all commits, not only in the newest."
 )
 @options.json_option
 def command(
     path: Path | None, repo: Path, full: bool, continue_on_error: bool, line_counts: bool, as_json: bool
 ) -> int:
-    """Build or refresh the knowledge base of REPO (here by default)."""
+    """Build or refresh the index of REPO (the current folder by default)."""
     with contextlib.closing(output.ProgressBar("indexing")) as bar:
         summary = index_work_tree(
             path or repo,

@@ -24,33 +24,35 @@ from clean_room_agent.workspace import Workspace
 @options.repo_option
 @click.option(
     "--base-url",
-    help="The model server, like 127.0.0.1:8080; where nothing is said, what OLLAMA_HOST names, then the usual "
-    "addresses of this machine.",
+    help="The model server, such as 127.0.0.1:8080; by default what OLLAMA_HOST names, then the usual ports of this "
+    "machine.",
 )
 @click.option(
     "--provider",
     type=click.Choice(discovery.PROVIDERS),
-    help="What it speaks; openai: vLLM, llama-server, LM Studio. Found out where nothing is said.",
+    help="The server's API; openai: vLLM, llama-server, LM Studio. Detected by default.",
 )
-@click.option("--api-key-env", help="The environment variable that holds the server's key.")
+@click.option("--api-key-env", help="The environment variable that holds the server's API key.")
 @click.option("--coding", help="The model that writes edits.")
 @click.option("--reasoning", help="The model that plans and judges.")
-@click.option("--test-command", help="What runs the repository's tests.")
+@click.option("--test-command", help="The command that runs the repository's tests.")
 @click.option("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window.")
 @click.option(
-    "--reserved-tokens", type=click.IntRange(min=0), help="Tokens of it kept for task, framing and answer."
+    "--reserved-tokens",
+    type=click.IntRange(min=0),
+    help="Tokens of it that are reserved for task, instructions and answer.",
 )
 @click.option(
     "--sandbox",
     type=click.Choice(get_args(Mode)),
-    help="How far the tests are held back; bwrap where bubblewrap works, unless said otherwise.",
+    help="How tests are isolated; bwrap by default, if bubblewrap works.",
 )
-@click.option("-y", "--yes", is_flag=True, help="Accept what was found.")
-@click.option("--force", is_flag=True, help="Replace a configuration that is there already.")
+@click.option("-y", "--yes", is_flag=True, help="Accept what was detected.")
+@click.option("--force", is_flag=True, help="Replace an existing configuration.")
 @click.option(
     "--trust",
     is_flag=True,
-    help="Use the .clean_room folder that is there, whoever made it: you have read its config.toml.",
+    help="Trust the existing .clean_room folder, whoever made it: you have read its config.toml.",
 )
 @click.option(
     "--print", "print_only", is_flag=True, help="Print a configuration with every key; write nothing."
@@ -72,7 +74,7 @@ def command(
     trust: bool,
     print_only: bool,
 ) -> int:
-    """Write .clean_room/config.toml for REPO (here by default)."""
+    """Write .clean_room/config.toml for REPO (the current folder by default)."""
     if print_only:
         output.answer(render_config({}))
         return 0
@@ -80,7 +82,7 @@ def command(
         return _trust(Workspace(repo=find_top((path or repo).absolute())))
     workspace = wiring.workspace_of(path or repo)
     if workspace.config.exists() and not force:
-        raise UsageError(f"{workspace.config} is there already", hint="edit it, or replace it with --force")
+        raise UsageError(f"{workspace.config} exists already", hint="edit it, or replace it with --force")
     below = read_user_config()
     given = given_values(
         below,
@@ -99,10 +101,10 @@ def command(
     write_config(workspace, values, below)
     output.answer(f"wrote {workspace.config}")
     if below:
-        output.answer(f"what {user_config_file()} gives stands there as a comment: it goes on to give it")
+        output.answer(f"values from {user_config_file()} are in it as comments, since they apply anyway")
     if answers.asks and click.confirm("run the tests once, as a run would?", default=True, err=True):
         try_tests(workspace)
-    output.answer('next: cra check, cra check --tests, then cra solve "what is to be changed"')
+    output.answer('next: cra check, cra check --tests, then cra solve "what to change"')
     return 0
 
 

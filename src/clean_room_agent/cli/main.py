@@ -22,7 +22,7 @@ from clean_room_agent.version import VERSION
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandEntry:
-    """Where a command lives, and the line that `cra --help` shows for it."""
+    """The module of a command, and the line that `cra --help` shows for it."""
 
     module: str
     help: str
@@ -30,46 +30,42 @@ class CommandEntry:
 
 COMMANDS: dict[str, CommandEntry] = {
     "init": CommandEntry(module="init", help="Find the model server and the tests; write the configuration."),
-    "check": CommandEntry(module="check", help="Is everything here to work? Each line with its remedy."),
+    "check": CommandEntry(module="check", help="Check that everything works; every problem has a remedy."),
     "config": CommandEntry(
-        module="config", help="Show, get and set configured values, and where each is from."
+        module="config", help="Show, get and set configured values, and where each comes from."
     ),
-    "models": CommandEntry(
-        module="models", help="What the model server has, and which model does which job."
-    ),
-    "index": CommandEntry(module="index", help="Build or refresh the knowledge base."),
-    "enrich": CommandEntry(module="enrich", help="Have a model describe each file that changed since."),
-    "retrieve": CommandEntry(module="retrieve", help="Show the curated context for a task."),
+    "models": CommandEntry(module="models", help="Show the models on the server, and which one does what."),
+    "index": CommandEntry(module="index", help="Build or refresh the index of the repository."),
+    "enrich": CommandEntry(module="enrich", help="Have a model describe each file that changed."),
+    "retrieve": CommandEntry(module="retrieve", help="Show the context for a task."),
     "plan": CommandEntry(module="plan", help="Write a plan for a task, to review and edit."),
     "solve": CommandEntry(module="solve", help="Solve a task: a branch whose tests pass, with its record."),
     "batch": CommandEntry(
-        module="batch", help="Solve many tasks, several at a time; goes on where it ended."
+        module="batch", help="Solve many tasks, several at a time; run again, it continues."
     ),
-    "apply": CommandEntry(module="apply", help="Bring a run's result into the working tree."),
-    "discard": CommandEntry(module="discard", help="Delete a run's branch and what it kept."),
+    "apply": CommandEntry(module="apply", help="Apply a run's result to the working tree."),
+    "discard": CommandEntry(module="discard", help="Delete a run's branch and what git keeps of it."),
     "runs": CommandEntry(module="runs", help="List the runs of this repository."),
     "show": CommandEntry(module="show", help="Look into a run: prompts, decisions, diffs, tests."),
-    "report": CommandEntry(module="report", help="Write a run as one HTML page that needs nothing else."),
-    "replay": CommandEntry(module="replay", help="Run again with the recorded answers, no server."),
-    "prune": CommandEntry(module="prune", help="Say what takes room, and take away what may go."),
+    "report": CommandEntry(module="report", help="Write a run as one self-contained HTML page."),
+    "replay": CommandEntry(module="replay", help="Repeat a run with its recorded answers, without a server."),
+    "prune": CommandEntry(module="prune", help="Show what uses disk space, and delete what can go."),
     "stats": CommandEntry(
-        module="stats", help="What calls cost and how right they were; where tasks were lost."
+        module="stats", help="Show what calls cost, how right they were, and where tasks were lost."
     ),
-    "train-plan": CommandEntry(module="train_plan", help="Plan the adapter that would win the most tasks."),
+    "train-plan": CommandEntry(module="train_plan", help="Plan the adapter that would help most."),
     "curate-data": CommandEntry(
         module="curate_data", help="Make a dataset for a training plan from the record."
     ),
     "bootstrap": CommandEntry(module="bootstrap", help="Make training pairs from commit histories."),
-    "train": CommandEntry(
-        module="train", help="Train an adapter on a dataset, by TRL in a process of its own."
-    ),
+    "train": CommandEntry(module="train", help="Train an adapter on a dataset, with TRL."),
     "adapters": CommandEntry(module="adapters", help="Evaluate, deploy, list and retire trained adapters."),
-    "mcp": CommandEntry(module="mcp", help="Serve an editor or another agent: the Model Context Protocol."),
-    "demo": CommandEntry(module="demo", help="The tour: a sample project with a real bug, solved."),
+    "mcp": CommandEntry(module="mcp", help="Serve an editor or another agent (Model Context Protocol)."),
+    "demo": CommandEntry(module="demo", help="Take a tour: a sample project with a real bug, solved."),
     "bug-report": CommandEntry(
-        module="bug_report", help="Collect what a maintainer needs into a file; sends nothing."
+        module="bug_report", help="Collect what a maintainer needs in a file; sends nothing."
     ),
-    "completion": CommandEntry(module="completion", help="Print the shell's completion script."),
+    "completion": CommandEntry(module="completion", help="Print or install the shell's completion script."),
 }
 
 
@@ -77,7 +73,7 @@ class LazyGroup(click.Group):
     """A group that imports a command's module when that command is run, so that `--help` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        """The commands in the order of the table, which is the order of use."""
+        """The commands in the order of the table, which is the order in which people use them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -97,13 +93,13 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As click does; `help COMMAND` asks for the command's help."""
+        """Read `help COMMAND` as `COMMAND --help`."""
         return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does, with the nearest command named where there is none."""
+        """Suggest the nearest command for an unknown one."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             import difflib
 
@@ -113,7 +109,7 @@ class LazyGroup(click.Group):
 
 
 def _add_examples(command: click.Command, name: str) -> None:
-    """The command's help ends with its examples, as does that of each command in it."""
+    """Append the examples to the help of a command and of its subcommands."""
     from clean_room_agent.cli.examples import epilog_of
 
     command.epilog = epilog_of(name)
@@ -127,13 +123,13 @@ def _add_examples(command: click.Command, name: str) -> None:
 def cra() -> None:
     """A coding agent for small local models.
 
-    A task in words and a git repository go in; a branch whose tests pass comes out,
-    with a complete record of how. Begin with `cra demo`, or with `cra init` in a repository.
+    Give it a task in words and a git repository; it gives you a branch whose tests pass,
+    with a complete record. Begin with `cra demo`, or with `cra init` in a repository.
     """
 
 
 def _import_quickly(name: str) -> ModuleType:
-    """The module, imported without the garbage collector, which would look through all that stays: a sixth of the time."""
+    """Import a module with the garbage collector off: nothing would be freed, and it takes a sixth of the time."""
     gc.disable()
     try:
         return importlib.import_module(name)
@@ -143,17 +139,16 @@ def _import_quickly(name: str) -> ModuleType:
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run the command line and end the process with a documented exit code."""
-    # Whoever started us may have left it ignored or blocked: how a child ended would then be lost.
+    # The parent may have left it ignored or blocked; the exit status of children would then be lost.
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
     sys.exit(run(args))
 
 
 def run(args: Sequence[str] | None = None) -> int:
-    """The exit code of one command line: errors are told on standard error and mapped to codes here alone.
+    """Run one command line and return its exit code. All errors are reported and mapped to exit codes here.
 
-    With `--json`, standard output has the error as well, as an object, where it has no answer: whoever reads that alone
-    learns why.
+    With `--json`, an error also goes to standard output, as an object, unless an answer was already printed there.
     """
     display = Display(os.environ)
     words = list(sys.argv[1:] if args is None else args)
@@ -166,7 +161,7 @@ def run(args: Sequence[str] | None = None) -> int:
         )
     except (click.Abort, KeyboardInterrupt):
         result = Reported(message="interrupted", exit_code=130)
-    except Exception as error:  # noqa: BLE001 - the last door: a bug is reported, never shown raw
+    except Exception as error:  # noqa: BLE001 - a bug is reported, never shown as a traceback
         result = _reported(error, display)
     if isinstance(result, Reported):
         _tell(result, display, as_json="--json" in words and not display.answered)
@@ -178,7 +173,7 @@ def run(args: Sequence[str] | None = None) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """An error as it is told."""
+    """An error as the user sees it."""
 
     message: str
     hint: str = ""
@@ -186,7 +181,7 @@ class Reported:
 
 
 def _reported(error: Exception, display: Display) -> "Reported | int":
-    """What is said of what a command raised; the exit code alone where nothing is."""
+    """How an exception is reported; the exit code alone if there is nothing to say."""
     match error:
         case click.exceptions.Exit():
             return error.exit_code
@@ -194,7 +189,7 @@ def _reported(error: Exception, display: Display) -> "Reported | int":
             error.show()
             return 2
         case BrokenPipeError():
-            # The reader of our output went away; nothing is left to tell it, and the interpreter must not try.
+            # The reader of our output is gone; the interpreter must not try to flush to it at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1
     code = 1
@@ -204,15 +199,17 @@ def _reported(error: Exception, display: Display) -> "Reported | int":
         case click.ClickException():
             message, hint, code = error.format_message(), _where_to_read(error), 2
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            message, hint = f"the disk is full: {error}", "make room, then give the command again"
+            message, hint = f"the disk is full: {error}", "free some space, then run the command again"
         case _:
             message = f"this is a bug in cra: {type(error).__name__}: {error}"
-            hint = f"the details are in {_write_traceback(error, display)}; `cra bug-report` adds what else helps"
+            hint = (
+                f"the details are in {_write_traceback(error, display)}; `cra bug-report` collects the rest"
+            )
     return Reported(message=message, hint=hint, exit_code=code)
 
 
 def _where_to_read(error: click.ClickException) -> str:
-    """The command whose help would have said it."""
+    """The command whose help explains the usage."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     return f"{context.command_path} --help" if context else ""
 

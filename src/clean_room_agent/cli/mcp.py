@@ -10,16 +10,16 @@ from clean_room_agent.cli import options
 from clean_room_agent.errors import UsageError
 from clean_room_agent.version import VERSION
 
-HELP = """Serve `retrieve`, `plan`, `solve` and `why` to an editor or another agent, by the Model Context Protocol on standard
-input and output. An editor starts it; its configuration names the command and the repository:
+HELP = """Offer `retrieve`, `plan`, `solve` and `why` to an editor or another agent, through the Model Context Protocol on standard
+input and output. An editor starts this command; its configuration names the command and the repository:
 
 \b
 {"mcpServers": {"cra": {"command": "cra", "args": ["mcp", "--repo", "/path/to/repository"]}}}
 
-Each call runs as a command of its own: cancelling one ends it as Ctrl-C does, and a run goes on with `resume`. Needs the
-extra `mcp`.
+Each call runs as a command of its own: cancelling it has the effect of Ctrl-C, and `resume` continues the run. Needs the extra
+`mcp`.
 
-Exit codes: 0 the client has gone, 2 the extra is missing or this is no repository, 130 ended by a signal.
+Exit codes: 0 the client disconnected, 2 the extra is missing or this is not a repository, 130 stopped by a signal.
 """
 
 

@@ -28,7 +28,7 @@ Context = ServerRequestContext[dict[str, object]]
 
 
 async def serve(repo: Path, version: str) -> None:
-    """The client has gone, and no command that it asked for still runs."""
+    """Serve until the client disconnects and all its commands have ended."""
     calls = _Calls(repo)
     server: Server[dict[str, object]] = Server(
         "cra",
@@ -68,7 +68,7 @@ async def _list_tools(
 
 
 class _Calls:
-    """The calls that run now, each a command in a process of its own."""
+    """The calls in progress, each a command in a process of its own."""
 
     def __init__(self, repo: Path) -> None:
         self._repo = repo
@@ -76,7 +76,7 @@ class _Calls:
         """What stops a call, and what says that it has ended."""
 
     async def call(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
-        """What the command answered. Cancelled, it ends as by Ctrl-C first.
+        """Run the command and return its answer. If the call is cancelled, the command is interrupted first.
 
         Raises:
             MCPError: there is no such tool, or it does not take these arguments.
@@ -123,14 +123,14 @@ class _Calls:
         return _result(outcomes[0])
 
     async def end_all(self) -> None:
-        """No command runs."""
+        """Stop all commands, and wait for them."""
         for stop, ended in tuple(self._running.items()):
             stop.set()
             await ended.wait()
 
 
 def _arguments(name: str, given: dict[str, object]) -> Arguments:
-    """What the client gave, as the tool takes it."""
+    """The client's arguments, validated."""
     tool = TOOLS.get(name)
     if tool is None:
         raise MCPError(types.INVALID_PARAMS, f"there is no tool {name!r}; there are: {', '.join(TOOLS)}")
@@ -153,7 +153,7 @@ def _result(outcome: Outcome | None) -> types.CallToolResult:
 
 
 async def _end_when_asked(calls: _Calls) -> None:
-    """A signal ends this process when no command runs any more: a thread that waits for the client would hold up any other end."""
+    """On a signal, stop all commands and exit at once: a thread waiting for the client would block a normal exit."""
     with anyio.open_signal_receiver(*ASKED_TO_END) as signals:
         async for _ in signals:
             await calls.end_all()

@@ -15,13 +15,13 @@ from clean_room_agent.report.byte_sizes import size_text
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-HELP = """Show what the configured model server has, and which model does which job.
+HELP = """Show the models on the configured server, and which one does what.
 
-No model is asked anything: `cra check` does, to see that it keeps to its window and answers in shape. Which model does
-what is set in [models] of the configuration: `cra config set models.coding TAG`.
+No model is asked anything; `cra check` does that, to test windows and answer formats. To change a model, use
+`cra config set models.coding TAG`.
 
-Exit codes: 0 every job has its model, 2 configuration, 3 the server cannot be asked, lacks a model, or gives one too small
-a window.
+Exit codes: 0 every job has its model, 2 configuration, 3 the server cannot be reached, lacks a model, or its window is too
+small.
 """
 
 

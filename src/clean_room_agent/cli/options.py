@@ -58,37 +58,37 @@ repo_option = click.option(
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
     callback=_remember_repo,
-    help="The repository; here by default.",
+    help="The repository; the current folder by default.",
 )
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Answer with one JSON object.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 exact_option = click.option(
     "--exact",
     is_flag=True,
     expose_value=False,
     callback=_remember_exact,
-    help="Secrets too; else [secret:...] stands for each.",
+    help="Show secrets, instead of [secret:...].",
 )
 notify_option = click.option(
     "--notify",
     is_flag=True,
     expose_value=False,
     callback=_ring_at_the_end,
-    help="At the end, ring the terminal's bell and ask it for a desktop notification.",
+    help="Ring the terminal's bell at the end, and ask it for a desktop notification.",
 )
 verbose_option = click.option(
     "-v",
     "--verbose",
     count=True,
-    help="-v: a line for each model call; -vv: what each pass takes into the prompt, too.",
+    help="-v: a line for each model call; -vv: also one for what enters each prompt.",
 )
 task_argument = click.argument("task", required=False)
 run_argument = click.argument("run", type=RUN, metavar="[RUN]", default=NEWEST_RUN)
-"""The beginning of a run's id; the newest one by default."""
+"""A run; the newest one by default."""
 events_option = click.option(
     "--events",
     type=click.File("w", encoding="utf-8", lazy=False),
-    help="A line of JSON per event, to a file or `-`.",
+    help="Write events as JSON Lines to a file, or to standard output with `-`.",
 )
 issue_option = click.option(
     "--issue",
@@ -106,7 +106,7 @@ def _keep_override(context: click.Context, parameter: click.Parameter, value: An
 
 
 def _override(flag: str, **attributes: Any) -> Callable[[CommandT], CommandT]:
-    """An option that stands for the configuration's value of the same name."""
+    """An option that overrides the configuration's value of the same name."""
     return click.option(flag, expose_value=False, callback=_keep_override, **attributes)
 
 
@@ -114,16 +114,18 @@ BUDGET_OPTIONS = (
     _override("--stages", type=STAGES, help="Retrieval stages in order, e.g. scope,precision."),
     _override("--context-window", type=click.IntRange(min=1), help="Tokens of the models' window."),
     _override(
-        "--reserved-tokens", type=click.IntRange(min=0), help="Tokens kept for task, framing and answer."
+        "--reserved-tokens",
+        type=click.IntRange(min=0),
+        help="Tokens reserved for task, instructions and answer.",
     ),
     _override(
         "--budget-config",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="A TOML file with context_window and reserved_tokens, in place of the two flags.",
+        help="A TOML file with context_window and reserved_tokens, instead of the two flags.",
     ),
 )
 ATTEMPT_OPTIONS = (
-    _override("--max-attempts", type=click.IntRange(min=1), help="Attempts at one step."),
+    _override("--max-attempts", type=click.IntRange(min=1), help="Attempts per step."),
     _override(
         "--max-refinement-loops",
         type=click.IntRange(min=0),
@@ -132,7 +134,7 @@ ATTEMPT_OPTIONS = (
     _override(
         "--samples",
         type=click.IntRange(min=1),
-        help="Answers that an attempt may draw from one prompt; the tests choose among them.",
+        help="Candidates that an attempt may draw from one prompt; the tests choose among them.",
     ),
 )
 
@@ -161,8 +163,8 @@ def task_text(task: str | None, issue: Any) -> str:
         UsageError: none or both were given, or the text is empty.
     """
     if (task is None) == (issue is None):
-        raise UsageError("say the task once: as an argument, or with --issue FILE")
+        raise UsageError("give the task either as an argument or with --issue FILE")
     text = str(issue.read()) if task is None else task
     if not text.strip():
-        raise UsageError("the task is empty", hint="say in words what is to be changed")
+        raise UsageError("the task is empty", hint="say in words what to change")
     return text.strip()

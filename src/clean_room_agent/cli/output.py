@@ -39,7 +39,7 @@ def aside(text: str) -> None:
 
 
 def ring(what: str) -> None:
-    """The terminal's bell, and its desktop notification where it has one (OSC 9): `what` has ended. Nothing goes to a file."""
+    """Ring the terminal's bell and send a desktop notification (OSC 9) that `what` has ended; never to a file."""
     if sys.stderr.isatty():
         click.echo(f"\a\x1b]9;{safe(what)} has ended\a", err=True, nl=False)
 
@@ -86,7 +86,7 @@ class ProgressBar:
         self._shown = ""
 
     def show(self, done: int, total: int, note: str = "") -> None:
-        """`done` of `total` is done; `note` stands behind it."""
+        """Show that `done` of `total` is done, followed by `note`."""
         if not sys.stderr.isatty() or not total:
             return
         text = f"{self._what} {done * 100 // total:3d} % ({done}/{total}){note}"

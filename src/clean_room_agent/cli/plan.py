@@ -17,26 +17,26 @@ from clean_room_agent.errors import CraError, UsageError
 from clean_room_agent.git.repository import list_files
 from clean_room_agent.workspace import Workspace
 
-HELP = """Write a plan for TASK: its steps, each with the files that it changes. `cra solve --plan FILE` follows it.
+HELP = """Write a plan for TASK: its steps, each with the files to change. `cra solve --plan FILE` follows it.
 
 \b
 cra plan TASK -o plan.json                a plan to review; solve follows it as one step
-cra plan TASK --edit -o plan.toml         the same in your editor, as steps that solve does one by one
-cra plan --plan plan.toml --edit          edit a plan that is there; without --edit: check it, fill it in
+cra plan TASK --edit -o plan.toml         the same, opened in your editor; solve follows it step by step
+cra plan --plan plan.toml --edit          edit an existing plan; without --edit: validate and complete it
 
 \b
-By hand, a plan is as short as this:
+Written by hand, a plan can be as short as this:
   task = "Splitting a bill loses cents"
   [[steps]]
   description = "Give the cents that are left over to the first people."
   files = ["till/money.py"]
-Further keys of a step: symbols, depends_on, id; of the plan: files, for steps that name none, and rationale. A file is
-modified where it exists and created where not; {path = "old.py", role = "delete"} deletes one.
+Other keys of a step: symbols, depends_on, id. Other keys of the plan: rationale, and files, for steps that name none. A file
+is modified if it exists and created otherwise; {path = "old.py", role = "delete"} deletes one.
 
-A FILE whose name ends in .toml gets these steps, as you left them with --edit; any other the full plan in JSON. An editor
-closed without a change keeps the plan; an empty text gives it up.
+If the name of FILE ends in .toml, these steps are written, as you left them with --edit; otherwise the full plan in JSON.
+Closing the editor without a change keeps the plan; an empty text discards it.
 
-Exit codes: 0 a plan, 1 none came or it was given up, 2 usage, or the file or the edited text is no plan, 3 model server.
+Exit codes: 0 a plan, 1 no plan, or it was discarded, 2 usage, or the file or the edited text is not a plan, 3 model server.
 """
 
 
@@ -56,7 +56,7 @@ Exit codes: 0 a plan, 1 none came or it was given up, 2 usage, or the file or th
     "--plan",
     "plan_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Take this plan; no model is asked.",
+    help="Use this plan; no model is asked.",
 )
 @click.option("--edit", is_flag=True, help="Open the plan in $VISUAL or $EDITOR before it is written.")
 @options.events_option
@@ -79,9 +79,9 @@ def command(
     """The command."""
     workspace = wiring.workspace_of(repo)
     if plan_file is not None and (task is not None or issue is not None):
-        raise UsageError("--plan takes a plan that is there: give no TASK or --issue with it")
+        raise UsageError("--plan uses an existing plan: leave out TASK and --issue")
     if plan_file is not None and overrides != Overrides():
-        raise UsageError("--plan asks no model: --stages and the budget's flags have nothing to do there")
+        raise UsageError("--plan asks no model: leave out --stages and the flags of the budget")
     if edit:
         require_editor()
     if plan_file is None:

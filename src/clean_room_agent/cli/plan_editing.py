@@ -18,7 +18,7 @@ EDITORS = ("VISUAL", "EDITOR")
 
 
 def require_editor() -> None:
-    """Nothing happens where an editor can be opened.
+    """Check that an editor can be opened.
 
     Raises:
         UsageError: there is no terminal to open one in, and none is named that would need no terminal.
@@ -64,7 +64,7 @@ def edit_plan(
         edited = _edited(place)
         if not edited.strip():
             place.unlink()
-            raise CraError("given up: the plan was left empty, and nothing was written")
+            raise CraError("the plan was left empty, so nothing was written")
         if written_from is not None and edited.rstrip() == text.rstrip():
             place.unlink()
             return text, written_from
@@ -72,7 +72,7 @@ def edit_plan(
             plan = read_written(edited, "the plan", paths)
         except ArtifactError as error:
             if not _again(error):
-                hint = f"your text is kept: cra plan --plan {place} --edit -o FILE"
+                hint = f"your text is in a file: cra plan --plan {place} --edit -o FILE"
                 raise ArtifactError(error.message, hint=hint) from error
         else:
             place.unlink()

@@ -15,17 +15,17 @@ from clean_room_agent.cli.views.prune import as_object, render, verdict
 
 AGE = re.compile(r"([0-9]{1,5})([hdw])\Z")
 UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
-HELP = f"""Say what takes room, and with --yes take away what may go. Nothing is taken without --yes.
+HELP = f"""Show what uses disk space, and with --yes delete what can go. Nothing is deleted without --yes.
 
-Where nothing is chosen, that is what nothing is lost with: work trees, copies and temporary folders that dead processes
-left. Choose more by age, status or kind; conditions add up. A run that is under way is never touched, one that can be
-resumed only where --status names it. A pruned run's branch stays unless it is merged.
+By default that is only what nobody needs: worktrees, copies and temporary folders that dead processes left. Select more by
+age, status or kind; conditions are combined. A run in progress is never touched, and one that can be resumed only if
+--status names it. The branch of a pruned run stays unless it is merged.
 
 \b
-cra prune                              what takes room
-cra prune --older-than 30d --yes       all of ended runs that are older, reports too
-cra prune --status failed --yes        all of failed runs
-cra prune --kind refs --older-than 2w  what would go of git's
+cra prune                              what uses space
+cra prune --older-than 30d --yes       everything of older runs that have ended, reports too
+cra prune --status failed --yes        everything of failed runs
+cra prune --kind refs --older-than 2w  what would be deleted in git
 
 \b
 Kinds:
@@ -45,18 +45,20 @@ def _age(_context: click.Context, _parameter: click.Parameter, value: str | None
 
 
 @click.command(help=HELP)
-@click.option("--older-than", metavar="AGE", callback=_age, help="Begun longer ago: 12h, 30d, 2w.")
+@click.option(
+    "--older-than", metavar="AGE", callback=_age, help="Started longer ago than this: 12h, 30d, 2w."
+)
 @click.option(
     "--status",
     "statuses",
     type=click.Choice(STATUSES),
     multiple=True,
-    help=f"Runs that ended so, or were {DISCARDED}; several times. By default complete, failed and {DISCARDED}.",
+    help=f"Only runs with this status, or {DISCARDED} ones. Repeatable. By default complete, failed and {DISCARDED}.",
 )
 @click.option(
-    "--kind", "kinds", type=click.Choice(tuple(KINDS)), multiple=True, help="Only this; several times."
+    "--kind", "kinds", type=click.Choice(tuple(KINDS)), multiple=True, help="Only this kind. Repeatable."
 )
-@click.option("-y", "--yes", is_flag=True, help="Take it away.")
+@click.option("-y", "--yes", is_flag=True, help="Delete it.")
 @options.repo_option
 @options.json_option
 def command(

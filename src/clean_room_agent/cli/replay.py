@@ -23,16 +23,16 @@ from clean_room_agent.errors import ReplayMismatch, UsageError
 from clean_room_agent.orchestrator.events import Observer
 from clean_room_agent.workspace import Workspace
 
-HELP = """Run RUN again with its recorded answers and no model server. Leaves no branch. By default the newest run; @~1 is the
-one before.
+HELP = """Repeat RUN with its recorded answers, without a model server. No branch is made. RUN is the newest run by default; @~1 is
+the one before.
 
 \b
-cra replay RUN                        the same bytes, or the first line that differs
-cra replay RUN --from PASS            recorded answers before PASS, your server's from there on
-cra replay RUN --stage S --model TAG  what another model says to each question of a stage or prompt
-cra replay RUN --export FILE          write the recorded answers; --recording FILE plays them
+cra replay RUN                        the same bytes, or the first difference
+cra replay RUN --from PASS            recorded answers up to PASS, your server's from there on
+cra replay RUN --stage S --model TAG  what another model answers to the questions of a stage or prompt
+cra replay RUN --export FILE          write the recorded answers; --recording FILE uses them
 
-Exit codes: 0 the same (or what was asked for is shown), 1 it differs, 2 usage, 3 model server.
+Exit codes: 0 the same, or done, 1 different, 2 usage, 3 model server.
 """
 
 
@@ -45,7 +45,7 @@ Exit codes: 0 the same (or what was asked for is shown), 1 it differs, 2 usage, 
     metavar="NAME",
     help="Ask the recorded questions of this stage or prompt again, with --model.",
 )
-@click.option("--model", metavar="TAG", help="The model that is asked them, at the configured server.")
+@click.option("--model", metavar="TAG", help="The model to ask, on the configured server.")
 @click.option(
     "--export",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -73,7 +73,7 @@ def command(
 ) -> int:
     """The command."""
     if (stage is None) != (model is None):
-        raise UsageError("--stage and --model go together: which questions, and who is asked them")
+        raise UsageError("--stage and --model need each other: which questions, and which model to ask")
     if len([each for each in (stage, from_pass, export) if each]) > 1:
         raise UsageError("--stage, --from and --export exclude one another")
     workspace = wiring.workspace_of(repo)

@@ -17,7 +17,10 @@ from clean_room_agent.errors import UsageError
 @click.command()
 @click.argument("run", type=options.RUN, metavar="[RUN]", default="")
 @click.option(
-    "--all", "of_all", is_flag=True, help="All runs: over time, by model, where they were lost, costs."
+    "--all",
+    "of_all",
+    is_flag=True,
+    help="Report on all runs: over time, by model, where tasks were lost, costs.",
 )
 @options.repo_option
 @click.option("--open", "opened", is_flag=True, help="Open the page in your browser.")
@@ -26,9 +29,9 @@ from clean_room_agent.errors import UsageError
     "--output",
     "place",
     type=click.Path(path_type=Path),
-    help="Where to write it; by default in .clean_room/reports.",
+    help="Where to write it; in .clean_room/reports by default.",
 )
-@click.option("--force", is_flag=True, help="Write over a file that is no report.")
+@click.option("--force", is_flag=True, help="Overwrite a file that is not a report.")
 @options.json_option
 @options.exact_option
 def command(
@@ -36,11 +39,11 @@ def command(
 ) -> int:
     """Write RUN as one HTML page: plan, passes, windows, decisions, prompts, diffs, tests.
 
-    The page holds all that it shows: it needs no server, no network and no script to be read. RUN is the beginning of a
-    run's id; the newest by default. Ends with 0; 2 where there is no such run, or the file cannot be written.
+    The page is self-contained: it needs no server, no network and no script. RUN is a prefix of a run's id; the newest run
+    by default. Exit codes: 0 written, 2 there is no such run, or the file cannot be written.
     """
     if of_all and run:
-        raise UsageError("--all is about every run", hint="leave RUN out, or --all")
+        raise UsageError("--all reports on all runs", hint="leave out either RUN or --all")
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)
     if place is not None:
@@ -57,7 +60,7 @@ def command(
 
 
 def tell(path: Path, told: dict[str, object], *, opened: bool, as_json: bool) -> int:
-    """The page is open where that was asked for and works, and its place is said."""
+    """Print the page's path; open the page if asked to."""
     shown = opened and _open(path)
     if as_json:
         output.answer_json({**told, "opened": shown})
@@ -71,6 +74,6 @@ def tell(path: Path, told: dict[str, object], *, opened: bool, as_json: bool) ->
 def _open(path: Path) -> bool:
     import webbrowser
 
-    # It looks for programs in PATH itself: an entry that means "here" would be the repository.
+    # It looks for programs in PATH itself: a relative entry would mean the repository.
     os.environ["PATH"] = absolute_entries(os.environ.get("PATH", os.defpath))
     return webbrowser.open(path.absolute().as_uri())

@@ -20,8 +20,8 @@ FORMATS = ("text", "json", "markdown", "prompt")
 @options.repo_option
 @options.issue_option
 @options.budget_options
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="How to show the package.")
-@click.option("--no-model", is_flag=True, help="Judge by score alone; needs no model server.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="The output format.")
+@click.option("--no-model", is_flag=True, help="Decide by score alone; needs no model server.")
 @options.json_option
 @options.exact_option
 def command(
@@ -33,7 +33,7 @@ def command(
     no_model: bool,
     as_json: bool,
 ) -> int:
-    """Show the curated context for TASK: what is in, at what detail, why, and what it costs."""
+    """Show the context for TASK: what is included, in what detail, why, and how many tokens it takes."""
     workspace = wiring.workspace_of(repo)
     words = options.task_text(task, issue)
     settings = retrieval_settings(workspace, overrides, use_model=not no_model, warn=output.aside)

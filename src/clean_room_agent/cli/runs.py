@@ -16,11 +16,11 @@ from clean_room_agent.db.connection import get_connection
 from clean_room_agent.db.raw.trace import RunOverview, list_overviews
 from clean_room_agent.report.runs import render_runs
 
-EMPTY = 'no runs here yet; begin with: cra solve "what is to be changed"'
+EMPTY = 'no runs here yet; begin with: cra solve "what to change"'
 
 
 @click.command()
-@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many, at most.")
+@click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most this many.")
 @options.repo_option
 @options.json_option
 @options.exact_option

@@ -18,35 +18,34 @@ from clean_room_agent.report.trace import choose, read_trace
 HELP = """Look into RUN, or into one PLACE of it.
 
 \b
-RUN    any beginning of a run's id that no other run has; @ for the newest (also where nothing is given), @~1 for the
-       one before
-PLACE  meta_plan    the pass that divides the task
+RUN    a unique prefix of a run's id, or its branch; @ is the newest run (the default), @~1 the one before
+PLACE  meta_plan    the pass that divides the task into parts
        part         all passes of a part
-       part/step    a step: its attempts, and what came after
+       part/step    a step: its attempts, and what followed
        part/step/2  its second attempt
-       call:15      one call of a model
+       call:15      a model call
 
-Any other pass goes by the name that `cra show RUN` prints for it.
+Other passes have the names that `cra show RUN` prints.
 """
 
 
 @click.command(help=HELP)
 @click.argument("where", type=options.RUN_PLACE, metavar="[RUN[/PLACE]]", default=NEWEST_RUN)
 @options.repo_option
-@click.option("--prompt", is_flag=True, help="What the model read, call by call.")
-@click.option("--response", is_flag=True, help="What the model answered, and how it was read.")
+@click.option("--prompt", is_flag=True, help="Each call's prompt.")
+@click.option("--response", is_flag=True, help="Each call's answer, and how it was parsed.")
 @click.option(
     "--why",
     "why_path",
     type=options.RUN_PATH,
     metavar="PATH[:LINE]|call:N[:LINE]",
-    help="Why a file was shown, who wrote a line of the result; where a line of call N's prompt comes from.",
+    help="Why a file was shown, which call wrote a line of the result, or where a line of call N's prompt comes from.",
 )
-@click.option("--diff", "show_diff", is_flag=True, help="What was changed.")
-@click.option("--tests", is_flag=True, help="What the tests said, run after run.")
-@click.option("--budget", "show_budget", is_flag=True, help="Each call's tokens against its window.")
-@click.option("--decisions", is_flag=True, help="Every candidate: in or out, and why.")
-@click.option("--full", is_flag=True, help="With --tests: all that they printed.")
+@click.option("--diff", "show_diff", is_flag=True, help="What changed.")
+@click.option("--tests", is_flag=True, help="The results of each test run.")
+@click.option("--budget", "show_budget", is_flag=True, help="Each call's tokens, compared with its window.")
+@click.option("--decisions", is_flag=True, help="Every candidate: included or not, and why.")
+@click.option("--full", is_flag=True, help="With --tests: their whole output.")
 @options.json_option
 @options.exact_option
 def command(
@@ -65,7 +64,7 @@ def command(
     """Print what the flags ask for, of the place that `where` names."""
     workspace = wiring.workspace_of(repo)
     if not workspace.raw.exists():
-        raise UsageError("nothing has been recorded here yet", hint="`cra solve` makes the first run")
+        raise UsageError("nothing has been recorded here yet", hint="`cra solve` records the first run")
     wanted = Wanted(
         prompt=prompt,
         response=response,

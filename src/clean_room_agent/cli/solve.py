@@ -26,23 +26,23 @@ from clean_room_agent.report.summary import render
     "--plan",
     "plan_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Follow a plan: what `cra plan` wrote as one step, a task with steps one by one.",
+    help="Follow a plan: one by `cra plan` as a single step, one with steps of your own step by step.",
 )
 @click.option(
     "--meta-plan",
     "meta_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Start at the parts of a reviewed plan.",
+    help="Start with the parts of a reviewed plan.",
 )
-@click.option("--apply", "apply_result", is_flag=True, help="Bring a complete result into the working tree.")
+@click.option("--apply", "apply_result", is_flag=True, help="Apply a complete result to the working tree.")
 @click.option(
     "--resume",
     "resumed",
     type=options.RUN,
     metavar="RUN",
-    help="Go on with a run that was interrupted or is partial.",
+    help="Continue a run that was interrupted or is partial.",
 )
-@click.option("--hint", metavar="TEXT", help="With --resume: what every pass from here on is told as well.")
+@click.option("--hint", metavar="TEXT", help="With --resume: something to tell every pass from here on.")
 @options.attempt_options
 @options.events_option
 @options.json_option
@@ -63,20 +63,20 @@ def command(
     as_json: bool,
     verbose: int,
 ) -> int:
-    """Solve TASK: a branch cra/<id> whose tests pass, with its record. Your working tree stays as it is."""
+    """Solve TASK: make a branch cra/<id> whose tests pass, with a complete record. Your working tree is not touched."""
     workspace = wiring.workspace_of(repo)
     task_id: str | None = None
     if resumed is not None:
         if task is not None or issue is not None or plan_file is not None or meta_file is not None:
             raise UsageError(
-                "--resume goes on with the run's own task and plan: give no TASK, --issue, --plan or --meta-plan",
-                hint="to say more, use --hint",
+                "--resume continues the run's own task and plan: leave out TASK, --issue, --plan and --meta-plan",
+                hint="use --hint to add something",
             )
         task_id, request, overrides = request_again(workspace, resumed, overrides, hint=hint or "")
         request = dataclasses.replace(request, apply=apply_result)
     else:
         if hint is not None:
-            raise UsageError("--hint goes with --resume", hint="say it in the task itself")
+            raise UsageError("--hint needs --resume", hint="put it into the task itself")
         given, planned_task = plan_given(workspace, plan_file, meta_file)
         words = (
             planned_task

@@ -20,7 +20,7 @@ from clean_room_agent.report.values import plain
 @click.option(
     "--counterfactual",
     is_flag=True,
-    help="Also what each stage would win if it were perfect, the rest played from the record.",
+    help="Also show what each stage would gain if it were perfect and everything else stayed as recorded.",
 )
 @options.repo_option
 @options.json_option
@@ -28,8 +28,7 @@ from clean_room_agent.report.values import plain
 def command(counterfactual: bool, repo: Path, as_json: bool) -> int:
     """Show what calls cost and how right they were, by prompt and model, and where failed tasks were lost.
 
-    Precision and recall hold verdicts and plans against what was finally changed. Ends with 0; 2 where nothing has been
-    recorded.
+    Precision and recall compare verdicts and plans with the final change. Exit codes: 0 shown, 2 nothing has been recorded.
     """
     from clean_room_agent.training.credit import waterfall_of
     from clean_room_agent.training.logs import LogAnalysisAPI, TaskLog

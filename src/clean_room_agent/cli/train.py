@@ -16,45 +16,48 @@ if TYPE_CHECKING:
     from clean_room_agent.training.train import Trained
 
 
+KIND = "Learn from good answers (sft), from pairs (dpo), or from labelled answers (kto)."
+
+
 @click.command()
 @click.argument("dataset", metavar="DATASET", type=int)
 @click.option(
     "--base",
     required=True,
     type=click.Path(path_type=Path),
-    help="The base's weights: a folder that transformers can load, or a GGUF file.",
+    help="The base model's weights: a folder that transformers can load, or a GGUF file.",
 )
 @click.option("-o", "--output", "place", type=click.Path(path_type=Path), help="The adapter's folder.")
+@click.option("--kind", type=click.Choice(["sft", "dpo", "kto"]), default="sft", show_default=True, help=KIND)
 @click.option(
-    "--kind",
-    type=click.Choice(["sft", "dpo", "kto"]),
-    default="sft",
+    "--max-length",
+    type=click.IntRange(min=1),
+    help="Maximum tokens of a row; the plan's max_tokens by default.",
+)
+@click.option("--max-steps", type=click.IntRange(min=1), help="Stop after this many updates.")
+@click.option(
+    "--micro-batch",
+    type=click.IntRange(min=1),
+    default=1,
     show_default=True,
-    help="Good answers, pairs, or labelled answers.",
+    help="Rows per device at a time.",
 )
-@click.option(
-    "--max-length", type=click.IntRange(min=1), help="Tokens of a row; by default the plan's max_tokens."
-)
-@click.option("--max-steps", type=click.IntRange(min=1), help="End after so many updates.")
-@click.option(
-    "--micro-batch", type=click.IntRange(min=1), default=1, show_default=True, help="Rows at a time."
-)
-@click.option("--checkpointing", is_flag=True, help="Less memory, more time.")
+@click.option("--checkpointing", is_flag=True, help="Gradient checkpointing: less memory, more time.")
 @click.option(
     "--dtype",
     type=click.Choice(["float32", "bfloat16"]),
-    help="By default what the processor computes itself.",
+    help="By default what the processor supports natively.",
 )
-@click.option("--cpu", is_flag=True, help="Leave GPUs alone.")
-@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="One a GPU.")
+@click.option("--cpu", is_flag=True, help="Do not use GPUs.")
+@click.option("--processes", type=click.IntRange(min=1), default=1, show_default=True, help="One per GPU.")
 @click.option(
     "--accelerate-config",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
-    help="As `accelerate config` writes it: FSDP, several machines.",
+    help="A file that `accelerate config` wrote: FSDP, several machines.",
 )
-@click.option("--python", help="A Python that has the extra `train`; by default this one.")
+@click.option("--python", help="A Python with the extra `train`; this one by default.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--resume", is_flag=True, help="Go on with a training that was broken off.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted training.")
 @options.repo_option
 @options.json_option
 @options.notify_option
@@ -78,10 +81,10 @@ def command(
     repo: Path,
     as_json: bool,
 ) -> int:
-    """Train an adapter on DATASET, the number that `cra curate-data` told.
+    """Train an adapter on DATASET, a number that `cra curate-data` printed.
 
-    Ends with 0 and the adapter's number; 1: the trainer failed; 2: the command, the configuration, a row that would be cut,
-    or the extra `train` is missing.
+    Exit codes: 0 trained, 1 the trainer failed, 2 usage, configuration, a row that would be truncated, or the extra `train` is
+    missing.
     """
     workspace = wiring.workspace_of(repo)
     wiring.require_record(workspace)

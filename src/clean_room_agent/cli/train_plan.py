@@ -15,7 +15,7 @@ from clean_room_agent.cli.views.stats import waterfall_object
 
 
 @click.command()
-@click.option("--target", type=click.Choice(TARGETS), help="Plan for this prompt, or say why not.")
+@click.option("--target", type=click.Choice(TARGETS), help="Plan for this prompt, or explain why not.")
 @options.repo_option
 @options.budget_options
 @click.option(
@@ -36,8 +36,7 @@ def command(
 ) -> int:
     """Plan the training of an adapter from the record of all runs.
 
-    Ends with 0 and the plan, or with 1 and what is missing for one; 2: the command or the configuration; 3: the model
-    server.
+    Exit codes: 0 a plan, 1 something is missing for one, 2 usage or configuration, 3 model server.
     """
     from clean_room_agent.training.planning import make_training_plan
 

@@ -26,7 +26,9 @@ INDENT = "      "
 def watching(
     events: IO[str] | None, *, verbose: int = 0, workspace: Workspace | None = None
 ) -> Iterator[Observer]:
-    """Whoever watches a run: the terminal, the file of events where one was asked for, with `verbose` the record."""
+    """An observer of a run that updates the terminal, the file of events if there is one, and with `verbose` prints
+    calls.
+    """
     console = output.progress_console()
     view = TerminalView(console)
     display = current_display()
@@ -42,8 +44,8 @@ def watching(
 
 
 class VerboseView:
-    """What `-v` and `-vv` add: a line for each model call as it ends, and from level 2 on one for each candidate that a pass
-    took.
+    """Prints what `-v` and `-vv` add: a line for each model call as it ends, and from level 2 on one for each
+    candidate that a pass included.
 
     Candidates that were not taken are in the record: there are many, and `cra show` has them.
     """
@@ -66,7 +68,7 @@ class VerboseView:
                 self._write_decisions(event.pass_id)
 
     def _write_decisions(self, pass_id: str) -> None:
-        """What the pass took that was not written yet: a retry's id begins with its pass's."""
+        """Print what the pass included since the last time; the id of a retry begins with that of its pass."""
         with contextlib.closing(connect_file("raw", self._raw, read_only=True)) as conn:
             rows = [row for row in list_decisions(conn, pass_id) if row.id > self._last_decision]
         for row in rows:
@@ -76,13 +78,13 @@ class VerboseView:
 
 
 def decision_line(row: DecisionRow) -> str:
-    """What was taken, and why."""
+    """A candidate that was included, and why."""
     what = f"{row.path} :: {row.symbol}" if row.symbol else row.path
     return f"{row.stage} took {what + ': ' if what else ''}{row.reason}"
 
 
 def call_line(call: CallFinished) -> str:
-    """A model call in figures; how it ended, where it did not end by itself."""
+    """A model call in numbers, and how it ended if it did not stop by itself."""
     about = f"{call.prompt} {call.item}".strip()
     tokens = f"{call.prompt_tokens:,} + {call.completion_tokens:,} tokens"
     if call.prompt == PROBE_NAME:

@@ -68,7 +68,7 @@ def _bring(repo: Repository, old: str, new: str, *, since: str, done: str, else_
 
 
 def _taken(top: Path, path: str, gone: set[str]) -> bool:
-    """Whether something stands where a file is to be made, or where one of its folders would be."""
+    """Whether something is in the way of a file to be created, or of one of its folders."""
     above = [str(parent) for parent in Path(path).parents if str(parent) != "."]
     in_the_way = any(
         os.path.lexists(top / name) and (not (top / name).is_dir() or (top / name).is_symlink())
@@ -122,7 +122,7 @@ def _has_other_names(repo: Repository, path: str) -> bool:
 
 
 def _differing(repo: Repository, base: str, paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of `paths` that do not stand in the work tree as `base` has them, line ends aside."""
+    """Those of `paths` that differ between the work tree and `base`, apart from line ends."""
     if not paths:
         return ()
     entries = repo.git("ls-tree", "-r", "-z", "--full-tree", "--", require_hex(base), *paths)

@@ -18,7 +18,7 @@ from clean_room_agent.git.command import FIXED, SAFE
 
 @contextmanager
 def _as_for_a_child() -> Iterator[None]:
-    """Our own environment is what a child may get, for as long as a process is started; git stands at an absolute path."""
+    """Reduce our own environment to what a child process may get while one is started, with git at an absolute path."""
     before = dict(os.environ)
     kept = {name: value for name, value in outside(before).items() if not name.startswith("GIT_")}
     os.environ.clear()
@@ -96,7 +96,7 @@ WORK = {
 
 
 def clone(url: str, target: Path, progress: Progress) -> None:
-    """A bare clone of the repository at `url` (https, or a path) stands at `target`, whole or not at all.
+    """Clone the repository at `url` (https, or a path) to `target`, bare; a failure leaves nothing there.
 
     Raises:
         UsageError: the address is of another kind.
@@ -128,7 +128,7 @@ def clone(url: str, target: Path, progress: Progress) -> None:
 
 
 def _teller(progress: Progress) -> Callable[[int, str | float, str | float | None, str], None]:
-    """What GitPython calls for each line of git's progress."""
+    """A callback for each line of git's progress."""
 
     def tell(op_code: int, done: str | float, total: str | float | None, _message: str) -> None:
         doing = WORK.get(op_code & gitpython.RemoteProgress.OP_MASK)

@@ -127,7 +127,7 @@ def git(
     input: bytes = b"",  # noqa: A002 - as in proc.run
     ok: tuple[int, ...] = (0,),
 ) -> bytes:
-    """What git wrote. `pins` are variables such as GIT_DIR; the programs `named` do not run.
+    """Run git and return its output. `pins` are variables such as GIT_DIR; the programs in `named` do not run.
 
     Raises:
         GitError: git is missing, or ended with a code that is not in `ok`; the message holds its own words.
@@ -181,7 +181,7 @@ def command_line(*arguments: str) -> tuple[str, ...]:
 
 
 def environment(pins: Mapping[str, str], named: Named) -> dict[str, str]:
-    """What git may see: nothing inherited that steers it, filter drivers and configured hooks without their programs."""
+    """The environment for git: nothing inherited that steers it; filter drivers and configured hooks are disabled."""
     # By environment, not by -c: a name may hold "=".
     emptied = [
         (f"{section}.{name}.{key}", value)
@@ -212,7 +212,7 @@ def named_programs(place: Path, *, pins: Mapping[str, str] | None = None) -> Nam
 
 
 def require_hex(name: str) -> str:
-    """`name`, which is an object's: it may come from a record or a file, and never stands for an option or another name.
+    """Check that `name` is an object's full name, so that one from a record or a file cannot be an option or a ref.
 
     Raises:
         GitError: it is something else.
@@ -228,7 +228,7 @@ def fields(output: bytes) -> tuple[str, ...]:
 
 
 def names(output: bytes) -> tuple[str, ...]:
-    """The NUL-ended names in git's output, in its order; what is not UTF-8 is kept by surrogates."""
+    """The NUL-terminated names in git's output, in its order; bytes that are not UTF-8 become surrogates."""
     return tuple(os.fsdecode(name) for name in output.split(b"\0") if name)
 
 

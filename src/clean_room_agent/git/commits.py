@@ -17,7 +17,7 @@ LINK = "120000"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileChange:
-    """A file as it stands in a work tree after the change; `mode` is FILE, EXECUTABLE or LINK (data: its target)."""
+    """A file after the change; `mode` is FILE, EXECUTABLE or LINK (`data` is then its target)."""
 
     data: bytes
     mode: str

@@ -13,7 +13,7 @@ COMPARED = ("-r", "-t", "-z", "--raw", "--root", "--no-abbrev", "--no-renames", 
 
 
 def sync_commit(repo: Repository, commit: str) -> None:
-    """What `commit` adds to its parents is on the disk; call it before a ref names the commit."""
+    """Sync the objects that `commit` adds to its parents to disk; call it before a ref names the commit."""
     require_hex(commit)
     tree = one_line(repo.git("rev-parse", "--verify", "--end-of-options", f"{commit}^{{tree}}"))
     listed = (
@@ -46,7 +46,7 @@ def write_ref(repo: Repository, ref: str, commit: str, expected: str) -> None:
 
 
 def refuse_linked(repo: Repository, ref: str) -> None:
-    """What git writes for `ref` stands below that name and no other.
+    """Check that no symbolic link redirects what git writes for `ref`.
 
     Raises:
         RepositoryError: git would follow a link to some other ref, or out of its folder.

@@ -36,7 +36,7 @@ NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Generated:
-    """A folder that holds nothing tracked, and what it is; no such folder stands within another one."""
+    """A folder without tracked files, and what it is. Such folders are not nested."""
 
     path: str
     """Relative, with forward slashes."""
@@ -46,7 +46,7 @@ class Generated:
 def split_generated(
     top: str, tracked: Iterable[str], untracked: Sequence[str]
 ) -> tuple[tuple[str, ...], tuple[Generated, ...]]:
-    """The untracked paths that stand in no generated folder, in their order; and these folders, by path.
+    """The untracked paths outside of generated folders, in order; and these folders, by path.
 
     A folder with a tracked file anywhere in it is the repository's own and stays; the top folder always does.
 
@@ -69,7 +69,7 @@ class _Folders:
         self._known: dict[str, Generated | None] = {"": None}
 
     def around(self, folder: str) -> Generated | None:
-        """The outermost generated folder that `folder` is or stands in."""
+        """The outermost generated folder that is or contains `folder`."""
         new = []
         while folder not in self._known:
             new.append(folder)
@@ -100,7 +100,7 @@ class _Folders:
 
 
 def _what_made(top: str, folder: str) -> str:
-    """What the folder is by its signs; "" where it has none."""
+    """What the folder is, by characteristic files; "" if it has none."""
     above, _, name = folder.rpartition("/")
     place = f"{top}/{folder}"
     if name in BY_NAME:

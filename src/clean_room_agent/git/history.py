@@ -39,7 +39,7 @@ def diff(repo: Repository, base: str, commit: str, *paths: str) -> str:
 
 
 def readable_diff(repo: Repository, base: str, commit: str) -> str:
-    """As `diff`, for a reader and not for `git apply`: without the objects' names, and of binary files the names alone."""
+    """A diff for people rather than `git apply`: without object names, and with only the names of binary files."""
     lines = []
     binary = False
     for line in diff(repo, base, commit).split("\n"):
@@ -161,7 +161,7 @@ def _diff_list(repo: Repository, form: str, base: str, commit: str) -> bytes:
 
 
 def _read(repo: Repository, objects: tuple[str, ...], *arguments: str) -> bytes:
-    """What git says of `objects`, full names; asked once, since what they name never changes.
+    """The output of git about `objects` (full names); cached, since objects never change.
 
     Raises:
         GitError: git failed, or one is no object's name.

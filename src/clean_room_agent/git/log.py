@@ -32,7 +32,7 @@ LINES = re.compile(rb" (\d+) (insertion|deletion)")
 
 
 class LogEntry(NamedTuple):
-    """One commit. Text that is not UTF-8 has its bytes replaced, paths keep them by surrogates."""
+    """One commit. In text, bytes that are not UTF-8 are replaced; in paths, they become surrogates."""
 
     hash: str
     parents: str
@@ -124,7 +124,7 @@ def ask_log(
 
 
 def read_log(records: Iterable[bytes]) -> list[LogEntry]:
-    """What `ask_log` was answered, in its order.
+    """The answer to `ask_log`, in its order.
 
     Raises:
         GitError: it cannot be read.
@@ -158,7 +158,7 @@ def read_log(records: Iterable[bytes]) -> list[LogEntry]:
 
 
 def seconds_of(text: str) -> int:
-    """A commit's time in seconds since 1970, by the digits that stand in the commit: who wrote it may have made them up."""
+    """A commit's time in seconds since 1970. Its author may have made it up."""
     return min(max(int(text[:20] or 0), 0), LATEST)
 
 
@@ -168,7 +168,7 @@ def ask_line_counts(top: Path, *revisions: str, limit: int) -> Answer:
 
 
 def ask_line_counts_of(top: Path, commits: Sequence[str]) -> Answer:
-    """As `ask_line_counts`, of these commits."""
+    """Ask for the line counts of these commits."""
     return _ask_counts(top, "--no-walk=unsorted", "--end-of-options", *commits)
 
 
@@ -187,7 +187,8 @@ def read_line_counts(tokens: Iterable[bytes]) -> dict[str, tuple[int, int]]:
 
 
 def walk(top: Path, commit: str) -> Iterator[str]:
-    """What the commit reaches, itself first, merges included, in the order of `git log`; leaving early is cheap.
+    """The commits reachable from the commit, itself first, merges included, in the order of `git log`; stopping early
+    is cheap.
 
     Raises:
         GitError: after the last one, when git failed.

@@ -50,7 +50,7 @@ class Repository:
 
     @property
     def zero(self) -> str:
-        """The object name that stands for "nothing"."""
+        """The object name of all zeros, which means that there is none."""
         return "0" * len(self.head)
 
     @property
@@ -65,7 +65,7 @@ class Repository:
         input: bytes = b"",  # noqa: A002 - as in proc.run
         ok: tuple[int, ...] = (0,),
     ) -> bytes:
-        """What git wrote, called on this repository and no other, whatever stands in its folders now.
+        """Run git on exactly this repository, whatever its folders contain by now, and return the output.
 
         `pins` add to, or replace, the variables that name its folders.
 
@@ -93,7 +93,7 @@ class Listing:
 
 
 def open_repository(path: Path) -> Repository:
-    """The repository that `path` stands in.
+    """Open the repository that contains `path`.
 
     Raises:
         RepositoryError: none there, bare, without a commit, or in the middle of a merge or the like.
@@ -126,7 +126,7 @@ def as_configured_now(repo: Repository) -> Repository:
 
 
 def find_top(path: Path) -> Path:
-    """The top folder of the work tree that `path` stands in.
+    """The top folder of the work tree that contains `path`.
 
     Raises:
         RepositoryError: there is none, or git refuses it.
@@ -146,7 +146,7 @@ def find_top(path: Path) -> Path:
 
 
 def _refuse_pipes(top: Path) -> None:
-    """Git reads what stands in these places, and of a pipe it waits for ever."""
+    """Refuse pipes where git reads files: it would wait for ever."""
     for name in READ_BY_GIT:
         with contextlib.suppress(OSError):  # there is none
             if stat.S_ISFIFO((top / name).stat().st_mode):
@@ -156,7 +156,7 @@ def _refuse_pipes(top: Path) -> None:
 
 
 def list_work_tree(path: Path) -> Listing:
-    """The work tree that `path` stands in, as git sees it now; asked in as few processes as can be.
+    """List the work tree that contains `path`, as git sees it now, with as few processes as possible.
 
     Raises:
         RepositoryError: there is none, or git refuses it.
@@ -230,7 +230,7 @@ def remote_url(top: Path) -> str | None:
 
 
 def tracked_below(top: Path, name: str) -> tuple[str, ...]:
-    """What git tracks at or below `name`, in the top folder, sorted; in whatever case its letters are."""
+    """The tracked paths at or below `name` in the top folder, sorted; `name` matches in any case."""
     whole = ("--no-literal-pathspecs", "ls-files", "-z", "--", f":(top,icase,literal){name}")
     return names(git(*whole, cwd=top))
 
@@ -243,7 +243,7 @@ def _is_bare(path: Path) -> bool:
 
 
 def _list_paths(top: Path) -> tuple[tuple[str, ...], tuple[Generated, ...]]:
-    """What git tracks or would offer to add, and the folders of which nothing is taken that is not tracked."""
+    """The paths that git tracks or would offer to add, and the folders of which only tracked files are taken."""
     listed = names(git("ls-files", "-z", "-t", "--cached", "--others", "--exclude-standard", cwd=top))
     # Each name has a letter and a blank before it; git lists what it does not track first.
     first = next((at for at, entry in enumerate(listed) if entry[0] != UNTRACKED), len(listed))

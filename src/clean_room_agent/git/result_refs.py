@@ -64,7 +64,7 @@ def with_package(repo: Repository, folder: str) -> Repository:
 
 
 def create_branch(repo: Repository, name: str, commit: str) -> None:
-    """A new branch `name` stands at `commit`, also after a power cut; HEAD stays where it is.
+    """Create the branch `name` at `commit`, durably; HEAD does not move.
 
     Raises:
         RepositoryError: there is such a branch, another one stands in its way, or the name is not valid.
@@ -81,7 +81,8 @@ def create_branch(repo: Repository, name: str, commit: str) -> None:
 
 
 def land(repo: Repository, name: str, commit: str, *, before: tuple[str, str]) -> str:
-    """The branch that stands at `commit` now: `name`, or where that is somebody else's, with a number behind it.
+    """Create or move the branch `name` to `commit`; if that branch is somebody else's, use the name with a number
+    appended. The branch's name.
 
     `before` is the branch and the commit that the run had landed at when it ended the last time; ("", "") for neither.
     That branch goes on where it still stands there and nobody has it checked out.

@@ -21,7 +21,7 @@ GITLINK = "160000"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What a run starts from; all paths sorted.
+    """The commit that a run starts from; all paths sorted.
 
     `commit` is HEAD itself when nothing is uncommitted, else a commit on top of it that no branch names.
     `excluded` pairs a path with the reason why the snapshot has it as committed, or not at all. `reshaped` are
@@ -50,7 +50,7 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Flagged:
-    """Tracked paths; `files` without submodules, `absent` are hidden and do not stand on disk."""
+    """Tracked paths: `files` without submodules; those in `absent` are hidden by a flag and missing on disk."""
 
     files: tuple[str, ...]
     submodules: tuple[str, ...]
@@ -169,7 +169,7 @@ def _take_untracked(
 
 
 def _unhide(repo: Repository, pins: Mapping[str, str]) -> _Flagged:
-    """What is tracked; and no entry that stands on disk is hidden from comparison by a flag any more."""
+    """Clear the flags that hide existing files from comparison: the tracked paths."""
     assumed: list[str] = []
     skipped: list[str] = []
     absent: list[str] = []
@@ -248,7 +248,7 @@ def _reshaped(repo: Repository, pins: Mapping[str, str], paths: tuple[str, ...])
 
 
 def _read(top: Path, path: str) -> bytes | None:
-    """The file's bytes; None where by now something else stands there, or on the way there."""
+    """The file's bytes; None if it is no longer a regular file below real folders."""
     try:
         return read_bytes(top, path)
     except OSError:
@@ -256,7 +256,7 @@ def _read(top: Path, path: str) -> bytes | None:
 
 
 def _stands(top: Path, path: str) -> bool:
-    """Whether something stands there, and not by way of a link: git's index holds nothing beyond one."""
+    """Whether the path exists without following a link: git's index has no paths beyond links."""
     file = top / path
     above = (each for each in file.parents if each.is_relative_to(top) and each != top)
     return os.path.lexists(file) and not any(each.is_symlink() for each in above)

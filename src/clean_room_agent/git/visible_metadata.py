@@ -53,7 +53,7 @@ NEEDED = (
 
 
 def written_files(repo: Repository) -> dict[str, bytes]:
-    """The files of a folder that stands for git's own: the configuration, the refs, and where a shallow history ends."""
+    """The files of a stand-in for `.git`: the configuration, the refs, and the boundary of a shallow history."""
     found = {"config": bare_configuration(repo), "packed-refs": _refs(repo)}
     try:
         ends = safe_open.read_bytes(repo.common_dir, "shallow").decode("ascii", "replace").split()
@@ -63,7 +63,7 @@ def written_files(repo: Repository) -> dict[str, bytes]:
 
 
 def shown_folders(repo: Repository) -> dict[str, Path]:
-    """The folders that are shown as they are: the objects, and, where refs are kept so, the tables of them.
+    """The folders that are shown unchanged: the objects, and reftables, if refs are stored that way.
 
     Raises:
         RepositoryError: the objects are a link to something else than objects.
@@ -132,7 +132,7 @@ def _named(objects: Path) -> Iterator[Path]:
 
 
 def _unquoted(line: bytes) -> bytes:
-    """The name that a line means; one whose quotation cannot be read is a name as it stands, as git has it."""
+    """The name in a line; if its quoting is invalid, the line itself, as git does it."""
     if line.startswith(b'"') and line.endswith(b'"') and len(line) > 1:
         with contextlib.suppress(ValueError):
             return codecs.escape_decode(line[1:-1])[0]

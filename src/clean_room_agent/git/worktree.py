@@ -176,7 +176,7 @@ def reports_beside(place: Path) -> Path:
 
 
 def tasks_of_worktrees(repo: Repository, folder: Path) -> tuple[str, ...]:
-    """The tasks whose work trees stand in `folder`, as git's notes have them."""
+    """The tasks with worktrees in `folder`, according to git."""
     found = []
     for notes in _notes(repo):
         try:

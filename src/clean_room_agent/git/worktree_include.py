@@ -12,8 +12,8 @@ BATCH = 500
 
 
 def included_files(repo: Repository) -> tuple[str, ...]:
-    """The files of the user's tree that its `.worktreeinclude` names by the patterns of a .gitignore, and that a snapshot
-    has not: ignored ones, and those in generated folders; sorted. Nothing of git's or of this program's own.
+    """The files that match `.worktreeinclude` (in .gitignore syntax) and are not in a snapshot, because they are
+    ignored or in generated folders; sorted. Never files of git or of this program.
     """
     if not (repo.top / INCLUDE_FILE).is_file():
         return ()

@@ -78,7 +78,8 @@ class Sandbox:
         input: bytes = b"",  # noqa: A002 - as proc.run names it
         heard: Callable[[bytes], None] | None = None,
     ) -> proc.Completed:
-        """As `proc.run` without `check`, inside; of `env`, only what is let through.
+        """Run a command in the sandbox, like `proc.run` without `check`; only permitted variables of `env` are
+        passed.
 
         Raises:
             CommandError: the sandbox could not be set up; the command was not run.
@@ -135,7 +136,7 @@ class Sandbox:
             return done, _was_started(status)
 
     def _refuse_detours(self) -> None:
-        """Nothing is mounted by way of a link in the tree, which an earlier command may have put there.
+        """Refuse mounts through symbolic links in the tree, which an earlier command may have created.
 
         Raises:
             CommandError: there is one.
@@ -172,7 +173,7 @@ class Sandbox:
 
 
 def find_bubblewrap(folders: str = FOLDERS) -> Bubblewrap | Obstacle:
-    """The program, where it is there, new enough, and this kind of machine has a filter of system calls."""
+    """The program, if it is installed, new enough, and there is a seccomp filter for this architecture."""
     if sys.platform != "linux":
         return Obstacle(reason=f"bubblewrap needs Linux, and this is {sys.platform}", remedy=OTHER_REMEDY)
     if filter_program() is None:
@@ -211,7 +212,7 @@ def working_bubblewrap() -> Bubblewrap | Obstacle:
 
 
 def remedy_for(said: str) -> str:
-    """What to do about bubblewrap's own words."""
+    """The remedy for an error message of bubblewrap."""
     found = next((remedy for pattern, remedy in REMEDIES if re.search(pattern, said)), "")
     return f"{found}; {OTHER_REMEDY}" if found else OTHER_REMEDY
 

@@ -37,7 +37,7 @@ def call(x86: int, arm: int, *arguments: Any) -> int:
 
 
 def made(x86: int, arm: int, *arguments: Any) -> int:
-    """What the system call made; refused, with whatever error, it made nothing."""
+    """The result of the system call; a refused one, with any error, has none."""
     result = int(LIBC.syscall(ctypes.c_long(arm if ARM else x86), *arguments))
     return result if result >= 0 else refuse(os.strerror(ctypes.get_errno()))
 
@@ -58,7 +58,7 @@ def refuse(why: str) -> NoReturn:
 
 
 def unseen(_: object) -> NoReturn:
-    """Done, as far as can be told in here; `escapes` sees whether anything came of it outside."""
+    """Report an attempt as done, as far as can be seen inside; `escapes` checks the effect outside."""
     refuse("looked for from outside")
 
 

@@ -63,12 +63,12 @@ class Scene:
 
     @property
     def at(self) -> Path:
-        """The repository, where the tree is shown."""
+        """The path of the repository, at which the tree is mounted."""
         return self.home / "project"
 
     @property
     def tree(self) -> Path:
-        """What may be written."""
+        """The writable tree."""
         return self.folder / "tree"
 
     def policy(self, environment: Mapping[str, str]) -> Policy:
@@ -90,7 +90,7 @@ class Scene:
         )
 
     def facts(self) -> str:
-        """What the attempts are told."""
+        """The facts that the attempts get."""
         tcp, udp, path, abstract, _ = self.listeners
         known = {
             "home": str(self.home),
@@ -117,7 +117,7 @@ def try_escapes(
     as_nobody: bool = False,
     weaken: Callable[[Sandbox], Sandbox] = lambda sandbox: sandbox,
 ) -> tuple[Attempt, ...]:
-    """What became of every attempt, as the user or, for root alone, as an ordinary user without any rights.
+    """Run every attempt, as the user or (root only) as an unprivileged user: the outcomes.
 
     `weaken` makes holes, to see that they are found.
 
@@ -171,7 +171,7 @@ def _bound(sandbox: Sandbox, scene: Scene, environment: Mapping[str, str], name:
 
 
 def _traces(scene: Scene, untouched: Mapping[str, str]) -> dict[str, str]:
-    """What is found outside that should not be: the name of the attempt, or of what it did -> what was found."""
+    """Traces of escapes found outside, by the name of the attempt or of its effect."""
     found: dict[str, str] = {}
     now = _fingerprint(scene)
     for name in sorted(now.keys() | untouched.keys()):
@@ -195,7 +195,7 @@ def _traces(scene: Scene, untouched: Mapping[str, str]) -> dict[str, str]:
 
 
 def _left_in(tree: Path) -> dict[str, str]:
-    """What stands in the tree that could do harm from there."""
+    """Harmful leftovers in the tree."""
     found: dict[str, str] = {}
     for path in sorted(tree.rglob("*")):
         mode = path.lstat().st_mode
@@ -254,7 +254,7 @@ def _close(pieces: Iterator[bytes]) -> None:
 
 
 def _python(environment: Mapping[str, str]) -> str:
-    """An interpreter that every user may run, where there is one."""
+    """An interpreter that every user can run, if there is one."""
     system = shutil.which("python3", path="/usr/bin:/bin")
     known = system if system is not None and is_system(Path(system)) else None
     return known or shutil.which("python3", path=environment.get("PATH")) or sys.executable

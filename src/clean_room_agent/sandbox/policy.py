@@ -59,7 +59,7 @@ VARIABLE_BEGINNINGS = ("LC_", "PYTHON", "PYTEST_", "COVERAGE_", "HYPOTHESIS_")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitFolder:
-    """What stands for a repository's own folder, read-only."""
+    """A read-only stand-in for a repository's `.git`."""
 
     written: Mapping[str, bytes]
     """Files and what they hold: the configuration without passwords, the refs."""
@@ -107,7 +107,7 @@ def variables(given: Mapping[str, str], more: Sequence[str], home: Path) -> dict
 
 
 def home_inside(home: Path) -> Path:
-    """The user's home, where that can be hidden behind an empty folder; else a folder of its own.
+    """The user's home, if that can be hidden by an empty folder; else a separate folder.
 
     A service's home may stand among what is shown of the system, and is hidden there; one that is itself a folder of
     programs, as `/usr/sbin`, is nobody's home.
@@ -192,8 +192,8 @@ def _system() -> list[str]:
 
 
 def _readable(policy: Policy) -> list[Path]:
-    """What is read, without what another of them holds, and nothing that would show the home, the tree's place or
-    what stands in it.
+    """The readable paths, without those inside of others, and without any that would expose the home or the tree's
+    folder.
     """
     guarded = (home_inside(policy.home), policy.home, policy.at, policy.tree)
     fit = [
@@ -264,13 +264,13 @@ def _git(policy: Policy, data: Callable[[bytes], int]) -> list[_Step]:
 
 
 def _notes(worktree: Path) -> list[Path]:
-    """What of git's notes about a work tree says what is checked out there, as it stands now."""
+    """The files of a worktree's git metadata that say what is checked out."""
     usual = [worktree / name for name in ("HEAD", "index", "reftable")]
     return [path for path in (*usual, *sorted(worktree.glob("sharedindex.*"))) if path.exists()]
 
 
 def _alternates(git: GitFolder, data: Callable[[bytes], int]) -> list[_Step]:
-    """The borrowed objects, and a list of them that holds the places where they stand inside."""
+    """The alternate object stores, and an alternates file with their paths inside of the sandbox."""
     list_file = "info/alternates"
     if not is_file(git.folders["objects"], list_file):
         return []

@@ -50,7 +50,7 @@ def tool_places(
 
 
 def interpreter_places(environment_folder: Path) -> tuple[Path, ...]:
-    """What the virtual environment at the path needs outside of itself: the prefix of its interpreter, along each link."""
+    """What a virtual environment needs outside of itself: the prefix of its interpreter, along every symbolic link."""
     found: set[Path] = set()
     for name in ("python", "python3"):
         link = environment_folder / "bin" / name
@@ -89,7 +89,7 @@ def _stands_in(path: Path, repository: Path | None) -> bool:
 
 
 def _parts_within(prefix: Path) -> Iterator[Path]:
-    """The parts of a prefix that stand in it, and are no links to elsewhere."""
+    """The parts of a prefix that are inside of it, and not links to elsewhere."""
     real = prefix.resolve()
     for name in PREFIX_PARTS:
         part = prefix / name
@@ -131,7 +131,7 @@ def _around(folder: Path) -> Iterator[Path]:
 
 
 def _linked_to(folder: Path) -> Iterator[Path]:
-    """Where the links in a folder of programs lead, as those of `~/.local/bin` do to tools that stand elsewhere."""
+    """The targets of the links in a folder of programs, such as `~/.local/bin`."""
     for entry in sorted(folder.iterdir()):
         if entry.is_symlink():
             for target in _hops(entry):

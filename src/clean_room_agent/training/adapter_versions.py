@@ -15,7 +15,7 @@ WORK = ".training"
 
 @contextlib.contextmanager
 def held_version(adapters: Path, prompt: str, taken: Callable[[], AbstractSet[int]]) -> Iterator[int]:
-    """A number for the prompt's next adapter that no other process has or takes meanwhile.
+    """Reserve a version number for the prompt's next adapter.
 
     A training below `adapters` that was broken off has its number still, and comes first; one that runs is passed over.
     `taken` tells the numbers in the registry, which may grow at any time.

@@ -65,7 +65,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
-    """An evaluation that stands in the record."""
+    """A stored evaluation."""
 
     id: int
     finding: Finding
@@ -79,7 +79,7 @@ class Evaluated:
 
 
 def material_of(folder: Path, prompt: Prompt[Any, Any], metric: Metric | None = None) -> Material:
-    """What an adapter for the prompt is tested on; `metric`: in place of the prompt's usual one.
+    """The held-out questions for an adapter; `metric` replaces the prompt's usual one.
 
     Raises:
         UsageError: there is no test split.
@@ -212,7 +212,7 @@ def rivals_of(record: Record, adapter: AdapterRow, test_hash: str) -> dict[str, 
 
 
 def _met(record: Record, adapter: AdapterRow, test_hash: str) -> Iterator[dict[str, Any]]:
-    """What the adapter's evaluations on this test split found."""
+    """The stored metrics of the adapter's evaluations on this test split."""
     for row in record.write(list_evaluations, adapter.id):
         metrics: dict[str, Any] = json.loads(row.metrics)
         if metrics.get("test_hash") == test_hash:
@@ -234,7 +234,7 @@ def passed_evaluation(record: Record, adapter: AdapterRow) -> EvaluationRow | No
 def require_same_answers(
     prompt: Prompt[Any, Any], material: Material, arm: Arm, evaluation: EvaluationRow, *, task_id: str
 ) -> None:
-    """Nothing happens when the tag answers as the evaluated one did.
+    """Check that the tag answers as the evaluated one did.
 
     Raises:
         UsageError: it answers otherwise.

@@ -33,7 +33,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mined:
-    """What histories gave."""
+    """What was mined from histories."""
 
     units: tuple[Unit, ...]
     seen: int
@@ -115,7 +115,9 @@ def engine_here(jobs: int) -> Engine:
 
 
 def assemble(folder: Path, mined: Mined, making: Making) -> Assembled:
-    """What all shards hold, split, without near-duplicates; the same for the same shards, whoever made them."""
+    """The rows of all shards, split, without near-duplicates; the same for the same shards, whichever machine made
+    them.
+    """
     left_out: Counter[str] = Counter({f"commit: {reason}": count for reason, count in mined.refused.items()})
     rows: list[Row] = []
     changes: dict[Hashable, str] = {}

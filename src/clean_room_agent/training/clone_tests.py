@@ -19,7 +19,7 @@ MESSAGE = "An answer under evaluation\n"
 def opened_tests(
     repo: Repository, sandbox_inputs: SandboxInputs, place: Path, task_id: str, environment: Mapping[str, str]
 ) -> Iterator[RunTests]:
-    """What runs the repository's test command, in a work tree at `place`, which is gone afterwards.
+    """A function that runs the repository's test command, in a worktree at `place` that is deleted afterwards.
 
     Raises:
         ConfigError: there can be no sandbox, and one is wanted.

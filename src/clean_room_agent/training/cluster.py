@@ -39,7 +39,7 @@ def run_on_ray(folder: Path, units: Sequence[Unit], making: Making, progress: Pr
 
 
 def call_on_ray(function: Callable[[ItemT], ResultT], items: Sequence[ItemT], jobs: int) -> Iterator[ResultT]:
-    """What the function gives for each item, as each is done, `jobs` at a time, on the cluster of `run_on_ray`.
+    """The results of the function for all items, as they come in, `jobs` at a time, on the cluster.
 
     A call whose worker died is made again. Broken off (Ctrl-C), the calls under way are told so (KeyboardInterrupt), and
     what they give still comes.

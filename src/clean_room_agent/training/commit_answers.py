@@ -83,7 +83,7 @@ def changed_symbols(file: GoldFile) -> tuple[str, ...]:
 
 
 class GoldTransport:
-    """Answers for a model, out of the commit. What it is shown beside the text it is told by `inputs`."""
+    """Answers in a model's place, from the commit. `inputs` gives it the inputs of the prompt, beside its text."""
 
     provider = "commit"
     live = False

@@ -54,7 +54,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exclusions:
-    """What must not be learned from: benchmarks' repositories, or single commits."""
+    """Repositories and commits to leave out, such as those of benchmarks."""
 
     repositories: frozenset[str] = frozenset()
     """As `owner/name`, in small letters."""

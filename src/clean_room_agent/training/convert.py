@@ -74,7 +74,7 @@ class Base:
 
 
 def require_extra() -> None:
-    """Nothing happens where the packages that convert are installed.
+    """Check that the packages for converting are installed.
 
     Raises:
         UsageError: one is missing.
@@ -85,7 +85,7 @@ def require_extra() -> None:
 
 
 def prove_conversion(base_gguf: Path, folder: Path, adapter_gguf: Path) -> None:
-    """The adapter's GGUF computes what PEFT's files in the folder do; the figures stand there in `conversion.json`.
+    """Check that the adapter's GGUF computes what PEFT's files do; the figures go to `conversion.json` in the folder.
 
     Raises:
         ArtifactError: a logit differs by more than `MAX_DIFFERENCE`.
@@ -122,8 +122,7 @@ def prove_conversion(base_gguf: Path, folder: Path, adapter_gguf: Path) -> None:
 
 
 def convert_adapter(adapter_gguf: Path, base_gguf: Path, prove: Proof = prove_conversion) -> None:
-    """The adapter that stands in PEFT's form in a folder stands there as a GGUF of this name too, with `merged.gguf` and
-    `control.gguf`.
+    """Convert the PEFT adapter in a folder to a GGUF file of this name, with `merged.gguf` and `control.gguf`.
 
     The merged files are left out where the base's quantisation cannot be written; what needs them says so.
 
@@ -286,7 +285,7 @@ def _unwritable(base: Base, deltas: Mapping[str, Delta]) -> tuple[str, ...]:
 
 
 def _write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """The file stands whole or not at all."""
+    """Write the file atomically."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         write(temporary)

@@ -57,7 +57,7 @@ class Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Headroom:
-    """What a perfect stage would win among the failed tasks whose accepted change is known."""
+    """What a perfect stage would gain among the failed tasks whose accepted change is known."""
 
     at_most: int
     expected: float

@@ -42,7 +42,7 @@ AnyRow = TypeVar("AnyRow", Row, Preference)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curated:
-    """What came of it."""
+    """The result of a curation."""
 
     written: Written | None
     """None where no good example is left; then nothing was written."""

@@ -68,7 +68,7 @@ class Origin:
 
     @property
     def group(self) -> tuple[str, str]:
-        """What must never stand in two splits: all rows of one task, or of one commit, of a repository."""
+        """The group that must stay in one split: all rows of one task, or of one commit, of a repository."""
         return (self.repo, task_of(self.task_id) or self.commit)
 
 
@@ -115,7 +115,7 @@ class Preference:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """All that the row holds, for whoever looks through it."""
+        """All messages of the row."""
         return self.prompt + self.chosen + self.rejected
 
     @property
@@ -153,7 +153,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """What is said of a dataset beyond what its rows tell."""
+    """The contents of a dataset card."""
 
     title: str
     base_model: str
@@ -180,7 +180,7 @@ class FileFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """A dataset that stands."""
+    """A dataset that was written."""
 
     folder: Path
     trainer: str
@@ -194,7 +194,7 @@ class Written:
 
 
 class TrainerFormat(Protocol):
-    """What one trainer needs beyond the rows."""
+    """What one trainer needs besides the rows."""
 
     @property
     def name(self) -> str:
@@ -204,7 +204,7 @@ class TrainerFormat(Protocol):
         """The entry as a line of the trainer's own files; None where it reads the common file, or no such rows."""
 
     def settings(self, files: tuple[FileFacts, ...]) -> Mapping[str, str]:
-        """File names with their texts: how the trainer is told of the files."""
+        """The trainer's own files, by name."""
 
 
 def chat(messages: Iterable[Message]) -> list[dict[str, str]]:
@@ -213,7 +213,7 @@ def chat(messages: Iterable[Message]) -> list[dict[str, str]]:
 
 
 def require_free(folder: Path) -> None:
-    """Nothing happens where a dataset can be written.
+    """Check that a dataset can be written there.
 
     Raises:
         UsageError: something stands there.
@@ -223,7 +223,7 @@ def require_free(folder: Path) -> None:
 
 
 def write_dataset(folder: Path, entries: Iterable[Entry], card: Card, trainer: TrainerFormat) -> Written:
-    """The folder holds the entries, in their order, with README and card; it stands whole or not at all.
+    """Write the entries to the folder, in order, with README and card; a failure leaves nothing.
 
     Raises:
         UsageError: the folder is not empty, or cannot be written.

@@ -30,7 +30,7 @@ NEEDS_DATA = "pip install 'clean-room-agent[data]'"
 
 
 def require_extra() -> None:
-    """Nothing happens where near-duplicates can be found and licences be read.
+    """Check that the extra `data` is installed.
 
     Raises:
         UsageError: the extra is not installed.
@@ -47,7 +47,7 @@ def own_group(row: Row | Preference) -> Hashable:
 def fault_of(
     row: Row | Preference, *, max_tokens: int, count: Callable[[str], int], redactor: Redactor
 ) -> str:
-    """Why the row must not stand in a dataset; "" where nothing speaks against it."""
+    """Why the row must be left out; "" if it can stay."""
     text = "\n".join(message.content for message in row.messages)
     if not all(message.content.strip() for message in row.messages):
         return "an empty message"
@@ -78,7 +78,7 @@ def alike(rows: Sequence[Row | Preference], *, threshold: float, group: Group = 
 
 
 def near_duplicates(texts: Sequence[str], groups: Sequence[Hashable], *, threshold: float) -> tuple[int, ...]:
-    """The positions of texts that are nearly those of an earlier one that is kept, in another group."""
+    """The positions of texts that nearly duplicate an earlier, kept text of another group."""
     from datasketch import MinHash, MinHashLSH
 
     shingles = _shingles(texts, groups)
@@ -159,7 +159,7 @@ def _share_of(count: int, share: float) -> int:
 
 
 def _text(row: Row | Preference) -> str:
-    """What tells the row from others: without the system's words."""
+    """The text that distinguishes the row: without the system message."""
     return "\n".join(message.content for message in row.messages if message.role != "system")
 
 

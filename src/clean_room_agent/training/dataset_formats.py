@@ -33,11 +33,11 @@ class Format:
     make_settings: Callable[[tuple[FileFacts, ...]], Mapping[str, str]]
 
     def line(self, entry: Entry) -> Line:
-        """As `TrainerFormat.line`."""
+        """The row as one line of the trainer's file."""
         return self.make_line(entry)
 
     def settings(self, files: tuple[FileFacts, ...]) -> Mapping[str, str]:
-        """As `TrainerFormat.settings`."""
+        """The trainer's own files, by name."""
         return self.make_settings(files)
 
 

@@ -44,7 +44,7 @@ TABLE = "models.overrides"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What answers for a prompt now, and what did before; "" for the base."""
+    """The tags used for a prompt, now and before; "" for the base."""
 
     stage: str
     tag: str
@@ -53,7 +53,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployer:
-    """Changes who answers, in one repository."""
+    """Changes which adapter is used for a prompt, in one repository."""
 
     workspace: Workspace
     record: Record
@@ -61,7 +61,7 @@ class Deployer:
     """Of each prompt."""
 
     def deploy(self, adapter: AdapterRow, *, evaluation_id: int | None, reason: str = "") -> Changed:
-        """The adapter answers for its prompt; the server has it already.
+        """Use the adapter for its prompt; the server has it already.
 
         Raises:
             UsageError: it does already, or the configuration cannot be changed.
@@ -74,7 +74,7 @@ class Deployer:
             )
 
     def retire(self, adapter: AdapterRow) -> Changed:
-        """What the adapter replaced answers again: an earlier adapter, or the base.
+        """Stop using the adapter: what it replaced (an earlier adapter, or the base) is used again.
 
         Raises:
             UsageError: the adapter is not in force, or the configuration cannot be changed.
@@ -97,7 +97,7 @@ class Deployer:
         return overrides
 
     def tell_who_is_in_force(self) -> None:
-        """The registry and, where there is an index, its metadata say what the configuration says."""
+        """Bring the registry and the index's metadata in line with the configuration."""
         overrides = self.in_force()
         adapters = self.record.write(list_adapters)
         for each in adapters:

@@ -63,7 +63,7 @@ class Gold:
 
 
 def gold_of(diffs: Iterable[str]) -> Gold:
-    """What the diffs (git's, one after the other) change together; formatting left out."""
+    """The combined changes of successive git diffs, without mere formatting."""
     changes: dict[str, Change] = {}
     names: dict[str, set[str]] = defaultdict(set)
     for part in (part for diff in diffs for part in _files(diff)):

@@ -32,7 +32,7 @@ class GoldFile:
 
     @property
     def role(self) -> str:
-        """What the commit does with it."""
+        """The role of the file in the commit."""
         if self.before is None:
             return "create"
         return "delete" if self.after is None else "modify"

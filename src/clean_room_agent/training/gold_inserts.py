@@ -41,7 +41,7 @@ def _only_adds(now: str, goal: str) -> bool:
 
 
 def _places(then: Sequence[Definition], outer: Sequence[Definition]) -> list[tuple[InsertPlace, str]]:
-    """Where the definitions `outer` stand in a file with the definitions `then`."""
+    """The positions of the definitions `outer` in a file with the definitions `then`."""
     scope = outer[0].scope
     siblings = [one for one in then if one.scope == scope]
     first, last = siblings.index(outer[0]), siblings.index(outer[-1])

@@ -47,7 +47,7 @@ NAMES: Mapping[str, str] = {
 
 
 class Reader(Protocol):
-    """What is read of a repository."""
+    """Reads the files of a repository that say its licence."""
 
     def read(self, name: str) -> bytes | None:
         """The content of an object."""
@@ -94,7 +94,7 @@ def licence_of_text(text: str) -> str:
 
 
 def licence_of_manifest(name: str, text: str) -> str:
-    """What a pyproject.toml or package.json says; "" where it says nothing that is known."""
+    """The licence in a pyproject.toml or package.json; "" if there is no known one."""
     try:
         data: Any = tomllib.loads(text) if name.endswith(".toml") else json.loads(text)
     except (ValueError, RecursionError):

@@ -35,7 +35,7 @@ class TaskLog:
         return self.run.status is RunStatus.COMPLETE
 
     def items_of(self, path: str) -> tuple[JudgedItem, ...]:
-        """What was decided about one file and its pieces."""
+        """The decisions about one file and its pieces."""
         return tuple(item for item in self.items if item.path == path)
 
     def files_named(self, *kinds: PassType) -> frozenset[str]:
@@ -69,7 +69,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptStats:
-    """What `cra stats` says of one prompt and model."""
+    """The statistics of one prompt and model, as `cra stats` shows them."""
 
     sums: CallSums
     agreement: Agreement | None
@@ -77,7 +77,7 @@ class PromptStats:
 
 
 class LogAnalysisAPI:
-    """Reads the record through an open connection; nothing is written. What is read of runs is read once."""
+    """Answers questions about the record through an open connection, read-only. Runs are read once."""
 
     def __init__(self, conn: Connection) -> None:
         self._conn = conn

@@ -18,18 +18,18 @@ class Metric(Protocol):
         """Why no answer to this row can be scored; "" where it can."""
 
     def limit(self, row: Row) -> str:  # noqa: ARG002 - of most metrics
-        """What of an answer to this row cannot be scored here; "" where all can. Asked after `fault`."""
+        """What part of an answer to this row cannot be scored; "" if all of it can. Called after `fault`."""
         return ""
 
     def score(self, row: Row, wanted: Any, answer: Any) -> float:
-        """What the answer is worth."""
+        """The score of the answer, 0 to 1."""
 
 
 class NamesFound(Metric):
     """The share of the files and definitions of the right analysis that the answer names."""
 
     def fault(self, row: Row, wanted: Any) -> str:  # noqa: ARG002 - as the protocol says
-        """As the protocol says."""
+        """Why the row cannot be scored; "" if it can."""
         return "" if wanted.areas or wanted.symbols else "its right answer names nothing"
 
     def score(self, row: Row, wanted: Any, answer: Any) -> float:  # noqa: ARG002
@@ -41,7 +41,7 @@ class FilesNamed(Metric):
     """The share of the files of the right plan that the answer's plan names."""
 
     def fault(self, row: Row, wanted: Any) -> str:  # noqa: ARG002
-        """As the protocol says."""
+        """Why the row cannot be scored; "" if it can."""
         return "" if _files(wanted) else "its right answer names no file"
 
     def score(self, row: Row, wanted: Any, answer: Any) -> float:  # noqa: ARG002

@@ -36,7 +36,7 @@ MAX_FILES_READ = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LivePass:
-    """What a pass found, and what is right."""
+    """What a pass found, and the right answers."""
 
     request: ContextRequest
     query: TaskQuery

@@ -92,7 +92,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadePairs:
-    """What came of one commit."""
+    """The pairs of one commit."""
 
     pairs: tuple[Pair, ...]
     dropped: Counter[str]
@@ -115,7 +115,7 @@ class _Calls:
 
 
 class _GoldClient(ModelClient):
-    """The real client; the transport is told the inputs of what is rendered, and those of judgments are kept."""
+    """The real client, which also passes the inputs of each prompt to the transport, and keeps those of judgments."""
 
     def __init__(self, router: ModelRouter, transport: GoldTransport, sink: _Calls) -> None:
         super().__init__(router, transport, sink, lambda: EPOCH)
@@ -264,7 +264,7 @@ class _Run:
             self._steps = (part, planned.value)
 
     def implement(self) -> None:
-        """The step's pass is made; its answer is kept where it replays."""
+        """Run the pass of the step; keep its answer if it replays."""
         if self._steps is None:
             self.dropped["no plan that is valid"] += 1
             return

@@ -56,7 +56,7 @@ class Pipeline:
 
     @contextlib.contextmanager
     def recorded(self, mode: Mode, stages: Sequence[str]) -> Iterator[Outcome]:
-        """The run stands in the record while it is under way; afterwards its outcome does too, and its session is archived.
+        """Record the run while it is in progress, then its outcome, and archive its session.
 
         A run that ends by an error has failed; its session is left to whoever opened it.
         """
@@ -103,7 +103,7 @@ class Pipeline:
         stages: Sequence[str],
         config: TrainingStageConfig,
     ) -> StageContext:
-        """What the stages leave of the candidates; each decision is on record when this returns.
+        """Run the stages over the candidates and record each decision.
 
         Raises:
             ConfigError: a stage is unknown.

@@ -54,7 +54,7 @@ class Hyperparameters(_Part):
 
 
 class Improvement(_Part):
-    """What the adapter should win, as a share of tasks that get past its prompt."""
+    """What the adapter should gain, as a share of the tasks that get past its prompt."""
 
     metric: str = "tasks not lost at this prompt"
     now: float = Field(default=0.0, ge=0, le=1)
@@ -64,7 +64,7 @@ class Improvement(_Part):
 
 
 class TrainingPlan(_Part):
-    """What `cra train-plan` writes, and what `cra curate-data` and `cra train` follow."""
+    """The plan that `cra train-plan` writes, and that `cra curate-data` and `cra train` follow."""
 
     version: int = FORMAT_VERSION
     task_id: str = ""

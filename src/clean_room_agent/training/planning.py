@@ -81,7 +81,7 @@ def make_training_plan(
 
 
 def _refused(context: StageContext, waterfall: Waterfall) -> tuple[tuple[str, str], ...]:
-    """What no stage chose, with the reasons, the prompts with most failures first."""
+    """The prompts that no stage chose, with the reasons; those with most failures first."""
     chosen = {entry.path for entry in context.files}
     reasons = {each.subject.path: each.reason for each in context.decisions if not each.included}
     ordered = sorted(reasons, key=lambda name: (-waterfall.by_prompt.get(name, 0), name))
@@ -124,7 +124,7 @@ def _write(
 
 
 def faults_of(answer: TrainPlanAnswer, names: Sequence[str], waterfall: Waterfall) -> tuple[str, ...]:
-    """What is wrong with an answer; nothing where it can be followed."""
+    """What is wrong with an answer; empty if it can be followed."""
     if answer.target not in names:
         return (f"target: {answer.target!r} is none of {', '.join(names)}",)
     now = share_past(waterfall, answer.target)

@@ -30,7 +30,7 @@ Convert = Callable[[Path, Path], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """What answers."""
+    """The tags that a server answers to."""
 
     tag: str
     control: str

@@ -99,7 +99,7 @@ class Making:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """What a unit's file holds."""
+    """The contents of a shard's file."""
 
     rows: list[dict[str, str]]
     counts: Mapping[str, int]
@@ -117,7 +117,7 @@ def cut_units(
 
 
 def shard_path(folder: Path, unit: Unit, making: Making) -> Path:
-    """Where the unit's pairs stand, whoever made them."""
+    """The path of the unit's shard, whichever machine made it."""
     content = json.dumps([making.digest, unit.repo, [dataclasses.asdict(commit) for commit in unit.commits]])
     return folder / f"{hashlib.sha256(content.encode()).hexdigest()[:32]}.parquet"
 
@@ -155,7 +155,7 @@ def write_shard(path: Path, shard: Shard) -> None:
 
 
 def read_shard(path: Path) -> Shard:
-    """What the file holds."""
+    """Read a shard."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
@@ -275,7 +275,7 @@ def _row(
 
 
 def _change(commit: MinedCommit, files: Mapping[str, GoldFile]) -> str:
-    """What tells the commit from others: its words and the lines that it changes."""
+    """The text that identifies the commit: its message and the lines that it changes."""
     lines = [commit.task]
     for file in files.values():
         before, after = lines_of(file.before or ""), lines_of(file.after or "")

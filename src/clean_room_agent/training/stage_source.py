@@ -49,7 +49,7 @@ class LogSource:
 
     @cached_property
     def charges(self) -> Mapping[str, Charge]:
-        """What each failed task is charged to, by the task's id."""
+        """The stage that each failed task is charged to, by task id."""
         return {charge.task_id: charge for charge in self.waterfall.charges}
 
     def examples(self, prompt: str) -> Mapping[str, Example]:
@@ -70,7 +70,7 @@ class LogSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingStageConfig:
-    """What the training stages are told."""
+    """The configuration of the training stages."""
 
     criteria: DataCriteria = field(default_factory=DataCriteria)
     target: str = ""

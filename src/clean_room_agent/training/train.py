@@ -39,7 +39,7 @@ Device = Literal["auto", "cpu"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingData:
-    """What is learned from."""
+    """The rows to learn from."""
 
     kind: Kind
     rows: str
@@ -85,7 +85,7 @@ class Compute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One training, as the trainer's process is told of it."""
+    """One training, as the trainer process gets it."""
 
     base: str
     """A folder of transformers, or a GGUF file."""
@@ -96,7 +96,7 @@ class Job:
     compute: Compute
 
     def as_settings(self) -> dict[str, Any]:
-        """The job as `job.json` has it: one table of all values."""
+        """All values of the job in one table, as `job.json` has them."""
         parts = (self.data, self.lora, self.schedule, self.compute)
         settings: dict[str, Any] = {"base": self.base, "work": self.work}
         for part in parts:
@@ -106,7 +106,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What the training runs on."""
+    """The machine that the training runs on."""
 
     python: str = sys.executable
     processes: int = 1
@@ -121,7 +121,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """An adapter that stands."""
+    """A trained adapter."""
 
     adapter: AdapterRow
     folder: Path
@@ -204,7 +204,8 @@ def train(
     resume: bool,
     progress: Callable[[int, int, float], None],
 ) -> Trained:
-    """The adapter stands in the folder and in the registry. `progress` is told steps done, of all, and the loss.
+    """Train the adapter, move it to the folder, and register it. `progress` is called with steps done, all steps, and
+    the loss.
 
     Raises:
         UsageError: the folder is taken, another job was broken off there, a row would be cut, or a library is missing.
@@ -248,7 +249,7 @@ def train(
 
 
 def _about(plan: TrainingPlan, dataset: DatasetRow, job: Job, row: AdapterRow) -> dict[str, Any]:
-    """What is said of an adapter beside it."""
+    """The metadata that is stored with an adapter."""
     return {
         "prompt": plan.target,
         "base_model": plan.base_model,

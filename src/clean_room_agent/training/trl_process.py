@@ -132,7 +132,7 @@ def load_base(job: dict[str, Any]) -> Any:
 
 
 def options(job: dict[str, Any], steps: int) -> dict[str, Any]:
-    """What is told to any of TRL's trainers."""
+    """The arguments common to all of TRL's trainers."""
     every = max(steps // 10, 1)
     return {
         "output_dir": job["work"],

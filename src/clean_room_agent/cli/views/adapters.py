@@ -85,7 +85,7 @@ def _show(adapter: AdapterRow, finding: "Finding") -> None:
 
 
 def tell(changed: "Changed", *, as_json: bool, note: str = "") -> None:
-    """What changed, and the note."""
+    """Print what changed, and the note."""
     if as_json:
         output.answer_json({**dataclasses.asdict(changed), "note": note})
         return

@@ -17,7 +17,7 @@ COLOURS = {"repository": "green", "user": "cyan", "default": "dim", "not set": "
 
 
 def tell(repo: Path, path: Path, key: str, *, user: bool, as_json: bool, told: str) -> None:
-    """What stands in the file now, and whether it counts here."""
+    """Print what was written to the file, and whether it takes effect here."""
     workspace = workspace_or_none(repo) if user else None
     inforce = [each for each in find_values(workspace, key) if each.key == key] if workspace else []
     shadowed = [each for each in inforce if each.source == "repository"]

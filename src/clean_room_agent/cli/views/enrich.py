@@ -14,7 +14,7 @@ NAMED = 20
 
 
 class View:
-    """What a person sees while it goes on: a line that says how far it is and how long it will take."""
+    """A progress line: how many files are done, and how long the rest will take."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class View:
             self.say(f"stopping: waiting for {answers} under way; Ctrl-C again stops at once")
 
     def close(self) -> None:
-        """The line is gone."""
+        """Remove the progress line."""
         self._bar.close()
 
     def say(self, text: str) -> None:
@@ -89,7 +89,7 @@ def as_object(summary: Summary) -> dict[str, Any]:
 
 
 def show(summary: Summary) -> None:
-    """What was described, what not and why, and what to type next."""
+    """Print what was described, what was not and why, and what to do next."""
     counts, failures, cost = summary.counts, summary.failures, summary.cost
     if counts.described or failures.skipped:
         output.answer(

@@ -50,7 +50,7 @@ class Answers:
         return self._ask
 
     def tell(self, text: str) -> None:
-        """As `Answers` says."""
+        """Print a line for the user."""
         output.aside(text)
 
     def agrees(self, what: str) -> bool:
@@ -59,7 +59,7 @@ class Answers:
 
 
 def try_tests(workspace: Workspace) -> None:
-    """What the tests say before any change, and how long they take. A failure is said, and the configuration stays."""
+    """Run the tests once and print their results and times. A failure is reported; the configuration stays."""
     from clean_room_agent.app.tests_check import check_tests
 
     try:

@@ -40,7 +40,7 @@ def as_object(plan: Plan, notes: tuple[str, ...], *, done: bool) -> dict[str, An
 
 
 def render(plan: Plan, *, done: bool) -> "list[RenderableType]":
-    """What takes room, by kind and by run."""
+    """What uses space, by kind and by run."""
     from rich.table import Table
     from rich.text import Text
 
@@ -74,7 +74,7 @@ def render(plan: Plan, *, done: bool) -> "list[RenderableType]":
 
 
 def verdict(plan: Plan, *, done: bool) -> str:
-    """What went, or would go."""
+    """What was deleted, or would be."""
     if not plan.pieces:
         return "nothing to take away; --older-than, --status and --kind choose more"
     if done:

@@ -46,7 +46,7 @@ def tell_same(row: OrchestratorRunRow, summary: RunSummary, diff: str, *, as_jso
 
 
 def tell_from(row: OrchestratorRunRow, name: str, summary: RunSummary, before: str, *, as_json: bool) -> None:
-    """What came of the run from the pass `name` on, beside what came of it then."""
+    """Print the result of the run from the pass `name` on, beside the recorded result."""
     result = summary.result
     same = result.cumulative_diff == before
     if as_json:

@@ -43,7 +43,7 @@ DataT = TypeVar("DataT")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What of a run the flags ask for."""
+    """Which sections the flags ask for."""
 
     prompt: bool
     response: bool
@@ -76,7 +76,7 @@ def is_patch(diffs: tuple[AttemptDiff, ...]) -> bool:
 def chosen_sections(
     conn: Connection, workspace: Workspace, trace: RunTrace, chosen: Chosen, wanted: Wanted
 ) -> list[Section[Any]]:
-    """What the flags ask for, in a fixed order; without any, the place at a glance."""
+    """The sections that the flags ask for, in a fixed order; without flags, an overview of the place."""
     sections: list[Section[Any]] = []
     if wanted.why is not None:
         sections.append(_why(conn, workspace, trace, chosen, wanted.why))

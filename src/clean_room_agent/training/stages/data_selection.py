@@ -75,7 +75,7 @@ class DataSelectionStage:
 
 
 def _option(example: Example) -> Option:
-    """What was asked about, what was answered, and what was changed in the end."""
+    """The question, the answer, and the final change."""
     row = example.last.call
     changed = ", ".join(file.path for file in example.task.gold.files) if example.task.gold else ""
     text = (
